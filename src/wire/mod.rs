@@ -1,0 +1,13 @@
+//! What goes over the wire, without any IO: frames, JSON-RPC messages, protocol versions, the SSE codec.
+//!
+//! A [`Frame`] is the unit that everything else in the crate passes on, taps and judges: the bytes of one message
+//! exactly as they were sent. It is parsed only by whoever needs to look inside, with [`Frame::message`].
+
+mod frame;
+pub mod message;
+pub mod sse;
+mod version;
+
+pub use frame::{Direction, Frame, LineSplitter, MAX_FRAME, TooLong, Trace};
+pub use message::{Id, Message, Notification, ParseError, Request, Response, RpcError};
+pub use version::{Era, UnknownVersion, Version};
