@@ -1,0 +1,180 @@
+//! What is wrong with a file: where, what, and what to do.
+
+use std::{fmt, io, path::Path, sync::Arc};
+
+use miette::{LabeledSpan, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+
+/// A text with the name under which people know it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    pub name: String,
+    pub text: String,
+}
+
+/// A byte range of a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Source {
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
+        Arc::new(Source { name: name.into(), text: text.into() })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The error of the file system, or `InvalidData` if the file is not UTF-8.
+    pub fn read(path: &Path) -> io::Result<Arc<Source>> {
+        Ok(Source::new(path.display().to_string(), std::fs::read_to_string(path)?))
+    }
+
+    /// Line and column of a byte offset, both from 1; columns count characters.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let mut offset = offset.min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &self.text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}
+
+impl SourceCode for Source {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, miette::MietteError> {
+        let inner = self.text.read_span(span, before, after)?;
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            inner.data(),
+            *inner.span(),
+            inner.line(),
+            inner.column(),
+            inner.line_count(),
+        )))
+    }
+}
+
+/// One thing that is wrong, before the source is known to whoever found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub span: Span,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+/// Everything that was found wrong, in the order of the file. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(pub Vec<Problem>);
+
+impl Problem {
+    pub fn new(span: Span, message: impl Into<String>) -> Self {
+        Problem { span, message: message.into(), hint: None }
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<Problem> for Problems {
+    fn from(problem: Problem) -> Self {
+        Problems(vec![problem])
+    }
+}
+
+impl Problems {
+    /// Collects the values, or all problems of those that failed.
+    ///
+    /// # Errors
+    /// The problems of every failed item.
+    pub fn collect<T>(items: impl IntoIterator<Item = Result<T, Problems>>) -> Result<Vec<T>, Problems> {
+        let (mut values, mut problems) = (Vec::new(), Vec::new());
+        for item in items {
+            match item {
+                Ok(value) => values.push(value),
+                Err(found) => problems.extend(found.0),
+            }
+        }
+        if problems.is_empty() { Ok(values) } else { Err(Problems(problems)) }
+    }
+
+    pub fn in_source(self, source: &Arc<Source>) -> Diagnostics {
+        let in_source = |problem| Diagnostic { problem, source: source.clone() };
+        Diagnostics(self.0.into_iter().map(in_source).collect())
+    }
+}
+
+/// A problem in a known source: `file:line:column: what is wrong`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub problem: Problem,
+    pub source: Arc<Source>,
+}
+
+/// All problems of one file. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = self.source.position(self.problem.span.start);
+        write!(f, "{}:{line}:{column}: {}", self.source.name, self.problem.message)
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, diagnostic) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{diagnostic}")?;
+            if let Some(hint) = &diagnostic.problem.hint {
+                write!(f, " ({hint})")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+impl std::error::Error for Diagnostics {}
+
+impl miette::Diagnostic for Diagnostic {
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.problem.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&*self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let Span { start, end } = self.problem.span;
+        let first_line = self.source.text.get(start..end).and_then(|text| text.find('\n'));
+        let length = first_line.unwrap_or(end.saturating_sub(start));
+        Some(Box::new(std::iter::once(LabeledSpan::new(None, start, length))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let source = Source::new("x", "é: 1\nab: 2\n");
+        assert_eq!(source.position(0), (1, 1));
+        assert_eq!(source.position(2), (1, 2));
+        assert_eq!(source.position(6), (2, 1));
+        assert_eq!(source.position(999), (3, 1));
+    }
+}

@@ -1,0 +1,111 @@
+//! Reading a mapping whose keys are known.
+
+use super::{Entry, Node, Problem, Problems, Value};
+
+/// A mapping that has only known keys.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    node: &'a Node,
+    entries: &'a [Entry],
+    what: String,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(node: &'a Node, what: &str, keys: &[&str]) -> Result<Self, Problems> {
+        let entries = match &node.value {
+            Value::Mapping(entries) => entries,
+            Value::Null => &[][..],
+            _ => return Err(node.problem(format!("{what} must be a mapping with {}", list(keys))).into()),
+        };
+        let unknown = entries.iter().filter(|entry| !keys.contains(&entry.key.as_str()));
+        let problems: Vec<_> = unknown.map(|entry| unknown_key(entry, what, keys)).collect();
+        if problems.is_empty() { Ok(Fields { node, entries, what: what.into() }) } else { Err(Problems(problems)) }
+    }
+
+    pub fn node(&self) -> &'a Node {
+        self.node
+    }
+
+    pub fn get(&self, key: &str) -> Option<&'a Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    /// # Errors
+    /// The key is missing.
+    pub fn required(&self, key: &str) -> Result<&'a Node, Problems> {
+        self.get(key).ok_or_else(|| self.node.problem(format!("{} needs a `{key}`", self.what)).into())
+    }
+
+    /// Reads the value at `key`, if it is there.
+    ///
+    /// # Errors
+    /// What `read` finds wrong with it.
+    pub fn read<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&'a Node) -> Result<T, Problems>,
+    ) -> Result<Option<T>, Problems> {
+        self.get(key).map(read).transpose()
+    }
+
+    /// Reads the items of the list at `key`; none if the key is missing.
+    ///
+    /// # Errors
+    /// The value is no list; or the problems of all items.
+    pub fn read_each<T>(
+        &self,
+        key: &str,
+        read: impl FnMut(&'a Node) -> Result<T, Problems>,
+    ) -> Result<Vec<T>, Problems> {
+        self.get(key).map_or_else(|| Ok(Vec::new()), |node| node.each(read))
+    }
+
+    /// The entry whose key is one of `keys`, of which at most one may be present.
+    ///
+    /// # Errors
+    /// Two of the keys are present.
+    pub fn at_most_one(&self, keys: &[&str]) -> Result<Option<&'a Entry>, Problems> {
+        let mut present = self.entries.iter().filter(|entry| keys.contains(&entry.key.as_str()));
+        match (present.next(), present.next()) {
+            (Some(first), Some(second)) => {
+                let message = format!("{} has both `{}` and `{}`", self.what, first.key, second.key);
+                Err(Problem::new(second.key_span, message).hint("keep one of them").into())
+            }
+            (entry, _) => Ok(entry),
+        }
+    }
+
+    /// The entry whose key is one of `keys`, of which exactly one must be present.
+    ///
+    /// # Errors
+    /// None of the keys is present, or two are.
+    pub fn exactly_one(&self, keys: &[&str]) -> Result<&'a Entry, Problems> {
+        self.at_most_one(keys)?.ok_or_else(|| {
+            let message = format!("{} needs one of {}", self.what, list(keys));
+            self.node.problem(message).into()
+        })
+    }
+}
+
+fn unknown_key(entry: &Entry, what: &str, keys: &[&str]) -> Problem {
+    let problem = Problem::new(entry.key_span, format!("{what} has no key `{}`", entry.key));
+    match nearest(&entry.key, keys) {
+        Some(key) => problem.hint(format!("did you mean `{key}`?")),
+        None => problem.hint(format!("known keys are {}", list(keys))),
+    }
+}
+
+/// The known word that is most like `word`, if any is alike enough to be meant.
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    let score = |key: &&'k str| (*key, strsim::jaro_winkler(&word.to_lowercase(), &key.to_lowercase()));
+    let best = known.iter().map(score).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (best.1 >= 0.8).then_some(best.0)
+}
+
+fn list(keys: &[&str]) -> String {
+    let quoted: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}

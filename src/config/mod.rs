@@ -1,0 +1,14 @@
+//! Files that people write, read with a position for everything: [`Source`] → [`Node`] tree → [`Fields`] → a model.
+//!
+//! Models are read by hand from the tree instead of through serde, because most of what can be wrong with a script or a
+//! scenario (a template, a regular expression, a JSON Schema) is found after the syntax, and must still point at its line.
+
+mod diagnostic;
+mod fields;
+mod node;
+mod yaml;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
+pub use fields::{Fields, nearest};
+pub use node::{Entry, Node, Value};
+pub use yaml::parse as parse_yaml;

@@ -1,0 +1,218 @@
+//! A value of a file with its place in the text.
+
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::{Fields, Problem, Problems, Span};
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    pub span: Span,
+    pub value: Value,
+}
+
+/// The JSON data model. Numbers keep the text they were written with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(String),
+    String(String),
+    Sequence(Vec<Node>),
+    Mapping(Vec<Entry>),
+}
+
+/// A key of a mapping with its value. Keys of one mapping are unique.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub key: String,
+    pub key_span: Span,
+    pub node: Node,
+}
+
+impl Node {
+    /// A problem at this node.
+    pub fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem::new(self.span, message)
+    }
+
+    fn expected(&self, what: &str) -> Problem {
+        self.problem(format!("expected {what}, found {}", self.describe()))
+    }
+
+    fn describe(&self) -> String {
+        match &self.value {
+            Value::Null => "nothing".into(),
+            Value::Bool(value) => format!("the boolean {value}"),
+            Value::Number(text) => format!("the number {text}"),
+            Value::String(text) => match text.char_indices().nth(40) {
+                Some((cut, _)) => format!("the text {:?}…", &text[..cut]),
+                None => format!("the text {text:?}"),
+            },
+            Value::Sequence(_) => "a list".into(),
+            Value::Mapping(_) => "a mapping".into(),
+        }
+    }
+
+    /// The mapping at this node, whose keys must all be among `keys`; `what` names it in messages.
+    ///
+    /// # Errors
+    /// This is no mapping, or some key is unknown (with the nearest known key as hint).
+    pub fn fields(&self, what: &str, keys: &[&str]) -> Result<Fields<'_>, Problems> {
+        Fields::new(self, what, keys)
+    }
+
+    /// # Errors
+    /// This is no text.
+    pub fn str(&self) -> Result<&str, Problems> {
+        match &self.value {
+            Value::String(text) => Ok(text),
+            Value::Number(_) | Value::Bool(_) => Err(self.expected("a text").hint("put it in quotes").into()),
+            _ => Err(self.expected("a text").into()),
+        }
+    }
+
+    /// # Errors
+    /// This is no boolean.
+    pub fn bool(&self) -> Result<bool, Problems> {
+        match &self.value {
+            Value::Bool(value) => Ok(*value),
+            _ => Err(self.expected("true or false").into()),
+        }
+    }
+
+    /// # Errors
+    /// This is no integer that fits into `T`.
+    pub fn integer<T: std::str::FromStr>(&self) -> Result<T, Problems> {
+        let number = match &self.value {
+            Value::Number(text) => text.parse().ok(),
+            _ => None,
+        };
+        number.ok_or_else(|| self.expected("a whole number").into())
+    }
+
+    /// A duration such as `250ms`, `5s`, `1.5s`, `2m` or `0`.
+    ///
+    /// # Errors
+    /// This is no duration of at most a day.
+    pub fn duration(&self) -> Result<Duration, Problems> {
+        let text = match &self.value {
+            Value::String(text) => text.trim(),
+            Value::Number(text) if text == "0" => return Ok(Duration::ZERO),
+            _ => return Err(self.expected("a duration").hint("write a number with a unit: 250ms, 5s or 1m").into()),
+        };
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let scale = match text[digits.len()..].trim() {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" | "min" => 60.0,
+            _ => f64::NAN,
+        };
+        let seconds = digits.trim().parse().map(|number: f64| number * scale).ok();
+        match seconds.filter(|seconds| (0.0..=86_400.0).contains(seconds)) {
+            Some(seconds) => Ok(Duration::from_secs_f64(seconds)),
+            None => Err(self.expected("a duration").hint("write a number with a unit: 250ms, 5s or 1m").into()),
+        }
+    }
+
+    /// # Errors
+    /// This is no list.
+    pub fn items(&self) -> Result<&[Node], Problems> {
+        match &self.value {
+            Value::Sequence(items) => Ok(items),
+            _ => Err(self.expected("a list").into()),
+        }
+    }
+
+    /// # Errors
+    /// This is no mapping.
+    pub fn entries(&self) -> Result<&[Entry], Problems> {
+        match &self.value {
+            Value::Mapping(entries) => Ok(entries),
+            _ => Err(self.expected("a mapping").into()),
+        }
+    }
+
+    /// Reads every item of the list at this node.
+    ///
+    /// # Errors
+    /// This is no list; or the problems of all items.
+    pub fn each<'a, T>(&'a self, read: impl FnMut(&'a Node) -> Result<T, Problems>) -> Result<Vec<T>, Problems> {
+        Problems::collect(self.items()?.iter().map(read))
+    }
+
+    /// The value at a key, if this is a mapping that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
+            _ => None,
+        }
+    }
+
+    pub fn is_null(&self) -> bool {
+        self.value == Value::Null
+    }
+
+    /// The value as JSON data.
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(text) => serde_json::from_str(text).unwrap_or_default(),
+            Value::String(text) => text.as_str().into(),
+            Value::Sequence(items) => items.iter().map(Node::to_json).collect(),
+            Value::Mapping(entries) => {
+                serde_json::Value::Object(entries.iter().map(|e| (e.key.clone(), e.node.to_json())).collect())
+            }
+        }
+    }
+
+    /// The value as compact JSON text; keys in the order of the file, numbers as they were written.
+    pub fn to_json_text(&self) -> String {
+        let mut text = String::new();
+        self.write_json(&mut text);
+        text
+    }
+
+    /// As [`Node::to_json_text`], in serde's type for JSON text.
+    pub fn to_raw(&self) -> Box<RawValue> {
+        RawValue::from_string(self.to_json_text()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    }
+
+    fn write_json(&self, out: &mut String) {
+        match &self.value {
+            Value::Null => out.push_str("null"),
+            Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Value::Number(text) => out.push_str(text),
+            Value::String(text) => write_string(text, out),
+            Value::Sequence(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    item.write_json(out);
+                }
+                out.push(']');
+            }
+            Value::Mapping(entries) => {
+                out.push('{');
+                for (index, entry) in entries.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    write_string(&entry.key, out);
+                    out.push(':');
+                    entry.node.write_json(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
+
+fn write_string(text: &str, out: &mut String) {
+    out.push_str(&serde_json::Value::from(text).to_string());
+}

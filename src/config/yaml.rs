@@ -1,0 +1,284 @@
+//! YAML 1.2 (core schema) into a [`Node`] tree.
+//!
+//! Bounded in nodes and depth, so that aliases cannot blow up. Duplicate keys are errors. `<<` merges mappings, as every
+//! YAML user expects. Words like `yes` and numbers with leading zeros or underscores are texts.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Parser, ScalarStyle};
+
+use super::{Entry, Node, Problem, Problems, Source, Span, Value};
+
+const MAX_NODES: usize = 200_000;
+const MAX_DEPTH: usize = 64;
+
+/// Parses the one YAML document (or JSON text) of a source.
+///
+/// # Errors
+/// The syntax error; a duplicate key; more than one document; too many nodes or levels. An empty source is `null`.
+pub fn parse(source: &Source) -> Result<Node, Problems> {
+    let mut composer = Composer::default();
+    let mut root = None;
+    for event in Parser::new_from_str(&source.text) {
+        let (event, span) = event.map_err(|error| {
+            let at = error.marker().byte_offset().unwrap_or_default();
+            Problem::new(Span { start: at, end: at }, format!("not valid YAML: {}", error.info()))
+        })?;
+        let range = span.byte_range().unwrap_or_default();
+        let span = Span { start: range.start, end: range.end };
+        if matches!(event, Event::DocumentStart(..)) && root.is_some() {
+            return Err(Problem::new(span, "a second document").hint("keep one document in a file").into());
+        }
+        if let Some(node) = composer.take(event, span)? {
+            root = Some(node);
+        }
+    }
+    Ok(root.unwrap_or(Node { span: Span::default(), value: Value::Null }))
+}
+
+#[derive(Default)]
+struct Composer {
+    open: Vec<Open>,
+    anchors: HashMap<usize, (Node, usize)>,
+    nodes: usize,
+}
+
+/// A collection whose end has not come yet.
+struct Open {
+    start: usize,
+    anchor: usize,
+    nodes_before: usize,
+    items: Items,
+}
+
+enum Items {
+    Sequence(Vec<Node>),
+    Mapping { entries: Vec<Entry>, merged: Vec<Entry>, key: Option<(String, Span)> },
+}
+
+impl Composer {
+    /// Takes the next event; gives the root once it is complete.
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<Option<Node>, Problems> {
+        let node = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_text = tag.as_ref().is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
+                let value = match style {
+                    ScalarStyle::Plain if !is_text => resolve(&text, span)?,
+                    _ => Value::String(text.into_owned()),
+                };
+                self.count(1, span)?;
+                let node = Node { span, value };
+                if anchor != 0 {
+                    self.anchors.insert(anchor, (node.clone(), 1));
+                }
+                node
+            }
+            Event::Alias(anchor) => {
+                let Some((node, size)) = self.anchors.get(&anchor).cloned() else {
+                    return Err(Problem::new(span, "an alias inside of what it refers to").into());
+                };
+                self.count(size, span)?;
+                node
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                return self.open(span, anchor, Items::Sequence(Vec::new()));
+            }
+            Event::MappingStart(_, anchor, _) => {
+                let items = Items::Mapping { entries: Vec::new(), merged: Vec::new(), key: None };
+                return self.open(span, anchor, items);
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(open) = self.open.pop() else { return Ok(None) };
+                let value = match open.items {
+                    Items::Sequence(items) => Value::Sequence(items),
+                    Items::Mapping { mut entries, merged, .. } => {
+                        for entry in merged {
+                            if !entries.iter().any(|own| own.key == entry.key) {
+                                entries.push(entry);
+                            }
+                        }
+                        Value::Mapping(entries)
+                    }
+                };
+                let node = Node { span: Span { start: open.start, end: span.end.max(open.start) }, value };
+                if open.anchor != 0 {
+                    self.anchors.insert(open.anchor, (node.clone(), self.nodes - open.nodes_before));
+                }
+                node
+            }
+            _ => return Ok(None),
+        };
+        self.place(node)
+    }
+
+    fn open(&mut self, span: Span, anchor: usize, items: Items) -> Result<Option<Node>, Problems> {
+        let nodes_before = self.nodes;
+        self.count(1, span)?;
+        self.open.push(Open { start: span.start, anchor, nodes_before, items });
+        if self.open.len() > MAX_DEPTH {
+            return Err(Problem::new(span, format!("nested deeper than {MAX_DEPTH} levels")).into());
+        }
+        Ok(None)
+    }
+
+    fn count(&mut self, nodes: usize, span: Span) -> Result<(), Problems> {
+        self.nodes += nodes;
+        if self.nodes > MAX_NODES {
+            return Err(Problem::new(span, format!("more than {MAX_NODES} values, aliases counted in full")).into());
+        }
+        Ok(())
+    }
+
+    fn place(&mut self, node: Node) -> Result<Option<Node>, Problems> {
+        let Some(open) = self.open.last_mut() else { return Ok(Some(node)) };
+        match &mut open.items {
+            Items::Sequence(items) => items.push(node),
+            Items::Mapping { entries, merged, key } => match key.take() {
+                None => *key = Some((key_text(&node)?, node.span)),
+                Some((name, _)) if name == "<<" => match node.value {
+                    Value::Mapping(entries) => merged.extend(entries),
+                    _ => return Err(node.problem("`<<` merges a mapping").into()),
+                },
+                Some((name, key_span)) => {
+                    if let Some(first) = entries.iter().find(|entry| entry.key == name) {
+                        let problem = Problem::new(key_span, format!("the key `{}` occurs twice", first.key));
+                        return Err(problem.hint("keep one of them").into());
+                    }
+                    entries.push(Entry { key: name, key_span, node });
+                }
+            },
+        }
+        Ok(None)
+    }
+}
+
+fn key_text(node: &Node) -> Result<String, Problems> {
+    match &node.value {
+        Value::String(text) | Value::Number(text) => Ok(text.clone()),
+        Value::Bool(value) => Ok(value.to_string()),
+        Value::Null => Ok("null".into()),
+        _ => Err(node.problem("a key must be a text").hint("put {{ … }} into quotes").into()),
+    }
+}
+
+/// A plain scalar's value by the core schema (YAML 1.2.2, 10.3.2), numbers written as JSON writes them.
+fn resolve(text: &str, span: Span) -> Result<Value, Problems> {
+    Ok(match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "-.inf" => {
+            return Err(Problem::new(span, format!("{text} is no JSON number")).hint("put it in quotes").into());
+        }
+        _ => match number(text) {
+            Some(number) => Value::Number(number),
+            None => Value::String(text.into()),
+        },
+    })
+}
+
+fn number(text: &str) -> Option<String> {
+    let radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok().map(|number| number.to_string());
+    if let Some(digits) = text.strip_prefix("0x") {
+        return radix(digits, 16);
+    }
+    if let Some(digits) = text.strip_prefix("0o") {
+        return radix(digits, 8);
+    }
+    let candidate = text.strip_prefix('+').unwrap_or(text);
+    if !candidate.starts_with(|c: char| c == '-' || c == '.' || c.is_ascii_digit()) {
+        return None;
+    }
+    if serde_json::from_str::<serde_json::Number>(candidate).is_ok() {
+        return Some(candidate.into());
+    }
+    let (sign, digits) = candidate.strip_prefix('-').map_or(("", candidate), |digits| ("-", digits));
+    let padded = match digits.split_once('.') {
+        Some(("", fraction)) => format!("{sign}0.{fraction}"),
+        Some((whole, "")) => format!("{sign}{whole}.0"),
+        _ => return None,
+    };
+    serde_json::from_str::<serde_json::Number>(&padded).is_ok().then_some(padded)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn json(text: &str) -> String {
+        parse(&Source::new("test", text)).expect(text).to_json_text()
+    }
+
+    fn problem(text: &str) -> String {
+        let source = Source::new("t.yaml", text);
+        parse(&source).expect_err(text).in_source(&source).to_string()
+    }
+
+    #[test]
+    fn scalars_follow_the_core_schema_and_numbers_keep_their_text() {
+        assert_eq!(
+            json(
+                "[no, yes, true, ~, 0777, 1_000, 0o17, 0x1F, 1e3, 1.0, +3, .5, 2026-07-28, '1', !!str 2, 12345678901234567890123]"
+            ),
+            r#"["no","yes",true,null,"0777","1_000",15,31,1e3,1.0,3,0.5,"2026-07-28","1","2",12345678901234567890123]"#
+        );
+    }
+
+    #[test]
+    fn json_text_is_valid_input() {
+        let text = "{\"a\": [1, \"\\u00e9\\n\", {\"b\":null}],\n\t\"c\": \"\\ud83d\\ude00\"}";
+        assert_eq!(json(text), r#"{"a":[1,"é\n",{"b":null}],"c":"😀"}"#);
+    }
+
+    #[test]
+    fn anchors_aliases_and_merges_are_expanded() {
+        assert_eq!(
+            json("a: &x {k: 1, l: 2}\nb: *x\nc: {<<: *x, k: 3}"),
+            r#"{"a":{"k":1,"l":2},"b":{"k":1,"l":2},"c":{"k":3,"l":2}}"#
+        );
+    }
+
+    #[test]
+    fn errors_have_a_position_and_say_what_to_do() {
+        assert_eq!(problem("a: 1\nb: 2\na: 3\n"), "t.yaml:3:1: the key `a` occurs twice (keep one of them)");
+        assert_eq!(problem("a: .inf"), "t.yaml:1:4: .inf is no JSON number (put it in quotes)");
+        assert!(problem("a: [1\nb: 2").starts_with("t.yaml:"), "{}", problem("a: [1\nb: 2"));
+        assert!(problem("a: 1\n---\nb: 2").contains("a second document"));
+        assert!(problem(&("[".repeat(100) + &"]".repeat(100))).contains("nested deeper than 64 levels"));
+    }
+
+    #[test]
+    fn aliases_cannot_blow_up() {
+        let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
+        for level in 1..12 {
+            let row = vec![format!("*a{}", level - 1); 9].join(",");
+            text += &format!("a{level}: &a{level} [{row}]\n");
+        }
+        assert!(problem(&text).contains("aliases counted in full"));
+    }
+
+    #[test]
+    fn spans_point_at_keys_and_values() {
+        let source = Source::new("t", "é: x\nsteps:\n  - call: echo\n");
+        let root = parse(&source).expect("valid");
+        let call = root.get("steps").and_then(|steps| steps.items().ok()?[0].get("call")).expect("a call");
+        assert_eq!(&source.text[call.span.start..call.span.end], "echo");
+        assert_eq!(source.position(call.span.start), (3, 11));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "[-a-z0-9:{}\\[\\],&*!|>'\"#%@`~<\n\t ]{0,60}") {
+            let _ = parse(&Source::new("p", text));
+        }
+
+        #[test]
+        fn any_json_reads_back(value in "\\PC*", number in any::<i64>()) {
+            let json = serde_json::json!({ "a": value, "n": [number, null, true] });
+            let node = parse(&Source::new("p", json.to_string()));
+            prop_assert_eq!(node.map(|node| node.to_json()), Ok(json));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Scriptable mock servers.
+
+pub mod matcher;
+pub mod script;
+pub mod template;

@@ -1,0 +1,394 @@
+//! Values of a script in which `{{ … }}` is filled in from the request (MiniJinja, strict about undefined names).
+//!
+//! In data a text that is one expression and nothing else keeps the expression's type: `"{{ args.count }}"` is a number
+//! if the argument is one. Where MCP wants a text, the value is always rendered as text.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
+};
+
+use minijinja::{
+    Environment, Expression, UndefinedBehavior,
+    syntax::SyntaxConfig,
+    value::{Object, Serde},
+};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde_json::Value as Json;
+
+use crate::config::{Node, Problems, Value, nearest};
+
+/// The names that a template may use.
+pub const NAMES: &[&str] = &["args", "params", "uri", "headers", "call", "env", "rand"];
+
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(environment);
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default());
+    environment.set_fuel(Some(1_000_000));
+    environment
+}
+
+/// The text templates of one script. Templates refer to it by name.
+#[derive(Debug)]
+pub struct Templates(Environment<'static>);
+
+impl Default for Templates {
+    fn default() -> Self {
+        Templates(environment())
+    }
+}
+
+/// A text with `{{ … }}` or `{% … %}` in it, or without.
+#[derive(Debug)]
+pub enum Text {
+    Literal(String),
+    Template { name: String },
+}
+
+/// JSON data with templates in its texts. What has none is kept as JSON text.
+#[derive(Debug)]
+pub enum Data {
+    Literal(String),
+    Text(Text),
+    Native(Box<Expression<'static, 'static>>),
+    /// A text that holds the JSON text of the data.
+    Quoted(Box<Data>),
+    Sequence(Vec<Data>),
+    Mapping(Vec<(String, Data)>),
+}
+
+impl Data {
+    /// The same data as JSON text, if no template is in it.
+    pub fn literal(&self) -> Option<&str> {
+        match self {
+            Data::Literal(json) => Some(json),
+            _ => None,
+        }
+    }
+
+    /// A text that holds `data` as JSON text.
+    pub fn quoted(data: &Node, templates: &mut Templates) -> Result<Data, Problems> {
+        Ok(match templates.data(data)? {
+            Data::Literal(json) => Data::Literal(Json::from(json).to_string()),
+            data => Data::Quoted(Box::new(data)),
+        })
+    }
+}
+
+/// A template could not be filled in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a template of the script failed: {0}")]
+pub struct RenderError(String);
+
+impl From<minijinja::Error> for RenderError {
+    fn from(error: minijinja::Error) -> Self {
+        let expression = error.template_source().and_then(|source| source.get(error.range()?));
+        RenderError(match expression {
+            Some(expression) => format!("{error} in `{expression}`"),
+            None => error.to_string(),
+        })
+    }
+}
+
+impl Templates {
+    /// Reads a text that may be a template.
+    ///
+    /// # Errors
+    /// This is no text, its syntax is wrong, or it uses a name that no template has.
+    pub fn text(&mut self, node: &Node) -> Result<Text, Problems> {
+        let source = match &node.value {
+            Value::Number(text) => text.as_str(),
+            _ => node.str()?,
+        };
+        if !is_template(source) {
+            return Ok(Text::Literal(source.to_owned()));
+        }
+        let name = node.span.start.to_string();
+        let invalid = |error: minijinja::Error| node.problem(format!("template: {error}"));
+        self.0.add_template_owned(name.clone(), source.to_owned()).map_err(invalid)?;
+        let template = self.0.get_template(&name).map_err(invalid)?;
+        let mut unknown: Vec<_> = template.undeclared_variables(false).into_iter().collect();
+        unknown.retain(|name| !NAMES.contains(&name.as_str()) && !self.0.globals().any(|(global, _)| global == name));
+        unknown.sort();
+        match unknown.first() {
+            None => Ok(Text::Template { name }),
+            Some(name) => {
+                let problem = node.problem(format!("template: there is no `{name}`"));
+                Err(match nearest(name, NAMES) {
+                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
+                    None => problem.hint(format!("templates can use {}", NAMES.join(", "))),
+                }
+                .into())
+            }
+        }
+    }
+
+    /// Reads a text that may be a template and that stays a text whatever the template gives.
+    ///
+    /// # Errors
+    /// As [`Templates::text`].
+    pub fn text_data(&mut self, node: &Node) -> Result<Data, Problems> {
+        Ok(match self.text(node)? {
+            Text::Literal(text) => Data::Literal(Json::from(text).to_string()),
+            template => Data::Text(template),
+        })
+    }
+
+    /// Reads JSON data whose texts may be templates.
+    ///
+    /// # Errors
+    /// As [`Templates::text`], for every text in it.
+    pub fn data(&mut self, node: &Node) -> Result<Data, Problems> {
+        match &node.value {
+            Value::String(source) if is_template(source) => {
+                let text = self.text(node)?;
+                let inner = source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+                let native = inner.and_then(|inner| ENVIRONMENT.compile_expression_owned(inner.to_owned()).ok());
+                Ok(native.map_or(Data::Text(text), |expression| Data::Native(Box::new(expression))))
+            }
+            Value::Sequence(items) => {
+                let items = Problems::collect(items.iter().map(|item| self.data(item)))?;
+                if items.iter().all(|item| matches!(item, Data::Literal(_))) {
+                    return Ok(Data::Literal(node.to_json_text()));
+                }
+                Ok(Data::Sequence(items))
+            }
+            Value::Mapping(entries) => {
+                let entries = entries.iter().map(|entry| Ok((entry.key.clone(), self.data(&entry.node)?)));
+                let entries = Problems::collect(entries)?;
+                if entries.iter().all(|(_, data)| matches!(data, Data::Literal(_))) {
+                    return Ok(Data::Literal(node.to_json_text()));
+                }
+                Ok(Data::Mapping(entries))
+            }
+            _ => Ok(Data::Literal(node.to_json_text())),
+        }
+    }
+
+    /// The text with the context filled in.
+    ///
+    /// # Errors
+    /// A name is undefined, a filter failed, or the template ran too long.
+    pub fn render(&self, text: &Text, context: &minijinja::Value) -> Result<String, RenderError> {
+        match text {
+            Text::Literal(text) => Ok(text.clone()),
+            Text::Template { name } => Ok(self.0.get_template(name)?.render(context.clone())?),
+        }
+    }
+
+    /// Appends the data as JSON text with the context filled in.
+    ///
+    /// # Errors
+    /// As [`Templates::render`].
+    pub fn write_json(&self, data: &Data, context: &minijinja::Value, out: &mut String) -> Result<(), RenderError> {
+        match data {
+            Data::Literal(json) => out.push_str(json),
+            Data::Text(text) => write_string(&self.render(text, context)?, out),
+            Data::Native(expression) => {
+                let value = expression.eval(context.clone())?;
+                if value.is_undefined() {
+                    return Err(RenderError("an expression is undefined".into()));
+                }
+                out.push_str(&serde_json::to_string(&value).map_err(|error| RenderError(error.to_string()))?);
+            }
+            Data::Quoted(data) => {
+                let mut json = String::new();
+                self.write_json(data, context, &mut json)?;
+                write_string(&json, out);
+            }
+            Data::Sequence(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    self.write_json(item, context, out)?;
+                }
+                out.push(']');
+            }
+            Data::Mapping(entries) => {
+                out.push('{');
+                for (index, (key, value)) in entries.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    write_string(key, out);
+                    out.push(':');
+                    self.write_json(value, context, out)?;
+                }
+                out.push('}');
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Appends a JSON string.
+pub(super) fn write_string(text: &str, out: &mut String) {
+    out.push_str(&serde_json::Value::from(text).to_string());
+}
+
+fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains("{%") || text.contains("{#")
+}
+
+/// What a template can see of a request. Nothing is parsed before a template asks for it.
+#[derive(Debug)]
+pub struct Context {
+    /// The `params` of the request as JSON text.
+    pub params: Option<Box<str>>,
+    /// The HTTP headers of the request, names in lower case; empty on other transports.
+    pub headers: Vec<(String, String)>,
+    /// Which call this is, counted from 1.
+    pub call: u64,
+    /// Seeds `rand`, so that the same run draws the same numbers.
+    pub seed: u64,
+}
+
+impl Context {
+    pub fn into_value(self) -> minijinja::Value {
+        let rand = Arc::new(Rand(Mutex::new(StdRng::seed_from_u64(self.seed))));
+        minijinja::Value::from_object(LazyContext { context: self, params: OnceLock::new(), rand })
+    }
+}
+
+#[derive(Debug)]
+struct LazyContext {
+    context: Context,
+    params: OnceLock<minijinja::Value>,
+    rand: Arc<Rand>,
+}
+
+impl LazyContext {
+    fn params(&self) -> &minijinja::Value {
+        self.params.get_or_init(|| {
+            let json = self.context.params.as_deref().and_then(|text| serde_json::from_str::<Json>(text).ok());
+            minijinja::Value::from(Serde(json.unwrap_or_else(|| Json::Object(Default::default()))))
+        })
+    }
+}
+
+impl Object for LazyContext {
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<minijinja::Value> {
+        let param = |name| self.params().get_attr(name).ok().filter(|value| !value.is_undefined());
+        Some(match key {
+            "args" => {
+                param("arguments").unwrap_or_else(|| minijinja::Value::from(Serde(Json::Object(Default::default()))))
+            }
+            "params" => self.params().clone(),
+            "uri" => param("uri")?,
+            "headers" => {
+                minijinja::Value::from(Serde(self.context.headers.iter().cloned().collect::<BTreeMap<_, _>>()))
+            }
+            "call" => self.context.call.into(),
+            "env" => minijinja::Value::from_object(ProcessEnvironment),
+            "rand" => minijinja::Value::from_dyn_object(self.rand.clone()),
+            _ => return None,
+        })
+    }
+
+    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+}
+
+/// `env.NAME`: a variable of the process environment, read when a template asks for it.
+#[derive(Debug)]
+struct ProcessEnvironment;
+
+impl Object for ProcessEnvironment {
+    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
+        std::env::var(key.as_str()?).ok().map(minijinja::Value::from)
+    }
+}
+
+/// `rand()` is a number from 0 to below 1; `rand(1, 6)` is a whole number from 1 to 6.
+#[derive(Debug)]
+struct Rand(Mutex<StdRng>);
+
+impl Object for Rand {
+    fn call(
+        self: &Arc<Self>,
+        _: &mut minijinja::State<'_, '_>,
+        args: &[minijinja::Value],
+    ) -> Result<minijinja::Value, minijinja::Error> {
+        let mut rng = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if args.is_empty() {
+            return Ok(rng.random::<f64>().into());
+        }
+        let (low, high): (i64, i64) = minijinja::value::from_args(args)?;
+        if low > high {
+            return Err(minijinja::Error::new(
+                minijinja::ErrorKind::InvalidOperation,
+                "rand(low, high) with low > high",
+            ));
+        }
+        Ok(rng.random_range(low..=high).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Source, parse_yaml};
+
+    fn render(template: &str, params: &str) -> Result<String, String> {
+        let mut templates = Templates::default();
+        let source = Source::new("t", template);
+        let data = parse_yaml(&source).and_then(|node| templates.data(&node));
+        let data = data.map_err(|problems| problems.in_source(&source).to_string())?;
+        let context = Context {
+            params: Some(params.into()),
+            headers: vec![("x-tenant".into(), "acme".into())],
+            call: 3,
+            seed: 7,
+        };
+        let mut out = String::new();
+        templates.write_json(&data, &context.into_value(), &mut out).map_err(|error| error.to_string())?;
+        Ok(out)
+    }
+
+    #[test]
+    fn a_lone_expression_keeps_its_type_and_a_text_around_it_makes_text() {
+        let params = r#"{"arguments":{"n":12345678901234567,"list":[1,2.5,null],"text":"a\"b"},"uri":"file:///x"}"#;
+        assert_eq!(render("'{{ args.n }}'", params), Ok("12345678901234567".into()));
+        assert_eq!(
+            render("{ a: '{{ args.list }}', b: [1.0, x] }", params),
+            Ok(r#"{"a":[1,2.5,null],"b":[1.0,"x"]}"#.into())
+        );
+        assert_eq!(render("'n={{ args.n }} {{ args.text }}'", params), Ok(r#""n=12345678901234567 a\"b""#.into()));
+        assert_eq!(
+            render("'{{ call }}/{{ uri }}/{{ headers[\"x-tenant\"] }}'", params),
+            Ok(r#""3/file:///x/acme""#.into())
+        );
+        assert_eq!(render("'{% if args.n > 1 %}many{% endif %}'", params), Ok(r#""many""#.into()));
+    }
+
+    #[test]
+    fn what_is_undefined_is_an_error_when_read_or_when_rendered() {
+        let error = render("a: '{{ arg.text }}'", "{}").expect_err("a typo");
+        assert_eq!(error, "t:1:4: template: there is no `arg` (did you mean `args`?)");
+        assert!(render("'{{ args.missing }}'", "{}").is_err());
+        assert!(render("'x{{ args.missing }}'", "{}").is_err());
+        assert!(render("'{{ args.'", "{}").expect_err("a syntax error").starts_with("t:1:1: template:"));
+        assert_eq!(render("'{{ args.missing | default(5) }}'", "{}"), Ok("5".into()));
+    }
+
+    #[test]
+    fn random_numbers_repeat_with_the_seed_and_stay_in_range() {
+        let first = render("['{{ rand(1, 6) }}', '{{ rand() }}']", "{}").expect("renders");
+        assert_eq!(render("['{{ rand(1, 6) }}', '{{ rand() }}']", "{}"), Ok(first));
+        assert!(render("'{{ rand(2, 1) }}'", "{}").is_err());
+    }
+
+    #[test]
+    fn a_template_cannot_run_forever() {
+        assert!(
+            render("'{% for x in range(9999) %}{% for y in range(9999) %}{% endfor %}{% endfor %}'", "{}").is_err()
+        );
+    }
+}
