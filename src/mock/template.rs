@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
 };
 
+use bytes::Bytes;
 use minijinja::{
     Environment, Expression, UndefinedBehavior,
     syntax::SyntaxConfig,
@@ -34,11 +35,14 @@ fn environment() -> Environment<'static> {
 
 /// The text templates of one script. Templates refer to it by name.
 #[derive(Debug)]
-pub struct Templates(Environment<'static>);
+pub struct Templates {
+    environment: Environment<'static>,
+    uses_headers: bool,
+}
 
 impl Default for Templates {
     fn default() -> Self {
-        Templates(environment())
+        Templates { environment: environment(), uses_headers: false }
     }
 }
 
@@ -84,6 +88,12 @@ impl Data {
 #[error("a template of the script failed: {0}")]
 pub struct RenderError(String);
 
+impl RenderError {
+    pub(super) fn internal(message: impl Into<String>) -> Self {
+        RenderError(message.into())
+    }
+}
+
 impl From<minijinja::Error> for RenderError {
     fn from(error: minijinja::Error) -> Self {
         let expression = error.template_source().and_then(|source| source.get(error.range()?));
@@ -95,6 +105,11 @@ impl From<minijinja::Error> for RenderError {
 }
 
 impl Templates {
+    /// Whether some template reads `headers`; if none does they need not be kept.
+    pub fn uses_headers(&self) -> bool {
+        self.uses_headers
+    }
+
     /// Reads a text that may be a template.
     ///
     /// # Errors
@@ -109,10 +124,13 @@ impl Templates {
         }
         let name = node.span.start.to_string();
         let invalid = |error: minijinja::Error| node.problem(format!("template: {error}"));
-        self.0.add_template_owned(name.clone(), source.to_owned()).map_err(invalid)?;
-        let template = self.0.get_template(&name).map_err(invalid)?;
+        self.environment.add_template_owned(name.clone(), source.to_owned()).map_err(invalid)?;
+        let template = self.environment.get_template(&name).map_err(invalid)?;
         let mut unknown: Vec<_> = template.undeclared_variables(false).into_iter().collect();
-        unknown.retain(|name| !NAMES.contains(&name.as_str()) && !self.0.globals().any(|(global, _)| global == name));
+        self.uses_headers |= unknown.iter().any(|name| name == "headers");
+        unknown.retain(|name| {
+            !NAMES.contains(&name.as_str()) && !self.environment.globals().any(|(global, _)| global == name)
+        });
         unknown.sort();
         match unknown.first() {
             None => Ok(Text::Template { name }),
@@ -176,7 +194,7 @@ impl Templates {
     pub fn render(&self, text: &Text, context: &minijinja::Value) -> Result<String, RenderError> {
         match text {
             Text::Literal(text) => Ok(text.clone()),
-            Text::Template { name } => Ok(self.0.get_template(name)?.render(context.clone())?),
+            Text::Template { name } => Ok(self.environment.get_template(name)?.render(context.clone())?),
         }
     }
 
@@ -240,7 +258,7 @@ fn is_template(text: &str) -> bool {
 #[derive(Debug)]
 pub struct Context {
     /// The `params` of the request as JSON text.
-    pub params: Option<Box<str>>,
+    pub params: Option<Bytes>,
     /// The HTTP headers of the request, names in lower case; empty on other transports.
     pub headers: Vec<(String, String)>,
     /// Which call this is, counted from 1.
@@ -266,7 +284,7 @@ struct LazyContext {
 impl LazyContext {
     fn params(&self) -> &minijinja::Value {
         self.params.get_or_init(|| {
-            let json = self.context.params.as_deref().and_then(|text| serde_json::from_str::<Json>(text).ok());
+            let json = self.context.params.as_deref().and_then(|text| serde_json::from_slice::<Json>(text).ok());
             minijinja::Value::from(Serde(json.unwrap_or_else(|| Json::Object(Default::default()))))
         })
     }
@@ -342,7 +360,7 @@ mod tests {
         let data = parse_yaml(&source).and_then(|node| templates.data(&node));
         let data = data.map_err(|problems| problems.in_source(&source).to_string())?;
         let context = Context {
-            params: Some(params.into()),
+            params: Some(Bytes::copy_from_slice(params.as_bytes())),
             headers: vec![("x-tenant".into(), "acme".into())],
             call: 3,
             seed: 7,

@@ -10,7 +10,7 @@ use std::{path::Path, sync::Arc};
 
 pub use offer::{PromptStub, ResourceStub, ToolStub};
 pub use reply::{Body, Reply};
-pub use rule::{Answer, Plan, Rule, Step, Then};
+pub use rule::{Answer, LogLevel, Plan, Rule, Step, Then};
 
 use super::template::Templates;
 use crate::{

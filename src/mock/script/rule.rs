@@ -1,6 +1,6 @@
 //! Rules: when to answer, and with which steps.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::Reply;
 use crate::{
@@ -20,7 +20,7 @@ const LOG_LEVELS: &[&str] = &["debug", "info", "notice", "warning", "error", "cr
 #[derive(Debug)]
 pub struct Rule {
     /// Where the rule stands, as it is shown in the journal: `tools.echo.rules[1]`.
-    pub label: String,
+    pub label: Arc<str>,
     /// What the arguments must match; `None` matches always.
     pub when: Option<Matcher>,
     pub answer: Answer,
@@ -98,7 +98,7 @@ impl Rule {
     pub(super) fn read_all(fields: &Fields<'_>, label: &str, templates: &mut Templates) -> Result<Vec<Rule>, Problems> {
         let Some(rules) = fields.get("rules") else {
             return Ok(match Answer::read(fields, templates)? {
-                Some(answer) => vec![Rule { label: label.to_owned(), when: None, answer }],
+                Some(answer) => vec![Rule { label: label.into(), when: None, answer }],
                 None => Vec::new(),
             });
         };
@@ -122,7 +122,7 @@ impl Rule {
         let Some(answer) = Answer::read(&fields, templates)? else {
             return Err(node.problem("a rule needs `reply`, `replies` or `steps`").into());
         };
-        Ok(Rule { label, when, answer })
+        Ok(Rule { label: label.into(), when, answer })
     }
 }
 

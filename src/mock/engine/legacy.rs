@@ -1,0 +1,103 @@
+//! Requests of the legacy versions: a handshake, then methods of a session (2025-11-25, Lifecycle).
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{
+    Engine, Incoming, Intake, Peer,
+    methods::Call,
+    params::{Params, invalid, is_object, text},
+};
+use crate::{
+    mock::{journal::Handling, script::LogLevel},
+    wire::{
+        Era, Message, Request, RpcError, Version,
+        message::{INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION},
+    },
+};
+
+impl Engine {
+    /// Takes a message of a legacy connection or session.
+    pub fn receive_legacy(self: &Arc<Self>, peer: &Arc<Peer>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
+        match message {
+            Message::Request(request) => {
+                let refused = |error| self.refuse(&request.id, 200, error, incoming);
+                self.legacy_request(peer, &request, incoming).unwrap_or_else(refused)
+            }
+            Message::Notification(notification) => self.receive_notification(&notification, incoming),
+            Message::Response(_) => {
+                self.note(incoming, Handling::Refused("an answer to a request that was not sent".into()));
+                Intake::Silent
+            }
+        }
+    }
+
+    fn legacy_request(
+        self: &Arc<Self>,
+        peer: &Arc<Peer>,
+        request: &Request<'_>,
+        incoming: Incoming<'_>,
+    ) -> Result<Intake, RpcError> {
+        let params = Params::parse(request.params)?;
+        let empty = || self.answer(&request.id, Era::Legacy, "", false, incoming);
+        match &*request.method {
+            "initialize" => return self.initialize(peer, request, &params, incoming),
+            "ping" => return Ok(empty()),
+            _ => {}
+        }
+        let Some(version) = peer.version() else {
+            let message = format!("{} before initialize: open the session with `initialize` first", request.method);
+            return Err(RpcError::new(INVALID_REQUEST, message));
+        };
+        if request.method == "logging/setLevel" && self.script().logs() {
+            let name = text("level", params.level)?;
+            let level = LogLevel::parse(&name).ok_or_else(|| invalid(format!("unknown log level {name}")))?;
+            peer.log_level.store(level.as_u8(), Ordering::Relaxed);
+            return Ok(empty());
+        }
+        let call = Call { version, log_level: Some(peer.log_level()), request, params, incoming };
+        match self.method(&call)? {
+            Some(intake) => Ok(intake),
+            None => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", request.method))),
+        }
+    }
+
+    /// 2025-11-25, Lifecycle: Initialization and Version Negotiation.
+    fn initialize(
+        &self,
+        peer: &Peer,
+        request: &Request<'_>,
+        params: &Params<'_>,
+        incoming: Incoming<'_>,
+    ) -> Result<Intake, RpcError> {
+        let requested = text("protocolVersion", params.protocol_version)?;
+        if !is_object(params.capabilities) || !is_object(params.client_info) {
+            return Err(invalid("`capabilities` and `clientInfo` must be objects"));
+        }
+        let offered = self.script().versions.iter().copied().filter(|version| version.era() == Era::Legacy);
+        let same = requested.parse::<Version>().ok().filter(|version| offered.clone().any(|it| it == *version));
+        let Some(version) = same.or_else(|| offered.max()) else {
+            return Err(self.unsupported_version(&requested));
+        };
+        if peer.version.set(version).is_err() {
+            return Err(RpcError::new(INVALID_REQUEST, "the session is already initialized"));
+        }
+        let instructions = self.script().instructions.as_ref();
+        let instructions =
+            instructions.map(|text| format!(",\"instructions\":{}", serde_json::Value::from(text.as_str())));
+        let members = format!(
+            "\"protocolVersion\":\"{version}\",\"capabilities\":{},\"serverInfo\":{}{}",
+            self.capabilities,
+            self.script().server_info,
+            instructions.unwrap_or_default(),
+        );
+        Ok(self.answer(&request.id, Era::Legacy, &members, false, incoming))
+    }
+
+    /// The error that names what is offered (2026-07-28, Versioning: Protocol Version Negotiation).
+    pub(super) fn unsupported_version(&self, requested: &str) -> RpcError {
+        let offered: Vec<_> = self.script().versions.iter().rev().map(|version| version.as_str()).collect();
+        let message = format!("Unsupported protocol version: {requested}. Supported: {}", offered.join(", "));
+        let data = serde_json::json!({ "supported": offered, "requested": requested });
+        RpcError::new(UNSUPPORTED_VERSION, message).with_data(data)
+    }
+}

@@ -1,0 +1,224 @@
+//! The mock engine: a script and its state, without any IO.
+//!
+//! A frame goes in with [`Engine::receive`]; what comes out is an [`Intake`]: nothing, an answer, the cancellation of an
+//! earlier request, or an [`Exchange`], which is asked for one [`Event`] after another until it has finished. Whoever
+//! drives it does the waiting and the sending, so that one engine behaves the same on every transport.
+
+mod envelope;
+mod exchange;
+mod legacy;
+mod methods;
+mod modern;
+mod pages;
+mod params;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU8, AtomicU64},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+pub use exchange::{Event, Exchange};
+pub use modern::VERSION_HEADER;
+
+use self::pages::Pages;
+use super::{
+    journal::{Handling, Journal},
+    script::{LogLevel, Script},
+};
+use crate::{
+    transport::Transport,
+    wire::{Era, Id, Message, Notification, Request, RpcError, Version, message},
+};
+
+/// What the engine knows of one legacy connection or session. Modern requests need none.
+#[derive(Debug, Default)]
+pub struct Peer {
+    version: OnceLock<Version>,
+    log_level: AtomicU8,
+}
+
+impl Peer {
+    /// The version that was negotiated, once the handshake was answered.
+    pub fn version(&self) -> Option<Version> {
+        self.version.get().copied()
+    }
+
+    fn log_level(&self) -> LogLevel {
+        LogLevel::from_u8(self.log_level.load(std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+/// A frame as it reached the mock.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    pub bytes: &'a Bytes,
+    pub transport: Transport,
+    /// Time since the mock was started.
+    pub at: Duration,
+    /// The headers of the request that carried the frame; `None` where a transport has none.
+    pub headers: Option<&'a HeaderMap>,
+}
+
+/// What to do about a frame.
+#[derive(Debug)]
+pub enum Intake {
+    /// Nothing is answered.
+    Silent,
+    /// The client gave up this request.
+    Cancel(Id),
+    Answer(Answer),
+    /// The answer takes several steps.
+    Exchange(Box<Exchange>),
+    /// One intake for every message of a batch (2025-03-26 only).
+    Batch(Vec<Intake>),
+}
+
+/// A response and the HTTP status that it has where there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub frame: Bytes,
+}
+
+/// A script that is being served: the script and everything that changes while it is.
+#[derive(Debug)]
+pub struct Engine {
+    script: Script,
+    seed: u64,
+    tool_index: HashMap<String, usize>,
+    /// Calls of each tool, and of each rule of each tool.
+    calls: Vec<(AtomicU64, Vec<AtomicU64>)>,
+    tools: Pages,
+    resources: Pages,
+    prompts: Pages,
+    server_meta: String,
+    capabilities: String,
+    journal: Journal,
+}
+
+impl Engine {
+    /// `seed` decides everything that is random.
+    pub fn new(script: Script, seed: u64, journal: Journal) -> Arc<Engine> {
+        let counters = |rules: usize| (AtomicU64::new(0), (0..rules).map(|_| AtomicU64::new(0)).collect());
+        let definitions = |kind, list: Vec<&str>| Pages::new(kind, &list, script.page_size, seed);
+        Arc::new(Engine {
+            tool_index: script.tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect(),
+            calls: script.tools.iter().map(|tool| counters(tool.rules.len())).collect(),
+            tools: definitions("tools", script.tools.iter().map(|tool| &*tool.definition).collect()),
+            resources: definitions("resources", script.resources.iter().map(|it| &*it.definition).collect()),
+            prompts: definitions("prompts", script.prompts.iter().map(|it| &*it.definition).collect()),
+            server_meta: format!("\"io.modelcontextprotocol/serverInfo\":{}", script.server_info),
+            capabilities: envelope::capabilities(&script),
+            script,
+            seed,
+            journal,
+        })
+    }
+
+    pub fn script(&self) -> &Script {
+        &self.script
+    }
+
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    fn offers(&self, era: Era) -> bool {
+        self.script.versions.iter().any(|version| version.era() == era)
+    }
+
+    /// Which era a message belongs to, from how it opens (2026-07-28, Versioning: Backward Compatibility): modern if
+    /// it carries a protocol version of its own or a header that no legacy version has, or if only that is offered.
+    pub fn era_of(&self, message: &Message<'_>, headers: Option<&HeaderMap>) -> Era {
+        if !self.offers(Era::Legacy) {
+            return Era::Modern;
+        }
+        if !self.offers(Era::Modern) {
+            return Era::Legacy;
+        }
+        let params = match message {
+            Message::Request(Request { params, .. }) | Message::Notification(Notification { params, .. }) => *params,
+            Message::Response(_) => None,
+        };
+        let header = headers.and_then(|headers| headers.get(VERSION_HEADER));
+        let modern_header = header.is_some_and(|header| {
+            let version = header.to_str().ok().and_then(|text| text.parse::<Version>().ok());
+            version.is_none_or(|version| version.era() == Era::Modern)
+        });
+        let is_discover = headers.is_none() && message.method() == Some("server/discover");
+        if modern_header || is_discover || params::names_a_version(params) { Era::Modern } else { Era::Legacy }
+    }
+
+    /// Takes a frame from a connection whose peer has state: every transport but streamable HTTP.
+    pub fn receive(self: &Arc<Self>, peer: &Arc<Peer>, incoming: Incoming<'_>) -> Intake {
+        match Message::parse(incoming.bytes) {
+            Ok(message) => match self.era_of(&message, incoming.headers) {
+                Era::Modern => self.receive_modern(message, incoming),
+                Era::Legacy => self.receive_legacy(peer, message, incoming),
+            },
+            Err(error) => self.receive_broken(peer, error, incoming),
+        }
+    }
+
+    /// Takes a frame that is no single message: a batch where the version has batches, else an error.
+    pub fn receive_broken(
+        self: &Arc<Self>,
+        peer: &Arc<Peer>,
+        error: crate::wire::ParseError,
+        incoming: Incoming<'_>,
+    ) -> Intake {
+        if error == crate::wire::ParseError::Batch
+            && peer.version() == Some(Version::V2025_03_26)
+            && let Ok(parts) = message::split_batch(incoming.bytes)
+        {
+            let receive = |bytes: &Bytes| match Message::parse(bytes) {
+                Ok(message) => self.receive_legacy(peer, message, Incoming { bytes, ..incoming }),
+                Err(error) => self.refuse_frame(&error, Incoming { bytes, ..incoming }),
+            };
+            return Intake::Batch(parts.iter().map(receive).collect());
+        }
+        self.refuse_frame(&error, incoming)
+    }
+
+    fn refuse_frame(&self, error: &crate::wire::ParseError, incoming: Incoming<'_>) -> Intake {
+        self.note(incoming, Handling::Refused(error.to_string()));
+        let error_object = RpcError::new(error.code(), error.to_string());
+        Intake::Answer(Answer { status: 400, frame: message::error(error.id(), &error_object) })
+    }
+
+    /// Takes a notification, whose handling is the same in both eras.
+    fn receive_notification(&self, notification: &Notification<'_>, incoming: Incoming<'_>) -> Intake {
+        self.note(incoming, Handling::Protocol);
+        match (&*notification.method, params::cancelled_id(notification.params)) {
+            ("notifications/cancelled", Some(id)) => Intake::Cancel(id),
+            _ => Intake::Silent,
+        }
+    }
+
+    fn note(&self, incoming: Incoming<'_>, handling: Handling) {
+        self.journal.record(incoming.at, incoming.transport, incoming.bytes, handling);
+    }
+
+    /// Journals the refusal of a request and answers it with an error.
+    fn refuse(&self, id: &Id, status: u16, error: RpcError, incoming: Incoming<'_>) -> Intake {
+        self.note(incoming, Handling::Refused(error.message.clone()));
+        Intake::Answer(Answer { status, frame: message::error(Some(id), &error) })
+    }
+
+    /// Journals a request that the protocol itself answers, with the members of its result.
+    fn answer(&self, id: &Id, era: Era, members: &str, cacheable: bool, incoming: Incoming<'_>) -> Intake {
+        self.note(incoming, Handling::Protocol);
+        let frame = message::result(id, &self.result(era, members, None, cacheable));
+        Intake::Answer(Answer { status: 200, frame })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Requests of 2026-07-28: stateless, everything needed is in `_meta` and, over HTTP, mirrored in headers.
+
+use std::{borrow::Cow, sync::Arc};
+
+use base64::Engine as _;
+use http::HeaderMap;
+
+use super::{
+    Engine, Incoming, Intake,
+    methods::Call,
+    params::{Meta, Params, invalid, is_object, optional_text, text},
+};
+use crate::{
+    mock::{journal::Handling, script::LogLevel},
+    wire::{
+        Era, Message, Request, RpcError, Version,
+        message::{HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND},
+    },
+};
+
+/// Names the protocol version of an HTTP request.
+pub const VERSION_HEADER: &str = "mcp-protocol-version";
+const METHOD_HEADER: &str = "mcp-method";
+const NAME_HEADER: &str = "mcp-name";
+
+/// A refusal and its HTTP status.
+struct Refusal(u16, RpcError);
+
+impl From<RpcError> for Refusal {
+    fn from(error: RpcError) -> Self {
+        Refusal(200, error)
+    }
+}
+
+fn mismatch(message: impl Into<String>) -> Refusal {
+    Refusal(400, RpcError::new(HEADER_MISMATCH, message))
+}
+
+impl Engine {
+    /// Takes a message of the modern era.
+    pub fn receive_modern(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
+        match message {
+            Message::Request(request) => {
+                let refused = |Refusal(status, error)| self.refuse(&request.id, status, error, incoming);
+                self.modern_request(&request, incoming).unwrap_or_else(refused)
+            }
+            Message::Notification(notification) => self.receive_notification(&notification, incoming),
+            Message::Response(response) => {
+                let error = RpcError::new(INVALID_REQUEST, "a client sends no responses in 2026-07-28");
+                self.note(incoming, Handling::Refused(error.message.clone()));
+                let frame = crate::wire::message::error(response.id.as_ref(), &error);
+                match incoming.headers {
+                    Some(_) => Intake::Answer(super::Answer { status: 400, frame }),
+                    None => Intake::Silent,
+                }
+            }
+        }
+    }
+
+    /// The order of the checks follows from what each of them may rely on: headers are there, `_meta` is complete,
+    /// both agree, the version is offered, the method exists, the other headers agree with the body.
+    fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Intake, Refusal> {
+        let header_version = incoming.headers.map(required_headers).transpose()?;
+        let bad_request = |error| Refusal(400, error);
+        let params = Params::parse(request.params).map_err(bad_request)?;
+        let meta = params.meta.as_ref();
+        let version = required_meta(meta, &request.method, &self.script().versions).map_err(bad_request)?;
+        if let Some(header) = header_version.filter(|header| *header != version) {
+            return Err(mismatch(format!(
+                "Header mismatch: MCP-Protocol-Version is {header}, but the body says {version}"
+            )));
+        }
+        let offered = version.parse::<Version>().ok().filter(|version| self.script().versions.contains(version));
+        let Some(version) = offered.filter(|version| version.era() == Era::Modern) else {
+            return Err(bad_request(self.unsupported_version(&version)));
+        };
+        if !self.knows(&request.method) {
+            let message = format!("Method not found: {}", request.method);
+            return Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, message)));
+        }
+        if let Some(headers) = incoming.headers {
+            mirrored_headers(headers, &request.method, &params)?;
+        }
+        if request.method == "server/discover" {
+            return Ok(self.discover(request, incoming));
+        }
+        let log_level = optional_text("logLevel", meta.and_then(|meta| meta.log_level))?;
+        let log_level = log_level
+            .map(|name| LogLevel::parse(&name).ok_or_else(|| invalid(format!("unknown log level {name}"))))
+            .transpose()?;
+        let call = Call { version, log_level, request, params, incoming };
+        match self.method(&call)? {
+            Some(intake) => Ok(intake),
+            None => Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, "Method not found"))),
+        }
+    }
+
+    fn knows(&self, method: &str) -> bool {
+        method == "server/discover" || self.has_method(method)
+    }
+
+    /// 2026-07-28, Discovery.
+    fn discover(&self, request: &Request<'_>, incoming: Incoming<'_>) -> Intake {
+        let versions: Vec<_> = self.script().versions.iter().rev().map(|version| format!("\"{version}\"")).collect();
+        let instructions = self.script().instructions.as_ref();
+        let instructions =
+            instructions.map(|text| format!(",\"instructions\":{}", serde_json::Value::from(text.as_str())));
+        let members = format!(
+            "\"supportedVersions\":[{}],\"capabilities\":{}{}",
+            versions.join(","),
+            self.capabilities,
+            instructions.unwrap_or_default(),
+        );
+        self.answer(&request.id, Era::Modern, &members, true, incoming)
+    }
+}
+
+/// The version header; it and `Mcp-Method` must be there (Streamable HTTP: Request Metadata).
+fn required_headers(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
+    let version =
+        header(headers, VERSION_HEADER)?.ok_or_else(|| mismatch("the header MCP-Protocol-Version is missing"))?;
+    header(headers, METHOD_HEADER)?.ok_or_else(|| mismatch("the header Mcp-Method is missing"))?;
+    Ok(version)
+}
+
+fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<Cow<'h, str>>, Refusal> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    match value.to_str() {
+        Ok(text) => Ok(Some(text.trim().into())),
+        Err(_) => Err(mismatch(format!("the header {name} contains invalid characters"))),
+    }
+}
+
+/// The protocol version of the request; it and the client's capabilities must be there (Basic: `_meta`).
+fn required_meta<'a>(meta: Option<&Meta<'a>>, method: &str, offered: &[Version]) -> Result<Cow<'a, str>, RpcError> {
+    const MISSING: &str = "is missing in `_meta`";
+    let incomplete = |error: RpcError| match method {
+        "initialize" => {
+            let offered: Vec<_> = offered.iter().map(|version| version.as_str()).collect();
+            invalid(format!("{}; this server has no handshake and speaks {}", error.message, offered.join(", ")))
+        }
+        _ => error,
+    };
+    let version = meta.and_then(|meta| meta.protocol_version);
+    if version.is_none() {
+        return Err(incomplete(invalid(format!("`io.modelcontextprotocol/protocolVersion` {MISSING}"))));
+    }
+    if !is_object(meta.and_then(|meta| meta.client_capabilities)) {
+        return Err(incomplete(invalid(format!("`io.modelcontextprotocol/clientCapabilities` {MISSING}"))));
+    }
+    text("io.modelcontextprotocol/protocolVersion", version)
+}
+
+/// `Mcp-Method` and `Mcp-Name` repeat what the body says (Streamable HTTP: Server Validation).
+fn mirrored_headers(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), Refusal> {
+    let mirrored = header(headers, METHOD_HEADER)?.unwrap_or_default();
+    if mirrored != method {
+        return Err(mismatch(format!("Header mismatch: Mcp-Method is {mirrored}, but the body says {method}")));
+    }
+    let (member, source) = match method {
+        "tools/call" | "prompts/get" => ("name", params.name),
+        "resources/read" => ("uri", params.uri),
+        _ => return Ok(()),
+    };
+    let expected = text(member, source)?;
+    let Some(mirrored) = header(headers, NAME_HEADER)? else {
+        return Err(mismatch("the header Mcp-Name is missing"));
+    };
+    let decoded = decode_sentinel(&mirrored)
+        .ok_or_else(|| mismatch(format!("the header Mcp-Name is no valid Base64: {mirrored}")))?;
+    if decoded != expected {
+        return Err(mismatch(format!("Header mismatch: Mcp-Name is {decoded}, but the body says {expected}")));
+    }
+    Ok(())
+}
+
+/// A header value that may be wrapped as `=?base64?…?=` (Streamable HTTP: Value Encoding).
+fn decode_sentinel(value: &str) -> Option<Cow<'_, str>> {
+    let Some(encoded) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
+        return Some(value.into());
+    };
+    let bytes = base64::engine::general_purpose::STANDARD.decode(encoded).ok()?;
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}

@@ -1,0 +1,105 @@
+//! The members of `params` that the engine itself looks at, borrowed from the frame.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::wire::{Id, RpcError, message::INVALID_PARAMS};
+
+/// Everything that some method takes; all of it is optional here and checked by the method.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Params<'a> {
+    #[serde(borrow)]
+    pub(super) name: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) uri: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) cursor: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) level: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) protocol_version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) capabilities: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) client_info: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_meta")]
+    pub(super) meta: Option<Meta<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct Meta<'a> {
+    #[serde(borrow, rename = "progressToken")]
+    pub(super) progress_token: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
+    pub(super) protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub(super) client_capabilities: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/logLevel")]
+    pub(super) log_level: Option<&'a RawValue>,
+}
+
+impl<'a> Params<'a> {
+    /// # Errors
+    /// `params` is no object, or has a member twice.
+    pub(super) fn parse(params: Option<&'a RawValue>) -> Result<Params<'a>, RpcError> {
+        let Some(params) = params else { return Ok(Params::default()) };
+        serde_json::from_str(params.get()).map_err(|error| invalid(format!("invalid params: {error}")))
+    }
+}
+
+/// A member that must be a text.
+///
+/// # Errors
+/// It is missing or something else.
+pub(super) fn text<'a>(name: &str, value: Option<&'a RawValue>) -> Result<Cow<'a, str>, RpcError> {
+    optional_text(name, value)?.ok_or_else(|| invalid(format!("`{name}` is missing")))
+}
+
+/// A member that must be a text if it is there.
+///
+/// # Errors
+/// It is something else.
+pub(super) fn optional_text<'a>(name: &str, value: Option<&'a RawValue>) -> Result<Option<Cow<'a, str>>, RpcError> {
+    #[derive(Deserialize)]
+    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    let Some(value) = value else { return Ok(None) };
+    match serde_json::from_str::<Text<'a>>(value.get()) {
+        Ok(text) => Ok(Some(text.0)),
+        Err(_) => Err(invalid(format!("`{name}` must be a string"))),
+    }
+}
+
+/// Whether a member is a JSON object.
+pub(super) fn is_object(value: Option<&RawValue>) -> bool {
+    value.is_some_and(|value| value.get().starts_with('{'))
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> RpcError {
+    RpcError::new(INVALID_PARAMS, message)
+}
+
+/// Whether `params._meta` names a protocol version, as every modern request does.
+pub(super) fn names_a_version(params: Option<&RawValue>) -> bool {
+    let names = |params: &RawValue| params.get().contains("io.modelcontextprotocol/protocolVersion");
+    params.is_some_and(names)
+        && Params::parse(params).is_ok_and(|params| params.meta.is_some_and(|meta| meta.protocol_version.is_some()))
+}
+
+/// The request that a `notifications/cancelled` refers to.
+pub(super) fn cancelled_id(params: Option<&RawValue>) -> Option<Id> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Cancelled {
+        request_id: serde_json::Value,
+    }
+    match serde_json::from_str::<Cancelled>(params?.get()).ok()?.request_id {
+        serde_json::Value::String(id) => Some(Id::String(id.into())),
+        serde_json::Value::Number(id) => id.as_i64().map(Id::Number),
+        _ => None,
+    }
+}

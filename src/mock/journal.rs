@@ -1,0 +1,171 @@
+//! What a mock received, and which rule answered it or why none did.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use crossbeam_queue::ArrayQueue;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::{transport::Transport, wire::Message};
+
+/// How many entries are kept; older ones are dropped.
+pub const CAPACITY: usize = 4096;
+
+/// One message that a mock received.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Counted from 1 in the order of arrival.
+    pub number: u64,
+    /// Time since the mock was started.
+    pub at: Duration,
+    pub transport: Transport,
+    /// The bytes of the message; empty if the request had no body.
+    pub request: Bytes,
+    pub handling: Handling,
+}
+
+/// What was done with a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Handling {
+    /// This rule of the script answered.
+    Rule(Arc<str>),
+    /// The protocol's own answer: a handshake, a list, a notification.
+    Protocol,
+    /// No rule of the script fits; the nearest one and where it differs.
+    Miss { nearest: Option<String>, why: String },
+    /// The message breaks the protocol.
+    Refused(String),
+}
+
+impl Entry {
+    /// The method of the message, if it has one.
+    pub fn method(&self) -> Option<String> {
+        Message::parse(&self.request).ok()?.method().map(str::to_owned)
+    }
+}
+
+impl fmt::Display for Handling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Handling::Rule(label) => f.write_str(label),
+            Handling::Protocol => f.write_str("protocol"),
+            Handling::Miss { nearest: Some(nearest), why } => write!(f, "no rule matched; nearest is {nearest}: {why}"),
+            Handling::Miss { nearest: None, why } => write!(f, "no rule matched: {why}"),
+            Handling::Refused(why) => write!(f, "refused: {why}"),
+        }
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Line<'a> {
+            number: u64,
+            at_ms: f64,
+            transport: Transport,
+            method: Option<String>,
+            handling: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            request: Option<&'a RawValue>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            text: Option<String>,
+        }
+        let request = serde_json::from_slice(&self.request).ok();
+        let text =
+            (request.is_none() && !self.request.is_empty()).then(|| String::from_utf8_lossy(&self.request).into());
+        let at_ms = self.at.as_secs_f64() * 1000.0;
+        let handling = self.handling.to_string();
+        let (number, transport, method) = (self.number, self.transport, self.method());
+        Line { number, at_ms, transport, method, handling, request, text }.serialize(serializer)
+    }
+}
+
+/// The latest entries. Writing takes no lock.
+#[derive(Debug)]
+pub struct Journal {
+    incoming: ArrayQueue<Entry>,
+    kept: Mutex<VecDeque<Entry>>,
+    numbers: AtomicU64,
+    follower: Option<std::sync::mpsc::Sender<Entry>>,
+}
+
+impl Default for Journal {
+    fn default() -> Self {
+        Journal::new(None)
+    }
+}
+
+impl Journal {
+    /// `follower` is sent every entry as it is written.
+    pub fn new(follower: Option<std::sync::mpsc::Sender<Entry>>) -> Self {
+        Journal { incoming: ArrayQueue::new(CAPACITY), kept: Mutex::default(), numbers: AtomicU64::new(0), follower }
+    }
+
+    pub fn record(&self, at: Duration, transport: Transport, request: &Bytes, handling: Handling) {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        let entry = Entry { number, at, transport, request: request.clone(), handling };
+        if let Some(follower) = &self.follower {
+            let _ = follower.send(entry.clone());
+        }
+        self.incoming.force_push(entry);
+    }
+
+    /// The kept entries in the order of arrival.
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(std::iter::from_fn(|| self.incoming.pop()));
+        kept.make_contiguous().sort_by_key(|entry| entry.number);
+        let surplus = kept.len().saturating_sub(CAPACITY);
+        kept.drain(..surplus);
+        kept.iter().cloned().collect()
+    }
+
+    /// How many messages were received so far.
+    pub fn len(&self) -> u64 {
+        self.numbers.load(Ordering::Relaxed)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_entries_are_kept_in_order_and_reading_twice_gives_the_same() {
+        let journal = Journal::default();
+        for number in 0..CAPACITY + 10 {
+            let request = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"ping"}}"#));
+            journal.record(Duration::ZERO, Transport::Stdio, &request, Handling::Protocol);
+        }
+        let entries = journal.entries();
+        assert_eq!((entries.len(), entries[0].number, journal.len()), (CAPACITY, 11, CAPACITY as u64 + 10));
+        journal.record(Duration::ZERO, Transport::Stdio, &Bytes::from_static(b"x"), Handling::Refused("no".into()));
+        assert_eq!((journal.entries().len(), journal.entries()[0].number), (CAPACITY, 12));
+    }
+
+    #[test]
+    fn an_entry_is_one_line_of_json_with_the_request_as_it_came() {
+        let journal = Journal::default();
+        let request = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":1.0}}"#);
+        journal.record(Duration::from_millis(1500), Transport::Ws, &request, Handling::Rule("tools.a".into()));
+        let line = serde_json::to_string(&journal.entries()[0]).expect("serialises");
+        assert_eq!(
+            line,
+            r#"{"number":1,"atMs":1500.0,"transport":"ws","method":"m","handling":"tools.a","request":{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":1.0}}}"#
+        );
+    }
+}
