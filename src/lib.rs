@@ -1,3 +1,4 @@
 pub mod config;
 pub mod mock;
+pub mod transport;
 pub mod wire;

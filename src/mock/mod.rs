@@ -4,4 +4,5 @@ pub mod engine;
 pub mod journal;
 pub mod matcher;
 pub mod script;
+pub mod serve;
 pub mod template;

@@ -1,6 +1,9 @@
 //! An answer that is under way.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use serde_json::Value as Json;
@@ -83,6 +86,7 @@ impl Exchange {
         progress: Progress,
         context: Context,
     ) -> Self {
+        engine.in_flight.fetch_add(1, Ordering::Relaxed);
         Exchange { engine, id, era, rule, nth, progress, context: Lazy::Raw(Some(context)), next: None }
     }
 
@@ -220,6 +224,12 @@ impl Exchange {
             json(data, &mut meta).map(|()| meta)
         });
         Ok((members, meta.transpose()?))
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.engine.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

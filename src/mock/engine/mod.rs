@@ -16,7 +16,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU8, AtomicU64},
+        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -51,7 +51,7 @@ impl Peer {
     }
 
     fn log_level(&self) -> LogLevel {
-        LogLevel::from_u8(self.log_level.load(std::sync::atomic::Ordering::Relaxed))
+        LogLevel::from_u8(self.log_level.load(Ordering::Relaxed))
     }
 }
 
@@ -101,6 +101,7 @@ pub struct Engine {
     server_meta: String,
     capabilities: String,
     journal: Journal,
+    in_flight: AtomicUsize,
 }
 
 impl Engine {
@@ -119,6 +120,7 @@ impl Engine {
             script,
             seed,
             journal,
+            in_flight: AtomicUsize::new(0),
         })
     }
 
@@ -130,7 +132,13 @@ impl Engine {
         &self.journal
     }
 
-    fn offers(&self, era: Era) -> bool {
+    /// How many answers are under way.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Whether the script offers a version of the era.
+    pub fn offers(&self, era: Era) -> bool {
         self.script.versions.iter().any(|version| version.era() == era)
     }
 
@@ -160,8 +168,8 @@ impl Engine {
     pub fn receive(self: &Arc<Self>, peer: &Arc<Peer>, incoming: Incoming<'_>) -> Intake {
         match Message::parse(incoming.bytes) {
             Ok(message) => match self.era_of(&message, incoming.headers) {
-                Era::Modern => self.receive_modern(message, incoming),
-                Era::Legacy => self.receive_legacy(peer, message, incoming),
+                Era::Modern if incoming.transport.carries(Version::LATEST) => self.receive_modern(message, incoming),
+                _ => self.receive_legacy(peer, message, incoming),
             },
             Err(error) => self.receive_broken(peer, error, incoming),
         }

@@ -1,0 +1,142 @@
+//! Serving an engine: over a pipe with [`serve_pipe`], over all network transports on one port with [`MockServer`].
+//!
+//! | endpoint | transport |
+//! | --- | --- |
+//! | `/mcp` | streamable HTTP, both eras |
+//! | `/sse`, `/messages` | HTTP+SSE of 2024-11-05 |
+//! | `/ws` | WebSocket, both eras |
+
+mod connection;
+mod http;
+mod pipe;
+mod play;
+mod session;
+mod sse;
+mod streamable;
+mod ws;
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+pub use pipe::{Ended, serve_pipe};
+use tokio::net::TcpListener;
+
+use self::{session::Sessions, sse::Streams};
+use super::engine::Engine;
+use crate::transport::{
+    Transport,
+    server::{HostPolicy, Shutdown, accept},
+};
+
+/// Where and for whom to listen.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Port 0 takes a free port.
+    pub address: SocketAddr,
+    /// Names besides the address itself under which the server may be addressed.
+    pub allowed_hosts: Vec<String>,
+}
+
+impl Default for Listen {
+    /// A free port on 127.0.0.1.
+    fn default() -> Self {
+        Listen { address: ([127, 0, 0, 1], 0).into(), allowed_hosts: Vec::new() }
+    }
+}
+
+/// A mock that listens on all network transports. Dropping it ends it at once; [`MockServer::stop`] ends it in order.
+#[derive(Debug)]
+pub struct MockServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+/// What every connection of a server shares.
+#[derive(Debug)]
+struct Shared {
+    engine: Arc<Engine>,
+    started: Instant,
+    hosts: HostPolicy,
+    shutdown: Shutdown,
+    sessions: Sessions,
+    streams: Streams,
+    died: OnceLock<u8>,
+}
+
+impl Shared {
+    /// The script lets the server die: every connection breaks off, nothing listens any more.
+    fn die(&self, code: u8) {
+        let _ = self.died.set(code);
+        self.shutdown.kill.cancel();
+    }
+}
+
+impl MockServer {
+    /// Binds and starts to serve.
+    ///
+    /// # Errors
+    /// The address cannot be bound.
+    pub async fn start(engine: Arc<Engine>, listen: Listen) -> io::Result<MockServer> {
+        let listener = TcpListener::bind(listen.address).await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            engine,
+            started: Instant::now(),
+            hosts: HostPolicy::new(address.ip(), listen.allowed_hosts),
+            shutdown: Shutdown::default(),
+            sessions: Sessions::default(),
+            streams: Streams::default(),
+            died: OnceLock::new(),
+        });
+        let service = {
+            let shared = shared.clone();
+            move |request| http::handle(shared.clone(), request)
+        };
+        shared.shutdown.tasks.spawn(accept(listener, shared.shutdown.clone(), service));
+        Ok(MockServer { address, shared })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.shared.engine
+    }
+
+    /// The URL of a network transport; `None` for the others.
+    pub fn url(&self, transport: Transport) -> Option<String> {
+        match transport {
+            Transport::Http => Some(format!("http://{}/mcp", self.address)),
+            Transport::Sse => Some(format!("http://{}/sse", self.address)),
+            Transport::Ws => Some(format!("ws://{}/ws", self.address)),
+            Transport::Stdio | Transport::Memory => None,
+        }
+    }
+
+    /// Waits until the script lets the server die, and gives the exit code that a process would have.
+    pub async fn died(&self) -> u8 {
+        self.shared.shutdown.kill.cancelled().await;
+        self.shared.died.get().copied().unwrap_or_default()
+    }
+
+    /// Ends the server: nothing new is accepted, answers that are under way may finish within `grace`, then every
+    /// connection is closed. Nothing is left running.
+    pub async fn stop(self, grace: Duration) {
+        self.shared.shutdown.end(grace).await;
+    }
+}
+
+impl Drop for MockServer {
+    fn drop(&mut self) {
+        self.shared.shutdown.stop.cancel();
+        self.shared.shutdown.kill.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests;

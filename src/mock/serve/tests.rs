@@ -1,0 +1,497 @@
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value as Json, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio_tungstenite::tungstenite::{Message as WsMessage, client::IntoClientRequest};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::{
+    config::Source,
+    mock::{journal::Journal, script::Script},
+    wire::sse::{Decoder, Event},
+};
+
+const SCRIPT: &str = r#"
+server: { name: t }
+tools:
+  - { name: echo, inputSchema: { type: object }, reply: { text: "{{ args.text }}" } }
+  - { name: later, delay: 30ms, reply: later }
+  - { name: never, delay: 60s, reply: never }
+  - name: steps
+    steps: [{ progress: { progress: 1 } }, { wait: 5ms }, { reply: done }]
+  - { name: dies, steps: [{ wait: 1ms }, { exit: 3 }] }
+"#;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn engine(script: &str) -> Arc<Engine> {
+    let script = Script::parse(&Source::new("s", script)).unwrap_or_else(|error| panic!("{error}"));
+    Engine::new(script, 1, Journal::default())
+}
+
+async fn idle(engine: &Engine) {
+    let idle = async {
+        while engine.in_flight() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, idle).await.expect("every answer has stopped");
+}
+
+fn initialize(version: &str) -> Json {
+    let params =
+        json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params })
+}
+
+fn call(id: i64, tool: &str) -> Json {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "arguments": { "text": "hi" }, "_meta": { "progressToken": id } } })
+}
+
+fn modern(mut request: Json) -> Json {
+    request["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    request["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    request
+}
+
+fn cancel(id: i64) -> Json {
+    json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } })
+}
+
+mod pipe {
+    use super::*;
+
+    struct Client {
+        reader: tokio::io::Lines<BufReader<tokio::io::ReadHalf<DuplexStream>>>,
+        writer: Option<tokio::io::WriteHalf<DuplexStream>>,
+        serving: tokio::task::JoinHandle<io::Result<Ended>>,
+        stop: CancellationToken,
+        engine: Arc<Engine>,
+    }
+
+    impl Client {
+        fn open() -> Client {
+            let (near, far) = tokio::io::duplex(1 << 16);
+            let (engine, stop) = (engine(SCRIPT), CancellationToken::new());
+            let (reader, writer) = tokio::io::split(far);
+            let serving = tokio::spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone()));
+            let (reader, writer) = tokio::io::split(near);
+            Client { reader: BufReader::new(reader).lines(), writer: Some(writer), serving, stop, engine }
+        }
+
+        async fn send(&mut self, frame: Json) {
+            let writer = self.writer.as_mut().expect("open");
+            writer.write_all(format!("{frame}\n").as_bytes()).await.expect("writes");
+        }
+
+        async fn next(&mut self) -> Option<Json> {
+            let line = tokio::time::timeout(PATIENCE, self.reader.next_line()).await.expect("in time").expect("reads");
+            line.map(|line| serde_json::from_str(&line).expect("JSON"))
+        }
+
+        async fn ended(self) -> Ended {
+            tokio::time::timeout(PATIENCE, self.serving).await.expect("in time").expect("no panic").expect("no error")
+        }
+    }
+
+    #[tokio::test]
+    async fn answers_come_when_they_are_ready_and_the_end_of_input_waits_for_them() {
+        let mut client = Client::open();
+        client.send(initialize("2025-11-25")).await;
+        client.send(call(1, "later")).await;
+        client.send(call(2, "echo")).await;
+        let mut writer = client.writer.take().expect("open");
+        writer.shutdown().await.expect("closes");
+        let ids = [client.next().await, client.next().await, client.next().await]
+            .map(|reply| reply.expect("a reply")["id"].clone());
+        assert_eq!(ids, [0, 2, 1]);
+        assert_eq!(client.ended().await, Ended::Closed);
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_request_is_never_answered_and_its_id_can_be_used_again() {
+        let mut client = Client::open();
+        client.send(initialize("2025-11-25")).await;
+        client.next().await;
+        client.send(call(1, "never")).await;
+        client.send(call(1, "never")).await;
+        assert_eq!(client.next().await.expect("a refusal")["error"]["code"], -32600, "the id is in use");
+        client.send(cancel(1)).await;
+        client.send(cancel(99)).await;
+        idle(&client.engine).await;
+        client.send(call(1, "echo")).await;
+        assert_eq!(client.next().await.expect("a reply")["result"]["content"][0]["text"], "hi");
+    }
+
+    #[tokio::test]
+    async fn stopping_cancels_what_is_under_way() {
+        let mut client = Client::open();
+        client.send(initialize("2025-11-25")).await;
+        client.send(call(1, "never")).await;
+        client.next().await;
+        client.stop.cancel();
+        assert_eq!(client.next().await, None);
+        let engine = client.engine.clone();
+        assert_eq!(client.ended().await, Ended::Stopped);
+        assert_eq!(engine.in_flight(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_script_can_let_the_server_die_without_an_answer() {
+        let mut client = Client::open();
+        client.send(initialize("2025-11-25")).await;
+        client.next().await;
+        client.send(call(1, "dies")).await;
+        assert_eq!(client.next().await, None);
+        assert_eq!(client.ended().await, Ended::Died(3));
+    }
+
+    #[tokio::test]
+    async fn a_client_that_is_gone_ends_the_server_and_its_answers() {
+        let mut client = Client::open();
+        client.send(initialize("2025-11-25")).await;
+        client.next().await;
+        client.send(call(1, "later")).await;
+        let Client { reader, writer, serving, engine, .. } = client;
+        drop((reader, writer));
+        assert_eq!(
+            tokio::time::timeout(PATIENCE, serving).await.expect("in time").expect("no panic").expect("no error"),
+            Ended::Closed
+        );
+        idle(&engine).await;
+    }
+}
+
+mod network {
+    use super::*;
+
+    struct Client {
+        server: MockServer,
+        http: reqwest::Client,
+        headers: Vec<(&'static str, String)>,
+    }
+
+    impl Client {
+        async fn open(script: &str) -> Client {
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let server = MockServer::start(engine(script), Listen::default()).await.expect("binds");
+            let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+            let headers = vec![
+                ("accept", "application/json, text/event-stream".to_owned()),
+                ("content-type", "application/json".to_owned()),
+            ];
+            Client { server, http, headers }
+        }
+
+        async fn session(version: &str) -> Client {
+            let mut client = Client::open(SCRIPT).await;
+            let response = client.post("/mcp", &initialize(version)).await;
+            assert_eq!(response.status(), 200);
+            let id = response.headers()["mcp-session-id"].to_str().expect("text").to_owned();
+            client.headers.push(("mcp-session-id", id));
+            client
+        }
+
+        fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+            let request = self.http.request(method, format!("http://{}{path}", self.server.address()));
+            self.headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
+        }
+
+        async fn post(&self, path: &str, frame: &Json) -> reqwest::Response {
+            self.request(reqwest::Method::POST, path).body(frame.to_string()).send().await.expect("a response")
+        }
+
+        async fn get(&self, path: &str) -> reqwest::Response {
+            self.request(reqwest::Method::GET, path).send().await.expect("a response")
+        }
+
+        async fn post_modern(&self, request: Json) -> reqwest::Response {
+            let (method, name) = (
+                request["method"].as_str().expect("text").to_owned(),
+                request["params"]["name"].as_str().map(str::to_owned),
+            );
+            let http = self
+                .request(reqwest::Method::POST, "/mcp")
+                .header("mcp-protocol-version", "2026-07-28")
+                .header("mcp-method", method);
+            let http = name.iter().fold(http, |http, name| http.header("mcp-name", name));
+            http.body(modern(request).to_string()).send().await.expect("a response")
+        }
+    }
+
+    struct Events {
+        response: reqwest::Response,
+        decoder: Decoder,
+        ready: std::collections::VecDeque<Event>,
+    }
+
+    impl Events {
+        fn of(response: reqwest::Response) -> Events {
+            assert_eq!(response.headers()["content-type"], "text/event-stream");
+            Events { response, decoder: Decoder::default(), ready: Default::default() }
+        }
+
+        async fn next(&mut self) -> Option<Event> {
+            while self.ready.is_empty() {
+                let chunk = tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("in time");
+                let mut events = Vec::new();
+                self.decoder.push(&chunk.ok()??, &mut events).expect("small");
+                self.ready.extend(events);
+            }
+            self.ready.pop_front()
+        }
+
+        async fn json(&mut self) -> Json {
+            let data = self.next().await.expect("an event").data.expect("data");
+            serde_json::from_slice(&data).expect("JSON")
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_is_required_kept_and_gone_after_delete() {
+        let client = Client::session("2025-11-25").await;
+        assert_eq!(
+            client.post("/mcp", &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await.status(),
+            202
+        );
+        let reply: Json = client.post("/mcp", &call(1, "echo")).await.json().await.expect("JSON");
+        assert_eq!(reply["result"]["content"][0]["text"], "hi");
+        let without = Client { headers: client.headers[..2].to_vec(), ..Client::open(SCRIPT).await };
+        assert_eq!(without.post("/mcp", &call(1, "echo")).await.status(), 400);
+        let wrong_version = client.request(reqwest::Method::POST, "/mcp").header("mcp-protocol-version", "2025-06-18");
+        assert_eq!(wrong_version.body(call(1, "echo").to_string()).send().await.expect("a response").status(), 400);
+        let delete =
+            || async { client.request(reqwest::Method::DELETE, "/mcp").send().await.expect("a response").status() };
+        assert_eq!(delete().await, 204);
+        assert_eq!(delete().await, 404);
+        assert_eq!(client.post("/mcp", &call(1, "echo")).await.status(), 404);
+        assert_eq!(client.get("/mcp").await.status(), 404);
+    }
+
+    #[tokio::test]
+    async fn a_lost_stream_can_be_resumed_and_cancels_nothing() {
+        let mut client = Client::session("2025-11-25").await;
+        let mut events = Events::of(client.post("/mcp", &call(1, "steps")).await);
+        let priming = events.next().await.expect("a priming event");
+        assert_eq!(priming.data.as_deref(), Some(&b""[..]));
+        drop(events);
+        idle(client.server.engine()).await;
+        client.headers.push(("last-event-id", priming.id.expect("an id")));
+        let mut events = Events::of(client.get("/mcp").await);
+        assert_eq!(events.json().await["method"], "notifications/progress");
+        assert_eq!(events.json().await["result"]["content"][0]["text"], "done");
+        client.headers.last_mut().expect("a header").1 = "77-0".into();
+        assert_eq!(client.get("/mcp").await.status(), 400);
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_legacy_request_ends_its_stream_without_an_answer() {
+        let client = Client::session("2025-06-18").await;
+        let mut events = Events::of(client.post("/mcp", &call(5, "never")).await);
+        assert_eq!(client.post("/mcp", &cancel(5)).await.status(), 202);
+        assert_eq!(events.next().await, None, "no priming event before 2025-11-25, no answer after the cancellation");
+    }
+
+    #[tokio::test]
+    async fn the_standalone_stream_ends_with_its_session() {
+        let client = Client::session("2025-11-25").await;
+        let mut stream = Events::of(client.get("/mcp").await);
+        assert!(stream.next().await.is_some(), "priming");
+        client.request(reqwest::Method::DELETE, "/mcp").send().await.expect("a response");
+        assert_eq!(stream.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn batches_are_answered_on_one_stream() {
+        let client = Client::session("2025-03-26").await;
+        let batch = json!([call(1, "later"), call(2, "echo"), { "jsonrpc": "2.0", "method": "notifications/x" }]);
+        let mut events = Events::of(client.post("/mcp", &batch).await);
+        assert_eq!(
+            (events.json().await["id"].clone(), events.json().await["id"].clone(), events.next().await),
+            (json!(2), json!(1), None)
+        );
+        assert_eq!(
+            client.post("/mcp", &json!([{ "jsonrpc": "2.0", "method": "notifications/x" }])).await.status(),
+            202
+        );
+        assert_eq!(Client::session("2025-06-18").await.post("/mcp", &batch).await.status(), 400);
+    }
+
+    #[tokio::test]
+    async fn modern_requests_need_no_session_and_a_closed_stream_cancels() {
+        let client = Client::open(SCRIPT).await;
+        let response = client.post_modern(call(1, "echo")).await;
+        assert_eq!((response.status().as_u16(), response.headers().get("mcp-session-id")), (200, None));
+        assert_eq!(response.json::<Json>().await.expect("JSON")["result"]["resultType"], "complete");
+        let mut events = Events::of(client.post_modern(call(2, "steps")).await);
+        assert_eq!(events.json().await["params"]["progressToken"], 2);
+        assert_eq!(events.json().await["result"]["content"][0]["text"], "done");
+        assert_eq!(events.next().await, None);
+        let pending = client.post_modern(call(3, "never")).await;
+        assert_eq!(client.server.engine().in_flight(), 1);
+        drop(pending);
+        idle(client.server.engine()).await;
+        let unknown = client.post_modern(json!({ "jsonrpc": "2.0", "id": 4, "method": "ping", "params": {} })).await;
+        assert_eq!(unknown.status(), 404);
+        let refused: Json = unknown.json().await.expect("JSON");
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(4), &json!(-32601)));
+    }
+
+    #[tokio::test]
+    async fn a_server_without_legacy_versions_has_no_sessions() {
+        let client = Client::open("protocol: [2026-07-28]\ntools: [{ name: a, reply: x }]").await;
+        for path in ["/mcp", "/sse"] {
+            assert!(client.get(path).await.status().is_client_error());
+        }
+        assert_eq!(client.get("/mcp").await.status(), 405);
+        let refused = client.post("/mcp", &initialize("2025-11-25")).await;
+        assert_eq!(refused.status(), 400);
+    }
+
+    #[tokio::test]
+    async fn requests_that_http_already_forbids_are_refused_with_their_status_and_journalled() {
+        let client = Client::open(SCRIPT).await;
+        let body = initialize("2025-11-25").to_string();
+        let send = |name: &'static str, value: &'static str| {
+            let request = client.http.post(client.server.url(Transport::Http).expect("a URL")).body(body.clone());
+            let headers = [("accept", "*/*"), ("content-type", "application/json")]
+                .into_iter()
+                .filter(move |(known, _)| *known != name);
+            headers.chain([(name, value)]).fold(request, |request, (name, value)| request.header(name, value)).send()
+        };
+        for (name, value, status) in [
+            ("host", "evil.example.com", 403),
+            ("origin", "http://evil.example.com", 403),
+            ("accept", "application/json", 406),
+            ("content-type", "text/plain", 415),
+            ("x-nothing", "wrong", 200),
+        ] {
+            assert_eq!(send(name, value).await.expect("a response").status(), status, "{name}: {value}");
+        }
+        let handlings: Vec<_> =
+            client.server.engine().journal().entries().iter().map(|entry| entry.handling.to_string()).collect();
+        assert_eq!(handlings[0], "refused: 403: the host \"evil.example.com\" is not served here");
+        assert_eq!((handlings.len(), handlings[4].as_str()), (5, "protocol"));
+        assert_eq!(client.get("/nope").await.status(), 404);
+        assert_eq!(client.request(reqwest::Method::PUT, "/mcp").send().await.expect("a response").status(), 405);
+        let broken = client.request(reqwest::Method::POST, "/mcp").body("nonsense").send().await.expect("a response");
+        assert_eq!(
+            (broken.status().as_u16(), broken.json::<Json>().await.expect("JSON")["error"]["code"].clone()),
+            (400, json!(-32700))
+        );
+    }
+
+    #[tokio::test]
+    async fn http_with_sse_answers_on_the_stream() {
+        let mut client = Client::open(SCRIPT).await;
+        let mut events = Events::of(client.get("/sse").await);
+        let endpoint = events.next().await.expect("the endpoint");
+        assert_eq!(endpoint.event.as_deref(), Some("endpoint"));
+        let path = String::from_utf8(endpoint.data.expect("data").to_vec()).expect("text");
+        assert_eq!(client.post(&path, &initialize("2024-11-05")).await.status(), 202);
+        assert_eq!(events.json().await["result"]["protocolVersion"], "2024-11-05");
+        client.post(&path, &call(1, "later")).await;
+        client.post(&path, &call(2, "echo")).await;
+        assert_eq!((events.json().await["id"].clone(), events.json().await["id"].clone()), (json!(2), json!(1)));
+        let refused = modern(json!({ "jsonrpc": "2.0", "id": 3, "method": "server/discover", "params": {} }));
+        client.post(&path, &refused).await;
+        assert_eq!(events.json().await["error"]["code"], -32601, "the modern era has no HTTP+SSE");
+        client.post(&path, &call(4, "never")).await;
+        drop(events);
+        idle(client.server.engine()).await;
+        let gone = async {
+            while client.post(&path, &call(5, "echo")).await.status() != 404 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, gone).await.expect("the stream is forgotten");
+        client.headers.retain(|(name, _)| *name != "accept");
+        client.headers.push(("accept", "application/json".into()));
+        assert_eq!(client.get("/sse").await.status(), 406);
+    }
+
+    #[tokio::test]
+    async fn a_web_socket_carries_both_eras_in_text_messages() {
+        let client = Client::open(SCRIPT).await;
+        let url = client.server.url(Transport::Ws).expect("a URL");
+        assert!(tokio_tungstenite::connect_async(&url).await.is_err(), "the subprotocol is missing");
+        let mut request = url.into_client_request().expect("a request");
+        request.headers_mut().insert("sec-websocket-protocol", ::http::HeaderValue::from_static("mcp"));
+        let (mut socket, response) = tokio_tungstenite::connect_async(request.clone()).await.expect("connects");
+        assert_eq!(response.headers()["sec-websocket-protocol"], "mcp");
+        let text = |frame: Json| WsMessage::text(frame.to_string());
+        for frame in [modern(call(1, "echo")), initialize("2025-11-25"), call(2, "later"), call(3, "never"), cancel(3)]
+        {
+            socket.send(text(frame)).await.expect("sends");
+        }
+        let mut ids = Vec::new();
+        for _ in 0..3 {
+            let frame: Json = serde_json::from_str(
+                socket.next().await.expect("a message").expect("well formed").to_text().expect("text"),
+            )
+            .expect("JSON");
+            ids.push(frame["id"].clone());
+        }
+        assert_eq!(ids, [1, 0, 2]);
+        socket.send(WsMessage::binary(Bytes::from_static(b"{}"))).await.expect("sends");
+        let Some(Ok(WsMessage::Close(Some(close)))) = socket.next().await else { panic!("a close frame") };
+        assert_eq!(u16::from(close.code), 1003);
+
+        let (mut socket, _) = tokio_tungstenite::connect_async(request).await.expect("connects");
+        socket.send(text(modern(call(1, "later")))).await.expect("sends");
+        let engine = client.server.engine().clone();
+        while engine.in_flight() == 0 {
+            tokio::task::yield_now().await;
+        }
+        client.server.stop(PATIENCE).await;
+        let first = socket.next().await.expect("a message").expect("well formed");
+        assert!(first.to_text().expect("text").contains("later"), "what was under way has finished: {first}");
+        assert!(matches!(socket.next().await, Some(Ok(WsMessage::Close(_)))));
+    }
+
+    #[tokio::test]
+    async fn stopping_finishes_what_is_under_way_and_closes_the_rest() {
+        let client = Client::session("2025-11-25").await;
+        let mut standalone = Events::of(client.get("/mcp").await);
+        standalone.next().await;
+        let mut later = Events::of(client.post("/mcp", &call(1, "later")).await);
+        let address = client.server.address();
+        let stopped = tokio::spawn(client.server.stop(PATIENCE));
+        assert_eq!(standalone.next().await, None);
+        later.next().await;
+        assert_eq!(later.json().await["result"]["content"][0]["text"], "later");
+        drop((standalone, later, client.http));
+        tokio::time::timeout(PATIENCE, stopped).await.expect("in time").expect("no panic");
+        assert!(tokio::net::TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_does_not_finish_within_the_grace_is_dropped() {
+        let client = Client::session("2025-11-25").await;
+        let mut never = Events::of(client.post("/mcp", &call(1, "never")).await);
+        let engine = client.server.engine().clone();
+        client.server.stop(Duration::ZERO).await;
+        assert_eq!(engine.in_flight(), 0);
+        never.next().await;
+        assert_eq!(never.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_dies_breaks_every_connection() {
+        for era in ["legacy", "modern"] {
+            let client = Client::session("2025-06-18").await;
+            let mut other = Events::of(client.post("/mcp", &call(1, "never")).await);
+            let response = match era {
+                "legacy" => client.post("/mcp", &call(2, "dies")).await,
+                _ => client.post_modern(call(2, "dies")).await,
+            };
+            assert_eq!(Events::of(response).next().await, None, "{era}");
+            assert_eq!(other.next().await, None);
+            assert_eq!(client.server.died().await, 3);
+            assert!(tokio::net::TcpStream::connect(client.server.address()).await.is_err());
+        }
+    }
+}

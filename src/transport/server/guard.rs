@@ -1,0 +1,106 @@
+//! Protection against DNS rebinding: `Host` and `Origin` are checked on every request of every network transport
+//! (2026-07-28, Streamable HTTP: Security & Endpoint).
+
+use std::net::IpAddr;
+
+use http::{HeaderMap, Uri, header};
+
+/// Which names a server answers to.
+#[derive(Clone, Debug)]
+pub struct HostPolicy {
+    loopback: bool,
+    allowed: Vec<String>,
+}
+
+impl HostPolicy {
+    /// Bound to a loopback address a server answers to loopback names only; bound to another address, to any IP
+    /// address as well, which a rebinding attack cannot use. `allowed` names more hosts.
+    pub fn new(bound: IpAddr, allowed: impl IntoIterator<Item = String>) -> Self {
+        let allowed = allowed.into_iter().map(|host| host.to_ascii_lowercase()).collect();
+        HostPolicy { loopback: bound.is_loopback(), allowed }
+    }
+
+    /// # Errors
+    /// What is wrong with `Host` or `Origin`; to be answered with 403.
+    pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
+        let host = text(header::HOST).or(uri.authority().map(http::uri::Authority::as_str));
+        let host = host.ok_or("the Host header is missing")?;
+        if !self.allows(host) {
+            return Err(format!("the host {host:?} is not served here"));
+        }
+        if headers.get_all(header::ORIGIN).iter().count() > 1 {
+            return Err("more than one Origin".into());
+        }
+        match text(header::ORIGIN) {
+            None => Ok(()),
+            Some(origin) => {
+                let authority = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
+                match authority.is_some_and(|authority| self.allows(authority)) {
+                    true => Ok(()),
+                    false => Err(format!("the origin {origin:?} is not allowed")),
+                }
+            }
+        }
+    }
+
+    fn allows(&self, authority: &str) -> bool {
+        let Ok(authority) = authority.parse::<http::uri::Authority>() else { return false };
+        if authority.as_str().contains('@') {
+            return false;
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        match host.parse::<IpAddr>() {
+            Ok(address) if address.is_loopback() => true,
+            Ok(_) if !self.loopback => true,
+            _ => host == "localhost" || self.allowed.contains(&host),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(policy: &HostPolicy, host: &'static str, origin: Option<&'static str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, http::HeaderValue::from_static(host));
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, http::HeaderValue::from_static(origin));
+        }
+        policy.check(&headers, &Uri::from_static("/mcp")).is_ok()
+    }
+
+    #[test]
+    fn a_loopback_server_answers_to_loopback_names_only() {
+        let policy = HostPolicy::new([127, 0, 0, 1].into(), []);
+        for host in ["127.0.0.1:80", "localhost", "LOCALHOST:9", "[::1]:80", "127.9.9.9"] {
+            assert!(check(&policy, host, None), "{host}");
+        }
+        for host in
+            ["evil.example.com", "127.0.0.1.evil.com", "10.0.0.1", "", "localhost.evil.com", "evil@localhost", "a b"]
+        {
+            assert!(!check(&policy, host, None), "{host}");
+        }
+        assert!(policy.check(&HeaderMap::new(), &Uri::from_static("/mcp")).is_err());
+    }
+
+    #[test]
+    fn an_origin_must_be_one_of_the_hosts() {
+        let policy = HostPolicy::new([127, 0, 0, 1].into(), ["Dev.test".into()]);
+        for origin in ["http://127.0.0.1:6274", "https://localhost", "http://[::1]:1", "http://dev.test"] {
+            assert!(check(&policy, "127.0.0.1:80", Some(origin)), "{origin}");
+        }
+        for origin in ["http://evil.example.com", "null", "file://localhost", "http://localhost@evil.com", ""] {
+            assert!(!check(&policy, "127.0.0.1:80", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_public_server_answers_to_addresses_but_not_to_unknown_names() {
+        let policy = HostPolicy::new([0, 0, 0, 0].into(), []);
+        assert!(check(&policy, "192.168.1.5:80", None));
+        assert!(!check(&policy, "mock.internal", None));
+        assert!(check(&HostPolicy::new([0, 0, 0, 0].into(), ["mock.internal".into()]), "mock.internal:80", None));
+    }
+}
