@@ -1,1 +1,5 @@
-fn main() {}
+//! The binary `rehearse`; see [`mcp_rehearsal::cli`].
+
+fn main() -> std::process::ExitCode {
+    mcp_rehearsal::cli::main()
+}

@@ -4,11 +4,13 @@
 //! scenario (a template, a regular expression, a JSON Schema) is found after the syntax, and must still point at its line.
 
 mod diagnostic;
+mod env;
 mod fields;
 mod node;
 mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
+pub use env::{Unset, substitute};
 pub use fields::{Fields, nearest};
 pub use node::{Entry, Node, Value};
 pub use yaml::parse as parse_yaml;

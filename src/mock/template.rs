@@ -17,10 +17,13 @@ use minijinja::{
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::Value as Json;
 
-use crate::config::{Node, Problems, Value, nearest};
+use crate::{
+    config::{Node, Problems, Value, nearest},
+    wire::MAX_FRAME,
+};
 
-/// The names that a template may use.
-pub const NAMES: &[&str] = &["args", "params", "uri", "headers", "call", "env", "rand"];
+/// The names that a template of a mock script may use.
+pub const SCRIPT_NAMES: &[&str] = &["args", "params", "uri", "headers", "call", "env", "rand"];
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(environment);
 
@@ -29,21 +32,25 @@ fn environment() -> Environment<'static> {
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default());
+    environment.add_filter("repeat", repeat);
     environment.set_fuel(Some(1_000_000));
     environment
 }
 
-/// The text templates of one script. Templates refer to it by name.
+/// `'ab' | repeat(3)` is `ababab`.
+fn repeat(text: &str, times: usize) -> Result<String, minijinja::Error> {
+    if text.len().saturating_mul(times) > MAX_FRAME {
+        return Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "the repeated text is too long"));
+    }
+    Ok(text.repeat(times))
+}
+
+/// The text templates of one file. Templates refer to it by name.
 #[derive(Debug)]
 pub struct Templates {
     environment: Environment<'static>,
+    names: &'static [&'static str],
     uses_headers: bool,
-}
-
-impl Default for Templates {
-    fn default() -> Self {
-        Templates { environment: environment(), uses_headers: false }
-    }
 }
 
 /// A text with `{{ … }}` or `{% … %}` in it, or without.
@@ -85,7 +92,7 @@ impl Data {
 
 /// A template could not be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a template of the script failed: {0}")]
+#[error("a template failed: {0}")]
 pub struct RenderError(String);
 
 impl RenderError {
@@ -105,6 +112,11 @@ impl From<minijinja::Error> for RenderError {
 }
 
 impl Templates {
+    /// `names` are those that a template may use.
+    pub fn new(names: &'static [&'static str]) -> Self {
+        Templates { environment: environment(), names, uses_headers: false }
+    }
+
     /// Whether some template reads `headers`; if none does they need not be kept.
     pub fn uses_headers(&self) -> bool {
         self.uses_headers
@@ -129,16 +141,16 @@ impl Templates {
         let mut unknown: Vec<_> = template.undeclared_variables(false).into_iter().collect();
         self.uses_headers |= unknown.iter().any(|name| name == "headers");
         unknown.retain(|name| {
-            !NAMES.contains(&name.as_str()) && !self.environment.globals().any(|(global, _)| global == name)
+            !self.names.contains(&name.as_str()) && !self.environment.globals().any(|(global, _)| global == name)
         });
         unknown.sort();
         match unknown.first() {
             None => Ok(Text::Template { name }),
             Some(name) => {
                 let problem = node.problem(format!("template: there is no `{name}`"));
-                Err(match nearest(name, NAMES) {
+                Err(match nearest(name, self.names) {
                     Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                    None => problem.hint(format!("templates can use {}", NAMES.join(", "))),
+                    None => problem.hint(format!("templates can use {}", self.names.join(", "))),
                 }
                 .into())
             }
@@ -316,7 +328,7 @@ impl Object for LazyContext {
 
 /// `env.NAME`: a variable of the process environment, read when a template asks for it.
 #[derive(Debug)]
-struct ProcessEnvironment;
+pub struct ProcessEnvironment;
 
 impl Object for ProcessEnvironment {
     fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
@@ -355,7 +367,7 @@ mod tests {
     use crate::config::{Source, parse_yaml};
 
     fn render(template: &str, params: &str) -> Result<String, String> {
-        let mut templates = Templates::default();
+        let mut templates = Templates::new(SCRIPT_NAMES);
         let source = Source::new("t", template);
         let data = parse_yaml(&source).and_then(|node| templates.data(&node));
         let data = data.map_err(|problems| problems.in_source(&source).to_string())?;
@@ -384,6 +396,8 @@ mod tests {
             Ok(r#""3/file:///x/acme""#.into())
         );
         assert_eq!(render("'{% if args.n > 1 %}many{% endif %}'", params), Ok(r#""many""#.into()));
+        assert_eq!(render("\"{{ 'ab' | repeat(3) }}\"", params), Ok(r#""ababab""#.into()));
+        assert!(render("\"{{ 'ab' | repeat(99999999999) }}\"", params).is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub use offer::{PromptStub, ResourceStub, ToolStub};
 pub use reply::{Body, Reply};
 pub use rule::{Answer, LogLevel, Plan, Rule, Step, Then};
 
-use super::template::Templates;
+use super::template::{SCRIPT_NAMES, Templates};
 use crate::{
     config::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml},
     wire::Version,
@@ -85,7 +85,7 @@ impl Script {
             return Err(problem.hint("start with `server: { name: my-server }`").into());
         }
         let fields = root.fields("a mock script", KEYS)?;
-        let mut templates = Templates::default();
+        let mut templates = Templates::new(SCRIPT_NAMES);
         let (name, server_info) = match fields.get("server") {
             Some(node) => read_server(node)?,
             None => implementation("mock", None, ""),

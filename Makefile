@@ -1,0 +1,34 @@
+.DEFAULT_GOAL := help
+.PHONY: help build test lint bench scenarios interop test-mcp-server
+
+CARGO ?= cargo
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build the release binary, target/release/rehearse
+	$(CARGO) build --release
+
+test: ## Run all tests that need nothing but Rust (with cargo-nextest where it is installed)
+	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
+		set -x; $(CARGO) nextest run && $(CARGO) test --doc; \
+	else \
+		set -x; $(CARGO) test; \
+	fi
+
+lint: ## Check format, lints and documentation; a warning is an error
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --no-deps
+
+bench: ## Run the benchmarks
+	$(CARGO) bench
+
+scenarios: ## Run the shipped scenarios on every transport and in both eras
+	$(CARGO) run -- run scenarios
+
+interop: ## Meet real clients and servers; needs Node and Python, and a network for the first run
+	interop/run
+
+test-mcp-server: ## Serve mock-servers/basic.yaml on 127.0.0.1:8888
+	@$(CARGO) run -- mock mock-servers/basic.yaml --listen 127.0.0.1:8888

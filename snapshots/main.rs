@@ -1,0 +1,85 @@
+//! Replays every scenario of `scenarios/` against the snapshots beside this file, one test for each cell.
+//!
+//! The tests are made from the files: a new scenario is a new test. What differs is handed to insta, so that
+//! `cargo insta review` can accept it.
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use mcp_rehearsal::scenario::{Cell, Mode, Options, Plan, RunResult, Scenario, Selection, find, run};
+use regex::Regex;
+use tokio_util::sync::CancellationToken;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = find(&root.join("scenarios")).unwrap_or_else(|error| panic!("{error}"));
+    let mut trials = Vec::new();
+    let mut impossible = Vec::new();
+    for file in files {
+        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+        for (cell, reason) in scenario.cells() {
+            match reason {
+                None => trials.push(trial(&scenario.name, &file, cell)),
+                Some(reason) => impossible.push((cell.to_string(), reason)),
+            }
+        }
+    }
+    trials.push(Trial::test("only_cells_that_cannot_exist_are_left_out", move || only_known(&impossible)));
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn only_known(impossible: &[(String, String)]) -> Result<(), Failed> {
+    let known = ["sse/2026-07-28", "http/2024-11-05"];
+    match impossible.iter().find(|(cell, _)| !known.contains(&cell.as_str())) {
+        Some((cell, reason)) => Err(format!("{cell} is left out: {reason}").into()),
+        None => Ok(()),
+    }
+}
+
+fn trial(scenario: &str, file: &Path, cell: Cell) -> Trial {
+    let (name, file) = (format!("{scenario}::{}::{}", cell.transport, cell.protocol), file.to_owned());
+    let scenario = scenario.to_owned();
+    Trial::test(name, move || replay(&scenario, file, cell))
+}
+
+fn replay(name: &str, file: PathBuf, cell: Cell) -> Result<(), Failed> {
+    let scenario = Scenario::load(&file)?;
+    let folder = scenario.snapshot_folder();
+    let filter = Regex::new(&format!("^{}$", regex::escape(&format!("{name}/{cell}"))))?;
+    let plan = Plan::new(vec![scenario], &Selection { filters: vec![filter], shard: None });
+    let options = Options {
+        jobs: 1,
+        seed: 1,
+        mode: Mode::Check,
+        fail_fast: false,
+        keep_going: false,
+        rehearse: env!("CARGO_BIN_EXE_rehearse").into(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let result = runtime.block_on(run(plan, options, CancellationToken::new(), |_| {}));
+    judge(&result, &folder)
+}
+
+fn judge(result: &RunResult, folder: &Path) -> Result<(), Failed> {
+    if result.totals.passed == 1 {
+        return Ok(());
+    }
+    let mut message = String::new();
+    for cell in result.scenarios.iter().flat_map(|scenario| &scenario.cells) {
+        message.extend(cell.reason.iter().map(|reason| format!("{reason}\n")));
+        for step in &cell.steps {
+            for problem in &step.problems {
+                message.push_str(&format!("line {} {}: {}\n", step.line, step.title, problem.message));
+                if let (Some(difference), Some(key)) = (&problem.difference, problem.message.split('`').nth(1)) {
+                    let mut settings = insta::Settings::clone_current();
+                    settings.set_snapshot_path(folder);
+                    settings.set_prepend_module_to_snapshot(false);
+                    settings.set_omit_expression(true);
+                    settings.bind(|| insta::assert_snapshot!(key, difference.actual));
+                }
+            }
+        }
+    }
+    Err(message.into())
+}

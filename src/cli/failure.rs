@@ -1,0 +1,60 @@
+//! Why a subcommand could not do its work, and how a person is told.
+
+use super::{Exit, style};
+use crate::{config::Diagnostics, mock::script::ScriptError};
+
+/// Why a subcommand could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// A file has mistakes.
+    #[error("{0}")]
+    Invalid(Diagnostics),
+    /// The arguments ask for something that there is not.
+    #[error("{0}")]
+    Usage(String),
+    /// The arguments are right, the world is not.
+    #[error("{what}")]
+    CannotRun { what: String, hint: Option<String> },
+}
+
+impl Failure {
+    pub(super) fn cannot(what: impl Into<String>) -> Failure {
+        Failure::CannotRun { what: what.into(), hint: None }
+    }
+
+    #[must_use]
+    pub(super) fn hint(self, text: impl Into<String>) -> Failure {
+        match self {
+            Failure::CannotRun { what, .. } => Failure::CannotRun { what, hint: Some(text.into()) },
+            other => other,
+        }
+    }
+
+    /// Tells on stderr, and gives the exit code.
+    pub(super) fn report(self) -> Exit {
+        let (exit, hint) = match &self {
+            Failure::Invalid(diagnostics) => {
+                style::print(&style::render(diagnostics));
+                return Exit::Usage;
+            }
+            Failure::Usage(_) => (Exit::Usage, None),
+            Failure::CannotRun { hint, .. } => (Exit::CannotRun, hint.as_deref()),
+        };
+        let (bad, strong) = (style::BAD, style::STRONG);
+        let mut text = format!("{bad}error:{bad:#} {}\n", style::printable(&self.to_string()));
+        if let Some(hint) = hint {
+            text.push_str(&format!("{strong}hint:{strong:#} {hint}\n"));
+        }
+        style::print(&text);
+        exit
+    }
+}
+
+impl From<ScriptError> for Failure {
+    fn from(error: ScriptError) -> Self {
+        match error {
+            ScriptError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
+            error @ ScriptError::Read { .. } => Failure::Usage(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! This process's stdin and stdout, without a thread in between where they can be polled.
+
+use std::{
+    fs::File,
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::{fs::FileTypeExt, net::UnixStream as StdUnixStream},
+    },
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf, Stdin, Stdout},
+    net::{UnixStream, unix::pipe},
+};
+
+/// Stdin. A pipe or a socket that is polled does not block while this exists, for every process that shares it: end
+/// with [`Input::restore`].
+#[derive(Debug)]
+pub(super) enum Input {
+    Pipe(pipe::Receiver),
+    Socket(UnixStream),
+    /// A terminal, a file, a device: read by a thread that may never return.
+    Thread(Stdin),
+}
+
+/// Stdout, as [`Input`].
+#[derive(Debug)]
+pub(super) enum Output {
+    Pipe(pipe::Sender),
+    Socket(UnixStream),
+    Thread(Stdout),
+}
+
+impl Input {
+    /// Must be called within a tokio runtime.
+    pub(super) fn open() -> Input {
+        let pipe = || pipe::Receiver::from_owned_fd(io::stdin().as_fd().try_clone_to_owned()?);
+        match (pipe(), socket(io::stdin())) {
+            (Ok(pipe), _) => Input::Pipe(pipe),
+            (_, Some(socket)) => Input::Socket(socket),
+            _ => Input::Thread(tokio::io::stdin()),
+        }
+    }
+
+    /// Makes stdin block again for whoever reads on.
+    pub(super) fn restore(self) {
+        // Nothing depends on it here, and nothing could be done about it.
+        let _ = match self {
+            Input::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
+            Input::Socket(socket) => block(socket),
+            Input::Thread(_) => Ok(()),
+        };
+    }
+}
+
+impl Output {
+    /// Must be called within a tokio runtime.
+    pub(super) fn open() -> Output {
+        let pipe = || pipe::Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?);
+        match (pipe(), socket(io::stdout())) {
+            (Ok(pipe), _) => Output::Pipe(pipe),
+            (_, Some(socket)) => Output::Socket(socket),
+            _ => Output::Thread(tokio::io::stdout()),
+        }
+    }
+
+    /// As [`Input::restore`].
+    pub(super) fn restore(self) {
+        let _ = match self {
+            Output::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
+            Output::Socket(socket) => block(socket),
+            Output::Thread(_) => Ok(()),
+        };
+    }
+}
+
+/// The descriptor as a socket, which is what Node gives its children as pipes.
+fn socket(stream: impl AsFd) -> Option<UnixStream> {
+    let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
+    if !file.metadata().ok()?.file_type().is_socket() {
+        return None;
+    }
+    let socket = StdUnixStream::from(OwnedFd::from(file));
+    socket.set_nonblocking(true).ok()?;
+    UnixStream::from_std(socket).ok()
+}
+
+fn block(socket: UnixStream) -> io::Result<()> {
+    socket.into_std()?.set_nonblocking(false)
+}
+
+impl AsyncRead for Input {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Input::Pipe(pipe) => Pin::new(pipe).poll_read(cx, buffer),
+            Input::Socket(socket) => Pin::new(socket).poll_read(cx, buffer),
+            Input::Thread(stdin) => Pin::new(stdin).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Output {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Output::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
+            Output::Socket(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Output::Thread(stdout) => Pin::new(stdout).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Output::Pipe(pipe) => Pin::new(pipe).poll_flush(cx),
+            Output::Socket(socket) => Pin::new(socket).poll_flush(cx),
+            Output::Thread(stdout) => Pin::new(stdout).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(cx)
+    }
+}

@@ -1,0 +1,116 @@
+//! The command line: the only place with clap, colour, printing and exit codes. One file per subcommand.
+//!
+//! Results go to stdout, everything else to stderr. Both are coloured only on a terminal, and as `NO_COLOR`, `CLICOLOR`
+//! and `CLICOLOR_FORCE` say.
+
+mod failure;
+mod mock;
+mod run;
+mod signals;
+mod style;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use self::failure::Failure;
+
+/// What the exit code of `rehearse` says. The codes are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: everything held, or the work is done.
+    Success,
+    /// 1: a violation, a mismatch, or an expectation that was not met.
+    Violation,
+    /// 2: wrong usage, or a file that does not parse or validate. Nothing was run.
+    Usage,
+    /// 3: it could not run: a server did not start, a port is taken, a file cannot be written.
+    CannotRun,
+    /// 4: nothing was selected.
+    NothingSelected,
+    /// The code with which a mock's script lets the server die.
+    Scripted(u8),
+}
+
+impl Exit {
+    /// The code of the process.
+    pub const fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Violation => 1,
+            Exit::Usage => 2,
+            Exit::CannotRun => 3,
+            Exit::NothingSelected => 4,
+            Exit::Scripted(code) => code,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  everything held
+  1  a violation, a mismatch, or an expectation that was not met
+  2  wrong usage, or a file that does not parse or validate
+  3  could not run: a server did not start, a port is taken
+  4  nothing was selected";
+
+/// Rehearse an MCP client or server before it meets the real world.
+#[derive(Debug, Parser)]
+#[command(name = "rehearse", version, styles = style::HELP, max_term_width = 100, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Mock(mock::MockArgs),
+    Run(run::RunArgs),
+}
+
+impl Command {
+    fn run(self) -> Result<Exit, Failure> {
+        match self {
+            Command::Mock(args) => mock::run(args),
+            Command::Run(args) => run::run(args),
+        }
+    }
+}
+
+/// Runs the command that the arguments of this process ask for, and gives the exit code.
+pub fn main() -> ExitCode {
+    let exit = match Cli::try_parse() {
+        Ok(cli) => cli.command.run().unwrap_or_else(Failure::report),
+        Err(error) => {
+            // Help that nobody reads any more is no failure.
+            let _ = error.print();
+            if error.use_stderr() { Exit::Usage } else { Exit::Success }
+        }
+    };
+    exit.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_of_the_arguments_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_exit_code_is_in_the_help() {
+        for exit in [Exit::Success, Exit::Violation, Exit::Usage, Exit::CannotRun, Exit::NothingSelected] {
+            assert!(EXIT_CODES.contains(&format!("\n  {}  ", exit.code())), "{exit:?}");
+        }
+    }
+}

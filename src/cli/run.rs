@@ -1,0 +1,250 @@
+//! `rehearse run`: scenarios on every transport and in every version.
+
+use std::{
+    collections::BTreeSet,
+    io::{IsTerminal, Write},
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    time::Duration,
+};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use regex::Regex;
+use tokio_util::sync::CancellationToken;
+
+use super::{Exit, Failure, signals::Signals};
+use crate::{
+    report::{Format, Layout, cell_mark},
+    scenario::{self, Event, Mode, Options, Plan, RunResult, Scenario, ScenarioError, Selection, find},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse run                                  the scenarios in ./scenarios
+  rehearse run scenarios/discovery.yaml --trace show the wire around what fails
+  rehearse run --filter '/http/' --filter '/ws/2026'
+  rehearse run --update                         accept what all cells agree on
+  rehearse run --format junit --output report.xml
+  rehearse run --shard 1/4 --jobs 2             a quarter of the cells, for CI
+  rehearse run --list                           what would run
+
+A cell is one transport and one protocol version of a scenario's matrix. All cells of a scenario share one
+snapshot for each step; the cell that differs fails.";
+
+/// Run scenarios on every transport and in every version of their matrix, against one snapshot
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct RunArgs {
+    /// Scenario files, or folders with scenario files [default: scenarios]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Run only cells whose id, scenario/transport/version, matches this regular expression (repeatable)
+    #[arg(short, long = "filter", value_name = "REGEX")]
+    filters: Vec<Regex>,
+    /// Run only the i-th of n parts of the cells
+    #[arg(long, value_name = "I/N", value_parser = Selection::parse_shard)]
+    shard: Option<(usize, usize)>,
+    /// Show which cells would run, and run nothing
+    #[arg(long)]
+    list: bool,
+    /// Accept what differs from the snapshots, wherever all cells agree
+    #[arg(short, long)]
+    update: bool,
+    /// Start nothing new after the first cell that fails
+    #[arg(long)]
+    fail_fast: bool,
+    /// Go on with the steps of a cell after one has failed
+    #[arg(long)]
+    keep_going: bool,
+    /// How many cells run at once [default: twice the number of processors, at least 4]
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// What everything random is drawn from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Show what went over the wire around each failure
+    #[arg(short, long)]
+    trace: bool,
+    /// The format of the report: human, json or junit
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    format: Format,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl From<ScenarioError> for Failure {
+    fn from(error: ScenarioError) -> Self {
+        match error {
+            ScenarioError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
+            error @ ScenarioError::Read { .. } => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
+    let plan = Plan::new(load(&args.paths)?, &Selection { filters: args.filters.clone(), shard: args.shard });
+    if plan.is_empty() {
+        super::style::print("nothing was selected\n");
+        return Ok(Exit::NothingSelected);
+    }
+    if args.list {
+        list(&plan);
+        return Ok(Exit::Success);
+    }
+    let rehearse = std::env::current_exe()
+        .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
+    let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
+    let options = Options {
+        jobs: args.jobs.map_or_else(default_jobs, NonZeroUsize::get),
+        seed: args.seed,
+        mode: match (args.update, in_ci) {
+            (true, _) => Mode::Update,
+            (false, true) => Mode::Check,
+            (false, false) => Mode::Pending,
+        },
+        fail_fast: args.fail_fast,
+        keep_going: args.keep_going,
+        rehearse,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let (result, interrupted) = runtime.block_on(execute(plan, options))?;
+    write_report(&args, &result)?;
+    Ok(exit_code(&result, interrupted))
+}
+
+/// Every scenario below the paths. If one of them is invalid, nothing runs.
+fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
+    let default = [PathBuf::from("scenarios")];
+    let paths = if paths.is_empty() { &default[..] } else { paths };
+    let (mut scenarios, mut diagnostics, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for path in paths {
+        let files = find(path).map_err(|error| match path == Path::new("scenarios") {
+            true => Failure::Usage(format!("{error}; name the scenario files or folders to run")),
+            false => error.into(),
+        })?;
+        for file in files {
+            if !seen.insert(file.clone()) {
+                continue;
+            }
+            match Scenario::load(&file) {
+                Ok(scenario) => scenarios.push(scenario),
+                Err(ScenarioError::Invalid(found)) => diagnostics.extend(found.0),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    match diagnostics.is_empty() {
+        true => Ok(scenarios),
+        false => Err(Failure::Invalid(crate::config::Diagnostics(diagnostics))),
+    }
+}
+
+fn list(plan: &Plan) {
+    let mut out = anstream::stdout().lock();
+    for (scenario, cell, reason) in plan.cells() {
+        let note = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
+        // Whoever closes the pipe has read enough.
+        let _ = writeln!(out, "{}/{cell}{note}", scenario.name);
+    }
+}
+
+fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(4, |processors| (2 * processors.get()).max(4))
+}
+
+async fn execute(plan: Plan, options: Options) -> Result<(RunResult, bool), Failure> {
+    let cancel = CancellationToken::new();
+    let mut signals =
+        Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+    let progress = Progress::new(plan.cells().filter(|(_, _, reason)| reason.is_none()).count());
+    let running = scenario::run(plan, options, cancel.clone(), move |event| progress.show(&event));
+    tokio::pin!(running);
+    let interrupted = tokio::select! {
+        result = &mut running => return Ok((result, false)),
+        () = signals.next() => true,
+    };
+    super::style::leave_line();
+    super::style::print("interrupted: stopping what was started\n");
+    cancel.cancel();
+    Ok((running.await, interrupted))
+}
+
+/// The live line on a terminal.
+struct Progress {
+    bar: ProgressBar,
+    running: Mutex<Vec<String>>,
+}
+
+impl Progress {
+    fn new(cells: usize) -> Progress {
+        let bar = ProgressBar::with_draw_target(
+            Some(cells as u64),
+            match std::io::stderr().is_terminal() {
+                true => ProgressDrawTarget::stderr(),
+                false => ProgressDrawTarget::hidden(),
+            },
+        );
+        let style = ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Progress { bar, running: Mutex::default() }
+    }
+
+    fn show(&self, event: &Event) {
+        let Ok(mut running) = self.running.lock() else { return };
+        match event {
+            Event::Started { scenario, cell } => running.push(format!("{scenario}/{cell}")),
+            Event::Finished { scenario, cell, status, .. } => {
+                let id = format!("{scenario}/{cell}");
+                running.retain(|other| *other != id);
+                self.bar.inc(1);
+                if !matches!(status, scenario::Status::Passed) {
+                    let (mark, style) = cell_mark(*status);
+                    self.bar.println(format!("{style}{mark}{style:#} {id}"));
+                }
+            }
+        }
+        self.bar.set_message(running.join("  "));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn write_report(args: &RunArgs, result: &RunResult) -> Result<(), Failure> {
+    let width = super::style::width();
+    let bytes = args.format.render(result, Layout { width, trace: args.trace });
+    match &args.output {
+        Some(path) => {
+            let plain = anstream::adapter::strip_bytes(&bytes).into_vec();
+            std::fs::write(path, plain)
+                .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())))
+        }
+        None => {
+            let mut out = anstream::stdout().lock();
+            // Whoever closes the pipe has read enough.
+            let _ = out.write_all(&bytes).and_then(|()| out.flush());
+            Ok(())
+        }
+    }
+}
+
+fn exit_code(result: &RunResult, interrupted: bool) -> Exit {
+    let totals = result.totals;
+    if totals.errors > 0 || interrupted {
+        Exit::CannotRun
+    } else if totals.failed > 0 || totals.not_run > 0 {
+        Exit::Violation
+    } else if totals.passed == 0 {
+        Exit::NothingSelected
+    } else {
+        Exit::Success
+    }
+}

@@ -1,0 +1,91 @@
+//! How things look on a terminal. Everything is styled; what must not be coloured is stripped on its way out.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    io::{IsTerminal, Write},
+};
+
+use anstyle::AnsiColor;
+use miette::{MietteHandler, MietteHandlerOpts, ReportHandler, RgbColors};
+
+use crate::config::{Diagnostic, Diagnostics};
+
+const UNLIMITED: usize = 10_000;
+
+pub(super) use crate::report::palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG};
+
+/// The styles of help texts and usage errors.
+pub(super) const HELP: clap::builder::Styles = clap::builder::Styles::styled()
+    .header(STRONG)
+    .usage(STRONG)
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(DIM)
+    .error(BAD)
+    .valid(GOOD)
+    .invalid(DOUBTFUL);
+
+/// How many columns standard output has; enough for a wide report where it is no terminal.
+pub(super) fn width() -> usize {
+    terminal_size::terminal_size_of(std::io::stdout()).map_or(160, |(width, _)| width.0.into())
+}
+
+/// Writes to stderr in one piece. A stderr that nobody reads is no failure.
+pub(super) fn print(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Leaves the line on which a terminal shows `^C`.
+pub(super) fn leave_line() {
+    if std::io::stderr().is_terminal() {
+        print("\n");
+    }
+}
+
+/// The diagnostics with the text they are about; wrapped only where a terminal needs it.
+pub(super) fn render(diagnostics: &Diagnostics) -> String {
+    let options = MietteHandlerOpts::new().force_graphical(true).terminal_links(false).unicode(true);
+    let options = options.color(true).rgb_colors(RgbColors::Never);
+    let handler = match std::io::stderr().is_terminal() {
+        true => options.build(),
+        false => options.width(UNLIMITED).build(),
+    };
+    let rendered: Vec<_> =
+        diagnostics.0.iter().map(|diagnostic| Rendered { handler: &handler, diagnostic }.to_string()).collect();
+    rendered.join("\n")
+}
+
+struct Rendered<'a> {
+    handler: &'a MietteHandler,
+    diagnostic: &'a Diagnostic,
+}
+
+impl fmt::Display for Rendered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handler.debug(self.diagnostic, f)
+    }
+}
+
+/// A text from the other side, which must not control the terminal.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(char::is_control) {
+        return text.into();
+    }
+    let escape = |character: char| match character.is_control() {
+        true => character.escape_default().collect::<String>(),
+        false => character.into(),
+    };
+    text.chars().map(escape).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_from_outside_cannot_control_the_terminal() {
+        assert_eq!(printable("naïve 世界"), "naïve 世界");
+        assert_eq!(printable("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
+    }
+}

@@ -1,0 +1,121 @@
+//! Why a session could not be opened.
+
+use std::{io, time::Duration};
+
+use rmcp::service::ClientInitializeError;
+
+use super::{
+    Protocol,
+    failure::{link_error, rpc_error},
+    request::quoted,
+};
+use crate::{
+    transport::{
+        Transport,
+        client::{LinkError, OpenError},
+    },
+    wire::RpcError,
+};
+
+/// A server with which no session could be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The transport does not exist in this version.
+    #[error("{transport} does not exist in protocol {protocol}")]
+    NotApplicable { transport: Transport, protocol: Protocol },
+    /// The command did not start.
+    #[error("{program:?} could not be started: {source}{}", spawn_hint(.source))]
+    Spawn { program: String, source: io::Error },
+    /// The URL or a header cannot be used.
+    #[error("{0}")]
+    Invalid(String),
+    /// Nobody listens, or the connection broke.
+    #[error("cannot reach {target}: {detail}")]
+    Unreachable { target: String, detail: String },
+    /// The handshake did not end in time.
+    #[error("no answer within {after:?}{}", quoted(.stderr))]
+    Timeout { after: Duration, stderr: Vec<String> },
+    /// The server answered the handshake with a JSON-RPC error.
+    #[error("the server refused the handshake: {0}")]
+    Refused(RpcError),
+    /// The server speaks no version that we asked for.
+    #[error("the server does not speak {protocol}; it offers {}", offered(.supported))]
+    Version { protocol: Protocol, supported: Vec<String> },
+    /// The server answered with an HTTP status and no JSON-RPC message.
+    #[error("{target} answered with HTTP {status}{}", excerpt(.body))]
+    Http { target: String, status: u16, body: String },
+    /// The server ended the connection before the end of the handshake.
+    #[error("the server left during the handshake: {detail}{}", quoted(.stderr))]
+    Closed { detail: String, stderr: Vec<String> },
+    /// The server's answer is not one.
+    #[error("the server's handshake is malformed: {0}")]
+    Malformed(String),
+}
+
+impl ConnectError {
+    pub(super) fn from_open(error: OpenError, target: &str) -> ConnectError {
+        let target = target.to_owned();
+        match error {
+            OpenError::Spawn { program, source } => ConnectError::Spawn { program, source },
+            OpenError::Unreachable { detail } => ConnectError::Unreachable { target, detail },
+            OpenError::Http { status, body } => ConnectError::Http { target, status, body },
+            OpenError::Malformed(what) => ConnectError::Malformed(what),
+            OpenError::Invalid(what) => ConnectError::Invalid(what),
+        }
+    }
+
+    pub(super) fn from_rmcp(error: ClientInitializeError, protocol: Protocol, target: &str) -> ConnectError {
+        let closed = |detail: String| ConnectError::Closed { detail, stderr: Vec::new() };
+        match error {
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+                ConnectError::from_rmcp(*fallback, protocol, target)
+            }
+            ClientInitializeError::JsonRpcError(error) => ConnectError::Refused(rpc_error(error)),
+            ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+                let supported = server_supported.iter().map(ToString::to_string).collect();
+                ConnectError::Version { protocol, supported }
+            }
+            ClientInitializeError::TransportError { error, .. } => match link_error(&error) {
+                Some(LinkError::Status { status, body }) => {
+                    ConnectError::Http { target: target.to_owned(), status: *status, body: body.clone() }
+                }
+                Some(LinkError::Exchange(detail)) => {
+                    ConnectError::Unreachable { target: target.to_owned(), detail: detail.clone() }
+                }
+                Some(LinkError::Malformed(what) | LinkError::Invalid(what)) => ConnectError::Malformed(what.clone()),
+                Some(error) => closed(error.to_string()),
+                None => closed(error.error.to_string()),
+            },
+            ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::Cancelled => {
+                closed("it closed the connection".to_owned())
+            }
+            ClientInitializeError::ConflictInitResponseId(expected, received)
+            | ClientInitializeError::UncorrelatedErrorResponse { expected, received } => {
+                ConnectError::Malformed(format!("the answer carries the id {received} instead of {expected}"))
+            }
+            error => ConnectError::Malformed(error.to_string()),
+        }
+    }
+}
+
+fn spawn_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; is it installed, and on the PATH?",
+        io::ErrorKind::PermissionDenied => "; is it executable?",
+        _ => "",
+    }
+}
+
+fn offered(versions: &[String]) -> String {
+    if versions.is_empty() { "none".to_owned() } else { versions.join(", ") }
+}
+
+fn excerpt(body: &str) -> String {
+    const LONGEST: usize = 200;
+    let line = body.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        _ if line.is_empty() => String::new(),
+        Some((end, _)) => format!(": {}…", &line[..end]),
+        None => format!(": {line}"),
+    }
+}

@@ -1,0 +1,145 @@
+//! The handshake: rmcp performs it while the tap is watched for what rmcp would overlook.
+
+use rmcp::{
+    RoleClient,
+    model::{
+        ClientCapabilities, ClientConfig, DiscoverResult, Implementation, InitializeResult, ProtocolVersion,
+        ServerJsonRpcMessage,
+    },
+    service::{
+        ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
+    },
+};
+
+use super::{ConnectError, PeerInfo, Protocol, info::handshake_result};
+use crate::{
+    transport::{
+        Tap, Transport,
+        client::{Link, http::HttpClient},
+    },
+    wire::{Direction, Era, Frame, Id, Message, Version},
+};
+
+pub(super) type Running = RunningService<RoleClient, ClientConfig>;
+
+/// Shakes hands in the way of the protocol.
+///
+/// # Errors
+/// Any [`ConnectError`] that has to do with the server's answers.
+pub(super) async fn perform(
+    tap: &Tap,
+    link: Link,
+    transport: Transport,
+    protocol: Protocol,
+    target: &str,
+) -> Result<(Running, PeerInfo), ConnectError> {
+    let (service, lifecycle) = lifecycle(transport, protocol);
+    let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
+    let http = match &link {
+        Link::Http(link) => Some(link.client.clone()),
+        Link::Duplex(_) => None,
+    };
+    let serving = async {
+        match link {
+            Link::Duplex(link) => serve_client_with_lifecycle(service, *link, lifecycle).await,
+            Link::Http(link) => serve_client_with_lifecycle(service, link.worker, lifecycle).await,
+        }
+    };
+    let overlooked = |frame: &Frame| overlooked_answer(frame).is_some_and(|id| !(may_fall_back && id == PROBE));
+    let running = tokio::select! {
+        biased;
+        served = serving => served.map_err(|error| refused(error, protocol, target, http.as_ref(), tap))?,
+        Some((_, frame)) = tap.wait_for(0, overlooked) => {
+            return Err(ConnectError::Malformed(what_is_wrong(&frame)));
+        }
+    };
+    running.set_response_cache_config(ClientCacheConfig::disabled()).await;
+    let selected = running.peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
+    let info = PeerInfo::read(&tap.since(0), &selected).map_err(ConnectError::Malformed)?;
+    Ok((running, info))
+}
+
+/// rmcp's first request. Whatever a legacy server makes of a `server/discover` leads to the fallback.
+const PROBE: Id = Id::Number(0);
+
+fn lifecycle(transport: Transport, protocol: Protocol) -> (ClientConfig, ClientLifecycleMode) {
+    let identity = Implementation::new("rehearse", env!("CARGO_PKG_VERSION"));
+    let config = ClientConfig::new(ClientCapabilities::default(), identity);
+    let (version, mode) = match protocol {
+        Protocol::Exact(version) if version.era() == Era::Modern => {
+            (version, ClientLifecycleMode::Discover { preferred_versions: vec![rmcp_version(version)] })
+        }
+        Protocol::Exact(version) => (version, ClientLifecycleMode::Initialize),
+        Protocol::Auto if transport == Transport::Sse => (Version::LATEST_LEGACY, ClientLifecycleMode::Initialize),
+        Protocol::Auto => {
+            let preferred_versions = vec![rmcp_version(Version::LATEST)];
+            let legacy_version = Some(rmcp_version(Version::LATEST_LEGACY));
+            (Version::LATEST, ClientLifecycleMode::Auto { preferred_versions, legacy_version })
+        }
+    };
+    (config.with_protocol_version(rmcp_version(version)), mode)
+}
+
+fn rmcp_version(version: Version) -> ProtocolVersion {
+    match version {
+        Version::V2024_11_05 => ProtocolVersion::V_2024_11_05,
+        Version::V2025_03_26 => ProtocolVersion::V_2025_03_26,
+        Version::V2025_06_18 => ProtocolVersion::V_2025_06_18,
+        Version::V2025_11_25 => ProtocolVersion::V_2025_11_25,
+        Version::V2026_07_28 => ProtocolVersion::V_2026_07_28,
+    }
+}
+
+/// The id of an answer that rmcp cannot parse, drops, and would wait for until the deadline.
+fn overlooked_answer(frame: &Frame) -> Option<Id> {
+    let id = match frame.message() {
+        Ok(Message::Response(response)) => response.id,
+        Err(error) => error.id().cloned(),
+        Ok(_) => None,
+    };
+    let refused = || serde_json::from_slice::<ServerJsonRpcMessage>(&frame.bytes).is_err();
+    id.filter(|_| frame.direction == Direction::ServerToClient && refused())
+}
+
+fn what_is_wrong(frame: &Frame) -> String {
+    match (frame.message(), serde_json::from_slice::<ServerJsonRpcMessage>(&frame.bytes)) {
+        (Err(error), _) => error.to_string(),
+        (Ok(_), Err(error)) => error.to_string(),
+        (Ok(_), Ok(_)) => "an answer of another kind".to_owned(),
+    }
+}
+
+fn refused(
+    error: ClientInitializeError,
+    protocol: Protocol,
+    target: &str,
+    http: Option<&HttpClient>,
+    tap: &Tap,
+) -> ConnectError {
+    match (&error, http.and_then(HttpClient::rejected)) {
+        (ClientInitializeError::JsonRpcError(_), Some((status, body))) => {
+            return ConnectError::Http { target: target.to_owned(), status, body };
+        }
+        (ClientInitializeError::ExpectedInitResult(_), _) => return ConnectError::Malformed(unreadable_result(tap)),
+        _ => {}
+    }
+    let overlooked = tap.since(0).into_iter().rev().find(|frame| overlooked_answer(frame).is_some());
+    match (ConnectError::from_rmcp(error, protocol, target), overlooked, tap.closed()) {
+        (ConnectError::Closed { .. }, Some(frame), _) => ConnectError::Malformed(what_is_wrong(&frame)),
+        (ConnectError::Closed { stderr, .. }, None, Some(why)) => {
+            ConnectError::Closed { detail: why.to_string(), stderr }
+        }
+        (error, _, _) => error,
+    }
+}
+
+/// What rmcp, which tries the results of all methods in turn, does not say.
+fn unreadable_result(tap: &Tap) -> String {
+    let Some((method, result)) = handshake_result(&tap.since(0)) else { return "no result".to_owned() };
+    let error = match method.as_str() {
+        "initialize" => serde_json::from_str::<InitializeResult>(result.get()).err(),
+        _ => serde_json::from_str::<DiscoverResult>(result.get()).err(),
+    };
+    let error = error.map_or_else(|| "it is the result of another method".to_owned(), |error| error.to_string());
+    format!("the result of `{method}`: {error}")
+}

@@ -1,0 +1,79 @@
+//! Listings with all their pages.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, value::RawValue};
+use tokio::time::Instant;
+
+use super::{CallOptions, Failure, Session};
+
+const MAX_PAGES: usize = 10_000;
+
+/// A listing that has been followed to its end.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// Every item as it came.
+    pub items: Vec<Box<RawValue>>,
+    pub pages: usize,
+}
+
+impl Session {
+    /// # Errors
+    /// Any [`Failure`]; a cursor that comes twice is malformed.
+    pub async fn list_tools(&self) -> Result<Listing, Failure> {
+        self.list("tools/list", "tools").await
+    }
+
+    /// # Errors
+    /// As [`Session::list_tools`].
+    pub async fn list_resources(&self) -> Result<Listing, Failure> {
+        self.list("resources/list", "resources").await
+    }
+
+    /// # Errors
+    /// As [`Session::list_tools`].
+    pub async fn list_resource_templates(&self) -> Result<Listing, Failure> {
+        self.list("resources/templates/list", "resourceTemplates").await
+    }
+
+    /// # Errors
+    /// As [`Session::list_tools`].
+    pub async fn list_prompts(&self) -> Result<Listing, Failure> {
+        self.list("prompts/list", "prompts").await
+    }
+
+    async fn list(&self, method: &str, member: &str) -> Result<Listing, Failure> {
+        let limit = self.timeouts().list;
+        let deadline = Instant::now() + limit;
+        let (mut listing, mut cursors, mut cursor) = (Listing::default(), HashSet::new(), None);
+        loop {
+            let params = cursor.take().map(|cursor| Map::from_iter([("cursor".to_owned(), Value::String(cursor))]));
+            let rest = deadline.saturating_duration_since(Instant::now());
+            let page = match self.request(method, params, CallOptions::within(rest)).await {
+                Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
+                page => page?,
+            };
+            let next = take_page(&page, member, &mut listing.items)
+                .map_err(|error| Failure::Malformed(format!("page {} of {method}: {error}", listing.pages + 1)))?;
+            listing.pages += 1;
+            let Some(next) = next else { return Ok(listing) };
+            if !cursors.insert(next.clone()) {
+                return Err(Failure::Malformed(format!("{method} gave the cursor {next:?} twice")));
+            }
+            if listing.pages == MAX_PAGES {
+                return Err(Failure::Malformed(format!("{method} has more than {MAX_PAGES} pages")));
+            }
+            cursor = Some(next);
+        }
+    }
+}
+
+fn take_page(page: &RawValue, member: &str, items: &mut Vec<Box<RawValue>>) -> Result<Option<String>, String> {
+    let members: std::collections::HashMap<String, &RawValue> =
+        serde_json::from_str(page.get()).map_err(|error| error.to_string())?;
+    let list = members.get(member).ok_or_else(|| format!("`{member}` is missing"))?;
+    let list: Vec<Box<RawValue>> = serde_json::from_str(list.get()).map_err(|error| format!("`{member}`: {error}"))?;
+    items.extend(list);
+    let next = members.get("nextCursor").map(|cursor| serde_json::from_str(cursor.get()));
+    next.unwrap_or(Ok(None)).map_err(|error| format!("`nextCursor`: {error}"))
+}

@@ -1,0 +1,98 @@
+//! The MCP client: one [`Session`] with one server, driven by rmcp and judged by what the tap saw.
+//!
+//! rmcp sends the requests and keeps the protocol; every answer is taken from the tapped bytes, so nothing that rmcp
+//! drops is lost, and nothing that it refuses to parse becomes a hang. The client is an honest witness: it caches
+//! nothing, repeats nothing, and opens no second session behind the caller's back.
+
+mod call;
+mod connect;
+mod failure;
+mod handshake;
+mod info;
+mod list;
+mod outcome;
+mod protocol;
+mod raw;
+mod request;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use call::CallOptions;
+pub use connect::ConnectError;
+pub use failure::Failure;
+pub use info::{PeerInfo, PeerVersion};
+pub use list::Listing;
+pub use outcome::{Content, ToolOutcome};
+pub use protocol::{Protocol, UnknownProtocol};
+pub use raw::RawReply;
+pub use session::Session;
+
+use crate::transport::Transport;
+pub use crate::transport::client::{
+    CommandSpec, HeaderChange, StderrLine, StderrSink, StopGrace,
+    memory::{self, Address},
+};
+
+/// How to reach one server.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    pub name: String,
+    pub target: Target,
+    pub timeouts: Timeouts,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+pub enum Target {
+    Stdio(CommandSpec),
+    Http(Endpoint),
+    Sse(Endpoint),
+    Ws(Endpoint),
+    Memory(Address),
+}
+
+/// A URL, and headers that go with every HTTP request to it. Headers of the protocol take precedence.
+#[derive(Clone, Debug, Default)]
+pub struct Endpoint {
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+}
+
+/// How long to wait for a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// From starting or dialling the server to the end of the handshake.
+    pub connect: Duration,
+    /// For one listing with all its pages.
+    pub list: Duration,
+    /// For any other request.
+    pub call: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts { connect: Duration::from_secs(30), list: Duration::from_secs(30), call: Duration::from_secs(60) }
+    }
+}
+
+impl ServerConfig {
+    /// With the default timeouts.
+    pub fn new(name: impl Into<String>, target: Target) -> Self {
+        ServerConfig { name: name.into(), target, timeouts: Timeouts::default() }
+    }
+}
+
+impl Target {
+    pub fn transport(&self) -> Transport {
+        match self {
+            Target::Stdio(_) => Transport::Stdio,
+            Target::Http(_) => Transport::Http,
+            Target::Sse(_) => Transport::Sse,
+            Target::Ws(_) => Transport::Ws,
+            Target::Memory(_) => Transport::Memory,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The result of a tool call, with every kind of content kept.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What a tool returned. Nothing is lost: `raw` is the whole result as it came.
+#[derive(Clone, Debug)]
+pub struct ToolOutcome {
+    /// Empty if the result has no `content`, as one that asks for input.
+    pub content: Vec<Content>,
+    pub structured_content: Option<Box<RawValue>>,
+    pub meta: Option<Box<RawValue>>,
+    /// The tool says that it failed.
+    pub is_error: bool,
+    /// `complete`, `input_required` or another; absent before 2026-07-28.
+    pub result_type: Option<String>,
+    pub raw: Box<RawValue>,
+}
+
+/// One block of content. A block that lacks a member of its kind is `Other`.
+#[derive(Clone, Debug)]
+pub enum Content {
+    Text {
+        text: String,
+        raw: Box<RawValue>,
+    },
+    Image {
+        mime_type: String,
+        /// Base64.
+        data: String,
+        raw: Box<RawValue>,
+    },
+    Audio {
+        mime_type: String,
+        /// Base64.
+        data: String,
+        raw: Box<RawValue>,
+    },
+    /// An embedded resource.
+    Resource {
+        uri: String,
+        mime_type: Option<String>,
+        /// Absent for binary resources.
+        text: Option<String>,
+        raw: Box<RawValue>,
+    },
+    ResourceLink {
+        uri: String,
+        name: Option<String>,
+        raw: Box<RawValue>,
+    },
+    Other {
+        /// The block's `type`, empty if it has none.
+        kind: String,
+        raw: Box<RawValue>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Members {
+    #[serde(default)]
+    content: Vec<Box<RawValue>>,
+    structured_content: Option<Box<RawValue>>,
+    #[serde(rename = "_meta")]
+    meta: Option<Box<RawValue>>,
+    #[serde(default)]
+    is_error: bool,
+    result_type: Option<String>,
+}
+
+impl ToolOutcome {
+    /// # Errors
+    /// Says which member has the wrong type.
+    pub(super) fn parse(raw: Box<RawValue>) -> Result<ToolOutcome, String> {
+        let members: Members =
+            serde_json::from_str(raw.get()).map_err(|error| format!("no result of a tool call: {error}"))?;
+        Ok(ToolOutcome {
+            content: members.content.into_iter().map(Content::parse).collect(),
+            structured_content: members.structured_content,
+            meta: members.meta,
+            is_error: members.is_error,
+            result_type: members.result_type,
+            raw,
+        })
+    }
+
+    /// The text blocks, one after the other.
+    pub fn text(&self) -> String {
+        let texts = self.content.iter().filter_map(|content| match content {
+            Content::Text { text, .. } => Some(&**text),
+            _ => None,
+        });
+        texts.collect()
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Block {
+    r#type: String,
+    text: Option<String>,
+    data: Option<String>,
+    mime_type: Option<String>,
+    uri: Option<String>,
+    name: Option<String>,
+    resource: Option<Embedded>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Embedded {
+    uri: String,
+    mime_type: Option<String>,
+    text: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+struct Kind {
+    #[serde(default)]
+    r#type: String,
+}
+
+impl Content {
+    fn parse(raw: Box<RawValue>) -> Content {
+        let Ok(block) = serde_json::from_str::<Block>(raw.get()) else {
+            let kind = serde_json::from_str::<Kind>(raw.get()).unwrap_or_default().r#type;
+            return Content::Other { kind, raw };
+        };
+        match block {
+            Block { r#type, text: Some(text), .. } if r#type == "text" => Content::Text { text, raw },
+            Block { r#type, data: Some(data), mime_type: Some(mime_type), .. } if r#type == "image" => {
+                Content::Image { mime_type, data, raw }
+            }
+            Block { r#type, data: Some(data), mime_type: Some(mime_type), .. } if r#type == "audio" => {
+                Content::Audio { mime_type, data, raw }
+            }
+            Block { r#type, resource: Some(Embedded { uri, mime_type, text }), .. } if r#type == "resource" => {
+                Content::Resource { uri, mime_type, text, raw }
+            }
+            Block { r#type, uri: Some(uri), name, .. } if r#type == "resource_link" => {
+                Content::ResourceLink { uri, name, raw }
+            }
+            Block { r#type: kind, .. } => Content::Other { kind, raw },
+        }
+    }
+
+    /// The block as it came.
+    pub fn raw(&self) -> &RawValue {
+        match self {
+            Content::Text { raw, .. }
+            | Content::Image { raw, .. }
+            | Content::Audio { raw, .. }
+            | Content::Resource { raw, .. }
+            | Content::ResourceLink { raw, .. }
+            | Content::Other { raw, .. } => raw,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<ToolOutcome, String> {
+        ToolOutcome::parse(RawValue::from_string(text.to_owned()).expect("JSON"))
+    }
+
+    #[test]
+    fn every_kind_of_content_is_told_apart_and_keeps_its_bytes() {
+        let blocks = [
+            r#"{"type":"text","text":"a", "x": 1.0}"#,
+            r#"{"type":"image","data":"QQ==","mimeType":"image/png"}"#,
+            r#"{"type":"audio","data":"QQ==","mimeType":"audio/wav"}"#,
+            r#"{"type":"resource","resource":{"uri":"a://b","text":"t"}}"#,
+            r#"{"type":"resource_link","uri":"a://b","name":"n"}"#,
+            r#"{"type":"hologram"}"#,
+            r#"{"type":"text","text":5}"#,
+            r#"7"#,
+            r#"{"type":"text","text":"b"}"#,
+        ];
+        let outcome = parse(&format!(r#"{{"content":[{}],"isError":true}}"#, blocks.join(","))).expect("a result");
+        let kinds: Vec<_> = outcome
+            .content
+            .iter()
+            .map(|content| match content {
+                Content::Text { text, .. } => text.clone(),
+                Content::Image { mime_type, .. } | Content::Audio { mime_type, .. } => mime_type.clone(),
+                Content::Resource { uri, text, .. } => format!("{uri} {text:?}"),
+                Content::ResourceLink { name, .. } => format!("{name:?}"),
+                Content::Other { kind, .. } => format!("other {kind}"),
+            })
+            .collect();
+        let expected = ["a", "image/png", "audio/wav", "a://b Some(\"t\")", "Some(\"n\")"];
+        assert_eq!(kinds[..5], expected);
+        assert_eq!(kinds[5..], ["other hologram", "other text", "other ", "b"]);
+        assert!(outcome.content.iter().map(|content| content.raw().get()).eq(blocks));
+        assert_eq!((outcome.text(), outcome.is_error), ("ab".to_owned(), true));
+    }
+
+    #[test]
+    fn a_result_without_content_is_one_that_asks_for_input() {
+        let outcome = parse(r#"{"resultType":"input_required","inputRequests":{}}"#).expect("a result");
+        assert_eq!((outcome.content.len(), outcome.result_type.as_deref()), (0, Some("input_required")));
+        assert!(outcome.raw.get().contains("inputRequests"));
+    }
+
+    #[test]
+    fn a_member_of_the_wrong_type_is_an_error() {
+        assert!(parse(r#"{"content":{}}"#).is_err() && parse(r#"{"isError":"no"}"#).is_err() && parse("[]").is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! One request: sent by rmcp, answered by the tap, ended by whatever comes first.
+
+use std::time::Duration;
+
+use rmcp::{
+    RoleClient, ServiceError,
+    model::{ClientRequest, CustomRequest, MetaObject, NumberOrString, RequestId, RequestMetaObject},
+    service::{PeerRequestOptions, RequestHandle},
+};
+use serde_json::{Map, Value, value::RawValue};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{CallOptions, Failure, Session};
+use crate::wire::{Frame, Id, Message, ParseError, Version, message::split_batch};
+
+/// How long a cancellation may take to leave. It is queued by then, and goes out even if nobody waits for it.
+const CANCELLATION: Duration = Duration::from_millis(500);
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+impl Session {
+    /// Makes any request once and returns the result as it came.
+    ///
+    /// On a timeout or cancellation the server is told: with `notifications/cancelled`, or on modern streamable HTTP by
+    /// closing the request's response stream (2026-07-28, Cancellation). To drop the future tells the server nothing.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub async fn request(
+        &self,
+        method: &str,
+        params: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, Failure> {
+        let limit = options.timeout.unwrap_or(self.timeouts().call);
+        let (deadline, from) = (Instant::now() + limit, self.tap().len());
+        let mut with = PeerRequestOptions::no_options();
+        with.meta = options.meta.map(|meta| RequestMetaObject(MetaObject(meta)));
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
+        let mut handle = match self.peer().send_cancellable_request(request, with).await {
+            Ok(handle) => handle,
+            Err(error) => return Err(self.failed(error).await),
+        };
+        let id = wire_id(&handle.id);
+        tokio::select! {
+            biased;
+            answer = self.tap().answer(from, &id) => match answer {
+                Some(answer) => self.read(&answer, &id),
+                None => Err(self.disconnected().await),
+            },
+            outcome = &mut handle.rx => match (self.tap().answered(from, &id), outcome) {
+                (Some(answer), _) => self.read(&answer, &id),
+                (None, Ok(Ok(_))) => {
+                    Err(Failure::Malformed(format!("the answer carries another type of id than {id}")))
+                }
+                (None, Ok(Err(error))) => Err(self.failed(error).await),
+                (None, Err(_)) => Err(self.disconnected().await),
+            },
+            () = cancelled(options.cancel) => {
+                abandon(handle, "cancelled by the user").await;
+                Err(Failure::Cancelled)
+            }
+            () = sleep_until(deadline) => {
+                abandon(handle, "timeout").await;
+                Err(Failure::Timeout(limit))
+            }
+        }
+    }
+
+    fn read(&self, answer: &Frame, id: &Id) -> Result<Box<RawValue>, Failure> {
+        let message = match answer.message() {
+            Err(ParseError::Batch) if self.info().version.known() == Some(Version::V2025_03_26) => {
+                let parts = split_batch(&answer.bytes).unwrap_or_default();
+                return match parts.iter().find_map(|part| outcome(Message::parse(part).ok()?, id)) {
+                    Some(outcome) => outcome,
+                    None => Err(Failure::Malformed("an invalid message in a batch".to_owned())),
+                };
+            }
+            message => message.map_err(|error| Failure::Malformed(error.to_string()))?,
+        };
+        outcome(message, id).unwrap_or_else(|| Err(Failure::Malformed("no response".to_owned())))
+    }
+
+    async fn failed(&self, error: ServiceError) -> Failure {
+        match error {
+            ServiceError::TransportClosed => self.disconnected().await,
+            error => self.with_last_words(Failure::from_service(error)).await,
+        }
+    }
+
+    /// A lost connection or response stream, with what is known about why.
+    pub(super) async fn disconnected(&self) -> Failure {
+        let detail =
+            self.tap().closed().map_or_else(|| "the stream ended before the answer".to_owned(), |why| why.to_string());
+        self.with_last_words(Failure::Disconnected { detail }).await
+    }
+
+    /// Adds what the process left behind, if there is one that ended.
+    async fn with_last_words(&self, failure: Failure) -> Failure {
+        match (failure, self.child()) {
+            (Failure::Disconnected { detail }, Some(child)) => {
+                let (status, lines) = child.obituary(LAST_WORDS).await;
+                let status = status.map(|status| format!("; the process ended with {status}")).unwrap_or_default();
+                Failure::Disconnected { detail: format!("{detail}{status}{}", quoted(&lines)) }
+            }
+            (failure, _) => failure,
+        }
+    }
+}
+
+/// The last lines of standard error as the end of a message.
+pub(super) fn quoted(lines: &[String]) -> String {
+    if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\nlast lines of its standard error:\n  {}", lines.join("\n  "))
+    }
+}
+
+fn outcome(message: Message<'_>, id: &Id) -> Option<Result<Box<RawValue>, Failure>> {
+    match message {
+        Message::Response(response) if response.id.as_ref() == Some(id) => {
+            Some(response.outcome.map(ToOwned::to_owned).map_err(Failure::Rpc))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn wire_id(id: &RequestId) -> Id {
+    match id {
+        NumberOrString::Number(number) => Id::Number(*number),
+        NumberOrString::String(text) => Id::String((**text).into()),
+    }
+}
+
+async fn cancelled(token: Option<CancellationToken>) {
+    match token {
+        Some(token) => token.cancelled_owned().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn abandon(handle: RequestHandle<RoleClient>, reason: &str) {
+    let _ = timeout(CANCELLATION, handle.cancel(Some(reason.to_owned()))).await;
+}

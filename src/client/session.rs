@@ -1,0 +1,158 @@
+//! A live connection with one server.
+
+use std::{fmt, process::ExitStatus, time::Duration};
+
+use rmcp::{RoleClient, service::Peer};
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
+    handshake::{self, Running},
+};
+use crate::transport::{
+    Tap,
+    client::{self, Child, OpenError, Opened, RawSender},
+};
+
+/// rmcp gives handlers 2 s to finish, and the DELETE of a session 5 s.
+const CLOSE: Duration = Duration::from_secs(8);
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A session with one server, usable from many tasks at once. Dropping it kills the server's process, if there is one;
+/// [`Session::close`] takes leave.
+pub struct Session {
+    name: String,
+    running: Running,
+    tap: Tap,
+    sender: RawSender,
+    child: Option<Child>,
+    info: PeerInfo,
+    timeouts: Timeouts,
+}
+
+impl Session {
+    /// Starts or dials the server and shakes hands, within `timeouts.connect`.
+    ///
+    /// # Errors
+    /// [`ConnectError`] says how far it came. Nothing is left running.
+    pub async fn connect(config: &ServerConfig, protocol: Protocol) -> Result<Session, ConnectError> {
+        Session::connect_with(config, protocol, None).await
+    }
+
+    /// As [`Session::connect`], and hands on what the server's process writes to its standard error.
+    ///
+    /// # Errors
+    /// As [`Session::connect`].
+    pub async fn connect_with(
+        config: &ServerConfig,
+        protocol: Protocol,
+        stderr: Option<StderrSink>,
+    ) -> Result<Session, ConnectError> {
+        let transport = config.target.transport();
+        if !protocol.is_carried_by(transport) {
+            return Err(ConnectError::NotApplicable { transport, protocol });
+        }
+        let (deadline, target) = (Instant::now() + config.timeouts.connect, describe(&config.target));
+        let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, stderr };
+        let opened = match timeout_at(deadline, open(config, stderr)).await {
+            Ok(opened) => opened.map_err(|error| ConnectError::from_open(error, &target))?,
+            Err(_) => return Err(late(Vec::new())),
+        };
+        let Opened { tap, link, raw, child } = opened;
+        let shaken = timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &target)).await;
+        let (running, info) = match shaken {
+            Ok(Ok(shaken)) => shaken,
+            Ok(Err(error)) => return Err(autopsy(error, child).await),
+            Err(_) => {
+                let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
+                if let Some(child) = child {
+                    child.stop().await;
+                }
+                return Err(late(lines));
+            }
+        };
+        let (name, timeouts) = (config.name.clone(), config.timeouts);
+        Ok(Session { name, running, tap, sender: raw, child, info, timeouts })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the server said about itself.
+    pub fn info(&self) -> &PeerInfo {
+        &self.info
+    }
+
+    /// Everything that went over the connection.
+    pub fn tap(&self) -> &Tap {
+        &self.tap
+    }
+
+    pub fn timeouts(&self) -> Timeouts {
+        self.timeouts
+    }
+
+    /// Takes leave: ends the HTTP session, closes the socket, or closes the process's standard input and stops the
+    /// process if need be. Returns the exit status of the process. Takes at most 8 s and the process's
+    /// [`StopGrace`](super::StopGrace).
+    pub async fn close(mut self) -> Option<ExitStatus> {
+        let _ = self.running.close_with_timeout(CLOSE).await;
+        self.tap.close("the session was closed");
+        match self.child.take() {
+            Some(child) => child.stop().await,
+            None => None,
+        }
+    }
+
+    pub(super) fn peer(&self) -> &Peer<RoleClient> {
+        self.running.peer()
+    }
+
+    pub(super) fn sender(&self) -> &RawSender {
+        &self.sender
+    }
+
+    pub(super) fn child(&self) -> Option<&Child> {
+        self.child.as_ref()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("name", &self.name).field("info", &self.info).finish_non_exhaustive()
+    }
+}
+
+async fn open(config: &ServerConfig, stderr: Option<StderrSink>) -> Result<Opened, OpenError> {
+    match &config.target {
+        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr),
+        Target::Http(at) => client::http::open(&at.url, &at.headers),
+        Target::Sse(at) => client::sse::open(&at.url, &at.headers).await,
+        Target::Ws(at) => client::ws::open(&at.url, &at.headers).await,
+        Target::Memory(address) => client::memory::open(address),
+    }
+}
+
+fn describe(target: &Target) -> String {
+    match target {
+        Target::Stdio(spec) => spec.program.clone(),
+        Target::Http(at) | Target::Sse(at) | Target::Ws(at) => client::web::display_url(&at.url),
+        Target::Memory(_) => "the server in this process".to_owned(),
+    }
+}
+
+/// Adds what the process left behind, and stops it.
+async fn autopsy(error: ConnectError, child: Option<Child>) -> ConnectError {
+    let Some(child) = child else { return error };
+    let error = match error {
+        ConnectError::Closed { detail, .. } => {
+            let (status, stderr) = child.obituary(LAST_WORDS).await;
+            let status = status.map(|status| format!("; the process ended with {status}")).unwrap_or_default();
+            ConnectError::Closed { detail: format!("{detail}{status}"), stderr }
+        }
+        error => error,
+    };
+    child.stop().await;
+    error
+}

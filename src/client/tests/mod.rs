@@ -1,0 +1,36 @@
+//! Sessions with small scripted servers, over every transport.
+
+mod cancel;
+mod connect;
+mod http;
+mod memory;
+mod server;
+mod sse;
+mod stdio;
+mod ws;
+
+use serde_json::{Map, Value, json};
+
+use super::{CallOptions, Failure, Protocol, ServerConfig, Session, Target, ToolOutcome};
+use crate::wire::{Direction, Version};
+
+const LEGACY: Protocol = Protocol::Exact(Version::V2025_11_25);
+const MODERN: Protocol = Protocol::Exact(Version::V2026_07_28);
+
+async fn connect(target: &Target, protocol: Protocol) -> Session {
+    Session::connect(&ServerConfig::new("scripted", target.clone()), protocol).await.expect("a session")
+}
+
+async fn call(session: &Session, tool: &str, options: CallOptions) -> Result<ToolOutcome, Failure> {
+    session.call_tool(tool, Some(arguments()), options).await
+}
+
+fn arguments() -> Map<String, Value> {
+    Map::from_iter([("text".to_owned(), json!("hello"))])
+}
+
+/// The methods of what the client sent, in order.
+fn sent_methods(session: &Session) -> Vec<String> {
+    let frames = session.tap().since(0).into_iter().filter(|frame| frame.direction == Direction::ClientToServer);
+    frames.filter_map(|frame| frame.message().ok()?.method().map(str::to_owned)).collect()
+}

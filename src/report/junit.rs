@@ -1,0 +1,67 @@
+//! JUnit XML: a suite for each scenario, a case for each cell.
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use crate::scenario::{CellResult, RunResult, ScenarioResult, Status};
+
+pub(super) fn render(result: &RunResult) -> Vec<u8> {
+    let mut report = Report::new("rehearse run");
+    report.set_time(result.duration);
+    report.add_test_suites(result.scenarios.iter().map(suite));
+    let mut bytes = Vec::new();
+    // Writing into memory cannot fail.
+    let _ = report.serialize(&mut bytes);
+    bytes
+}
+
+fn suite(scenario: &ScenarioResult) -> TestSuite {
+    let mut suite = TestSuite::new(scenario.name.as_str());
+    suite.set_time(scenario.cells.iter().map(|cell| cell.duration).sum());
+    suite.add_test_cases(scenario.cells.iter().map(|cell| case(scenario, cell)));
+    suite
+}
+
+fn case(scenario: &ScenarioResult, cell: &CellResult) -> TestCase {
+    let non_success = |kind, message: &str| {
+        let mut status = TestCaseStatus::non_success(kind);
+        status.set_message(message);
+        status
+    };
+    let reason = cell.reason.as_deref().unwrap_or_default();
+    let status = match cell.status {
+        Status::Passed => TestCaseStatus::success(),
+        Status::NotApplicable | Status::NotRun => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(reason);
+            status
+        }
+        Status::Error => non_success(NonSuccessKind::Error, reason),
+        Status::Failed => {
+            let details = details(scenario, cell);
+            let mut status = non_success(NonSuccessKind::Failure, details.lines().next().unwrap_or_default());
+            status.set_description(details);
+            status
+        }
+    };
+    let mut case = TestCase::new(cell.cell.to_string(), status);
+    case.set_classname(scenario.name.as_str());
+    case.set_time(cell.duration);
+    if !cell.stderr.is_empty() {
+        case.set_system_err(cell.stderr.join("\n"));
+    }
+    case
+}
+
+fn details(scenario: &ScenarioResult, cell: &CellResult) -> String {
+    let mut text = String::new();
+    for step in &cell.steps {
+        for problem in &step.problems {
+            text.push_str(&format!("{}:{} {}: {}\n", scenario.path.display(), step.line, step.title, problem.message));
+            if let Some(difference) = &problem.difference {
+                let diff = similar::TextDiff::from_lines(&difference.expected, &difference.actual);
+                text.push_str(&diff.unified_diff().header("expected", "actual").to_string());
+            }
+        }
+    }
+    text
+}

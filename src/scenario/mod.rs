@@ -1,0 +1,25 @@
+//! Scenarios: what to do with servers and what to expect, on every transport and in every version of a matrix.
+//!
+//! A [`Scenario`] is read from YAML. Each [`Cell`] of its matrix runs on its own, with fresh mocks and sessions, and
+//! gives observations; what all cells must agree on is judged afterwards from the observations alone.
+
+mod cell;
+mod expect;
+mod model;
+mod observe;
+mod redact;
+mod result;
+mod run;
+mod server;
+mod snapshot;
+mod step;
+
+pub use expect::Expect;
+pub use model::{Cell, Matrix, Scenario, ScenarioError, find};
+pub use observe::Observation;
+pub use redact::Redaction;
+pub use result::{CellResult, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals, TraceLine};
+pub use run::{Event, Options, Plan, Selection, SelectionError, run};
+pub use server::ServerSpec;
+pub use snapshot::{Mode, Per, Recorded, SnapshotSpec, read as read_snapshot};
+pub use step::{Action, Step};

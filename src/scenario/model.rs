@@ -1,0 +1,283 @@
+//! A scenario file.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde::Serialize;
+
+use super::{Redaction, ServerSpec, Step};
+use crate::{
+    client::Protocol,
+    config::{Diagnostics, Node, Problems, Source, parse_yaml},
+    mock::template::Templates,
+    transport::Transport,
+    wire::Version,
+};
+
+const KEYS: &[&str] = &["description", "servers", "matrix", "steps", "redact"];
+/// The names that a template of a scenario may use.
+const NAMES: &[&str] = &["captured", "env"];
+
+/// A parsed scenario.
+#[derive(Debug)]
+pub struct Scenario {
+    /// The file's name without its extension; also the name of its snapshots' folder.
+    pub name: String,
+    pub path: PathBuf,
+    pub description: Option<String>,
+    /// In the order of the file. Never empty.
+    pub servers: Vec<ServerSpec>,
+    pub matrix: Matrix,
+    pub steps: Vec<Step>,
+    pub redactions: Vec<Redaction>,
+    pub templates: Templates,
+}
+
+/// The transports and protocols on which a scenario must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matrix {
+    pub transports: Vec<Transport>,
+    pub protocols: Vec<Protocol>,
+}
+
+/// One point of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    pub transport: Transport,
+    pub protocol: Protocol,
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}/{}", self.transport, self.protocol))
+    }
+}
+
+impl Serialize for Cell {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Why there is no scenario.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    #[error("cannot read {path}: {source}")]
+    Read { path: String, source: std::io::Error },
+    #[error("{0}")]
+    Invalid(Diagnostics),
+}
+
+/// The scenario files at a path: itself if it is a file, else every `.yaml` and `.yml` below it, sorted.
+///
+/// # Errors
+/// The path or a folder below it cannot be read.
+pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
+    let unreadable = |source| ScenarioError::Read { path: path.display().to_string(), source };
+    if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let path = entry.path();
+        if entry.file_type().map_err(unreadable)?.is_dir() {
+            files.extend(find(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+impl Scenario {
+    /// Reads a scenario file, and the mock scripts that it names.
+    ///
+    /// # Errors
+    /// [`ScenarioError::Read`] if the file cannot be read; [`ScenarioError::Invalid`] with every mistake in it.
+    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+        let source =
+            Source::read(path).map_err(|source| ScenarioError::Read { path: path.display().to_string(), source })?;
+        Scenario::parse(&source, path).map_err(ScenarioError::Invalid)
+    }
+
+    /// Reads a scenario; relative paths in it start at the folder of `path`.
+    ///
+    /// # Errors
+    /// Every mistake that was found, each with its position and a hint.
+    pub fn parse(source: &Arc<Source>, path: &Path) -> Result<Scenario, Diagnostics> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let read = parse_yaml(source).and_then(|root| Scenario::read(&root, source, path, folder));
+        read.map_err(|problems| problems.in_source(source))
+    }
+
+    fn read(root: &Node, source: &Source, path: &Path, folder: &Path) -> Result<Scenario, Problems> {
+        let fields = root.fields("a scenario", KEYS)?;
+        let servers = fields.required("servers")?;
+        let entries = servers.entries()?;
+        if entries.is_empty() {
+            return Err(servers.problem("a scenario needs at least one server").into());
+        }
+        let read_server = |entry: &crate::config::Entry| ServerSpec::read(&entry.key, &entry.node, folder);
+        let servers = Problems::collect(entries.iter().map(read_server))?;
+        let mut templates = Templates::new(NAMES);
+        let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
+        let steps = fields.required("steps")?;
+        let steps = steps.each(|node| Step::read(node, source, &names, &mut templates))?;
+        let matrix = match fields.get("matrix") {
+            Some(node) => Matrix::read(node, &servers)?,
+            None => Matrix::of(&servers),
+        };
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        Ok(Scenario {
+            name: stem.unwrap_or_else(|| "scenario".into()),
+            path: path.to_owned(),
+            description: fields.read("description", |node| Ok(node.str()?.to_owned()))?,
+            matrix,
+            steps,
+            redactions: fields.read_each("redact", Redaction::read)?,
+            servers,
+            templates,
+        })
+    }
+
+    /// Every cell of the matrix with the reason why it does not exist, if it does not.
+    pub fn cells(&self) -> Vec<(Cell, Option<String>)> {
+        let cells = self.matrix.transports.iter().flat_map(|transport| {
+            self.matrix.protocols.iter().map(|protocol| Cell { transport: *transport, protocol: *protocol })
+        });
+        cells.map(|cell| (cell, self.not_applicable(cell))).collect()
+    }
+
+    fn not_applicable(&self, cell: Cell) -> Option<String> {
+        if !cell.protocol.is_carried_by(cell.transport) {
+            return Some(format!("{} does not exist in {}", cell.transport, cell.protocol));
+        }
+        let other = self.servers.iter().find(|server| !server.transports().contains(&cell.transport))?;
+        Some(format!("the server `{}` cannot be reached over {}", other.name, cell.transport))
+    }
+
+    /// Where the snapshots are: in `snapshots` beside a folder `scenarios`, or inside the file's own folder.
+    pub fn snapshot_folder(&self) -> PathBuf {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let root = match folder.file_name() {
+            Some(name) if name == "scenarios" => folder.parent().unwrap_or(Path::new("")),
+            _ => folder,
+        };
+        root.join("snapshots").join(&self.name)
+    }
+}
+
+impl Matrix {
+    /// Every transport of the servers, in the newest version of each era.
+    fn of(servers: &[ServerSpec]) -> Matrix {
+        let common = |transport: &Transport| servers.iter().all(|server| server.transports().contains(transport));
+        let transports = [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws];
+        Matrix {
+            transports: transports.into_iter().filter(common).collect(),
+            protocols: [Version::LATEST_LEGACY, Version::LATEST].map(Protocol::Exact).to_vec(),
+        }
+    }
+
+    fn read(node: &Node, servers: &[ServerSpec]) -> Result<Matrix, Problems> {
+        let fields = node.fields("the matrix", &["transport", "protocol"])?;
+        let default = Matrix::of(servers);
+        let transports = fields.read("transport", |node| read_list(node))?;
+        let protocols = fields.read("protocol", |node| read_list(node))?;
+        Ok(Matrix {
+            transports: transports.unwrap_or(default.transports),
+            protocols: protocols.unwrap_or(default.protocols),
+        })
+    }
+}
+
+/// A list of names, or a single one; each name once.
+pub(super) fn read_list<T>(node: &Node) -> Result<Vec<T>, Problems>
+where
+    T: std::str::FromStr<Err: fmt::Display> + PartialEq,
+{
+    let read = |node: &Node| -> Result<T, Problems> {
+        Ok(node.str()?.parse().map_err(|error: T::Err| node.problem(error.to_string()))?)
+    };
+    let list = if node.items().is_ok() { node.each(read)? } else { vec![read(node)?] };
+    if list.is_empty() {
+        return Err(node.problem("the list is empty").into());
+    }
+    for (index, item) in list.iter().enumerate() {
+        if list[..index].contains(item) {
+            return Err(node.items()?[index].problem("this is in the list already").into());
+        }
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Scenario, String> {
+        let path = Path::new("dir/scenarios/demo.yaml");
+        Scenario::parse(&Source::new("demo.yaml", text), path).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_matrix_covers_every_transport_and_both_eras_unless_the_file_says_otherwise() {
+        let scenario = parse("servers: { s: { mock: basic } }\nsteps: []").expect("valid");
+        let cells: Vec<_> = scenario
+            .cells()
+            .iter()
+            .map(|(cell, no)| format!("{cell}{}", if no.is_some() { "!" } else { "" }))
+            .collect();
+        assert_eq!(
+            cells,
+            [
+                "stdio/2025-11-25",
+                "stdio/2026-07-28",
+                "http/2025-11-25",
+                "http/2026-07-28",
+                "sse/2025-11-25",
+                "sse/2026-07-28!",
+                "ws/2025-11-25",
+                "ws/2026-07-28",
+            ]
+        );
+        assert_eq!(scenario.snapshot_folder(), Path::new("dir/snapshots/demo"));
+        let scenario =
+            parse("servers: { s: { command: x } }\nmatrix: { transport: [stdio, ws], protocol: auto }\nsteps: []")
+                .expect("valid");
+        let reasons: Vec<_> = scenario.cells().into_iter().map(|(_, reason)| reason).collect();
+        assert_eq!(reasons, [None, Some("the server `s` cannot be reached over ws".into())]);
+    }
+
+    #[test]
+    fn mistakes_have_a_position() {
+        for (text, message) in [
+            ("servers: {}\nsteps: []", "demo.yaml:1:10: a scenario needs at least one server"),
+            ("servers: { s: { mock: basic } }", "demo.yaml:1:1: a scenario needs a `steps`"),
+            (
+                "servers: { s: { mock: basic } }\nmatrix: { transport: [http, http] }\nsteps: []",
+                "demo.yaml:2:29: this is in the list already",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nmatrix: { protocol: [2025-01-01] }\nsteps: []",
+                "demo.yaml:2:22: unknown protocol",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ cal: { tool: x } }]",
+                "demo.yaml:2:11: a step has no key `cal` (did you mean `call`?)",
+            ),
+            ("servers: { s: { mock: nope.yaml } }\nsteps: []", "demo.yaml:1:23: cannot read the script"),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ call: { tool: x }, server: t }]",
+                "demo.yaml:2:38: there is no server `t`",
+            ),
+        ] {
+            let shown = parse(text).expect_err(text);
+            assert!(shown.starts_with(message), "{shown}");
+        }
+    }
+}

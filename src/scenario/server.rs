@@ -1,0 +1,131 @@
+//! The servers of a scenario: mock scripts, commands and URLs.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{
+    client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts},
+    config::{Entry, Fields, Node, Problems, substitute},
+    mock::script::{EMBEDDED, Script},
+    transport::Transport,
+};
+
+const KEYS: &[&str] = &["mock", "command", "url", "args", "env", "cwd", "headers", "type", "timeouts"];
+
+/// One server of a scenario.
+#[derive(Debug, Clone)]
+pub struct ServerSpec {
+    pub name: String,
+    pub kind: Kind,
+    pub timeouts: Timeouts,
+}
+
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// A mock script, by path or by the name under which it is embedded. Every cell gets a fresh one.
+    Mock(PathBuf),
+    /// Something that can be connected to as it is.
+    Target(Target),
+}
+
+impl ServerSpec {
+    pub(super) fn read(name: &str, node: &Node, folder: &Path) -> Result<ServerSpec, Problems> {
+        let fields = node.fields("a server", KEYS)?;
+        let Entry { key, node: value, .. } = fields.exactly_one(&["mock", "command", "url"])?;
+        let kind = match key.as_str() {
+            "mock" => Kind::Mock(read_script(value, folder)?),
+            "command" => Kind::Target(read_command(&fields, value, folder)?),
+            _ => Kind::Target(read_url(&fields, value)?),
+        };
+        let foreign: &[&str] = match key.as_str() {
+            "mock" => &["args", "env", "cwd", "headers", "type"],
+            "command" => &["headers", "type"],
+            _ => &["args", "env", "cwd"],
+        };
+        if let Some(entry) = fields.at_most_one(foreign)? {
+            let message = format!("`{}` does not go with `{key}`", entry.key);
+            return Err(crate::config::Problem::new(entry.key_span, message).into());
+        }
+        let timeouts = fields.read("timeouts", read_timeouts)?.unwrap_or_default();
+        Ok(ServerSpec { name: name.to_owned(), kind, timeouts })
+    }
+
+    /// Over which transports the server can be reached.
+    pub fn transports(&self) -> Vec<Transport> {
+        match &self.kind {
+            Kind::Mock(_) => Transport::ALL.to_vec(),
+            Kind::Target(target) => vec![target.transport()],
+        }
+    }
+}
+
+/// The path of a script that can be read and is valid.
+fn read_script(node: &Node, folder: &Path) -> Result<PathBuf, Problems> {
+    let text = node.str()?;
+    let path = folder.join(text);
+    let path = if !path.exists() && EMBEDDED.iter().any(|(name, _)| *name == text) { text.into() } else { path };
+    match Script::load(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(node.problem(error.to_string()).into()),
+    }
+}
+
+fn expand(node: &Node) -> Result<String, Problems> {
+    substitute(node.str()?, |name| std::env::var(name).ok())
+        .map_err(|unset| node.problem(unset.to_string()).hint("set it, or give a default with ${NAME:-default}").into())
+}
+
+fn pairs(fields: &Fields<'_>, key: &str) -> Result<Vec<(String, String)>, Problems> {
+    let entries = fields.get(key).map(Node::entries).transpose()?.unwrap_or_default();
+    Problems::collect(entries.iter().map(|entry| Ok((entry.key.clone(), expand(&entry.node)?))))
+}
+
+fn read_command(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Target, Problems> {
+    let program = expand(node)?;
+    let program = match program.starts_with('.') {
+        true => folder.join(program).display().to_string(),
+        false => program,
+    };
+    let cwd = fields.read("cwd", expand)?;
+    Ok(Target::Stdio(CommandSpec {
+        program,
+        args: fields.read_each("args", expand)?,
+        env: pairs(fields, "env")?.into_iter().collect::<BTreeMap<_, _>>(),
+        cwd: cwd.map(|cwd| folder.join(cwd)),
+        grace: StopGrace::default(),
+    }))
+}
+
+fn read_url(fields: &Fields<'_>, node: &Node) -> Result<Target, Problems> {
+    let url = expand(node)?;
+    let endpoint = Endpoint { url: url.clone(), headers: pairs(fields, "headers")? };
+    let scheme = url.split("://").next().unwrap_or_default();
+    let transport = fields.read("type", |node| match node.str()? {
+        "http" => Ok(Transport::Http),
+        "sse" => Ok(Transport::Sse),
+        "ws" => Ok(Transport::Ws),
+        _ => Err(node.problem("the type of a URL is http, sse or ws").into()),
+    })?;
+    match (scheme, transport) {
+        ("ws" | "wss", None | Some(Transport::Ws)) => Ok(Target::Ws(endpoint)),
+        ("http" | "https", Some(Transport::Sse)) => Ok(Target::Sse(endpoint)),
+        ("http" | "https", None) if url.trim_end_matches('/').ends_with("/sse") => Ok(Target::Sse(endpoint)),
+        ("http" | "https", None | Some(Transport::Http)) => Ok(Target::Http(endpoint)),
+        ("http" | "https" | "ws" | "wss", _) => Err(node.problem("the URL is of another type").into()),
+        _ => Err(node.problem("a URL starts with http://, https://, ws:// or wss://").into()),
+    }
+}
+
+fn read_timeouts(node: &Node) -> Result<Timeouts, Problems> {
+    let fields = node.fields("`timeouts`", &["connect", "list", "call"])?;
+    let default = Timeouts::default();
+    let read = |key, default: Duration| Ok::<_, Problems>(fields.read(key, Node::duration)?.unwrap_or(default));
+    Ok(Timeouts {
+        connect: read("connect", default.connect)?,
+        list: read("list", default.list)?,
+        call: read("call", default.call)?,
+    })
+}

@@ -1,0 +1,308 @@
+//! A connection on which frames flow freely both ways, as rmcp sees it.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use rmcp::{
+    RoleClient,
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+};
+use tokio::{
+    io::{DuplexStream, ReadHalf, WriteHalf},
+    process::{ChildStdin, ChildStdout},
+    sync::{Mutex, OwnedMutexGuard},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{LinkError, events::EventReader, sse::Poster, ws};
+use crate::{
+    transport::{LineReader, LineWriter, Tap},
+    wire::{Direction, message::split_batch},
+};
+
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// rmcp's transport over everything but streamable HTTP. What rmcp cannot parse stays in the tap only.
+pub(crate) struct Duplex {
+    tap: Tap,
+    incoming: Incoming,
+    outgoing: Outgoing,
+    batch: VecDeque<Bytes>,
+}
+
+/// Where frames come from.
+pub(crate) enum Incoming {
+    Stdio(LineReader<ChildStdout>),
+    Memory(LineReader<ReadHalf<DuplexStream>>),
+    Ws(ws::Stream),
+    Sse(Box<EventReader>),
+}
+
+/// Where frames go, shared between rmcp and raw senders.
+#[derive(Clone)]
+pub enum Outgoing {
+    Lane(Lane),
+    Sse(Poster),
+}
+
+/// A writer that takes one frame at a time, in the order in which they were handed over.
+#[derive(Clone)]
+pub struct Lane {
+    tap: Tap,
+    writer: Arc<Mutex<Option<Writer>>>,
+    closing: CancellationToken,
+}
+
+pub(crate) enum Writer {
+    Stdio(LineWriter<ChildStdin>),
+    Memory(LineWriter<WriteHalf<DuplexStream>>),
+    Ws(ws::Sink),
+}
+
+impl Duplex {
+    pub(crate) fn new(tap: Tap, incoming: Incoming, outgoing: Outgoing) -> Duplex {
+        Duplex { tap, incoming, outgoing, batch: VecDeque::new() }
+    }
+
+    pub(crate) fn outgoing(&self) -> Outgoing {
+        self.outgoing.clone()
+    }
+
+    async fn next_message(&mut self) -> Option<Bytes> {
+        if let Some(part) = self.batch.pop_front() {
+            return Some(part);
+        }
+        match self.incoming.next().await {
+            Ok(bytes) => {
+                self.tap.record(Direction::ServerToClient, bytes.clone());
+                match split_batch(&bytes) {
+                    Ok(parts) => {
+                        self.batch = parts.into();
+                        self.batch.pop_front()
+                    }
+                    Err(_) => Some(bytes),
+                }
+            }
+            Err(why) => {
+                self.tap.close(why);
+                None
+            }
+        }
+    }
+}
+
+impl rmcp::transport::Transport<RoleClient> for Duplex {
+    type Error = LinkError;
+
+    fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), LinkError>> + Send + 'static {
+        let sending = serde_json::to_vec(&item).map(|bytes| self.outgoing.send(bytes.into()));
+        async move {
+            match sending {
+                Ok(sending) => sending.await.map(|_| ()),
+                Err(error) => Err(LinkError::Invalid(error.to_string())),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let bytes = self.next_message().await?;
+            if let Ok(message) = serde_json::from_slice(&bytes) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), LinkError> {
+        if let Outgoing::Lane(lane) = &self.outgoing {
+            lane.close().await;
+        }
+        if let Incoming::Ws(_) = self.incoming {
+            let rest = async { while self.incoming.next().await.is_ok() {} };
+            let _ = timeout(FAREWELL, rest).await;
+        }
+        self.tap.close("the session was closed");
+        Ok(())
+    }
+}
+
+impl Incoming {
+    /// The next frame, or why there are no more. Cancel-safe.
+    async fn next(&mut self) -> Result<Bytes, String> {
+        match self {
+            Incoming::Stdio(reader) => line(reader.next().await, "the server closed its standard output"),
+            Incoming::Memory(reader) => line(reader.next().await, "the server closed the pipe"),
+            Incoming::Ws(stream) => ws::next(stream).await,
+            Incoming::Sse(reader) => reader.next_message().await,
+        }
+    }
+}
+
+fn line(read: std::io::Result<Option<Result<Bytes, crate::wire::TooLong>>>, ended: &str) -> Result<Bytes, String> {
+    match read {
+        Ok(Some(Ok(line))) => Ok(line),
+        Ok(Some(Err(error))) => Err(format!("the server sent {error}")),
+        Ok(None) => Err(ended.to_owned()),
+        Err(error) => Err(format!("{ended}: {error}")),
+    }
+}
+
+impl Outgoing {
+    /// Hands one frame over; the place in the queue is taken by the call, not by the first poll. `Ok` carries the
+    /// HTTP status, where the transport has one.
+    pub(crate) fn send(&self, bytes: Bytes) -> impl Future<Output = Result<Option<u16>, LinkError>> + Send + use<> {
+        let posting = match self {
+            Outgoing::Lane(lane) => Err(lane.send(bytes)),
+            Outgoing::Sse(poster) => Ok(poster.clone().post(bytes)),
+        };
+        async move {
+            match posting {
+                Ok(posting) => posting.await.map(Some),
+                Err(writing) => writing.await.map(|()| None),
+            }
+        }
+    }
+}
+
+impl Lane {
+    pub(crate) fn new(tap: Tap, writer: Writer) -> Lane {
+        Lane { tap, writer: Arc::new(Mutex::new(Some(writer))), closing: CancellationToken::new() }
+    }
+
+    fn send(&self, bytes: Bytes) -> impl Future<Output = Result<(), LinkError>> + Send + use<> {
+        let turn = self.turn();
+        let (tap, closing) = (self.tap.clone(), self.closing.clone());
+        async move {
+            let writing = async {
+                let mut writer = turn.await;
+                let writer = writer.as_mut().ok_or(LinkError::Closed)?;
+                tap.record(Direction::ClientToServer, bytes.clone());
+                writer.write(bytes).await
+            };
+            tokio::select! {
+                biased;
+                () = closing.cancelled() => Err(LinkError::Closed),
+                written = writing => written,
+            }
+        }
+    }
+
+    /// Takes a place in the mutex's queue at once: it is fair among those that have been polled.
+    fn turn(&self) -> impl Future<Output = OwnedMutexGuard<Option<Writer>>> + Send + use<> {
+        let mut lock = Box::pin(self.writer.clone().lock_owned());
+        let free = lock.as_mut().now_or_never();
+        async move {
+            match free {
+                Some(guard) => guard,
+                None => lock.await,
+            }
+        }
+    }
+
+    /// Gives up the write in progress, if any, and ends the stream.
+    async fn close(&self) {
+        self.closing.cancel();
+        if let Some(writer) = self.writer.lock().await.take() {
+            let _ = timeout(FAREWELL, writer.close()).await;
+        }
+    }
+}
+
+impl Writer {
+    async fn write(&mut self, bytes: Bytes) -> Result<(), LinkError> {
+        match self {
+            Writer::Stdio(writer) => Ok(writer.write(&bytes).await?),
+            Writer::Memory(writer) => Ok(writer.write(&bytes).await?),
+            Writer::Ws(sink) => ws::send(sink, bytes).await,
+        }
+    }
+
+    async fn close(self) {
+        match self {
+            Writer::Stdio(mut writer) => drop(writer.shutdown().await),
+            Writer::Memory(mut writer) => drop(writer.shutdown().await),
+            Writer::Ws(sink) => ws::close(sink).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use rmcp::transport::Transport as _;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    fn pair(capacity: usize) -> (Duplex, DuplexStream, Tap) {
+        let (near, far) = tokio::io::duplex(capacity);
+        let (reader, writer) = tokio::io::split(near);
+        let tap = Tap::new();
+        let lane = Lane::new(tap.clone(), Writer::Memory(LineWriter::new(writer)));
+        let incoming = Incoming::Memory(LineReader::new(reader));
+        (Duplex::new(tap.clone(), incoming, Outgoing::Lane(lane)), far, tap)
+    }
+
+    #[tokio::test]
+    async fn frames_leave_in_the_order_of_their_sends_whoever_is_polled_first() {
+        let (link, mut far, _) = pair(64);
+        let sends: Vec<_> = (0..5).map(|n| link.outgoing().send(Bytes::from(format!("{n}")))).collect();
+        let all = futures_util::future::join_all(sends.into_iter().rev());
+        let (mut text, sent) = tokio::join!(
+            async {
+                let mut text = vec![0; 10];
+                far.read_exact(&mut text).await.expect("ten bytes");
+                String::from_utf8(text).expect("digits")
+            },
+            all
+        );
+        assert!(sent.iter().all(Result::is_ok));
+        text.retain(|c| c != '\n');
+        assert_eq!(text, "01234");
+    }
+
+    #[tokio::test]
+    async fn what_rmcp_cannot_parse_is_skipped_but_recorded() {
+        let (mut link, mut far, tap) = pair(1024);
+        let lines = "garbage\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+        far.write_all(lines.as_bytes()).await.expect("an open pipe");
+        assert!(matches!(link.receive().await, Some(ServerJsonRpcMessage::Response(_))));
+        assert_eq!(tap.since(0).iter().map(|frame| frame.bytes.len()).collect::<Vec<_>>(), [7, 36]);
+    }
+
+    #[tokio::test]
+    async fn a_batch_is_one_frame_and_reaches_rmcp_in_parts() {
+        let (mut link, mut far, tap) = pair(1024);
+        let answer = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}");
+        far.write_all(format!("[{},{}]\n", answer(1), answer(2)).as_bytes()).await.expect("an open pipe");
+        for _ in 0..2 {
+            assert!(matches!(link.receive().await, Some(ServerJsonRpcMessage::Response(_))));
+        }
+        assert_eq!(tap.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn closing_gives_up_a_write_that_the_server_does_not_read() {
+        let (mut link, mut far, tap) = pair(4);
+        let mut stuck = pin!(link.outgoing().send(Bytes::from_static(b"longer than the pipe")));
+        assert!(stuck.as_mut().now_or_never().is_none());
+        let (closed, sent) = tokio::join!(link.close(), stuck);
+        assert!(closed.is_ok() && matches!(sent, Err(LinkError::Closed)));
+        assert!(matches!(link.outgoing().send(Bytes::new()).await, Err(LinkError::Closed)));
+        assert_eq!(tap.closed().as_deref(), Some("the session was closed"));
+        let mut rest = Vec::new();
+        far.read_to_end(&mut rest).await.expect("the end of the stream");
+        assert_eq!(rest, b"long");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_stream_closes_the_tap_and_says_why() {
+        let (mut link, far, tap) = pair(64);
+        drop(far);
+        assert!(link.receive().await.is_none());
+        assert_eq!(tap.closed().as_deref(), Some("the server closed the pipe"));
+    }
+}

@@ -1,0 +1,388 @@
+//! Streamable HTTP: our HTTP client, which records true bytes, under rmcp's worker, which knows the protocol.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use reqwest::{
+    Client, Method, RequestBuilder, Response, StatusCode, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage},
+    transport::{
+        common::client_side_sse::NeverRetry,
+        streamable_http_client::{
+            SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpClientWorker,
+            StreamableHttpError, StreamableHttpPostResponse,
+        },
+    },
+};
+use sse_stream::Sse;
+
+use super::{
+    HeaderChange, Link, LinkError, OpenError, Opened, RawSender,
+    events::{EventReader, message},
+    headers::mirrored,
+    web,
+};
+use crate::{
+    transport::Tap,
+    wire::{Direction, Era, MAX_FRAME, Version},
+};
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const CONCURRENT_POSTS: usize = 1024;
+
+/// What rmcp is served on.
+pub(crate) struct HttpLink {
+    pub(crate) worker: StreamableHttpClientWorker<HttpClient>,
+    pub(crate) client: HttpClient,
+}
+
+/// The HTTP client of one connection. Clones share its state.
+#[derive(Clone)]
+pub struct HttpClient(Arc<Shared>);
+
+struct Shared {
+    http: Client,
+    url: Url,
+    headers: HeaderMap,
+    tap: Tap,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    session: Option<Arc<str>>,
+    version: Option<HeaderValue>,
+    rejected: Option<(u16, String)>,
+}
+
+/// Prepares a connection; streamable HTTP sends nothing before the first message.
+///
+/// # Errors
+/// [`OpenError::Invalid`] if the URL or a header cannot be used.
+pub(crate) fn open(url: &str, headers: &[(String, String)]) -> Result<Opened, OpenError> {
+    let url = web::parse_url(url, &["http", "https"])?;
+    let (http, headers, tap) = (web::client(&url)?, web::header_map(headers)?, Tap::new());
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+        .reinit_on_expired_session(false)
+        .max_concurrent_requests(CONCURRENT_POSTS);
+    config.retry_config = Arc::new(NeverRetry::default());
+    let shared = Shared { http, url, headers, tap: tap.clone(), state: Mutex::default() };
+    let client = HttpClient(Arc::new(shared));
+    let worker = StreamableHttpClientWorker::new(client.clone(), config);
+    let raw = RawSender::Http(client.clone());
+    Ok(Opened { tap, link: Link::Http(HttpLink { worker, client }), raw, child: None })
+}
+
+impl HttpClient {
+    /// The HTTP status and body with which the last POST, a `server/discover`, was rejected, if rmcp was told so in
+    /// the form of a JSON-RPC error that the server did not send.
+    pub(crate) fn rejected(&self) -> Option<(u16, String)> {
+        self.state().rejected.clone()
+    }
+
+    /// Sends the bytes as they are with the session and version in use, the mirrored headers of a modern message,
+    /// and the caller's changes on top.
+    ///
+    /// # Errors
+    /// [`LinkError::Invalid`] for a header that cannot be sent, [`LinkError::Exchange`] if there is no answer.
+    pub(crate) async fn post_raw(&self, bytes: Bytes, changes: &[HeaderChange]) -> Result<Answer, LinkError> {
+        let mut headers = HeaderMap::new();
+        {
+            let state = self.state();
+            if let Some(session) = state.session.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
+                headers.insert(SESSION, session);
+            }
+            if let Some(version) = &state.version {
+                headers.insert(VERSION, version.clone());
+                if is_modern(version) {
+                    headers.extend(mirrored(&bytes));
+                }
+            }
+        }
+        let mut headers = self.with_own(post_headers(headers));
+        for (name, value) in changes {
+            let invalid = || LinkError::Invalid(format!("the header {name:?} has an invalid name or value"));
+            let parsed = name.parse::<HeaderName>().map_err(|_| invalid())?;
+            match value {
+                Some(value) => {
+                    headers.insert(parsed, HeaderValue::from_str(value).map_err(|_| invalid())?);
+                }
+                None => drop(headers.remove(parsed)),
+            }
+        }
+        let request = self.0.http.post(self.0.url.clone()).headers(headers);
+        self.post(request, bytes).await.map(|response| Answer { response, tap: self.0.tap.clone() })
+    }
+
+    async fn post(&self, request: RequestBuilder, bytes: Bytes) -> Result<Response, LinkError> {
+        self.0.tap.record(Direction::ClientToServer, bytes.clone());
+        request.body(bytes).send().await.map_err(|error| LinkError::Exchange(web::describe(error)))
+    }
+
+    fn request(&self, method: Method, headers: HeaderMap) -> RequestBuilder {
+        self.0.http.request(method, self.0.url.clone()).headers(self.with_own(headers))
+    }
+
+    /// The configured headers, overruled by those of the protocol.
+    fn with_own(&self, protocol: HeaderMap) -> HeaderMap {
+        let mut headers = self.0.headers.clone();
+        for name in protocol.keys() {
+            headers.remove(name);
+        }
+        headers.extend(protocol);
+        headers
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+        let tap = self.0.tap.clone();
+        stream::unfold(Some(EventReader::new(response)), move |reader| {
+            let tap = tap.clone();
+            async move {
+                let mut reader = reader?;
+                match reader.next().await {
+                    Ok(Some(event)) => {
+                        let (id, retry, kind) = (event.id.clone(), event.retry, event.event.clone());
+                        let data = message(event);
+                        if let Some(data) = &data {
+                            tap.record(Direction::ServerToClient, data.clone());
+                        }
+                        let data = data.map(|data| String::from_utf8_lossy(&data).into_owned());
+                        Some((Ok(Sse { event: kind, data, id, retry }), Some(reader)))
+                    }
+                    Ok(None) => None,
+                    Err(broken) => Some((Err(SseError::Body(broken.into())), None)),
+                }
+            }
+        })
+        .boxed()
+    }
+
+    async fn refusal(
+        &self,
+        message: &ClientJsonRpcMessage,
+        response: Response,
+    ) -> Result<StreamableHttpPostResponse, LinkError> {
+        let (status, session) = (response.status(), session_of(&response));
+        let body = Bytes::from(web::error_body(response).await);
+        let text = String::from_utf8_lossy(&body).into_owned();
+        let error = match serde_json::from_slice(&body) {
+            Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+            _ => None,
+        };
+        if error.is_some() {
+            self.0.tap.record(Direction::ServerToClient, body);
+        }
+        let refused = LinkError::Status { status: status.as_u16(), body: text.clone() };
+        let ClientJsonRpcMessage::Request(request) = message else { return Err(refused) };
+        let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
+        let error = match error {
+            Some(error) if !unauthorized => error,
+            // rmcp falls back to `initialize` on a JSON-RPC error alone, and knows the rule for a bare 4xx only in
+            // its own HTTP client (2026-07-28, Streamable HTTP: Backward Compatibility).
+            None if probe && status.is_client_error() && !unauthorized => {
+                self.state().rejected = Some((status.as_u16(), text));
+                ErrorData::invalid_request(format!("HTTP {status}"), None)
+            }
+            _ => return Err(refused),
+        };
+        Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(request.id.clone())), session))
+    }
+}
+
+impl StreamableHttpClient for HttpClient {
+    type Error = LinkError;
+
+    /// An expired session (404) is an error with its status and body like any other: rmcp's `SessionExpired` would
+    /// only start a new session, which must not happen behind the back of a test.
+    async fn post_message(
+        &self,
+        _uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _auth: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
+        let body = Bytes::from(serde_json::to_vec(&message)?);
+        let mut headers: HeaderMap = headers.into_iter().collect();
+        insert_session(&mut headers, session.as_deref());
+        {
+            let mut state = self.state();
+            *state = State { session, version: headers.get(&VERSION).cloned(), rejected: None };
+        }
+        let request = self.request(Method::POST, post_headers(headers));
+        let response = self.post(request, body).await.map_err(StreamableHttpError::Client)?;
+        match response.status() {
+            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
+            status if !status.is_success() => {
+                self.refusal(&message, response).await.map_err(StreamableHttpError::Client)
+            }
+            _ if web::media_type(&response) == "text/event-stream" => {
+                let session = session_of(&response);
+                Ok(StreamableHttpPostResponse::Sse(self.events(response), session))
+            }
+            status => {
+                let (session, media_type) = (session_of(&response), web::media_type(&response));
+                let body = whole_body(response).await.map_err(StreamableHttpError::Client)?;
+                if body.is_empty() && !matches!(message, ClientJsonRpcMessage::Request(_)) {
+                    return Ok(StreamableHttpPostResponse::Accepted);
+                }
+                if media_type != "application/json" {
+                    let text = format!("HTTP {} with a body of type {media_type:?}", status.as_u16());
+                    return Err(StreamableHttpError::Client(LinkError::Malformed(text)));
+                }
+                self.0.tap.record(Direction::ServerToClient, body.clone());
+                let answer = answer_to(&message, &body).map_err(StreamableHttpError::Client)?;
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        _uri: Arc<str>,
+        session: Arc<str>,
+        _auth: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), StreamableHttpError<LinkError>> {
+        let mut headers: HeaderMap = headers.into_iter().collect();
+        insert_session(&mut headers, Some(&session));
+        let response = self.request(Method::DELETE, headers).send().await;
+        let response = response.map_err(|error| LinkError::Exchange(web::describe(error)));
+        match response.map_err(StreamableHttpError::Client)?.status() {
+            StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportDeleteSession),
+            status if status.is_success() => Ok(()),
+            status => {
+                let refused = LinkError::Status { status: status.as_u16(), body: String::new() };
+                Err(StreamableHttpError::Client(refused))
+            }
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        _uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        _auth: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<LinkError>> {
+        let mut headers: HeaderMap = headers.into_iter().collect();
+        insert_session(&mut headers, session.as_deref());
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(last_event) = last_event.and_then(|id| HeaderValue::from_str(&id).ok()) {
+            headers.insert("last-event-id", last_event);
+        }
+        let response = self.request(Method::GET, headers).send().await;
+        let response = response.map_err(|error| LinkError::Exchange(web::describe(error)));
+        let response = response.map_err(StreamableHttpError::Client)?;
+        match response.status() {
+            StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
+            status if !status.is_success() => {
+                let body = String::from_utf8_lossy(&web::error_body(response).await).into_owned();
+                Err(StreamableHttpError::Client(LinkError::Status { status: status.as_u16(), body }))
+            }
+            _ => match web::media_type(&response) {
+                media_type if media_type == "text/event-stream" => Ok(self.events(response)),
+                media_type => Err(StreamableHttpError::UnexpectedContentType(Some(media_type))),
+            },
+        }
+    }
+}
+
+/// The answer to a raw POST, of which only the head has been read.
+pub(crate) struct Answer {
+    response: Response,
+    tap: Tap,
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// Reads the rest and records the frames in it. A body that is no event stream is returned as well. Ends when the
+    /// response does.
+    pub(crate) async fn finish(self) -> Bytes {
+        if web::media_type(&self.response) == "text/event-stream" {
+            let mut events = EventReader::new(self.response);
+            while let Ok(frame) = events.next_message().await {
+                self.tap.record(Direction::ServerToClient, frame);
+            }
+            return Bytes::new();
+        }
+        let media_type = web::media_type(&self.response);
+        let body = whole_body(self.response).await.unwrap_or_default();
+        if !body.is_empty() && media_type == "application/json" {
+            self.tap.record(Direction::ServerToClient, body.clone());
+        }
+        body
+    }
+}
+
+fn is_modern(version: &HeaderValue) -> bool {
+    let version = version.to_str().ok().and_then(|text| text.parse::<Version>().ok());
+    version.is_some_and(|version| version.era() == Era::Modern)
+}
+
+fn post_headers(mut headers: HeaderMap) -> HeaderMap {
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers
+}
+
+fn insert_session(headers: &mut HeaderMap, session: Option<&str>) {
+    if let Some(session) = session.and_then(|id| HeaderValue::from_str(id).ok()) {
+        headers.insert(SESSION, session);
+    }
+}
+
+fn session_of(response: &Response) -> Option<String> {
+    response.headers().get(&SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned)
+}
+
+async fn whole_body(mut response: Response) -> Result<Bytes, LinkError> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| LinkError::Exchange(web::describe(error)))? {
+        if body.len() + chunk.len() > MAX_FRAME {
+            return Err(LinkError::Malformed(format!("a body of more than {MAX_FRAME} bytes")));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// A JSON body answers the request of its own exchange, and nothing else.
+fn answer_to(message: &ClientJsonRpcMessage, body: &[u8]) -> Result<ServerJsonRpcMessage, LinkError> {
+    let answer: ServerJsonRpcMessage = serde_json::from_slice(body)
+        .map_err(|error| LinkError::Malformed(format!("the body is no message: {error}")))?;
+    let ClientJsonRpcMessage::Request(request) = message else { return Ok(answer) };
+    let other = |id: &RequestId| {
+        LinkError::Malformed(format!("the body answers request {id} instead of request {}", request.id))
+    };
+    match answer {
+        ServerJsonRpcMessage::Error(error) if error.id.is_none() => {
+            Ok(ServerJsonRpcMessage::error(error.error, Some(request.id.clone())))
+        }
+        ServerJsonRpcMessage::Response(answer) if answer.id != request.id => Err(other(&answer.id)),
+        ServerJsonRpcMessage::Error(answer) if answer.id.as_ref() != Some(&request.id) => {
+            Err(other(answer.id.as_ref().unwrap_or(&request.id)))
+        }
+        ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => {
+            Err(LinkError::Malformed("the body is no response".to_owned()))
+        }
+        answer => Ok(answer),
+    }
+}

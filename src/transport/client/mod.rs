@@ -1,0 +1,88 @@
+//! The client's end of every transport: connections that rmcp drives while a [`Tap`] records their true bytes.
+//!
+//! stdio, SSE, WebSocket and memory are one [`Duplex`] each; streamable HTTP is rmcp's own worker on our HTTP client.
+//! Each `open` ends when frames can be sent, before any handshake of MCP.
+
+pub mod child;
+mod duplex;
+mod events;
+mod headers;
+pub(crate) mod http;
+pub mod memory;
+mod raw;
+pub(crate) mod sse;
+pub(crate) mod stdio;
+pub(crate) mod web;
+pub(crate) mod ws;
+
+use std::io;
+
+pub use child::{Child, CommandSpec, StderrLine, StderrSink, StopGrace};
+pub(crate) use duplex::Duplex;
+pub(crate) use http::HttpLink;
+pub use raw::{HeaderChange, RawSender, Sent};
+
+use super::Tap;
+
+/// What rmcp is served on.
+pub(crate) enum Link {
+    Duplex(Box<Duplex>),
+    Http(HttpLink),
+}
+
+/// A connection that is open but has not shaken hands.
+pub(crate) struct Opened {
+    pub(crate) tap: Tap,
+    pub(crate) link: Link,
+    pub(crate) raw: RawSender,
+    pub(crate) child: Option<Child>,
+}
+
+impl Opened {
+    fn duplex(tap: Tap, link: Duplex, child: Option<Child>) -> Opened {
+        let raw = RawSender::Duplex(link.outgoing());
+        Opened { tap, link: Link::Duplex(Box::new(link)), raw, child }
+    }
+}
+
+/// Why a connection could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The command could not be started.
+    #[error("{source}")]
+    Spawn { program: String, source: io::Error },
+    /// Nobody listens there, or the connection broke off.
+    #[error("{detail}")]
+    Unreachable { detail: String },
+    /// The endpoint answered with an HTTP status that opens nothing.
+    #[error("HTTP {status}")]
+    Http { status: u16, body: String },
+    /// The endpoint answered with something that is not this transport.
+    #[error("{0}")]
+    Malformed(String),
+    /// The URL or a header cannot be used.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// Why a frame could not be delivered, or what came back was no frame.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("the connection is closed")]
+    Closed,
+    #[error("the frame could not be written: {0}")]
+    Io(#[from] io::Error),
+    #[error("the frame could not be written: {0}")]
+    Ws(#[source] Box<tokio_tungstenite::tungstenite::Error>),
+    /// The HTTP exchange broke off.
+    #[error("{0}")]
+    Exchange(String),
+    /// The HTTP status of an answer that carries no JSON-RPC message for the caller.
+    #[error("HTTP {status}")]
+    Status { status: u16, body: String },
+    /// The body of a successful answer is not what the transport prescribes.
+    #[error("{0}")]
+    Malformed(String),
+    #[error("{0}")]
+    Invalid(String),
+}

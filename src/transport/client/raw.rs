@@ -1,0 +1,52 @@
+//! Sending bytes that rmcp would never send, on a live connection.
+
+use bytes::Bytes;
+
+use super::{
+    LinkError,
+    duplex::Outgoing,
+    http::{Answer, HttpClient},
+};
+
+/// A header to set (`Some`) or to leave out (`None`) in one raw POST.
+pub type HeaderChange = (String, Option<String>);
+
+/// Sends raw frames on the connection of a session.
+#[derive(Clone)]
+pub enum RawSender {
+    /// Over anything but streamable HTTP; frames that come back arrive through the session.
+    Duplex(Outgoing),
+    /// Each frame is a POST of its own; frames that come back are in its answer.
+    Http(HttpClient),
+}
+
+/// A raw frame has been delivered.
+pub struct Sent {
+    /// The HTTP status, on transports that have one.
+    pub status: Option<u16>,
+    /// What the server said about a refused POST.
+    pub(crate) body: Bytes,
+    pub(crate) answer: Option<Answer>,
+}
+
+impl RawSender {
+    /// Sends the bytes as they are, recorded in the tap as one frame. Headers count for streamable HTTP only.
+    ///
+    /// # Errors
+    /// If the bytes could not be delivered. An HTTP status is never an error here.
+    pub async fn send(&self, bytes: Bytes, headers: &[HeaderChange]) -> Result<Sent, LinkError> {
+        match self {
+            RawSender::Duplex(outgoing) => match outgoing.send(bytes).await {
+                Ok(status) => Ok(Sent { status, body: Bytes::new(), answer: None }),
+                Err(LinkError::Status { status, body }) => {
+                    Ok(Sent { status: Some(status), body: body.into(), answer: None })
+                }
+                Err(error) => Err(error),
+            },
+            RawSender::Http(client) => {
+                let answer = client.post_raw(bytes, headers).await?;
+                Ok(Sent { status: Some(answer.status()), body: Bytes::new(), answer: Some(answer) })
+            }
+        }
+    }
+}

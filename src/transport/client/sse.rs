@@ -1,0 +1,89 @@
+//! HTTP with SSE (2024-11-05, Transports: HTTP with SSE): a GET whose event stream names the endpoint for POSTs.
+
+use bytes::Bytes;
+use reqwest::{
+    Client, StatusCode, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
+};
+
+use super::{
+    Duplex, LinkError, OpenError, Opened,
+    duplex::{Incoming, Outgoing},
+    events::EventReader,
+    web,
+};
+use crate::{transport::Tap, wire::Direction};
+
+/// POSTs frames to the endpoint that the server named.
+#[derive(Clone)]
+pub struct Poster {
+    tap: Tap,
+    http: Client,
+    endpoint: Url,
+    headers: HeaderMap,
+}
+
+impl Poster {
+    /// Delivers one frame and returns the HTTP status.
+    ///
+    /// # Errors
+    /// [`LinkError::Status`] if the server does not accept the frame, [`LinkError::Exchange`] if it cannot be reached.
+    pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, LinkError> {
+        self.tap.record(Direction::ClientToServer, bytes.clone());
+        let request = self.http.post(self.endpoint).headers(self.headers);
+        let request = request.header(CONTENT_TYPE, "application/json").body(bytes);
+        let response = request.send().await.map_err(|error| LinkError::Exchange(web::describe(error)))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(status.as_u16());
+        }
+        let body = String::from_utf8_lossy(&web::error_body(response).await).into_owned();
+        Err(LinkError::Status { status: status.as_u16(), body })
+    }
+}
+
+/// Opens the stream and waits for the `endpoint` event.
+///
+/// # Errors
+/// Any [`OpenError`] but `Spawn`. An endpoint of another origin is refused as [`OpenError::Malformed`].
+pub(crate) async fn open(url: &str, headers: &[(String, String)]) -> Result<Opened, OpenError> {
+    let url = web::parse_url(url, &["http", "https"])?;
+    let (http, headers, tap) = (web::client(&url)?, web::header_map(headers)?, Tap::new());
+    let stream = HeaderValue::from_static("text/event-stream");
+    let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, stream);
+    let response = request.send().await.map_err(|error| OpenError::Unreachable { detail: web::describe(error) })?;
+    if response.status() != StatusCode::OK {
+        let status = response.status().as_u16();
+        let body = String::from_utf8_lossy(&web::error_body(response).await).into_owned();
+        return Err(OpenError::Http { status, body });
+    }
+    let media_type = web::media_type(&response);
+    if media_type != "text/event-stream" {
+        return Err(OpenError::Malformed(format!("the answer to GET is {media_type:?} and not an event stream")));
+    }
+    let mut events = EventReader::new(response);
+    let endpoint = endpoint(&mut events, &url).await?;
+    let poster = Poster { tap: tap.clone(), http, endpoint, headers };
+    let link = Duplex::new(tap.clone(), Incoming::Sse(Box::new(events)), Outgoing::Sse(poster));
+    Ok(Opened::duplex(tap, link, None))
+}
+
+async fn endpoint(events: &mut EventReader, url: &Url) -> Result<Url, OpenError> {
+    loop {
+        let event = events.next().await.map_err(|detail| OpenError::Unreachable { detail })?;
+        let Some(event) = event else {
+            return Err(OpenError::Malformed("the event stream ended before an `endpoint` event".to_owned()));
+        };
+        if event.event.as_deref() != Some("endpoint") {
+            continue;
+        }
+        let data = event.data.unwrap_or_default();
+        let text = String::from_utf8_lossy(&data);
+        let endpoint = url.join(text.trim());
+        return match endpoint {
+            Ok(endpoint) if endpoint.origin() == url.origin() => Ok(endpoint),
+            Ok(endpoint) => Err(OpenError::Malformed(format!("the endpoint {endpoint} is of another origin"))),
+            Err(error) => Err(OpenError::Malformed(format!("the endpoint {text:?} is no URL: {error}"))),
+        };
+    }
+}

@@ -1,0 +1,138 @@
+//! What HTTP, SSE and WebSocket clients have in common: the HTTP client, its headers, its errors.
+
+use std::{error::Error, net::IpAddr};
+
+use reqwest::{
+    Client, Response, StatusCode, Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
+    redirect,
+};
+
+use super::OpenError;
+
+const MAX_ERROR_BODY: usize = 64 << 10;
+const MAX_REDIRECTS: usize = 5;
+
+/// An HTTP client for one server. It respects the proxies of the environment except for loopback addresses, and
+/// follows only redirects that keep the method and the origin.
+///
+/// # Errors
+/// [`OpenError::Invalid`] if TLS cannot be set up.
+pub(crate) fn client(url: &Url) -> Result<Client, OpenError> {
+    install_crypto();
+    let origin = url.origin();
+    let follow = redirect::Policy::custom(move |attempt| {
+        let keeps = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+        if keeps && attempt.url().origin() == origin && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    let builder = Client::builder().redirect(follow);
+    let builder = if is_loopback(url) { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| OpenError::Invalid(describe(error)))
+}
+
+/// Makes ring the process's TLS provider, unless it has one already.
+pub(crate) fn install_crypto() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// # Errors
+/// [`OpenError::Invalid`] if the text is no URL of one of these schemes.
+pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, OpenError> {
+    let url = Url::parse(text).map_err(|error| OpenError::Invalid(format!("{text:?} is no URL: {error}")))?;
+    if !schemes.contains(&url.scheme()) || url.host_str().is_none() {
+        return Err(OpenError::Invalid(format!("{text:?} must start with {}://", schemes.join(":// or "))));
+    }
+    Ok(url)
+}
+
+/// The URL for messages: without user, password, query and fragment.
+pub(crate) fn display_url(text: &str) -> String {
+    let Ok(mut url) = Url::parse(text) else { return text.to_owned() };
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+/// # Errors
+/// [`OpenError::Invalid`] names the header that cannot be sent, without its value.
+pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, OpenError> {
+    headers
+        .iter()
+        .map(|(name, value)| match (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+            (Ok(name), Ok(value)) => Ok((name, value)),
+            _ => Err(OpenError::Invalid(format!("the header {name:?} has an invalid name or value"))),
+        })
+        .collect()
+}
+
+/// The error with its causes, each said once, and without the URL, which may hold a secret.
+pub(crate) fn describe(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// The start of the body of an answer that is no message.
+pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BODY - body.len())]);
+        if body.len() == MAX_ERROR_BODY {
+            break;
+        }
+    }
+    body
+}
+
+/// The media type of an answer, lower case and without parameters.
+pub(crate) fn media_type(response: &Response) -> String {
+    let value = response.headers().get(reqwest::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proxies_are_not_asked_for_loopback_addresses() {
+        let loopback = |text: &str| is_loopback(&text.parse().expect("a URL"));
+        for url in ["http://localhost:1/", "http://127.3.2.1/", "http://[::1]:80/mcp", "ws://a.localhost/"] {
+            assert!(loopback(url), "{url}");
+        }
+        for url in ["http://example.com/", "http://10.0.0.1/", "http://localhost.example/"] {
+            assert!(!loopback(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_shown_without_its_secrets() {
+        assert_eq!(display_url("http://u:p@h:1/mcp?token=x#y"), "http://h:1/mcp");
+    }
+
+    #[test]
+    fn a_bad_url_or_header_is_named_without_the_value() {
+        let error = parse_url("ftp://x/", &["http", "https"]).expect_err("a wrong scheme").to_string();
+        assert_eq!(error, r#""ftp://x/" must start with http:// or https://"#);
+        let error = header_map(&[("a".into(), "se\ncret".into())]).expect_err("a newline").to_string();
+        assert!(error.contains("\"a\"") && !error.contains("cret"), "{error}");
+    }
+}

@@ -1,0 +1,94 @@
+//! WebSocket: one frame a text message, subprotocol `mcp`.
+
+use bytes::Bytes;
+use futures_util::{
+    SinkExt, StreamExt,
+    stream::{SplitSink, SplitStream},
+};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    tungstenite::{
+        self, Message,
+        client::IntoClientRequest,
+        protocol::{CloseFrame, WebSocketConfig, frame::coding::CloseCode},
+    },
+};
+
+use super::{
+    Duplex, LinkError, OpenError, Opened,
+    duplex::{Incoming, Lane, Outgoing, Writer},
+    web,
+};
+use crate::{transport::Tap, wire::MAX_FRAME};
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(crate) type Sink = SplitSink<Socket, Message>;
+pub(crate) type Stream = SplitStream<Socket>;
+
+/// Connects and upgrades.
+///
+/// # Errors
+/// Any [`OpenError`] but `Spawn`.
+pub(crate) async fn open(url: &str, headers: &[(String, String)]) -> Result<Opened, OpenError> {
+    web::install_crypto();
+    let url = web::parse_url(url, &["ws", "wss"])?;
+    let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
+    for (name, value) in &web::header_map(headers)? {
+        request.headers_mut().append(name, value.clone());
+    }
+    request.headers_mut().insert("sec-websocket-protocol", http::HeaderValue::from_static("mcp"));
+    let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
+    let (socket, _) = connect_async_with_config(request, Some(limits), true).await.map_err(refused)?;
+    let (sink, stream) = socket.split();
+    let tap = Tap::new();
+    let lane = Lane::new(tap.clone(), Writer::Ws(sink));
+    let link = Duplex::new(tap.clone(), Incoming::Ws(stream), Outgoing::Lane(lane));
+    Ok(Opened::duplex(tap, link, None))
+}
+
+fn refused(error: tungstenite::Error) -> OpenError {
+    match error {
+        tungstenite::Error::Http(response) => OpenError::Http {
+            status: response.status().as_u16(),
+            body: String::from_utf8_lossy(response.body().as_deref().unwrap_or_default()).into_owned(),
+        },
+        tungstenite::Error::Io(error) => OpenError::Unreachable { detail: error.to_string() },
+        tungstenite::Error::Url(error) => OpenError::Invalid(error.to_string()),
+        error => OpenError::Malformed(error.to_string()),
+    }
+}
+
+/// The next frame, or why there are no more. A binary message is taken for a frame as well. Cancel-safe.
+pub(crate) async fn next(stream: &mut Stream) -> Result<Bytes, String> {
+    loop {
+        return match stream.next().await {
+            Some(Ok(Message::Text(text))) => Ok(text.into()),
+            Some(Ok(Message::Binary(bytes))) => Ok(bytes),
+            Some(Ok(Message::Close(Some(frame)))) => {
+                Err(format!("the server closed the WebSocket: {} {}", u16::from(frame.code), frame.reason))
+            }
+            Some(Ok(Message::Close(None))) => Err("the server closed the WebSocket without a code".to_owned()),
+            Some(Ok(_)) => continue,
+            Some(Err(error)) => Err(format!("the WebSocket broke: {error}")),
+            None => Err("the server ended the WebSocket without closing it".to_owned()),
+        };
+    }
+}
+
+/// Sends one frame, as a binary message if it is no UTF-8.
+///
+/// # Errors
+/// Those of the socket.
+pub(crate) async fn send(sink: &mut Sink, bytes: Bytes) -> Result<(), LinkError> {
+    let message = match std::str::from_utf8(&bytes) {
+        Ok(text) => Message::text(text),
+        Err(_) => Message::Binary(bytes),
+    };
+    sink.send(message).await.map_err(|error| LinkError::Ws(Box::new(error)))
+}
+
+/// Says goodbye; the server's goodbye is read by whoever has the stream.
+pub(crate) async fn close(mut sink: Sink) {
+    let _ = sink.send(Message::Close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() }))).await;
+}

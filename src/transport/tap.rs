@@ -1,0 +1,243 @@
+//! The record of everything that went over one connection.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use tokio::{
+    sync::{oneshot, watch},
+    time::Instant,
+};
+
+use crate::wire::{Direction, Frame, Id, Message, ParseError, Trace, message::split_batch};
+
+/// Records the frames of one connection as their true bytes and wakes whoever waits for one of them.
+///
+/// Clones share the record.
+#[derive(Clone)]
+pub struct Tap(Arc<Shared>);
+
+struct Shared {
+    opened: Instant,
+    state: Mutex<State>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    frames: Trace,
+    closed: Option<Arc<str>>,
+    awaited: Vec<(Id, oneshot::Sender<Frame>)>,
+}
+
+impl Default for Tap {
+    fn default() -> Self {
+        Tap::new()
+    }
+}
+
+impl Tap {
+    /// The clock of the frames starts now.
+    pub fn new() -> Tap {
+        let (changed, _) = watch::channel(());
+        Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::default(), changed }))
+    }
+
+    /// Adds a frame that is being written or has just been read.
+    pub fn record(&self, direction: Direction, bytes: Bytes) {
+        let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };
+        let mut state = self.state();
+        state.awaited.retain(|(_, waiter)| !waiter.is_closed());
+        if direction == Direction::ServerToClient && !state.awaited.is_empty() {
+            let ids = answered(&frame.bytes);
+            for (_, waiter) in state.awaited.extract_if(.., |(id, _)| ids.contains(id)) {
+                let _ = waiter.send(frame.clone());
+            }
+        }
+        state.frames.push(frame);
+        drop(state);
+        self.0.changed.send_replace(());
+    }
+
+    /// Notes that no more frames will come, and why. Only the first reason is kept.
+    pub fn close(&self, why: impl Into<Arc<str>>) {
+        let mut state = self.state();
+        state.closed.get_or_insert_with(|| why.into());
+        state.awaited.clear();
+        drop(state);
+        self.0.changed.send_replace(());
+    }
+
+    /// Why no more frames will come, once that is so.
+    pub fn closed(&self) -> Option<Arc<str>> {
+        self.state().closed.clone()
+    }
+
+    /// The number of frames so far: the index of the next one.
+    pub fn len(&self) -> usize {
+        self.state().frames.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The frames from `index` on.
+    pub fn since(&self, index: usize) -> Trace {
+        self.state().frames.get(index..).unwrap_or_default().to_vec()
+    }
+
+    /// The first frame from index `from` on that the predicate accepts, with its index; `None` if the connection
+    /// closes without one. Every frame is shown to the predicate once. Cancel-safe.
+    pub async fn wait_for(&self, mut from: usize, mut predicate: impl FnMut(&Frame) -> bool) -> Option<(usize, Frame)> {
+        let mut changed = self.0.changed.subscribe();
+        loop {
+            let (frames, closed) = {
+                let state = self.state();
+                (state.frames.get(from..).unwrap_or_default().to_vec(), state.closed.is_some())
+            };
+            for frame in frames {
+                if predicate(&frame) {
+                    return Some((from, frame));
+                }
+                from += 1;
+            }
+            if closed {
+                return None;
+            }
+            changed.changed().await.ok()?;
+        }
+    }
+
+    /// The first frame from index `from` on in which the server answers request `id`, even if the answer is
+    /// otherwise invalid; `None` if the connection closes without one. Cancel-safe.
+    pub async fn answer(&self, from: usize, id: &Id) -> Option<Frame> {
+        let arrival = {
+            let mut state = self.state();
+            if let Some(frame) = find_answer(&state.frames, from, id) {
+                return Some(frame);
+            }
+            if state.closed.is_some() {
+                return None;
+            }
+            let (waiter, arrival) = oneshot::channel();
+            state.awaited.push((id.clone(), waiter));
+            arrival
+        };
+        arrival.await.ok()
+    }
+
+    /// As [`Tap::answer`], among the frames that are already here.
+    pub fn answered(&self, from: usize, id: &Id) -> Option<Frame> {
+        find_answer(&self.state().frames, from, id)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tap").field("frames", &self.len()).field("closed", &self.closed()).finish()
+    }
+}
+
+fn find_answer(frames: &[Frame], from: usize, id: &Id) -> Option<Frame> {
+    let mut candidates = frames.get(from..)?.iter().filter(|frame| frame.direction == Direction::ServerToClient);
+    candidates.find(|frame| answered(&frame.bytes).contains(id)).cloned()
+}
+
+/// The ids that a frame of the server answers: at most one, unless the frame is a batch.
+fn answered(bytes: &Bytes) -> Vec<Id> {
+    match Message::parse(bytes) {
+        Ok(Message::Response(response)) => response.id.into_iter().collect(),
+        Err(ParseError::Invalid { id, .. }) => id.into_iter().collect(),
+        Err(ParseError::Batch) => split_batch(bytes).unwrap_or_default().iter().flat_map(answered).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{pin::pin, time::Duration};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn down(tap: &Tap, text: &'static str) {
+        tap.record(Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_carry_the_time_since_the_connection_was_opened() {
+        let tap = Tap::new();
+        tokio::time::advance(Duration::from_millis(1500)).await;
+        down(&tap, "{}");
+        tap.clone().record(Direction::ClientToServer, Bytes::from_static(b"x"));
+        let frames = tap.since(0);
+        assert_eq!(frames.iter().map(|frame| frame.at.as_millis()).collect::<Vec<_>>(), [1500, 1500]);
+        assert_eq!((tap.len(), tap.since(1).len(), tap.since(9).len()), (2, 1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_waiter_sees_old_and_new_frames_once_each() {
+        let tap = Tap::new();
+        down(&tap, "0");
+        down(&tap, "1");
+        let mut shown = Vec::new();
+        {
+            let mut waiting = pin!(tap.wait_for(1, |frame| {
+                shown.push(frame.bytes.clone());
+                frame.bytes == "3"
+            }));
+            assert!(waiting.as_mut().now_or_never().is_none());
+            down(&tap, "2");
+            assert!(waiting.as_mut().now_or_never().is_none());
+            down(&tap, "3");
+            let (index, frame) = waiting.await.expect("a frame");
+            assert_eq!((index, &frame.bytes[..]), (3, &b"3"[..]));
+        }
+        assert_eq!(shown, ["1", "2", "3"]);
+    }
+
+    #[tokio::test]
+    async fn closing_ends_every_wait_and_keeps_the_first_reason() {
+        let tap = Tap::new();
+        let (mut any, id) = (pin!(tap.wait_for(0, |_| false)), Id::from(1));
+        let mut answer = pin!(tap.answer(0, &id));
+        assert!(any.as_mut().now_or_never().is_none() && answer.as_mut().now_or_never().is_none());
+        tap.close("gone");
+        tap.close("later");
+        assert!(any.await.is_none() && answer.await.is_none());
+        assert_eq!(tap.closed().as_deref(), Some("gone"));
+        assert!(tap.answer(0, &id).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_found_by_its_id_before_and_after_it_came() {
+        let tap = Tap::new();
+        let id = Id::from(7);
+        let mut early = pin!(tap.answer(0, &id));
+        assert!(early.as_mut().now_or_never().is_none());
+        down(&tap, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
+        down(&tap, r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
+        assert!(early.as_mut().now_or_never().is_none(), "neither a request nor another type of id answers");
+        tap.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":7,"result":1}"#));
+        down(&tap, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#);
+        let batch = &br#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#[..];
+        assert_eq!(early.await.expect("an answer").bytes, batch);
+        assert_eq!(tap.answer(0, &id).await.expect("an answer").bytes, batch);
+        assert!(tap.answered(tap.len(), &id).is_none());
+    }
+
+    #[tokio::test]
+    async fn an_invalid_answer_with_a_readable_id_is_an_answer() {
+        let tap = Tap::new();
+        down(&tap, r#"{"jsonrpc":"1.0","id":7,"result":{}}"#);
+        assert!(tap.answer(0, &Id::from(7)).await.is_some());
+    }
+}

@@ -1,0 +1,21 @@
+//! Stories of the command line, told by what a person or a script sees of the binary.
+
+mod mock;
+mod rehearse;
+
+use rehearse::Rehearse;
+
+#[test]
+fn without_a_command_the_help_is_shown_as_a_usage_error() {
+    Rehearse::new().run().stdout("").stderr_has("Usage: rehearse <COMMAND>").code(2);
+}
+
+#[test]
+fn help_names_the_commands_and_the_exit_codes() {
+    Rehearse::new().args(["--help"]).run().stdout_has("mock").stdout_has("Exit codes:").code(0);
+}
+
+#[test]
+fn an_unknown_flag_is_a_usage_error() {
+    Rehearse::new().args(["mock", "basic", "--listne", "1"]).run().stdout("").stderr_has("'--listen'").code(2);
+}

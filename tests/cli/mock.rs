@@ -1,0 +1,268 @@
+//! `rehearse mock`.
+
+use std::{
+    fs::File,
+    io::{Read, Seek, Write},
+    net::TcpListener,
+    os::{
+        fd::OwnedFd,
+        unix::{fs::PermissionsExt, net::UnixStream},
+    },
+};
+
+use serde_json::Value as Json;
+
+use crate::rehearse::{Post, Rehearse};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
+const PONG: &str = r#"{"jsonrpc":"2.0","id":"p","result":{}}"#;
+
+const SCRIPT: &str = "
+server: { name: stories }
+tools:
+  - { name: later, delay: 300ms, reply: here it is }
+  - { name: never, delay: 60s, reply: never }
+  - { name: dies, steps: [{ exit: 7 }] }
+";
+
+fn call(tool: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
+}
+
+fn modern_call(address: &str, tool: &str) -> Post {
+    let meta =
+        r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let body = call(tool).replace("\"params\":{", &format!("\"params\":{{\"_meta\":{meta},"));
+    let headers =
+        [("Host", address), ("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", tool)];
+    Post::send(address, "/mcp", &headers, &body)
+}
+
+fn listening() -> (crate::rehearse::Running, String) {
+    let mut mock = Rehearse::new()
+        .file("mock.yaml", SCRIPT)
+        .args(["mock", "mock.yaml", "--listen", "127.0.0.1:0", "--verbose"])
+        .start();
+    let address = mock.address("http://", "/mcp");
+    mock.stderr_line("Ctrl-C");
+    (mock, address)
+}
+
+#[test]
+fn raw_lines_of_both_eras_are_answered_on_stdout_and_nothing_else_is_written_there() {
+    let discover = r#"{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let echo = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hé"}}}"#;
+    Rehearse::new()
+        .args(["mock", "basic"])
+        .stdin(&format!("{INITIALIZE}\n{echo}\n{discover}\n{PING}"))
+        .run()
+        .stdout(&[
+            r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"basic","version":"1.0.0"}}}"#,
+            r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hé"}]}}"#,
+            r#"{"jsonrpc":"2.0","id":"d","result":{"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"basic","version":"1.0.0"}}}}"#,
+            PONG,
+            "",
+        ].join("\n"))
+        .code(0);
+}
+
+#[test]
+fn an_answer_under_way_when_the_input_ends_is_still_given() {
+    Rehearse::new()
+        .file("mock.yaml", SCRIPT)
+        .args(["mock", "mock.yaml"])
+        .stdin(&format!("{INITIALIZE}\n{}\n", call("later")))
+        .run()
+        .stdout_has("here it is")
+        .code(0);
+}
+
+#[test]
+fn every_mistake_in_a_script_is_shown_with_its_place_and_a_hint_and_nothing_runs() {
+    Rehearse::new()
+        .file("mock.yaml", "tools:\n  - name: a\n    repply: hi\n  - name: b\n    reply: '{{ arg.x }}'\n")
+        .args(["mock", "mock.yaml", "--listen", ":0", "--journal", "journal"])
+        .stdin(PING)
+        .run()
+        .stdout("")
+        .stderr_has("mock.yaml:3:5: a tool has no key `repply`")
+        .stderr_has("did you mean `reply`?")
+        .stderr_has("mock.yaml:5:12: template: there is no `arg`")
+        .code(2);
+}
+
+#[test]
+fn a_script_that_is_not_there_is_a_usage_error_with_the_embedded_name_that_may_be_meant() {
+    Rehearse::new().args(["mock", "basik"]).run().stdout("").stderr_has("the embedded script `basic`").code(2);
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_a_way_out() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("bound").to_string();
+    Rehearse::new()
+        .args(["mock", "basic", "--listen", &address])
+        .run()
+        .stdout("")
+        .stderr_has(&format!("cannot listen on {address}: the port is taken"))
+        .stderr_has("--listen :0")
+        .code(3);
+}
+
+#[test]
+fn the_urls_and_a_configuration_to_paste_are_announced() {
+    let mut mock = Rehearse::new().args(["mock", "basic", "--listen", "0", "--seed", "42"]).start();
+    mock.stderr_line("(seed 42)");
+    let address = mock.address("http://", "/mcp");
+    assert_eq!(mock.address("http://", "/sse"), address);
+    assert_eq!(mock.address("ws://", "/ws"), address);
+    mock.stderr_line("Ctrl-C");
+    mock.signal("TERM");
+    let run = mock.end().stdout("").code(0);
+    let shown = run.stderr();
+    let config = &shown[shown.find('{').expect("a configuration")..=shown.rfind('}').expect("a configuration")];
+    let config: Json = serde_json::from_str(config).expect("JSON");
+    assert_eq!(config["mcpServers"]["basic"]["url"], format!("http://{address}/mcp"));
+}
+
+#[test]
+fn sigterm_lets_a_listening_mock_give_the_answers_that_are_under_way() {
+    let (mut mock, address) = listening();
+    let post = modern_call(&address, "later");
+    mock.stderr_line("tools/call later");
+    mock.signal("TERM");
+    assert!(post.response().contains("here it is"));
+    mock.end().stdout("").code(0);
+}
+
+#[test]
+fn a_second_signal_ends_a_listening_mock_at_once() {
+    let (mut mock, address) = listening();
+    let post = modern_call(&address, "never");
+    mock.stderr_line("tools/call never");
+    mock.signal("INT");
+    mock.stderr_line("another signal ends them at once");
+    mock.signal("INT");
+    mock.end().code(0);
+    assert!(!post.response().contains("never"));
+}
+
+#[test]
+fn sigint_ends_a_mock_on_stdio_whose_client_is_still_there() {
+    for signal in ["INT", "TERM"] {
+        let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(["mock", "mock.yaml"]).start();
+        mock.send(INITIALIZE);
+        mock.send(&call("never"));
+        mock.send(PING);
+        mock.stdout_line(PONG);
+        mock.signal(signal);
+        mock.end().code(0);
+    }
+}
+
+#[test]
+fn an_exit_step_ends_the_process_with_its_code() {
+    let stdin = format!("{INITIALIZE}\n{}\n", call("dies"));
+    Rehearse::new().file("mock.yaml", SCRIPT).args(["mock", "mock.yaml"]).stdin(&stdin).run().code(7);
+    let (mock, address) = listening();
+    modern_call(&address, "dies").response();
+    mock.end().code(7);
+}
+
+#[test]
+fn the_journal_keeps_every_request_with_its_rule_for_the_owner_only() {
+    let mut mock = Rehearse::new()
+        .file("mock.yaml", SCRIPT)
+        .args(["mock", "mock.yaml", "--listen", ":0", "--journal", "journal.jsonl"])
+        .start();
+    let address = mock.address("http://", "/mcp");
+    modern_call(&address, "later").response();
+    modern_call(&address, "latr").response();
+    Post::send(&address, "/mcp", &[("Host", "evil.example.com")], PING).response();
+    Post::send(&address, "/messages?sessionId=1", &[("Host", &address)], PING).response();
+    mock.signal("TERM");
+    let run = mock.end().code(0);
+    let journal = run.read("journal.jsonl");
+    let entries: Vec<Json> = journal.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told = |name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
+    assert_eq!(told("number"), [1, 2, 3, 4]);
+    assert_eq!(told("transport"), ["http", "http", "http", "sse"]);
+    assert_eq!(entries[0]["handling"], "tools.later");
+    assert_eq!(entries[0]["request"]["params"]["name"], "later");
+    assert!(entries[1]["handling"].as_str().is_some_and(|it| it.contains("nearest is later")), "{journal}");
+    assert!(entries[2]["handling"].as_str().is_some_and(|it| it.starts_with("refused: 403")), "{journal}");
+    let mode = std::fs::metadata(run.path("journal.jsonl")).expect("written").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_is_known_before_anything_is_served() {
+    Rehearse::new()
+        .args(["mock", "basic", "--journal", "no/such/folder/journal"])
+        .stdin(PING)
+        .run()
+        .stdout("")
+        .stderr_has("cannot write the journal no/such/folder/journal")
+        .code(3);
+}
+
+#[test]
+fn another_host_is_served_only_if_it_is_allowed() {
+    let mut mock = Rehearse::new().args(["mock", "basic", "--listen", ":0", "--allow-host", "mock.internal"]).start();
+    let address = mock.address("http://", "/mcp");
+    let status = |host| {
+        let response = Post::send(&address, "/mcp", &[("Host", host)], INITIALIZE).response();
+        response.split(' ').nth(1).map(str::to_owned)
+    };
+    assert_eq!(status("mock.internal").as_deref(), Some("200"));
+    assert_eq!(status("evil.example.com").as_deref(), Some("403"));
+    Rehearse::new().args(["mock", "basic", "--allow-host", "mock.internal"]).run().stderr_has("--listen").code(2);
+}
+
+#[test]
+fn help_shows_examples() {
+    for flag in ["-h", "--help"] {
+        Rehearse::new().args(["mock", flag]).run().stdout_has("rehearse mock my.yaml --listen 8888").code(0);
+    }
+}
+
+#[test]
+fn only_a_terminal_gets_colours_unless_they_are_forced() {
+    let broken = || Rehearse::new().file("mock.yaml", "tool: []").args(["mock", "mock.yaml", "--verbose"]);
+    let served = || Rehearse::new().args(["mock", "basic", "--verbose"]).stdin(PING);
+    for prepare in [&broken as &dyn Fn() -> Rehearse, &served] {
+        prepare().run().coloured(false);
+        prepare().env("NO_COLOR", "1").run().coloured(false);
+        prepare().env("CLICOLOR_FORCE", "1").run().coloured(true);
+    }
+}
+
+#[test]
+fn stdin_and_stdout_may_be_sockets_as_node_makes_them() {
+    let (near_in, far_in) = UnixStream::pair().expect("a socket");
+    let (mut near_out, far_out) = UnixStream::pair().expect("a socket");
+    let client = std::thread::spawn(move || {
+        (&near_in).write_all(format!("{PING}\n").as_bytes()).expect("writes");
+        drop(near_in);
+        let mut answer = String::new();
+        near_out.read_to_string(&mut answer).expect("reads");
+        answer
+    });
+    let status = Rehearse::new().args(["mock", "basic"]).status(OwnedFd::from(far_in), OwnedFd::from(far_out));
+    assert!(status.success());
+    assert_eq!(client.join().expect("a client"), format!("{PONG}\n"));
+}
+
+#[test]
+fn stdin_and_stdout_may_be_files() {
+    let (mut input, mut output) = (tempfile::tempfile().expect("a file"), tempfile::tempfile().expect("a file"));
+    input.write_all(PING.as_bytes()).and_then(|()| input.rewind()).expect("writes");
+    let far = output.try_clone().expect("a file");
+    assert!(Rehearse::new().args(["mock", "basic"]).status(input, far).success());
+    let mut answer = String::new();
+    output.rewind().and_then(|()| output.read_to_string(&mut answer)).expect("reads");
+    assert_eq!(answer, format!("{PONG}\n"));
+    let null = || File::options().read(true).write(true).open("/dev/null").expect("a device");
+    assert!(Rehearse::new().args(["mock", "basic"]).status(null(), null()).success());
+}

@@ -1,0 +1,275 @@
+//! Running the binary: [`Rehearse`] prepares, [`Run`] is what came out, [`Running`] is still under way.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::PathBuf,
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// Longer than anything takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const BINARY: &str = env!("CARGO_BIN_EXE_rehearse");
+
+/// A run that is being prepared, in an empty folder of its own.
+pub(crate) struct Rehearse {
+    folder: TempDir,
+    args: Vec<String>,
+    env: Vec<(&'static str, &'static str)>,
+    stdin: String,
+}
+
+impl Rehearse {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Rehearse { folder, args: Vec::new(), env: Vec::new(), stdin: String::new() }
+    }
+
+    /// Writes a file into the folder that the binary runs in.
+    pub(crate) fn file(self, name: &str, text: &str) -> Self {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
+        std::fs::write(path, text).expect("writes");
+        self
+    }
+
+    pub(crate) fn args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.env.push((name, value));
+        self
+    }
+
+    pub(crate) fn stdin(mut self, text: &str) -> Self {
+        self.stdin = text.into();
+        self
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(BINARY);
+        command.current_dir(self.folder.path()).args(&self.args);
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        command.envs(self.env.iter().copied());
+        command
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(self) -> Run {
+        let mut command = assert_cmd::Command::from_std(self.command());
+        let output = command.write_stdin(self.stdin).timeout(PATIENCE).output().expect("runs");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        Run { folder: self.folder, status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// Runs on streams of the caller's.
+    pub(crate) fn status(self, stdin: impl Into<Stdio>, stdout: impl Into<Stdio>) -> ExitStatus {
+        self.command().stdin(stdin).stdout(stdout).stderr(Stdio::null()).status().expect("runs")
+    }
+
+    /// Starts, and goes on while it runs.
+    pub(crate) fn start(self) -> Running {
+        let mut command = self.command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        let stdin = child.stdin.take().map(|mut stdin| {
+            stdin.write_all(self.stdin.as_bytes()).expect("writes");
+            stdin
+        });
+        let stdout = Lines::of(child.stdout.take().expect("a pipe"));
+        let stderr = Lines::of(child.stderr.take().expect("a pipe"));
+        Running { folder: self.folder, process: Process(child), stdin, stdout, stderr }
+    }
+}
+
+/// What a stream has said, and what it says next.
+struct Lines {
+    next: Receiver<String>,
+    seen: String,
+}
+
+impl Lines {
+    fn of(stream: impl Read + Send + 'static) -> Lines {
+        let (sender, next) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stream).lines() {
+                let _ = sender.send(line.expect("UTF-8"));
+            }
+        });
+        Lines { next, seen: String::new() }
+    }
+
+    fn wait_for(&mut self, part: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.next.recv_timeout(left);
+            let line = line.unwrap_or_else(|_| panic!("no line with {part:?} in:\n{}", self.seen));
+            self.seen += &format!("{line}\n");
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    /// Everything, once the stream has ended.
+    fn all(mut self) -> String {
+        loop {
+            match self.next.recv_timeout(PATIENCE) {
+                Ok(line) => self.seen += &format!("{line}\n"),
+                Err(RecvTimeoutError::Disconnected) => return self.seen,
+                Err(RecvTimeoutError::Timeout) => panic!("still running after:\n{}", self.seen),
+            }
+        }
+    }
+}
+
+/// A process that is under way.
+pub(crate) struct Running {
+    folder: TempDir,
+    process: Process,
+    stdin: Option<ChildStdin>,
+    stdout: Lines,
+    stderr: Lines,
+}
+
+impl Running {
+    /// Waits for a line on stderr that contains the text.
+    pub(crate) fn stderr_line(&mut self, part: &str) -> String {
+        self.stderr.wait_for(part)
+    }
+
+    /// Waits for a line on stdout that contains the text.
+    pub(crate) fn stdout_line(&mut self, part: &str) -> String {
+        self.stdout.wait_for(part)
+    }
+
+    /// The address in the line that announces a URL of this scheme and path.
+    pub(crate) fn address(&mut self, scheme: &str, path: &str) -> String {
+        let line = self.stderr_line(scheme);
+        let rest = line.split_once(scheme).expect("the scheme").1;
+        rest.strip_suffix(path).unwrap_or_else(|| panic!("{line} ends with {path}")).to_owned()
+    }
+
+    pub(crate) fn send(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("open");
+        stdin.write_all(format!("{line}\n").as_bytes()).expect("writes");
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let kill = Command::new("kill").args([&format!("-{name}"), &self.process.0.id().to_string()]).status();
+        assert!(kill.expect("kill runs").success());
+    }
+
+    /// Waits for the end, with stdin as it is.
+    pub(crate) fn end(self) -> Run {
+        let Running { folder, mut process, stdin, stdout, stderr } = self;
+        let (stdout, stderr) = (stdout.all(), stderr.all());
+        let status = process.0.wait().expect("waits");
+        drop(stdin);
+        Run { folder, status, stdout, stderr }
+    }
+}
+
+/// Killed if the story ends before it.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What came out.
+pub(crate) struct Run {
+    folder: TempDir,
+    status: ExitStatus,
+    stdout: String,
+    stderr: String,
+}
+
+impl Run {
+    fn told(&self) -> String {
+        format!("{}\n--- stdout\n{}\n--- stderr\n{}", self.status, self.stdout, self.stderr)
+    }
+
+    #[track_caller]
+    pub(crate) fn stdout(self, expected: &str) -> Self {
+        assert_eq!(self.stdout, expected, "{}", self.told());
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn stdout_has(self, part: &str) -> Self {
+        assert!(self.stdout.contains(part), "no {part:?} in stdout: {}", self.told());
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn stderr_has(self, part: &str) -> Self {
+        assert!(self.stderr.contains(part), "no {part:?} in stderr: {}", self.told());
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn coloured(self, expected: bool) -> Self {
+        let coloured = self.stdout.contains('\u{1b}') || self.stderr.contains('\u{1b}');
+        assert_eq!(coloured, expected, "{}", self.told());
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn code(self, expected: i32) -> Self {
+        assert_eq!(self.status.code(), Some(expected), "{}", self.told());
+        self
+    }
+
+    pub(crate) fn stderr(&self) -> &str {
+        &self.stderr
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).expect(name)
+    }
+}
+
+/// A POST over a connection of its own: first written, then read to the end.
+pub(crate) struct Post(TcpStream);
+
+impl Post {
+    pub(crate) fn send(address: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Post {
+        let mut stream = TcpStream::connect(address).expect("connects");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let length = body.len().to_string();
+        let own = [
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            ("Content-Length", &length),
+            ("Connection", "close"),
+        ];
+        let lines: String = own.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        stream.write_all(format!("POST {path} HTTP/1.1\r\n{lines}\r\n{body}").as_bytes()).expect("writes");
+        Post(stream)
+    }
+
+    /// The response, head and body, until the server closes.
+    pub(crate) fn response(mut self) -> String {
+        let mut text = Vec::new();
+        self.0.read_to_end(&mut text).expect("reads");
+        String::from_utf8(text).expect("UTF-8")
+    }
+}
