@@ -1,3 +1,39 @@
+//! Rehearse an MCP client or server before it meets the real world.
+//!
+//! ```text
+//! mock script ─ parse ─> Script ──┐
+//! scenario ─── parse ─> Scenario ─┴─> run ──(Events)──> live display
+//!                                      │
+//!                              Trace + RunResult ──> report::{human,json,junit} ──> exit code
+//!
+//! Session(rmcp) ─ transport ─[tap]─ ··· wire ··· ─ serve ─ Engine(Script)
+//!                                    └ or any real client / server of the world
+//! ```
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`wire`] | frames, JSON-RPC messages, versions and eras, the SSE codec |
+//! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the tap |
+//! | [`config`] | files with a position for everything; diagnostics |
+//! | [`client`] | a session with one server, and what came of a call |
+//! | [`mock`] | scripts, the engine that plays them, serving, the journal |
+//! | [`scenario`] | scenario files, the cells of their matrix, expectations, snapshots |
+//! | [`report`] | reports, made from a run's result |
+//! | [`cli`] | the command line: arguments, colour, printing, exit codes |
+//!
+//! Imports point one way: `wire ← transport ← {client, mock} ← scenario ← report ← cli`; `config` needs nothing.
+//!
+//! # Invariants
+//!
+//! 1. [`wire`], [`mock::engine`], matchers, parsers and [`report`] do no IO and know no tokio.
+//! 2. A server or client that misbehaves is never an `Err` of a run: it is data in a [`scenario::RunResult`]. `Err` means
+//!    that *we* could not run.
+//! 3. All randomness of a mock comes from one seed, which is in every report; the same seed repeats the run.
+//! 4. Every task and child process has an owner that stops and awaits it. No run leaves a process behind.
+//! 5. Only [`cli`] prints. A mock on stdio writes protocol frames to stdout and nothing else.
+//! 6. JSON from the other side is passed on as the bytes that came, never re-serialised through a type that drops members.
+//! 7. Every error about a file has its position, says what is wrong, and hints at what to do.
+
 pub mod cli;
 pub mod client;
 pub mod config;

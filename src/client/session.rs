@@ -62,8 +62,13 @@ impl Session {
         let shaken = timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &target)).await;
         let (running, info) = match shaken {
             Ok(Ok(shaken)) => shaken,
-            Ok(Err(error)) => return Err(autopsy(error, child).await),
+            Ok(Err(error)) => {
+                // As long as it lives the process's standard input is open.
+                drop(raw);
+                return Err(autopsy(error, child).await);
+            }
             Err(_) => {
+                drop(raw);
                 let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
                 if let Some(child) = child {
                     child.stop().await;

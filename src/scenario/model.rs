@@ -186,8 +186,8 @@ impl Matrix {
     fn read(node: &Node, servers: &[ServerSpec]) -> Result<Matrix, Problems> {
         let fields = node.fields("the matrix", &["transport", "protocol"])?;
         let default = Matrix::of(servers);
-        let transports = fields.read("transport", |node| read_list(node))?;
-        let protocols = fields.read("protocol", |node| read_list(node))?;
+        let transports = fields.read("transport", read_list)?;
+        let protocols = fields.read("protocol", read_list)?;
         Ok(Matrix {
             transports: transports.unwrap_or(default.transports),
             protocols: protocols.unwrap_or(default.protocols),

@@ -63,7 +63,14 @@ impl Selection {
 /// The selected cells of some scenarios.
 #[derive(Debug)]
 pub struct Plan {
-    scenarios: Vec<(Arc<Scenario>, Vec<(Cell, Option<String>)>)>,
+    scenarios: Vec<Planned>,
+}
+
+/// A scenario with those of its cells that are selected, and why a cell does not exist, if it does not.
+#[derive(Debug)]
+struct Planned {
+    scenario: Arc<Scenario>,
+    cells: Vec<(Cell, Option<String>)>,
 }
 
 impl Plan {
@@ -80,16 +87,16 @@ impl Plan {
         };
         let scenarios = scenarios.into_iter().filter_map(|scenario| {
             let cells: Vec<_> = scenario.cells().into_iter().filter(|(cell, _)| selected(&scenario, *cell)).collect();
-            (!cells.is_empty()).then(|| (Arc::new(scenario), cells))
+            (!cells.is_empty()).then(|| Planned { scenario: Arc::new(scenario), cells })
         });
         Plan { scenarios: scenarios.collect() }
     }
 
     /// Every selected cell: the scenario, the cell, and why it does not exist, if it does not.
     pub fn cells(&self) -> impl Iterator<Item = (&Scenario, Cell, Option<&str>)> {
-        self.scenarios
-            .iter()
-            .flat_map(|(scenario, cells)| cells.iter().map(|(cell, reason)| (&**scenario, *cell, reason.as_deref())))
+        self.scenarios.iter().flat_map(|Planned { scenario, cells }| {
+            cells.iter().map(|(cell, reason)| (&**scenario, *cell, reason.as_deref()))
+        })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -104,7 +111,7 @@ pub enum Event {
         scenario: String,
         cell: Cell,
     },
-    /// A cell has ended; its snapshots are judged when all cells of its scenario have.
+    /// A cell has ended. With [`Mode::Update`] it may still turn out to differ from the others.
     Finished {
         scenario: String,
         cell: Cell,
@@ -126,7 +133,7 @@ pub async fn run(
     let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
     let mut ran: Vec<Vec<Option<Ran>>> = Vec::new();
-    for (index, (scenario, cells)) in plan.scenarios.iter().enumerate() {
+    for (index, Planned { scenario, cells }) in plan.scenarios.iter().enumerate() {
         ran.push((0..cells.len()).map(|_| None).collect());
         for (position, (cell, reason)) in cells.iter().enumerate() {
             let cell = *cell;
@@ -151,7 +158,11 @@ pub async fn run(
                 }
                 events(Event::Started { scenario: scenario.name.clone(), cell });
                 let ran = cell::run(&scenario, cell, &options, &cancel).await;
-                let CellResult { status, duration, .. } = ran.result;
+                let CellResult { mut status, duration, .. } = ran.result;
+                let judged = options.mode == Mode::Update || snapshot::holds(&scenario, &ran.recorded);
+                if status == Status::Passed && !judged {
+                    status = Status::Failed;
+                }
                 if options.fail_fast && status != Status::Passed {
                     stop.cancel();
                 }
@@ -165,9 +176,8 @@ pub async fn run(
             ran[index][position] = Some(finished);
         }
     }
-    let scenarios = plan.scenarios.iter().zip(ran);
-    let scenarios: Vec<_> =
-        scenarios.map(|((scenario, cells), ran)| judge(scenario, cells, ran, options.mode)).collect();
+    let judged = plan.scenarios.iter().zip(ran).map(|(planned, ran)| judge(planned, ran, options.mode));
+    let scenarios: Vec<_> = judged.collect();
     RunResult {
         format: FORMAT,
         seed: options.seed,
@@ -177,7 +187,8 @@ pub async fn run(
     }
 }
 
-fn judge(scenario: &Scenario, cells: &[(Cell, Option<String>)], ran: Vec<Option<Ran>>, mode: Mode) -> ScenarioResult {
+fn judge(planned: &Planned, ran: Vec<Option<Ran>>, mode: Mode) -> ScenarioResult {
+    let Planned { scenario, cells } = planned;
     let (mut results, mut recorded) = (Vec::new(), Vec::new());
     for ((cell, _), ran) in cells.iter().zip(ran) {
         let crashed = || CellResult::idle(*cell, Status::Error, "the cell crashed; this is a bug of rehearse");

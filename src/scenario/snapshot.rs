@@ -115,6 +115,13 @@ fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
     fs::rename(&unfinished, path)
 }
 
+/// Whether everything that a cell recorded is what its snapshots say.
+pub(super) fn holds(scenario: &Scenario, recorded: &[Recorded]) -> bool {
+    let folder = scenario.snapshot_folder();
+    let same = |it: &Recorded| read(&folder.join(format!("{}.snap", it.key))).as_ref() == Some(&it.text);
+    recorded.iter().all(same)
+}
+
 /// Compares what the cells of a scenario recorded with its snapshots, and enters differences into their results.
 ///
 /// # Errors

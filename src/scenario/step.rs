@@ -116,8 +116,8 @@ impl Only {
             }
         };
         Ok(Only {
-            transports: fields.read("transport", |node| read_list(node))?.unwrap_or_default(),
-            protocols: fields.read("protocol", |node| read_list(node))?.unwrap_or_default(),
+            transports: fields.read("transport", read_list)?.unwrap_or_default(),
+            protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
             eras: fields.read("era", |node| Ok(vec![read_era(node)?]))?.unwrap_or_default(),
         })
     }

@@ -1,7 +1,9 @@
 //! Stories of the command line, told by what a person or a script sees of the binary.
 
 mod mock;
+mod parity;
 mod rehearse;
+mod run;
 
 use rehearse::Rehearse;
 

@@ -170,6 +170,27 @@ impl Running {
         assert!(kill.expect("kill runs").success());
     }
 
+    /// The processes that the run has started, once there are as many.
+    pub(crate) fn wait_for_children(&self, count: usize) -> Vec<u32> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let task = format!("/proc/{0}/task", self.process.0.id());
+            let children = std::fs::read_dir(task).expect("runs").flat_map(|thread| {
+                std::fs::read_to_string(thread.expect("reads").path().join("children"))
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .map(|id| id.parse().expect("an id"))
+                    .collect::<Vec<u32>>()
+            });
+            let children: Vec<_> = children.collect();
+            if children.len() >= count {
+                return children;
+            }
+            std::thread::yield_now();
+        }
+        panic!("no {count} children")
+    }
+
     /// Waits for the end, with stdin as it is.
     pub(crate) fn end(self) -> Run {
         let Running { folder, mut process, stdin, stdout, stderr } = self;

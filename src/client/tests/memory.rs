@@ -196,7 +196,9 @@ async fn a_listing_has_one_deadline_for_all_its_pages() {
     let timeouts = Timeouts { list: Duration::from_secs(3), ..Timeouts::default() };
     let config = ServerConfig { timeouts, ..ServerConfig::new("s", server.target.clone()) };
     let session = Session::connect(&config, LEGACY).await.expect("a session");
+    let started = tokio::time::Instant::now();
     let failure = session.list_tools().await.expect_err("no second page");
+    assert!(started.elapsed() < timeouts.call);
     assert!(matches!(failure, Failure::Timeout(limit) if limit == timeouts.list), "{failure}");
     session.close().await;
 }

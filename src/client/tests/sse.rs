@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 use super::{
-    LEGACY, call,
+    LEGACY, call, sent_methods,
     server::{HELLO, HttpServer, Seen, error, events, greet, reply, result},
 };
 use crate::client::{CallOptions, ConnectError, Endpoint, Failure, Protocol, ServerConfig, Session, Target};
@@ -48,6 +48,7 @@ async fn frames_go_up_by_post_and_come_down_the_stream() {
     let (server, target) = server("/message?s=1", |message| vec![result(message, HELLO)]).await;
     for protocol in [LEGACY, Protocol::Auto] {
         let session = super::connect(&target, protocol).await;
+        assert_eq!(sent_methods(&session)[0], "initialize");
         assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
         let failure = call(&session, "refused", CallOptions::default()).await.expect_err("a refusal");
         assert!(matches!(&failure, Failure::Http { status: 400, body } if body == "not that one"), "{failure}");

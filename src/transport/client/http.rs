@@ -134,9 +134,6 @@ impl HttpClient {
     /// The configured headers, overruled by those of the protocol.
     fn with_own(&self, protocol: HeaderMap) -> HeaderMap {
         let mut headers = self.0.headers.clone();
-        for name in protocol.keys() {
-            headers.remove(name);
-        }
         headers.extend(protocol);
         headers
     }

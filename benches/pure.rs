@@ -1,0 +1,94 @@
+//! The parts without IO: frames, the engine, snapshots' differences.
+
+use std::{hint::black_box, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use mcp_rehearsal::{
+    config::Source,
+    mock::{
+        engine::{Engine, Event, Incoming, Intake, Peer},
+        journal::Journal,
+        script::{EMBEDDED, Script},
+    },
+    transport::Transport,
+    wire::{LineSplitter, Message, sse},
+};
+
+const CALL: &str =
+    r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}"#;
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
+const MODERN_CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
+fn frames(c: &mut Criterion) {
+    let mut group = c.benchmark_group("frames");
+    group.throughput(Throughput::Bytes(CALL.len() as u64));
+    group.bench_function("parse a message", |b| b.iter(|| Message::parse(black_box(CALL.as_bytes()))));
+    let lines = format!("{CALL}\n").repeat(100);
+    group.throughput(Throughput::Bytes(lines.len() as u64));
+    group.bench_function("split 100 lines", |b| {
+        b.iter(|| {
+            let mut splitter = LineSplitter::default();
+            splitter.buffer().extend_from_slice(lines.as_bytes());
+            std::iter::from_fn(|| splitter.next_line()).count()
+        });
+    });
+    let events = sse::Event::message(Bytes::from_static(CALL.as_bytes())).encode().repeat(100);
+    group.throughput(Throughput::Bytes(events.len() as u64));
+    group.bench_function("decode 100 events", |b| {
+        b.iter(|| {
+            let mut decoded = Vec::new();
+            let _ = sse::Decoder::default().push(&events, &mut decoded);
+            decoded
+        });
+    });
+    group.finish();
+}
+
+fn answer(engine: &Arc<Engine>, peer: &Arc<Peer>, bytes: &Bytes) -> Bytes {
+    let incoming = Incoming { bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None };
+    match engine.receive(peer, incoming) {
+        Intake::Answer(answer) => answer.frame,
+        Intake::Exchange(mut exchange) => match exchange.next_event() {
+            Event::Finish(frame) => frame,
+            event => panic!("not answered at once: {event:?}"),
+        },
+        intake => panic!("not answered: {intake:?}"),
+    }
+}
+
+fn engine(c: &mut Criterion) {
+    let mut group = c.benchmark_group("engine");
+    let (name, text) = EMBEDDED[0];
+    let source = Source::new(name, text);
+    group.bench_function("read the basic script", |b| b.iter(|| Script::parse(&source)));
+    let script = Script::parse(&source).expect("the embedded script is valid");
+    let engine = Engine::new(script, 1, Journal::default());
+    let peer = Arc::default();
+    answer(&engine, &peer, &Bytes::from_static(INITIALIZE.as_bytes()));
+    for (name, frame) in [
+        ("call echo, legacy", CALL),
+        ("call echo, modern", MODERN_CALL),
+        ("list tools", r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#),
+    ] {
+        let frame = Bytes::from_static(frame.as_bytes());
+        group.bench_function(name, |b| b.iter(|| answer(&engine, &peer, &frame)));
+    }
+    group.finish();
+}
+
+fn snapshots(c: &mut Criterion) {
+    let lines: Vec<_> = (0..2000).map(|line| format!("  \"member{line}\": {line},\n")).collect();
+    let expected = lines.concat();
+    let actual = expected.replace("\"member1000\": 1000", "\"member1000\": null");
+    c.bench_function("snapshots/difference of 2000 lines", |b| {
+        b.iter_batched(
+            || (expected.clone(), actual.clone()),
+            |(expected, actual)| similar::TextDiff::from_lines(&expected, &actual).unified_diff().to_string(),
+            BatchSize::SmallInput,
+        );
+    });
+}
+
+criterion_group!(benches, frames, engine, snapshots);
+criterion_main!(benches);

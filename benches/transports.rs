@@ -1,0 +1,91 @@
+//! What a client waits for: discovery (connect until the tools are listed) and calls, on every transport in both eras.
+
+use std::path::Path;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use mcp_rehearsal::{
+    client::{CallOptions, CommandSpec, Endpoint, Protocol, ServerConfig, Session, Target},
+    mock::{
+        engine::Engine,
+        journal::Journal,
+        script::Script,
+        serve::{Listen, MockServer},
+    },
+    transport::Transport,
+    wire::Version,
+};
+use serde_json::{Map, json};
+use tokio::runtime::Runtime;
+
+const TRANSPORTS: [Transport; 4] = [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws];
+
+fn target(server: &MockServer, transport: Transport) -> Target {
+    let endpoint = Endpoint { url: server.url(transport).unwrap_or_default(), headers: Vec::new() };
+    match transport {
+        Transport::Http => Target::Http(endpoint),
+        Transport::Sse => Target::Sse(endpoint),
+        Transport::Ws => Target::Ws(endpoint),
+        _ => Target::Stdio(CommandSpec {
+            program: env!("CARGO_BIN_EXE_rehearse").into(),
+            args: vec!["mock".into(), "basic".into()],
+            ..CommandSpec::default()
+        }),
+    }
+}
+
+fn cells() -> impl Iterator<Item = (Transport, Version)> {
+    let versions = [Version::LATEST_LEGACY, Version::LATEST];
+    let all = TRANSPORTS.into_iter().flat_map(move |transport| versions.map(|version| (transport, version)));
+    all.filter(|(transport, version)| transport.carries(*version))
+}
+
+fn connect(runtime: &Runtime, config: &ServerConfig, version: Version) -> Session {
+    let session = runtime.block_on(Session::connect(config, Protocol::Exact(version)));
+    session.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn transports(c: &mut Criterion) {
+    let runtime = Runtime::new().expect("a runtime");
+    let script = Script::load(Path::new("basic")).unwrap_or_else(|error| panic!("{error}"));
+    let engine = Engine::new(script, 1, Journal::default());
+    let server = runtime.block_on(MockServer::start(engine, Listen::default())).expect("a free port");
+    let config = |transport| ServerConfig::new("basic", target(&server, transport));
+
+    let mut group = c.benchmark_group("discovery");
+    group.sample_size(20);
+    for (transport, version) in cells() {
+        let config = config(transport);
+        group.bench_function(format!("{transport}/{version}"), |b| {
+            b.iter_custom(|iterations| {
+                let mut total = std::time::Duration::ZERO;
+                for _ in 0..iterations {
+                    let started = std::time::Instant::now();
+                    let session = connect(&runtime, &config, version);
+                    let tools = runtime.block_on(session.list_tools()).expect("a list");
+                    total += started.elapsed();
+                    assert_eq!(tools.items.len(), 4);
+                    runtime.block_on(session.close());
+                }
+                total
+            });
+        });
+    }
+    group.finish();
+
+    let mut group = c.benchmark_group("call echo");
+    for (transport, version) in cells() {
+        let session = connect(&runtime, &config(transport), version);
+        let arguments = Map::from_iter([("text".to_owned(), json!("hello"))]);
+        group.bench_function(format!("{transport}/{version}"), |b| {
+            b.iter(|| {
+                let call = session.call_tool("echo", Some(arguments.clone()), CallOptions::default());
+                runtime.block_on(call).expect("an answer")
+            });
+        });
+        runtime.block_on(session.close());
+    }
+    group.finish();
+}
+
+criterion_group!(benches, transports);
+criterion_main!(benches);

@@ -1,0 +1,154 @@
+//! `rehearse run`.
+
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use crate::rehearse::Rehearse;
+
+const MOCK: &str = "
+server: { name: stories }
+tools:
+  - { name: hello, reply: hello }
+  - { name: never, delay: 60s, reply: never }
+  - { name: headers, reply: \"{{ headers | length > 0 }}\" }
+";
+
+const HELLO: &str = "
+servers: { s: { mock: mock.yaml } }
+matrix: { protocol: [2025-11-25] }
+steps:
+  - { call: { tool: hello }, expect: { text: hello }, snapshot: hello }
+";
+
+/// A tool that answers otherwise over HTTP than elsewhere.
+const DIFFERENT: &str = "
+servers: { s: { mock: mock.yaml } }
+matrix: { transport: [stdio, http, ws], protocol: [2025-11-25] }
+steps:
+  - { call: { tool: headers }, snapshot: answer }
+";
+
+const NEVER: &str = "
+servers: { s: { mock: mock.yaml } }
+matrix: { transport: [stdio, http], protocol: [2025-11-25] }
+steps:
+  - { call: { tool: never } }
+";
+
+fn story(scenario: &str) -> Rehearse {
+    Rehearse::new().file("mock.yaml", MOCK).file("demo.yaml", scenario).env("CI", "").args(["run", "demo.yaml"])
+}
+
+#[test]
+fn a_snapshot_must_be_accepted_once_and_holds_from_then_on() {
+    let first = story(HELLO).run();
+    let first = first.stdout_has("there is no snapshot `hello` yet").stdout_has("4 failed").code(1);
+    assert!(first.read("snapshots/demo/hello.snap.new").contains("\"hello\""));
+    let accepted = story(HELLO).args(["--update"]).run().stdout_has("4 passed").code(0);
+    let snapshot = accepted.read("snapshots/demo/hello.snap");
+    story(HELLO).file("snapshots/demo/hello.snap", &snapshot).run().stdout_has("4 passed").code(0);
+    let broken = snapshot.replace("\"hello\"", "\"goodbye\"");
+    let differs = story(HELLO).file("snapshots/demo/hello.snap", &broken).run();
+    differs.stdout_has("-       \"text\": \"goodbye\"").stdout_has("+       \"text\": \"hello\"").code(1);
+}
+
+#[test]
+fn in_ci_a_missing_snapshot_fails_and_nothing_is_written() {
+    let run = story(HELLO).env("CI", "true").run().code(1);
+    assert!(!run.path("snapshots").exists());
+}
+
+#[test]
+fn a_difference_on_one_transport_is_a_failure_that_names_the_cell() {
+    let run = story(DIFFERENT).args(["--update"]).run();
+    let run = run.stdout_has("  in http/2025-11-25\n").stdout_has("2 passed, 1 failed").code(1);
+    let accepted = run.read("snapshots/demo/answer.snap");
+    let run = story(DIFFERENT).file("snapshots/demo/answer.snap", &accepted).args(["--trace"]).run();
+    run.stdout_has("  in http/2025-11-25\n").stdout_has("wire in http/2025-11-25").stdout_has("← s {").code(1);
+}
+
+#[test]
+fn a_failed_expectation_says_what_was_expected_and_found() {
+    let wrong = HELLO.replace("text: hello", "text: goodbye");
+    let run = story(&wrong).args(["--update"]).run();
+    run.stdout_has("demo.yaml:5  call hello").stdout_has("text: expected \"goodbye\", found \"hello\"").code(1);
+}
+
+#[test]
+fn the_json_report_has_every_cell_with_its_reason_and_the_seed() {
+    let both = HELLO.replace("[2025-11-25]", "[2025-11-25, 2026-07-28]");
+    let run = story(&both).args(["--update", "--format", "json", "--seed", "7", "--output", "report.json"]).run();
+    let run = run.stdout("").code(0);
+    let report: Json = serde_json::from_str(&run.read("report.json")).expect("JSON");
+    assert_eq!(report["seed"], 7);
+    assert_eq!(
+        report["totals"],
+        serde_json::json!({ "passed": 7, "failed": 0, "errors": 0, "notApplicable": 1, "notRun": 0 })
+    );
+    let cells = report["scenarios"][0]["cells"].as_array().expect("a list");
+    let sse = cells.iter().find(|cell| cell["cell"] == "sse/2026-07-28").expect("shown, not dropped");
+    assert_eq!((&sse["status"], &sse["reason"]), (&"notApplicable".into(), &"sse does not exist in 2026-07-28".into()));
+}
+
+#[test]
+fn the_junit_report_has_a_case_for_each_cell() {
+    let run = story(DIFFERENT).args(["--update", "--format", "junit"]).run();
+    let run = run.stdout_has("<testsuite name=\"demo\" tests=\"3\"").stdout_has("failures=\"1\"");
+    run.stdout_has("<testcase name=\"http/2025-11-25\" classname=\"demo\"")
+        .stdout_has("differs from stdio/2025-11-25")
+        .code(1);
+}
+
+#[test]
+fn cells_can_be_listed_filtered_and_sharded() {
+    let list = story(HELLO).args(["--list"]).run();
+    list.stdout("demo/stdio/2025-11-25\ndemo/http/2025-11-25\ndemo/sse/2025-11-25\ndemo/ws/2025-11-25\n").code(0);
+    story(HELLO)
+        .args(["--list", "--filter", "/(ws|sse)/"])
+        .run()
+        .stdout("demo/sse/2025-11-25\ndemo/ws/2025-11-25\n")
+        .code(0);
+    story(HELLO).args(["--list", "--shard", "2/3"]).run().stdout("demo/http/2025-11-25\n").code(0);
+    story(HELLO).args(["--shard", "5/3"]).run().stderr_has("is no shard").code(2);
+    story(HELLO).args(["--filter", "nothing"]).run().stderr_has("nothing was selected").code(4);
+}
+
+#[test]
+fn after_the_first_failure_nothing_new_is_started_if_so_asked() {
+    let run = story(HELLO).args(["--fail-fast", "--jobs", "1", "--filter", "http|sse|ws"]).run();
+    run.stdout_has("1 failed").stdout_has("2 not run").code(1);
+}
+
+#[test]
+fn a_mistake_in_any_file_is_shown_with_its_place_and_nothing_runs() {
+    let run = story("servers: { s: { mock: mock.yaml } }\nsteps: [{ cal: { tool: hello } }]").run();
+    run.stdout("").stderr_has("demo.yaml:2:11: a step has no key `cal`").stderr_has("did you mean `call`?").code(2);
+    let run = story(HELLO).file("mock.yaml", "tools: [{ nam: x }]").run();
+    run.stdout("").stderr_has("mock.yaml:1:11: a tool has no key `nam`").code(2);
+    Rehearse::new().args(["run"]).run().stderr_has("scenarios").code(2);
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_no_failed_expectation() {
+    let run = story("servers: { s: { command: ./no-such-program } }\nsteps: [{ connect: {} }]").run();
+    run.stdout_has("could not be started").stdout_has("2 could not run").code(3);
+}
+
+#[test]
+fn a_server_that_can_be_started_but_does_not_answer_is_one() {
+    let server = "servers: { s: { command: sh, args: [-c, 'echo oops >&2; exit 3'] } }\nsteps: [{ connect: {} }]";
+    story(server).run().stdout_has("connect: the server left").stdout_has("oops").code(1);
+}
+
+#[test]
+fn an_interrupted_run_stops_what_it_started_and_reports_what_it_has() {
+    let running = story(NEVER).args(["--trace"]).start();
+    let mocks = running.wait_for_children(1);
+    running.signal("INT");
+    let run = running.end().stderr_has("interrupted").stdout_has("2 not run").code(3);
+    for mock in mocks {
+        let alive = Command::new("kill").args(["-0", &mock.to_string()]).output().expect("kill runs");
+        assert!(!alive.status.success(), "the mock {mock} is gone: {}", run.stderr());
+    }
+}
