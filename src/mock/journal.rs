@@ -5,7 +5,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -19,6 +19,8 @@ use crate::{transport::Transport, wire::Message};
 
 /// How many entries are kept; older ones are dropped.
 pub const CAPACITY: usize = 4096;
+/// How many bytes of requests are kept; older entries are dropped.
+pub const CAPACITY_BYTES: usize = 64 << 20;
 
 /// One message that a mock received.
 #[derive(Clone, Debug)]
@@ -80,10 +82,13 @@ impl Serialize for Entry {
             #[serde(skip_serializing_if = "Option::is_none")]
             text: Option<String>,
         }
-        let request = serde_json::from_slice(&self.request).ok();
+        // The newlines of a valid request are white space between its tokens; one entry is one line.
+        let request: Vec<u8> =
+            self.request.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
+        let request = serde_json::from_slice(&request).ok();
         let text =
             (request.is_none() && !self.request.is_empty()).then(|| String::from_utf8_lossy(&self.request).into());
-        let at_ms = self.at.as_secs_f64() * 1000.0;
+        let at_ms = (self.at.as_secs_f64() * 1_000_000.0).round() / 1000.0;
         let handling = self.handling.to_string();
         let (number, transport, method) = (self.number, self.transport, self.method());
         Line { number, at_ms, transport, method, handling, request, text }.serialize(serializer)
@@ -96,6 +101,8 @@ pub struct Journal {
     incoming: ArrayQueue<Entry>,
     kept: Mutex<VecDeque<Entry>>,
     numbers: AtomicU64,
+    /// How many bytes of requests are in `incoming`.
+    bytes: AtomicUsize,
     follower: Option<std::sync::mpsc::Sender<Entry>>,
 }
 
@@ -108,25 +115,44 @@ impl Default for Journal {
 impl Journal {
     /// `follower` is sent every entry as it is written.
     pub fn new(follower: Option<std::sync::mpsc::Sender<Entry>>) -> Self {
-        Journal { incoming: ArrayQueue::new(CAPACITY), kept: Mutex::default(), numbers: AtomicU64::new(0), follower }
+        Journal {
+            incoming: ArrayQueue::new(CAPACITY),
+            kept: Mutex::default(),
+            numbers: AtomicU64::new(0),
+            bytes: AtomicUsize::new(0),
+            follower,
+        }
     }
 
-    pub fn record(&self, at: Duration, transport: Transport, request: &Bytes, handling: Handling) {
+    /// Keeps a copy of the request: a slice of it would keep alive the buffer that it was read into.
+    pub fn record(&self, at: Duration, transport: Transport, request: &[u8], handling: Handling) {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        let entry = Entry { number, at, transport, request: request.clone(), handling };
+        let entry = Entry { number, at, transport, request: Bytes::copy_from_slice(request), handling };
         if let Some(follower) = &self.follower {
             let _ = follower.send(entry.clone());
         }
-        self.incoming.force_push(entry);
+        self.bytes.fetch_add(request.len(), Ordering::Relaxed);
+        if let Some(oldest) = self.incoming.force_push(entry) {
+            self.bytes.fetch_sub(oldest.request.len(), Ordering::Relaxed);
+        }
+        while self.bytes.load(Ordering::Relaxed) > CAPACITY_BYTES && self.take().is_some() {}
+    }
+
+    fn take(&self) -> Option<Entry> {
+        let entry = self.incoming.pop()?;
+        self.bytes.fetch_sub(entry.request.len(), Ordering::Relaxed);
+        Some(entry)
     }
 
     /// The kept entries in the order of arrival.
     pub fn entries(&self) -> Vec<Entry> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.extend(std::iter::from_fn(|| self.incoming.pop()));
+        kept.extend(std::iter::from_fn(|| self.take()));
         kept.make_contiguous().sort_by_key(|entry| entry.number);
-        let surplus = kept.len().saturating_sub(CAPACITY);
-        kept.drain(..surplus);
+        let mut bytes: usize = kept.iter().map(|entry| entry.request.len()).sum();
+        while kept.len() > CAPACITY || bytes > CAPACITY_BYTES {
+            bytes -= kept.pop_front().map_or(bytes, |oldest| oldest.request.len());
+        }
         kept.iter().cloned().collect()
     }
 
@@ -153,19 +179,32 @@ mod tests {
         }
         let entries = journal.entries();
         assert_eq!((entries.len(), entries[0].number, journal.len()), (CAPACITY, 11, CAPACITY as u64 + 10));
-        journal.record(Duration::ZERO, Transport::Stdio, &Bytes::from_static(b"x"), Handling::Refused("no".into()));
+        journal.record(Duration::ZERO, Transport::Stdio, b"x", Handling::Refused("no".into()));
         assert_eq!((journal.entries().len(), journal.entries()[0].number), (CAPACITY, 12));
+    }
+
+    #[test]
+    fn large_requests_push_out_older_ones() {
+        let journal = Journal::default();
+        let large = vec![b'x'; CAPACITY_BYTES / 4];
+        for _ in 0..10 {
+            journal.record(Duration::ZERO, Transport::Http, &large, Handling::Protocol);
+        }
+        let numbers = |journal: &Journal| journal.entries().iter().map(|entry| entry.number).collect::<Vec<_>>();
+        assert_eq!(numbers(&journal), [7, 8, 9, 10]);
+        journal.record(Duration::ZERO, Transport::Http, &large, Handling::Protocol);
+        assert_eq!(numbers(&journal), [8, 9, 10, 11]);
     }
 
     #[test]
     fn an_entry_is_one_line_of_json_with_the_request_as_it_came() {
         let journal = Journal::default();
-        let request = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":1.0}}"#);
-        journal.record(Duration::from_millis(1500), Transport::Ws, &request, Handling::Rule("tools.a".into()));
+        let request = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\n\"params\":{\"x\":1.0}}";
+        journal.record(Duration::from_micros(1_500_123), Transport::Ws, request, Handling::Rule("tools.a".into()));
         let line = serde_json::to_string(&journal.entries()[0]).expect("serialises");
         assert_eq!(
             line,
-            r#"{"number":1,"atMs":1500.0,"transport":"ws","method":"m","handling":"tools.a","request":{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":1.0}}}"#
+            r#"{"number":1,"atMs":1500.123,"transport":"ws","method":"m","handling":"tools.a","request":{"jsonrpc":"2.0","id":1,"method":"m", "params":{"x":1.0}}}"#
         );
     }
 }

@@ -15,10 +15,11 @@ use minijinja::{
     value::{Object, Serde},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use serde_json::Value as Json;
+use serde::Deserialize;
+use serde_json::{Value as Json, value::RawValue};
 
 use crate::{
-    config::{Node, Problems, Value, nearest},
+    config::{Node, Problems, Source, Value, nearest},
     wire::MAX_FRAME,
 };
 
@@ -49,6 +50,7 @@ fn repeat(text: &str, times: usize) -> Result<String, minijinja::Error> {
 #[derive(Debug)]
 pub struct Templates {
     environment: Environment<'static>,
+    source: Arc<Source>,
     names: &'static [&'static str],
     uses_headers: bool,
 }
@@ -60,12 +62,19 @@ pub enum Text {
     Template { name: String },
 }
 
+/// A text that is one expression.
+#[derive(Debug)]
+pub struct Native {
+    expression: Expression<'static, 'static>,
+    position: String,
+}
+
 /// JSON data with templates in its texts. What has none is kept as JSON text.
 #[derive(Debug)]
 pub enum Data {
     Literal(String),
     Text(Text),
-    Native(Box<Expression<'static, 'static>>),
+    Native(Box<Native>),
     /// A text that holds the JSON text of the data.
     Quoted(Box<Data>),
     Sequence(Vec<Data>),
@@ -99,22 +108,24 @@ impl RenderError {
     pub(super) fn internal(message: impl Into<String>) -> Self {
         RenderError(message.into())
     }
-}
 
-impl From<minijinja::Error> for RenderError {
-    fn from(error: minijinja::Error) -> Self {
+    fn at(position: &str, error: &minijinja::Error) -> Self {
+        let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
         let expression = error.template_source().and_then(|source| source.get(error.range()?));
-        RenderError(match expression {
-            Some(expression) => format!("{error} in `{expression}`"),
-            None => error.to_string(),
-        })
+        let expression = expression.map(|expression| format!(" in `{expression}`")).unwrap_or_default();
+        RenderError(format!("{position}: {what}{expression}"))
     }
 }
 
 impl Templates {
-    /// `names` are those that a template may use.
-    pub fn new(names: &'static [&'static str]) -> Self {
-        Templates { environment: environment(), names, uses_headers: false }
+    /// The templates of `source`; `names` are those that a template may use.
+    pub fn new(source: &Arc<Source>, names: &'static [&'static str]) -> Self {
+        Templates { environment: environment(), source: source.clone(), names, uses_headers: false }
+    }
+
+    fn position(&self, node: &Node) -> String {
+        let (line, column) = self.source.position(node.span.start);
+        format!("{}:{line}:{column}", self.source.name)
     }
 
     /// Whether some template reads `headers`; if none does they need not be kept.
@@ -134,7 +145,7 @@ impl Templates {
         if !is_template(source) {
             return Ok(Text::Literal(source.to_owned()));
         }
-        let name = node.span.start.to_string();
+        let name = self.position(node);
         let invalid = |error: minijinja::Error| node.problem(format!("template: {error}"));
         self.environment.add_template_owned(name.clone(), source.to_owned()).map_err(invalid)?;
         let template = self.environment.get_template(&name).map_err(invalid)?;
@@ -178,7 +189,10 @@ impl Templates {
                 let text = self.text(node)?;
                 let inner = source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
                 let native = inner.and_then(|inner| ENVIRONMENT.compile_expression_owned(inner.to_owned()).ok());
-                Ok(native.map_or(Data::Text(text), |expression| Data::Native(Box::new(expression))))
+                Ok(match native {
+                    Some(expression) => Data::Native(Box::new(Native { expression, position: self.position(node) })),
+                    None => Data::Text(text),
+                })
             }
             Value::Sequence(items) => {
                 let items = Problems::collect(items.iter().map(|item| self.data(item)))?;
@@ -206,7 +220,11 @@ impl Templates {
     pub fn render(&self, text: &Text, context: &minijinja::Value) -> Result<String, RenderError> {
         match text {
             Text::Literal(text) => Ok(text.clone()),
-            Text::Template { name } => Ok(self.environment.get_template(name)?.render(context.clone())?),
+            Text::Template { name } => {
+                let template = self.environment.get_template(name);
+                let rendered = template.and_then(|template| template.render(context.clone()));
+                rendered.map_err(|error| RenderError::at(name, &error))
+            }
         }
     }
 
@@ -218,10 +236,11 @@ impl Templates {
         match data {
             Data::Literal(json) => out.push_str(json),
             Data::Text(text) => write_string(&self.render(text, context)?, out),
-            Data::Native(expression) => {
-                let value = expression.eval(context.clone())?;
+            Data::Native(native) => {
+                let value = native.expression.eval(context.clone());
+                let value = value.map_err(|error| RenderError::at(&native.position, &error))?;
                 if value.is_undefined() {
-                    return Err(RenderError("an expression is undefined".into()));
+                    return Err(RenderError(format!("{}: the expression has no value", native.position)));
                 }
                 out.push_str(&serde_json::to_string(&value).map_err(|error| RenderError(error.to_string()))?);
             }
@@ -281,8 +300,8 @@ pub struct Context {
 
 impl Context {
     pub fn into_value(self) -> minijinja::Value {
-        let rand = Arc::new(Rand(Mutex::new(StdRng::seed_from_u64(self.seed))));
-        minijinja::Value::from_object(LazyContext { context: self, params: OnceLock::new(), rand })
+        let (params, args, rand) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        minijinja::Value::from_object(LazyContext { context: self, params, args, rand })
     }
 }
 
@@ -290,33 +309,51 @@ impl Context {
 struct LazyContext {
     context: Context,
     params: OnceLock<minijinja::Value>,
-    rand: Arc<Rand>,
+    args: OnceLock<minijinja::Value>,
+    rand: OnceLock<Arc<Rand>>,
 }
 
 impl LazyContext {
     fn params(&self) -> &minijinja::Value {
         self.params.get_or_init(|| {
-            let json = self.context.params.as_deref().and_then(|text| serde_json::from_slice::<Json>(text).ok());
-            minijinja::Value::from(Serde(json.unwrap_or_else(|| Json::Object(Default::default()))))
+            let params = self.context.params.as_deref();
+            params.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_else(empty)
+        })
+    }
+
+    fn args(&self) -> &minijinja::Value {
+        #[derive(Deserialize)]
+        struct Arguments<'a> {
+            #[serde(borrow)]
+            arguments: Option<&'a RawValue>,
+        }
+        self.args.get_or_init(|| {
+            let params = self.context.params.as_deref();
+            let arguments = params.and_then(|text| serde_json::from_slice::<Arguments<'_>>(text).ok()?.arguments);
+            arguments.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_else(empty)
         })
     }
 }
 
+fn empty() -> minijinja::Value {
+    minijinja::Value::from(BTreeMap::<String, minijinja::Value>::new())
+}
+
 impl Object for LazyContext {
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<minijinja::Value> {
-        let param = |name| self.params().get_attr(name).ok().filter(|value| !value.is_undefined());
         Some(match key {
-            "args" => {
-                param("arguments").unwrap_or_else(|| minijinja::Value::from(Serde(Json::Object(Default::default()))))
-            }
+            "args" => self.args().clone(),
             "params" => self.params().clone(),
-            "uri" => param("uri")?,
+            "uri" => self.params().get_attr("uri").ok().filter(|value| !value.is_undefined())?,
             "headers" => {
                 minijinja::Value::from(Serde(self.context.headers.iter().cloned().collect::<BTreeMap<_, _>>()))
             }
             "call" => self.context.call.into(),
             "env" => minijinja::Value::from_object(ProcessEnvironment),
-            "rand" => minijinja::Value::from_dyn_object(self.rand.clone()),
+            "rand" => {
+                let rand = || Arc::new(Rand(Mutex::new(StdRng::seed_from_u64(self.context.seed))));
+                minijinja::Value::from_dyn_object(self.rand.get_or_init(rand).clone())
+            }
             _ => return None,
         })
     }
@@ -367,8 +404,8 @@ mod tests {
     use crate::config::{Source, parse_yaml};
 
     fn render(template: &str, params: &str) -> Result<String, String> {
-        let mut templates = Templates::new(SCRIPT_NAMES);
         let source = Source::new("t", template);
+        let mut templates = Templates::new(&source, SCRIPT_NAMES);
         let data = parse_yaml(&source).and_then(|node| templates.data(&node));
         let data = data.map_err(|problems| problems.in_source(&source).to_string())?;
         let context = Context {
@@ -404,8 +441,10 @@ mod tests {
     fn what_is_undefined_is_an_error_when_read_or_when_rendered() {
         let error = render("a: '{{ arg.text }}'", "{}").expect_err("a typo");
         assert_eq!(error, "t:1:4: template: there is no `arg` (did you mean `args`?)");
-        assert!(render("'{{ args.missing }}'", "{}").is_err());
-        assert!(render("'x{{ args.missing }}'", "{}").is_err());
+        let error = render("[1, '{{ args.missing }}']", "{}").expect_err("no value");
+        assert_eq!(error, "a template failed: t:1:5: the expression has no value");
+        let error = render("[1, 'x{{ args.missing }}']", "{}").expect_err("undefined");
+        assert_eq!(error, "a template failed: t:1:5: `args.missing` is undefined in `args.missing`");
         assert!(render("'{{ args.'", "{}").expect_err("a syntax error").starts_with("t:1:1: template:"));
         assert_eq!(render("'{{ args.missing | default(5) }}'", "{}"), Ok("5".into()));
     }

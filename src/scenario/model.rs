@@ -115,7 +115,7 @@ impl Scenario {
         read.map_err(|problems| problems.in_source(source))
     }
 
-    fn read(root: &Node, source: &Source, path: &Path, folder: &Path) -> Result<Scenario, Problems> {
+    fn read(root: &Node, source: &Arc<Source>, path: &Path, folder: &Path) -> Result<Scenario, Problems> {
         let fields = root.fields("a scenario", KEYS)?;
         let servers = fields.required("servers")?;
         let entries = servers.entries()?;
@@ -124,7 +124,7 @@ impl Scenario {
         }
         let read_server = |entry: &crate::config::Entry| ServerSpec::read(&entry.key, &entry.node, folder);
         let servers = Problems::collect(entries.iter().map(read_server))?;
-        let mut templates = Templates::new(NAMES);
+        let mut templates = Templates::new(source, NAMES);
         let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
         let steps = fields.required("steps")?;
         let steps = steps.each(|node| Step::read(node, source, &names, &mut templates))?;

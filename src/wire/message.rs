@@ -199,7 +199,7 @@ impl<'a> Message<'a> {
         if members.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
             return invalid("`jsonrpc` must be \"2.0\"");
         }
-        if members.params.is_some_and(|params| !params.get().starts_with(['{', '['])) {
+        if members.params.is_some() && !is_object(members.params) {
             return invalid("`params` must be an object");
         }
         let id = match id {
@@ -224,9 +224,9 @@ impl<'a> Message<'a> {
                 Some(_) => Ok(Message::Response(Response { id, outcome: Ok(result) })),
                 None => invalid(id, "a result without an `id`"),
             },
-            (None, None, Some(error)) => match serde_json::from_str(error.get()) {
-                Ok(error) => Ok(Message::Response(Response { id, outcome: Err(error) })),
-                Err(_) => invalid(id, "`error` must have an integer `code` and a `message`"),
+            (None, None, Some(raw)) => match serde_json::from_str(raw.get()) {
+                Ok(error) if is_object(Some(raw)) => Ok(Message::Response(Response { id, outcome: Err(error) })),
+                _ => invalid(id, "`error` must have an integer `code` and a `message`"),
             },
             (None, None, None) => invalid(id, "neither `method` nor `result` nor `error`"),
             _ => invalid(id, "more than one of `method`, `result` and `error`"),
@@ -250,6 +250,11 @@ impl<'a> Message<'a> {
             Message::Notification(_) => None,
         }
     }
+}
+
+/// Whether the text is a JSON object; serde's derived structs would take an array as well.
+pub(crate) fn is_object(value: Option<&RawValue>) -> bool {
+    value.is_some_and(|value| value.get().starts_with('{'))
 }
 
 #[derive(Deserialize)]
@@ -352,6 +357,11 @@ mod tests {
         assert_eq!(invalid(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#), (INVALID_REQUEST, None));
         assert_eq!(invalid(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#), (INVALID_REQUEST, Some(1.into())));
         assert_eq!(invalid(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":3}"#), (INVALID_REQUEST, Some(1.into())));
+        assert_eq!(
+            invalid(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":["a"]}"#),
+            (INVALID_REQUEST, Some(1.into()))
+        );
+        assert_eq!(invalid(r#"{"jsonrpc":"2.0","id":1,"error":[1,"m"]}"#), (INVALID_REQUEST, Some(1.into())));
         assert_eq!(invalid("42"), (INVALID_REQUEST, None));
     }
 

@@ -77,16 +77,13 @@ fn follow(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, verbose: bool
     outcome
 }
 
-/// One line of JSON. The newlines of a request are white space between its tokens.
+/// One line of JSON.
 fn append(lines: &mut Vec<u8>, entry: &Entry) {
     let start = lines.len();
-    if serde_json::to_writer(&mut *lines, entry).is_err() {
-        lines.truncate(start);
-        return;
+    match serde_json::to_writer(&mut *lines, entry) {
+        Ok(()) => lines.push(b'\n'),
+        Err(_) => lines.truncate(start),
     }
-    let breaks = lines[start..].iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r'));
-    breaks.for_each(|byte| *byte = b' ');
-    lines.push(b'\n');
 }
 
 /// One line for a person: when, over what, which method of what, and what was done.

@@ -5,13 +5,13 @@ use std::sync::{Arc, atomic::Ordering};
 use super::{
     Engine, Incoming, Intake, Peer,
     methods::Call,
-    params::{Params, invalid, is_object, text},
+    params::{Params, invalid, text},
 };
 use crate::{
     mock::{journal::Handling, script::LogLevel},
     wire::{
         Era, Message, Request, RpcError, Version,
-        message::{INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION},
+        message::{INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, is_object},
     },
 };
 
@@ -54,7 +54,8 @@ impl Engine {
             peer.log_level.store(level.as_u8(), Ordering::Relaxed);
             return Ok(empty());
         }
-        let call = Call { version, log_level: Some(peer.log_level()), request, params, incoming };
+        let meta = params.meta()?;
+        let call = Call { version, log_level: Some(peer.log_level()), request, params, meta, incoming };
         match self.method(&call)? {
             Some(intake) => Ok(intake),
             None => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", request.method))),
@@ -73,7 +74,8 @@ impl Engine {
         if !is_object(params.capabilities) || !is_object(params.client_info) {
             return Err(invalid("`capabilities` and `clientInfo` must be objects"));
         }
-        let offered = self.script().versions.iter().copied().filter(|version| version.era() == Era::Legacy);
+        let offered = self.script().versions.iter().copied();
+        let offered = offered.filter(|version| version.era() == Era::Legacy && incoming.transport.carries(*version));
         let same = requested.parse::<Version>().ok().filter(|version| offered.clone().any(|it| it == *version));
         let Some(version) = same.or_else(|| offered.max()) else {
             return Err(self.unsupported_version(&requested));

@@ -1,13 +1,13 @@
 //! The methods that both eras share; they differ only in the envelope of the result and in a few codes.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, value::RawValue};
 
 use super::{
     Answer, Engine, Exchange, Incoming, Intake,
     exchange::Progress,
-    params::{Params, invalid, optional_text, text},
+    params::{Meta, Params, invalid, optional_text, text},
 };
 use crate::{
     config::nearest,
@@ -30,6 +30,7 @@ pub(super) struct Call<'a> {
     pub(super) log_level: Option<LogLevel>,
     pub(super) request: &'a Request<'a>,
     pub(super) params: Params<'a>,
+    pub(super) meta: Meta<'a>,
     pub(super) incoming: Incoming<'a>,
 }
 
@@ -195,8 +196,8 @@ impl Engine {
             |counter: &std::sync::atomic::AtomicU64| counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
         let (nth_call, nth_of_rule) = (count(tool_calls), count(&rule_calls[number]));
         self.note(call.incoming, Handling::Rule(rule.label.clone()));
-        let token = call.params.meta.as_ref().and_then(|meta| meta.progress_token);
-        let progress = Progress { token: token.map(|token| token.get().to_owned()), log_level: call.log_level };
+        let token = call.meta.progress_token.map(|token| token.get().to_owned());
+        let progress = Progress { token, log_level: call.log_level };
         let seed = self.seed ^ nth_call.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (tool as u64) << 32;
         let context = call.context(self, nth_call, seed);
         let id = call.request.id.clone();
@@ -233,5 +234,8 @@ fn select<'t>(tool: &'t ToolStub, arguments: &Json) -> Result<(usize, &'t Rule),
 /// A member that must be an object if it is there.
 fn object(name: &str, value: Option<&RawValue>) -> Result<Map<String, Json>, RpcError> {
     let Some(value) = value else { return Ok(Map::new()) };
-    serde_json::from_str(value.get()).map_err(|_| invalid(Cow::from(format!("`{name}` must be an object"))))
+    if !message::is_object(Some(value)) {
+        return Err(invalid(format!("`{name}` must be an object")));
+    }
+    serde_json::from_str(value.get()).map_err(|error| invalid(format!("`{name}` cannot be read: {error}")))
 }

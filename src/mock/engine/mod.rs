@@ -27,6 +27,9 @@ use http::HeaderMap;
 pub use exchange::{Event, Exchange};
 pub use modern::VERSION_HEADER;
 
+/// Names the session of a legacy HTTP request.
+pub const SESSION_HEADER: &str = "mcp-session-id";
+
 use self::pages::Pages;
 use super::{
     journal::{Handling, Journal},
@@ -155,10 +158,11 @@ impl Engine {
             Message::Request(Request { params, .. }) | Message::Notification(Notification { params, .. }) => *params,
             Message::Response(_) => None,
         };
+        let in_session = headers.is_some_and(|headers| headers.contains_key(SESSION_HEADER));
         let header = headers.and_then(|headers| headers.get(VERSION_HEADER));
         let modern_header = header.is_some_and(|header| {
             let version = header.to_str().ok().and_then(|text| text.parse::<Version>().ok());
-            version.is_none_or(|version| version.era() == Era::Modern)
+            version.map_or(!in_session, |version| version.era() == Era::Modern)
         });
         let is_discover = headers.is_none() && message.method() == Some("server/discover");
         if modern_header || is_discover || params::names_a_version(params) { Era::Modern } else { Era::Legacy }
@@ -182,10 +186,11 @@ impl Engine {
         error: crate::wire::ParseError,
         incoming: Incoming<'_>,
     ) -> Intake {
-        if error == crate::wire::ParseError::Batch
-            && peer.version() == Some(Version::V2025_03_26)
-            && let Ok(parts) = message::split_batch(incoming.bytes)
-        {
+        if error == crate::wire::ParseError::Batch && peer.version() == Some(Version::V2025_03_26) {
+            let parts = match message::split_batch(incoming.bytes) {
+                Ok(parts) => parts,
+                Err(error) => return self.refuse_frame(&error, incoming),
+            };
             let receive = |bytes: &Bytes| match Message::parse(bytes) {
                 Ok(message) => self.receive_legacy(peer, message, Incoming { bytes, ..incoming }),
                 Err(error) => self.refuse_frame(&error, Incoming { bytes, ..incoming }),

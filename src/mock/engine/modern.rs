@@ -8,13 +8,13 @@ use http::HeaderMap;
 use super::{
     Engine, Incoming, Intake,
     methods::Call,
-    params::{Meta, Params, invalid, is_object, optional_text, text},
+    params::{Meta, Params, invalid, optional_text, text},
 };
 use crate::{
     mock::{journal::Handling, script::LogLevel},
     wire::{
         Era, Message, Request, RpcError, Version,
-        message::{HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND},
+        message::{HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, is_object},
     },
 };
 
@@ -63,8 +63,8 @@ impl Engine {
         let header_version = incoming.headers.map(required_headers).transpose()?;
         let bad_request = |error| Refusal(400, error);
         let params = Params::parse(request.params).map_err(bad_request)?;
-        let meta = params.meta.as_ref();
-        let version = required_meta(meta, &request.method, &self.script().versions).map_err(bad_request)?;
+        let meta = params.meta().map_err(bad_request)?;
+        let version = required_meta(&meta, &request.method, &self.script().versions).map_err(bad_request)?;
         if let Some(header) = header_version.filter(|header| *header != version) {
             return Err(mismatch(format!(
                 "Header mismatch: MCP-Protocol-Version is {header}, but the body says {version}"
@@ -84,11 +84,11 @@ impl Engine {
         if request.method == "server/discover" {
             return Ok(self.discover(request, incoming));
         }
-        let log_level = optional_text("logLevel", meta.and_then(|meta| meta.log_level))?;
+        let log_level = optional_text("logLevel", meta.log_level)?;
         let log_level = log_level
             .map(|name| LogLevel::parse(&name).ok_or_else(|| invalid(format!("unknown log level {name}"))))
             .transpose()?;
-        let call = Call { version, log_level, request, params, incoming };
+        let call = Call { version, log_level, request, params, meta, incoming };
         match self.method(&call)? {
             Some(intake) => Ok(intake),
             None => Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, "Method not found"))),
@@ -124,7 +124,11 @@ fn required_headers(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
 }
 
 fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<Cow<'h, str>>, Refusal> {
-    let Some(value) = headers.get(name) else { return Ok(None) };
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(mismatch(format!("the header {name} occurs twice")));
+    }
     match value.to_str() {
         Ok(text) => Ok(Some(text.trim().into())),
         Err(_) => Err(mismatch(format!("the header {name} contains invalid characters"))),
@@ -132,7 +136,7 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<Cow<'h, str>>
 }
 
 /// The protocol version of the request; it and the client's capabilities must be there (Basic: `_meta`).
-fn required_meta<'a>(meta: Option<&Meta<'a>>, method: &str, offered: &[Version]) -> Result<Cow<'a, str>, RpcError> {
+fn required_meta<'a>(meta: &Meta<'a>, method: &str, offered: &[Version]) -> Result<Cow<'a, str>, RpcError> {
     const MISSING: &str = "is missing in `_meta`";
     let incomplete = |error: RpcError| match method {
         "initialize" => {
@@ -141,14 +145,13 @@ fn required_meta<'a>(meta: Option<&Meta<'a>>, method: &str, offered: &[Version])
         }
         _ => error,
     };
-    let version = meta.and_then(|meta| meta.protocol_version);
-    if version.is_none() {
+    if meta.protocol_version.is_none() {
         return Err(incomplete(invalid(format!("`io.modelcontextprotocol/protocolVersion` {MISSING}"))));
     }
-    if !is_object(meta.and_then(|meta| meta.client_capabilities)) {
+    if !is_object(meta.client_capabilities) {
         return Err(incomplete(invalid(format!("`io.modelcontextprotocol/clientCapabilities` {MISSING}"))));
     }
-    text("io.modelcontextprotocol/protocolVersion", version)
+    text("io.modelcontextprotocol/protocolVersion", meta.protocol_version)
 }
 
 /// `Mcp-Method` and `Mcp-Name` repeat what the body says (Streamable HTTP: Server Validation).

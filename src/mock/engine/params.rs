@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::{Id, RpcError, message::INVALID_PARAMS};
+use crate::wire::{
+    Id, RpcError,
+    message::{INVALID_PARAMS, is_object},
+};
 
 /// Everything that some method takes; all of it is optional here and checked by the method.
 #[derive(Deserialize, Default)]
@@ -28,7 +31,7 @@ pub(super) struct Params<'a> {
     #[serde(borrow)]
     pub(super) client_info: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
-    pub(super) meta: Option<Meta<'a>>,
+    meta: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
@@ -49,6 +52,18 @@ impl<'a> Params<'a> {
     pub(super) fn parse(params: Option<&'a RawValue>) -> Result<Params<'a>, RpcError> {
         let Some(params) = params else { return Ok(Params::default()) };
         serde_json::from_str(params.get()).map_err(|error| invalid(format!("invalid params: {error}")))
+    }
+
+    /// What the engine reads of `_meta`; nothing if there is none.
+    ///
+    /// # Errors
+    /// `_meta` is no object, or has a member twice.
+    pub(super) fn meta(&self) -> Result<Meta<'a>, RpcError> {
+        let Some(meta) = self.meta else { return Ok(Meta::default()) };
+        if !is_object(Some(meta)) {
+            return Err(invalid("`_meta` must be an object"));
+        }
+        serde_json::from_str(meta.get()).map_err(|error| invalid(format!("invalid _meta: {error}")))
     }
 }
 
@@ -74,20 +89,15 @@ pub(super) fn optional_text<'a>(name: &str, value: Option<&'a RawValue>) -> Resu
     }
 }
 
-/// Whether a member is a JSON object.
-pub(super) fn is_object(value: Option<&RawValue>) -> bool {
-    value.is_some_and(|value| value.get().starts_with('{'))
-}
-
 pub(super) fn invalid(message: impl Into<String>) -> RpcError {
     RpcError::new(INVALID_PARAMS, message)
 }
 
 /// Whether `params._meta` names a protocol version, as every modern request does.
 pub(super) fn names_a_version(params: Option<&RawValue>) -> bool {
-    let names = |params: &RawValue| params.get().contains("io.modelcontextprotocol/protocolVersion");
-    params.is_some_and(names)
-        && Params::parse(params).is_ok_and(|params| params.meta.is_some_and(|meta| meta.protocol_version.is_some()))
+    let mentions = |params: &RawValue| params.get().contains("io.modelcontextprotocol/protocolVersion");
+    let meta = || Params::parse(params).and_then(|params| params.meta());
+    params.is_some_and(mentions) && meta().is_ok_and(|meta| meta.protocol_version.is_some())
 }
 
 /// The request that a `notifications/cancelled` refers to.

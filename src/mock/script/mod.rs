@@ -76,16 +76,16 @@ impl Script {
     /// # Errors
     /// Every mistake that was found, each with its position and a hint.
     pub fn parse(source: &Arc<Source>) -> Result<Script, Diagnostics> {
-        parse_yaml(source).and_then(|root| Script::read(&root)).map_err(|problems| problems.in_source(source))
+        parse_yaml(source).and_then(|root| Script::read(&root, source)).map_err(|problems| problems.in_source(source))
     }
 
-    fn read(root: &Node) -> Result<Script, Problems> {
+    fn read(root: &Node, source: &Arc<Source>) -> Result<Script, Problems> {
         if root.is_null() {
             let problem = Problem::new(Span::default(), "the script is empty");
             return Err(problem.hint("start with `server: { name: my-server }`").into());
         }
         let fields = root.fields("a mock script", KEYS)?;
-        let mut templates = Templates::new(SCRIPT_NAMES);
+        let mut templates = Templates::new(source, SCRIPT_NAMES);
         let (name, server_info) = match fields.get("server") {
             Some(node) => read_server(node)?,
             None => implementation("mock", None, ""),

@@ -63,7 +63,10 @@ where
                 () = connection.closed() => break Ended::Died(connection.died().unwrap_or_default()),
             };
             match line {
-                Some(Ok(frame)) => connection.receive(&frame).await,
+                Some(Ok(frame)) => tokio::select! {
+                    () = connection.receive(&frame) => {}
+                    () = stop.cancelled() => break Ended::Stopped,
+                },
                 Some(Err(too_long)) => {
                     let error = RpcError::new(message::INVALID_REQUEST, too_long.to_string());
                     connection.send(message::error(None, &error)).await;

@@ -14,15 +14,14 @@ use super::{
     session::{Session, StreamLog},
 };
 use crate::{
-    mock::engine::{Event, Exchange, Incoming, Intake, VERSION_HEADER},
+    mock::engine::{Event, Exchange, Incoming, Intake, SESSION_HEADER, VERSION_HEADER},
     transport::{
         Transport,
         server::{Body, Request, Response},
     },
-    wire::{Era, Message, RpcError, message, sse},
+    wire::{Era, Message, RpcError, Version, message, sse},
 };
 
-const SESSION_HEADER: &str = "mcp-session-id";
 const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
@@ -72,7 +71,7 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
 /// A legacy client opens the standalone stream, or resumes one that broke off.
 pub(super) fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
     let refuse = |status, why: &str| shared.refuse(Transport::Http, status, why);
-    if !shared.engine.offers(Era::Legacy) {
+    if !shared.engine.offers(Era::Legacy) || is_modern(headers) {
         return shared.not_allowed(Transport::Http, "POST");
     }
     if !has_media_type(headers, header::ACCEPT, "text/event-stream") {
@@ -92,7 +91,7 @@ pub(super) fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
 
 /// A legacy client ends its session.
 pub(super) fn delete(shared: &Shared, headers: &HeaderMap) -> Response {
-    if !shared.engine.offers(Era::Legacy) {
+    if !shared.engine.offers(Era::Legacy) || is_modern(headers) {
         return shared.not_allowed(Transport::Http, "POST");
     }
     match shared.session(headers) {
@@ -103,6 +102,13 @@ pub(super) fn delete(shared: &Shared, headers: &HeaderMap) -> Response {
         }
         Err((status, why)) => shared.refuse(Transport::Http, status, &why),
     }
+}
+
+/// The modern era has neither a standalone stream nor sessions to end (2026-07-28, Streamable HTTP: Earlier Streamable
+/// HTTP Revisions).
+fn is_modern(headers: &HeaderMap) -> bool {
+    let version = headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok()?.parse::<Version>().ok());
+    version.is_some_and(|version| version.era() == Era::Modern)
 }
 
 impl Shared {

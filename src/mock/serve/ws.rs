@@ -48,6 +48,7 @@ async fn serve(shared: Arc<Shared>, request: Request) {
             match received {
                 Received::Frame(bytes) => connection.receive(&bytes).await,
                 Received::Binary => return Some((CloseCode::Unsupported, "messages are text")),
+                Received::Broken(code) => return Some((code, "")),
                 Received::Closed => return Some((CloseCode::Normal, "")),
             }
         }

@@ -1,6 +1,6 @@
 //! The client's end of every transport: connections that rmcp drives while a [`Tap`] records their true bytes.
 //!
-//! stdio, SSE, WebSocket and memory are one [`Duplex`] each; streamable HTTP is rmcp's own worker on our HTTP client.
+//! stdio, SSE, WebSocket and memory are one `Duplex` each; streamable HTTP is rmcp's own worker on our HTTP client.
 //! Each `open` ends when frames can be sent, before any handshake of MCP.
 
 pub mod child;

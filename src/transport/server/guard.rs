@@ -24,9 +24,12 @@ impl HostPolicy {
     /// What is wrong with `Host` or `Origin`; to be answered with 403.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("\u{fffd}"));
-        let host = text(header::HOST).or(uri.authority().map(http::uri::Authority::as_str));
-        let host = host.ok_or("the Host header is missing")?;
-        if !self.allows(host) {
+        let host = text(header::HOST).ok_or("the Host header is missing")?;
+        if headers.get_all(header::HOST).iter().count() > 1 {
+            return Err("more than one Host".into());
+        }
+        let target = uri.authority().map(http::uri::Authority::as_str);
+        if let Some(host) = [Some(host), target].into_iter().flatten().find(|host| !self.allows(host)) {
             return Err(format!("the host {host:?} is not served here"));
         }
         if headers.get_all(header::ORIGIN).iter().count() > 1 {
@@ -83,6 +86,11 @@ mod tests {
             assert!(!check(&policy, host, None), "{host}");
         }
         assert!(policy.check(&HeaderMap::new(), &Uri::from_static("/mcp")).is_err());
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, http::HeaderValue::from_static("localhost"));
+        assert!(policy.check(&headers, &Uri::from_static("http://evil.example.com/mcp")).is_err(), "absolute form");
+        headers.append(header::HOST, http::HeaderValue::from_static("localhost"));
+        assert!(policy.check(&headers, &Uri::from_static("/mcp")).is_err(), "two hosts");
     }
 
     #[test]

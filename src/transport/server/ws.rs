@@ -10,7 +10,7 @@ use hyper_util::rt::TokioIo;
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
-        Message, handshake,
+        Error, Message, handshake,
         protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
     },
 };
@@ -37,8 +37,10 @@ pub enum Received {
     Frame(Bytes),
     /// A binary message, which the binding does not have.
     Binary,
-    /// The client closed the connection or it broke.
+    /// The client closed the connection.
     Closed,
+    /// The client broke the WebSocket protocol; with this code the connection is closed.
+    Broken(CloseCode),
 }
 
 /// Checks the opening handshake.
@@ -95,7 +97,11 @@ impl Receiver {
                 Some(Ok(Message::Text(text))) => return Received::Frame(text.into()),
                 Some(Ok(Message::Binary(_))) => return Received::Binary,
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return Received::Closed,
+                Some(Ok(Message::Close(_))) | None => return Received::Closed,
+                Some(Err(Error::Utf8(_))) => return Received::Broken(CloseCode::Invalid),
+                Some(Err(Error::Capacity(_))) => return Received::Broken(CloseCode::Size),
+                Some(Err(Error::Protocol(_))) => return Received::Broken(CloseCode::Protocol),
+                Some(Err(_)) => return Received::Closed,
             }
         }
     }
@@ -106,7 +112,7 @@ impl Sender {
     ///
     /// # Errors
     /// The connection is broken.
-    pub async fn send(&mut self, frame: Bytes) -> Result<(), tokio_tungstenite::tungstenite::Error> {
+    pub async fn send(&mut self, frame: Bytes) -> Result<(), Error> {
         let message = match tokio_tungstenite::tungstenite::Utf8Bytes::try_from(frame.clone()) {
             Ok(text) => Message::Text(text),
             Err(_) => Message::Binary(frame),

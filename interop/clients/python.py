@@ -1,0 +1,263 @@
+"""The client of the Python SDK, 1.x or 2.x, against our mocks: `python.py ERA TRANSPORT TARGETS`.
+
+TARGETS is a JSON object from the name of a mock to { command, args, http, sse, ws }. Writes one JSON line for each check.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
+from importlib.metadata import version
+
+import anyio
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+ERA, TRANSPORT, TARGETS = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+IS_OLD = version("mcp").startswith("1.")
+VERSION = "2026-07-28" if ERA == "modern" else "2025-11-25"
+UNICODE = 'Grüße, 世界! 👩‍👩‍👧 עברית \0 \u2028 "quoted" \\ back\n\ttab'
+
+
+def link(mock):
+    """A transport to a mock; its output is not part of the report."""
+    target = TARGETS[mock]
+    match TRANSPORT:
+        case "stdio":
+            quiet = open("/dev/null", "w")
+            return stdio_client(StdioServerParameters(command=target["command"], args=target["args"]), errlog=quiet)
+        case "http":
+            return streamable_http_client(target["http"])
+        case "sse":
+            return sse_client(target["sse"])
+        case "ws":
+            from mcp.client.websocket import websocket_client
+
+            return websocket_client(target["ws"])
+
+
+class Old:
+    """SDK 1.x: a session over two streams."""
+
+    def __init__(self, session, info):
+        self.session, self.info = session, info
+
+    @staticmethod
+    @asynccontextmanager
+    async def open(mock):
+        async with AsyncExitStack() as stack:
+            read, write, *_ = await stack.enter_async_context(link(mock))
+            session = await stack.enter_async_context(ClientSession(read, write))
+            info = await session.initialize()
+            yield Old(session, (info.serverInfo.name, info.protocolVersion))
+
+    async def call(self, tool, arguments=None, timeout=None, progress=None):
+        timeout = timedelta(seconds=timeout) if timeout else None
+        return wire(await self.session.call_tool(tool, arguments or {}, timeout, progress))
+
+    async def list(self, kind, cursor=None):
+        from mcp.types import PaginatedRequestParams
+
+        params = PaginatedRequestParams(cursor=cursor)
+        return wire(await getattr(self.session, f"list_{kind}")(params=params))
+
+    async def read(self, uri):
+        return wire(await self.session.read_resource(uri))
+
+    async def prompt(self, name, arguments=None):
+        return wire(await self.session.get_prompt(name, arguments))
+
+
+class New:
+    """SDK 2.x: a client that owns its transport."""
+
+    def __init__(self, client):
+        self.client = client
+        self.info = (client.server_info and client.server_info.name, client.protocol_version)
+
+    @staticmethod
+    @asynccontextmanager
+    async def open(mock):
+        from mcp import Client
+
+        # A pin sends no discovery, so that the server's name stays unknown; `auto` sends one.
+        async with Client(link(mock), mode="auto" if ERA == "modern" else "legacy", cache=None) as client:
+            yield New(client)
+
+    async def call(self, tool, arguments=None, timeout=None, progress=None):
+        return wire(await self.client.call_tool(tool, arguments or {}, timeout, progress))
+
+    async def list(self, kind, cursor=None):
+        return wire(await getattr(self.client, f"list_{kind}")(cursor=cursor))
+
+    async def read(self, uri):
+        return wire(await self.client.read_resource(uri))
+
+    async def prompt(self, name, arguments=None):
+        return wire(await self.client.get_prompt(name, arguments))
+
+
+def wire(result):
+    """A result with the names of the wire, which both versions share."""
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def equal(found, expected):
+    if found != expected:
+        raise AssertionError(f"expected {str(expected)[:200]!r}, found {str(found)[:200]!r}")
+
+
+async def refused(awaitable, code):
+    try:
+        result = await awaitable
+    except Exception as error:
+        equal(getattr(getattr(error, "error", None), "code", error), code)
+    else:
+        raise AssertionError(f"expected the error {code}, found {result}")
+
+
+async def check(name, run):
+    try:
+        await run
+    except Exception as error:
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        failure = f"{type(error).__name__}: {error}"
+    else:
+        failure = None
+    print(json.dumps({"check": name, "error": failure}), flush=True)
+
+
+def text(result):
+    return "\n".join(block.get("text", "") for block in result["content"])
+
+
+def names(items):
+    return [item["name"] for item in items]
+
+
+async def pages(client, kind):
+    items, count, cursor = [], 0, None
+    while count == 0 or cursor:
+        page = await client.list(kind, cursor)
+        items, count, cursor = items + page[kind], count + 1, page.get("nextCursor")
+    return names(items), count
+
+
+async def handshake(client):
+    equal(client.info, ("basic", VERSION))
+
+
+async def tools(client):
+    listed = (await client.list("tools"))["tools"]
+    equal(names(listed), ["echo", "fail", "slow", "json_response"])
+    equal(listed[0]["inputSchema"]["required"], ["text"])
+
+
+async def echo(client, sent=UNICODE):
+    equal(text(await client.call("echo", {"text": sent})), sent)
+
+
+async def large(client):
+    await echo(client, "megabyte" * 125000)
+
+
+async def tool_error(client):
+    result = await client.call("fail")
+    equal((result["isError"], text(result)), (True, "This tool always fails."))
+
+
+async def bad_arguments(client):
+    result = await client.call("echo", {"text": 5})
+    equal((result["isError"], "/text" in text(result)), (True, True))
+
+
+async def structured(client):
+    result = await client.call("json_response")
+    equal((result["structuredContent"], json.loads(text(result))), ({"ok": True}, {"ok": True}))
+
+
+async def unknown_tool(client):
+    await refused(client.call("no_such_tool"), -32602)
+
+
+async def timeout(client):
+    start = time.monotonic()
+    try:
+        await client.call("slow", timeout=0.1)
+    except Exception as error:
+        if "timed out" not in str(error).lower():
+            raise
+    else:
+        raise AssertionError("the call did not time out")
+    if time.monotonic() - start > 3:
+        raise AssertionError("the timeout came late")
+
+
+async def cancel(client):
+    with anyio.move_on_after(0.1) as scope:
+        await client.call("slow")
+    equal(scope.cancelled_caught, True)
+
+
+async def alive(client):
+    await echo(client, "alive")
+
+
+async def parallel(client):
+    texts = [f"number {index}" for index in range(20)]
+    results = await asyncio.gather(*(client.call("echo", {"text": each}) for each in texts))
+    equal([text(result) for result in results], texts)
+
+
+async def pagination():
+    async with KIND.open("pages") as client:
+        for kind in ("tools", "resources", "prompts"):
+            equal(await pages(client, kind), (["alpha", "beta", "gamma", "delta", "epsilon"], 3))
+        await refused(client.list("tools", "made up"), -32602)
+
+
+async def resources():
+    async with KIND.open("library") as client:
+        equal(names((await client.list("resources"))["resources"]), ["readme", "logo", "settings"])
+        equal((await client.read("file:///readme.md"))["contents"][0]["text"], "# Hello\nA resource with two lines.\n")
+        equal((await client.read("file:///logo.png"))["contents"][0]["blob"], "iVBORw0KGgo=")
+        await refused(client.read("file:///missing"), -32602 if ERA == "modern" else -32002)
+
+
+async def prompts():
+    async with KIND.open("prompts") as client:
+        equal(names((await client.list("prompts"))["prompts"]), ["review"])
+        filled = await client.prompt("review", {"language": "Rust", "code": "fn main() {}"})
+        equal(filled["messages"][0]["content"]["text"], "Review this Rust code:\nfn main() {}")
+        equal(filled["messages"][1]["role"], "assistant")
+        await refused(client.prompt("review"), -32602)
+
+
+async def progress():
+    seen = []
+
+    async def on_progress(progress, total, message):
+        seen.append((progress, total, message))
+
+    async with KIND.open("worker") as client:
+        equal(text(await client.call("work", {"item": "bread"}, progress=on_progress)), "baked bread")
+    equal(seen, [(1, 3, None), (2, 3, None), (3, 3, "done")])
+
+
+async def main():
+    async with KIND.open("basic") as client:
+        for run in (handshake, tools, echo, large, tool_error, bad_arguments, structured, unknown_tool, timeout, cancel):
+            await check(run.__name__, run(client))
+        for run in (alive, parallel):
+            await check(run.__name__, run(client))
+    for run in (pagination, resources, prompts, progress):
+        await check(run.__name__, run())
+
+
+KIND = Old if IS_OLD else New
+asyncio.run(main())

@@ -1,0 +1,57 @@
+"""The pinned peers, installed once for each state of the pins."""
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from processes import Failure
+
+HERE = Path(__file__).resolve().parent
+CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+CACHE = Path(os.environ.get("INTEROP_CACHE") or CACHE_HOME / "mcp-rehearsal/interop")
+PINS = [HERE / name for name in ("package.json", "package-lock.json", "python-1.txt", "python-2.txt")]
+
+
+def install(processes):
+    """The folder of the peers; installs them unless an earlier run did."""
+    digest = hashlib.sha256(f"{platform.platform()} {sys.version}".encode())
+    for pins in PINS:
+        digest.update(pins.read_bytes())
+    folder = CACHE / digest.hexdigest()[:16]
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "complete").exists():
+            return folder
+        print(f"Installing the pinned peers into {folder}", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for pins in PINS:
+            shutil.copy(pins, folder)
+
+        def run(*command):
+            # With the user's own HOME: the settings of the package managers are there.
+            code, out, err = processes.run([str(part) for part in command], {"HOME": str(Path.home())}, cwd=folder)
+            if code != 0:
+                raise Failure(f"{' '.join(map(str, command))} ended with {code}\n{out}{err}")
+
+        def python(generation):
+            run(sys.executable, "-m", "venv", generation)
+            pip = [folder / generation / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+            run(*pip, "--no-deps", "-r", f"{generation}.txt")
+
+        def node():
+            run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+        # Not waited for by `with`: an interruption ends the processes, and those the threads.
+        pool = ThreadPoolExecutor(3)
+        jobs = [pool.submit(node), pool.submit(python, "python-2"), pool.submit(python, "python-1")]
+        for job in jobs:
+            job.result()
+        (folder / "complete").touch()
+    return folder

@@ -1,0 +1,134 @@
+"""Who is met, and how."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from install import PINS
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+REHEARSE = os.path.abspath(os.environ.get("REHEARSE", TARGET / "debug/rehearse"))
+
+MOCKS = ["basic", "pages", "library", "prompts", "worker"]
+SDK_CHECKS = """handshake tools echo large tool_error bad_arguments structured unknown_tool timeout cancel alive parallel
+    pagination resources prompts progress""".split()
+INSPECTOR_CHECKS = """handshake tools echo tool_error bad_arguments structured unknown_tool slow pagination resources
+    prompts progress""".split()
+
+
+class Peers:
+    def __init__(self, processes, folder, update):
+        self.processes, self.folder, self.update = processes, folder, update
+        self.targets = {}
+        bundled = sorted((folder / "node_modules").glob("node-*/bin/node"))
+        self.node = str(bundled[0]) if bundled else "node"
+        self.modules = folder / "node_modules/@modelcontextprotocol"
+        processes.env |= {
+            "NODE": self.node,
+            "MODULES": str(folder),
+            "SERVERS": str(self.modules),
+            "PYTHON": str(folder / "python-2/bin/python"),
+        }
+
+    def version(self, package):
+        """Of an npm package, or of a Python package in one of the lists."""
+        pins = json.loads(PINS[0].read_text())["dependencies"]
+        if package in pins:
+            return pins[package]
+        generation, name = package.split(":")
+        return re.search(rf"^{name}==(.*)$", (HERE / f"{generation}.txt").read_text(), re.M)[1]
+
+    def all(self):
+        """The name of every peer with what meets it; that returns a summary and the failures."""
+        js = "@modelcontextprotocol/"
+        everything = f"server-everything {self.version(js + 'server-everything')}"
+        fast = f"FastMCP {self.version('python-2:fastmcp')}"
+        for name in ("filesystem", "memory"):
+            yield f"server-{name} {self.version(f'{js}server-{name}')} · stdio", self.scenario(name)
+        for transport, mode in (("stdio", None), ("http", "streamableHttp"), ("sse", "sse")):
+            yield f"{everything} · {transport}", self.scenario("everything", transport, self.everything, mode)
+            yield f"{fast} · {transport}", self.scenario("fast", transport, self.fast, transport)
+        sdk = [self.node, str(HERE / "clients/typescript.mjs")]
+        python = [str(HERE / "clients/python.py")]
+        clients = [
+            ("Inspector", js + "inspector", [sys.executable, str(HERE / "clients/inspector.py")], INSPECTOR_CHECKS),
+            ("TypeScript SDK", js + "sdk", [*sdk, js + "sdk"], SDK_CHECKS),
+            ("TypeScript SDK", js + "client", [*sdk, js + "client"], SDK_CHECKS),
+            ("Python SDK", "python-1:mcp", [str(self.folder / "python-1/bin/python"), *python], SDK_CHECKS),
+            ("Python SDK", "python-2:mcp", [str(self.folder / "python-2/bin/python"), *python], SDK_CHECKS),
+        ]
+        for name, package, command, checks in clients:
+            legacy_only = package in (js + "sdk", "python-1:mcp")
+            cells = [("legacy", "stdio"), ("legacy", "http"), ("legacy", "sse")]
+            cells += [("legacy", "ws")] if package == "python-1:mcp" else []
+            cells += [] if legacy_only else [("modern", "stdio"), ("modern", "http")]
+            for era, transport in cells:
+                title = f"{name} {self.version(package)} · {transport} · {era}"
+                yield title, self.client([*command, era, transport], checks)
+
+    def everything(self, mode):
+        command = [self.node, "--require", str(HERE / "loopback.cjs"), str(self.modules / "server-everything/dist/index.js")]
+        address = self.processes.listen([*command, mode], r"listening on (http://127\.0\.0\.1:\d+)", {"PORT": "0"})
+        return address + ("/sse" if mode == "sse" else "/mcp")
+
+    def fast(self, transport):
+        command = [self.processes.env["PYTHON"], str(HERE / "servers/fast.py"), transport]
+        address = self.processes.listen(command, r"running on (http://127\.0\.0\.1:\d+)")
+        return address + ("/sse" if transport == "sse" else "/mcp")
+
+    def scenario(self, name, transport="stdio", serve=None, how=None):
+        """Runs a scenario; over a network with only the entry of the server replaced, and against the same snapshots."""
+
+        def meet():
+            path = HERE / f"scenarios/{name}.yaml"
+            mode = ["--update"] if self.update else []
+            if transport != "stdio":
+                path, mode = self.over_network(path, transport, serve(how)), []
+            command = [REHEARSE, "run", str(path), "--keep-going", "--jobs", "3", *mode]
+            code, out, err = self.processes.run(command)
+            summary = next((line for line in reversed(out.splitlines()) if "cells:" in line), "no summary")
+            cells = re.search(r"cells: (.*?) \(", summary)
+            return cells[1] if cells else summary, [] if code == 0 and cells else [f"it ended with {code}\n{out}{err}"]
+
+        return meet
+
+    def over_network(self, scenario, transport, url):
+        entry = re.compile(rf"^  {scenario.stem}: \{{ command: .*\}}$", re.M)
+        text, count = entry.subn(f"  {scenario.stem}: {{ url: {url}, type: {transport} }}", scenario.read_text())
+        assert count == 1, f"{scenario} has its server on one line"
+        folder = self.processes.scratch / transport / scenario.stem
+        (folder / "scenarios").mkdir(parents=True)
+        (folder / "snapshots").symlink_to(HERE / "snapshots")
+        copy = folder / "scenarios" / scenario.name
+        copy.write_text(text)
+        return copy
+
+    def client(self, command, expected):
+        """Runs a client that reports its checks as JSON lines; every expected check must be among them."""
+
+        def meet():
+            code, out, err = self.processes.run([*command, json.dumps(self.targets)])
+            reports = [json.loads(line) for line in out.split("\n") if line.startswith('{"check"')]
+            failures = [f"{report['check']}: {report['error'][:200]}" for report in reports if report["error"] is not None]
+            missing = [name for name in expected if name not in {report["check"] for report in reports}]
+            if missing:
+                failures.append(f"it said nothing about {', '.join(missing)}")
+            if missing or code != 0:
+                failures.append(f"it ended with {code}\n{err[-2000:]}")
+            return f"{len(reports)} checks", failures
+
+        return meet
+
+    def start_mocks(self):
+        """Starts the network mocks that all clients share, and notes how each is reached over every transport."""
+        for mock in MOCKS:
+            script = str(ROOT / f"mock-servers/{mock}.yaml")
+            address = self.processes.listen(
+                [REHEARSE, "mock", script, "--listen", "127.0.0.1:0"], r"http://(127\.0\.0\.1:\d+)/mcp"
+            )
+            urls = {"http": f"http://{address}/mcp", "sse": f"http://{address}/sse", "ws": f"ws://{address}/ws"}
+            self.targets[mock] = {"command": REHEARSE, "args": ["mock", script], **urls}

@@ -1,0 +1,99 @@
+"""What a run starts, and how it ends."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+SECONDS = 180  # that a command may take
+
+
+class Failure(Exception):
+    """A peer could not be met; what happened, for people."""
+
+
+class Processes:
+    """Everything that was started, each in its own group, so that nothing outlives the run."""
+
+    def __init__(self):
+        self.scratch = Path(tempfile.mkdtemp(prefix="interop-"))
+        # Clients hand HOME down to the servers they start, so it marks every process of the run.
+        self.env = os.environ | {"HOME": str(self.scratch), "SCRATCH": str(self.scratch), "NO_COLOR": "1"}
+        self.running, self.lock, self.closed = [], threading.Lock(), False
+
+    def start(self, command, env=None, **options):
+        with self.lock:
+            if self.closed:
+                raise Failure("interrupted")
+            options = {"stdin": subprocess.DEVNULL, "text": True, "start_new_session": True} | options
+            process = subprocess.Popen(command, env=self.env | (env or {}), **options)
+            self.running.append(process)
+            return process
+
+    def run(self, command, env=None, **options):
+        """The exit code and the output of a command that ends by itself."""
+        process = self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        try:
+            out, err = process.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            self.stop(process)
+            raise Failure(f"no end after {SECONDS} s") from None
+        return process.returncode, out, err
+
+    def listen(self, command, pattern, env=None):
+        """The address that a server on a free port writes when it is ready."""
+        process = self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        address, lines, ready = [], [], threading.Event()
+
+        def read():
+            for line in process.stdout:
+                lines.append(line)
+                if not address and (match := re.search(pattern, line)):
+                    address.append(match[1])
+                    ready.set()
+            ready.set()
+
+        threading.Thread(target=read, daemon=True).start()
+        if not ready.wait(30) or not address:
+            raise Failure(f"the server did not start: {' '.join(command)}\n{''.join(lines[-10:])}")
+        return address[0]
+
+    def stop(self, process):
+        for signal_number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(process.pid, signal_number)
+                process.wait(10)
+                return
+            except ProcessLookupError:
+                process.wait()
+                return
+            except subprocess.TimeoutExpired:
+                pass
+
+    def close(self):
+        """Ends what still runs. What is left of the run after that, by its command."""
+        with self.lock:
+            self.closed = True
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(self.stop, [process for process in self.running if process.poll() is None]))
+        deadline = time.monotonic() + 10
+        while (left := self.left()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        return left
+
+    def left(self):
+        mark, left = f"HOME={self.scratch}\0".encode(), []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (folder / "environ").read_bytes():
+                    left.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                pass
+        return left
