@@ -68,7 +68,7 @@ class Processes:
         for signal_number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(process.pid, signal_number)
-                process.wait(10)
+                process.wait(5)
                 return
             except ProcessLookupError:
                 process.wait()

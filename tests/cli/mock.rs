@@ -2,12 +2,13 @@
 
 use std::{
     fs::File,
-    io::{Read, Seek, Write},
+    io::{BufRead, BufReader, Read, Seek, Write},
     net::TcpListener,
     os::{
         fd::OwnedFd,
         unix::{fs::PermissionsExt, net::UnixStream},
     },
+    process::{Command, Stdio},
 };
 
 use serde_json::Value as Json;
@@ -265,4 +266,24 @@ fn stdin_and_stdout_may_be_files() {
     assert_eq!(answer, format!("{PONG}\n"));
     let null = || File::options().read(true).write(true).open("/dev/null").expect("a device");
     assert!(Rehearse::new().args(["mock", "basic"]).status(null(), null()).success());
+}
+
+#[test]
+fn a_mock_whose_client_was_killed_ends_although_an_answer_is_under_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("mock.yaml"), SCRIPT).expect("writes");
+    let mut mock = Command::new(env!("CARGO_BIN_EXE_rehearse"))
+        .args(["mock", "mock.yaml"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let mut stdin = mock.stdin.take().expect("a pipe");
+    stdin.write_all(format!("{INITIALIZE}\n{}\n{PING}\n", call("never")).as_bytes()).expect("writes");
+    let stdout = BufReader::new(mock.stdout.take().expect("a pipe"));
+    assert!(stdout.lines().nth(1).expect("a line").expect("UTF-8").contains("\"p\""), "the call is under way");
+    assert_eq!(mock.wait().expect("waits").code(), Some(0));
+    drop(stdin);
 }

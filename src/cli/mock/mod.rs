@@ -143,6 +143,7 @@ async fn serve_stdio(engine: Arc<Engine>) -> Result<Exit, Failure> {
         let mut serving = pin!(serve_pipe(engine, Transport::Stdio, &mut input, &mut output, stop.clone()));
         tokio::select! {
             ended = serving.as_mut() => ended,
+            () = stdio::nobody_reads() => Ok(Ended::Closed),
             () = signals.next() => {
                 style::leave_line();
                 stop.cancel();

@@ -12,7 +12,7 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf, Stdin, Stdout},
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Stdin, Stdout},
     net::{UnixStream, unix::pipe},
 };
 
@@ -75,6 +75,17 @@ impl Output {
             Output::Thread(_) => Ok(()),
         };
     }
+}
+
+/// Resolves when nobody can read stdout any more, as when the client was killed; never where that cannot be seen.
+pub(super) async fn nobody_reads() {
+    let pipe = || pipe::Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?);
+    if let Ok(pipe) = pipe()
+        && pipe.ready(Interest::ERROR).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 /// The descriptor as a socket, which is what Node gives its children as pipes.
