@@ -1,10 +1,6 @@
 //! Running one cell: its own mocks and sessions, one step after another.
 
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future;
@@ -13,30 +9,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Action, Cell, Expect, Observation, Options, Recorded, Scenario, ServerSpec, Step,
+    Action, Cell, Expect, Observation, Options, Recorded, Scenario, Step,
+    live::Live,
     observe::{self, Outcome, without_envelope},
     redact,
     result::{CellResult, Problem, Status, StepResult, TraceLine},
-    server::Kind,
     step::ToolCall,
 };
 use crate::{
-    client::{
-        CallOptions, CommandSpec, ConnectError, Endpoint, Failure, HeaderChange, Listing, ServerConfig, Session,
-        StderrLine, Target, memory,
-    },
-    mock::{
-        engine::Engine,
-        journal::Journal,
-        script::Script,
-        serve::{Listen, MockServer, serve_pipe},
-        template::{Data, ProcessEnvironment, Text},
-    },
-    transport::Transport,
+    client::{CallOptions, ConnectError, Failure, HeaderChange, Listing, Session, StderrLine},
+    mock::template::{Data, ProcessEnvironment, Text},
     wire::{Direction, Era, Message, Version},
 };
 
-const MOCK_GRACE: Duration = Duration::from_millis(500);
 const RAW_TIMEOUT: Duration = Duration::from_secs(10);
 const KEPT_STDERR: usize = 20;
 const TRACE_LINES: usize = 200;
@@ -84,91 +69,6 @@ struct Runner<'a> {
     sink: mpsc::UnboundedSender<StderrLine>,
 }
 
-/// A server of the cell.
-struct Live {
-    config: ServerConfig,
-    mock: Option<LocalMock>,
-    session: Option<Session>,
-}
-
-/// A mock inside this process. Over stdio a mock is a process of its own, which the session owns.
-enum LocalMock {
-    Network(MockServer),
-    Memory { stop: CancellationToken, serving: tokio::task::JoinHandle<()> },
-}
-
-impl Live {
-    async fn start(spec: &ServerSpec, transport: Transport, options: &Options) -> Result<Live, String> {
-        let (mock, target) = match &spec.kind {
-            Kind::Target(target) => (None, target.clone()),
-            Kind::Mock(path) => start_mock(path, transport, options).await?,
-        };
-        let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts };
-        Ok(Live { config, mock, session: None })
-    }
-
-    async fn stop(self) {
-        if let Some(session) = self.session {
-            session.close().await;
-        }
-        match self.mock {
-            Some(LocalMock::Network(server)) => server.stop(MOCK_GRACE).await,
-            Some(LocalMock::Memory { stop, serving }) => {
-                stop.cancel();
-                let _ = serving.await;
-            }
-            None => {}
-        }
-    }
-}
-
-async fn start_mock(
-    path: &Path,
-    transport: Transport,
-    options: &Options,
-) -> Result<(Option<LocalMock>, Target), String> {
-    if transport == Transport::Stdio {
-        let args = vec!["mock".into(), path.display().to_string(), "--seed".into(), options.seed.to_string()];
-        let program = options.rehearse.display().to_string();
-        return Ok((None, Target::Stdio(CommandSpec { program, args, ..CommandSpec::default() })));
-    }
-    let script = Script::load(path).map_err(|error| error.to_string())?;
-    let engine = Engine::new(script, options.seed, Journal::default());
-    if transport == Transport::Memory {
-        let (address, listener) = memory::listen();
-        let stop = CancellationToken::new();
-        let serving = tokio::spawn(serve_memory(engine, listener, stop.clone()));
-        return Ok((Some(LocalMock::Memory { stop, serving }), Target::Memory(address)));
-    }
-    let server = MockServer::start(engine, Listen::default()).await;
-    let server = server.map_err(|error| format!("a mock cannot listen on 127.0.0.1: {error}"))?;
-    let endpoint = Endpoint { url: server.url(transport).unwrap_or_default(), headers: Vec::new() };
-    let target = match transport {
-        Transport::Sse => Target::Sse(endpoint),
-        Transport::Ws => Target::Ws(endpoint),
-        _ => Target::Http(endpoint),
-    };
-    Ok((Some(LocalMock::Network(server)), target))
-}
-
-async fn serve_memory(engine: Arc<Engine>, mut listener: memory::Listener, stop: CancellationToken) {
-    let mut connections = tokio::task::JoinSet::new();
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Some(pipe) => {
-                    let (reader, writer) = tokio::io::split(pipe);
-                    connections.spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone()));
-                }
-                None => break,
-            },
-            () = stop.cancelled() => break,
-        }
-    }
-    stop.cancel();
-    while connections.join_next().await.is_some() {}
-}
-
 impl Runner<'_> {
     async fn start(&mut self, options: &Options) -> Result<(), String> {
         for spec in &self.scenario.servers {
@@ -192,12 +92,12 @@ impl Runner<'_> {
                 ran = self.step(step, done.len()) => ran,
                 () = cancel.cancelled() => return Err((Status::NotRun, "interrupted".into())),
             };
-            let problems = match ran {
-                Ok(Some(problems)) => problems,
-                Ok(None) => continue,
+            let (problems, status) = match ran {
+                Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
+                Ok(Some(problems)) => (problems, Status::Failed),
+                Ok(None) => (Vec::new(), Status::NotApplicable),
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
-            let status = if problems.is_empty() { Status::Passed } else { Status::Failed };
             let trace = self.trace(&marks);
             let problem = |message| Problem { message, difference: None };
             done.push(StepResult {
@@ -217,6 +117,11 @@ impl Runner<'_> {
 
     /// The problems of a step; `None` if it does not exist in this cell.
     async fn step(&mut self, step: &Step, index: usize) -> Result<Option<Vec<String>>, String> {
+        if step.only.needs_version(self.cell.protocol)
+            && let Err(failed) = self.connect(step.server).await?
+        {
+            return Ok(Some(Expect::judge(step.expect.as_ref(), &failed, false)));
+        }
         let version = self.servers[step.server].session.as_ref().and_then(|session| session.info().version.known());
         if !step.only.holds(self.cell.transport, self.cell.protocol, version) {
             return Ok(None);

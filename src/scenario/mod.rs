@@ -5,6 +5,7 @@
 
 mod cell;
 mod expect;
+mod live;
 mod model;
 mod observe;
 mod redact;

@@ -126,12 +126,21 @@ impl Scenario {
         let servers = Problems::collect(entries.iter().map(read_server))?;
         let mut templates = Templates::new(source, NAMES);
         let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
-        let steps = fields.required("steps")?;
-        let steps = steps.each(|node| Step::read(node, source, &names, &mut templates))?;
+        let step_nodes = fields.required("steps")?.items()?;
+        let steps = fields.required("steps")?.each(|node| Step::read(node, source, &names, &mut templates))?;
         let matrix = match fields.get("matrix") {
             Some(node) => Matrix::read(node, &servers)?,
             None => Matrix::of(&servers),
         };
+        for (step, node) in steps.iter().zip(step_nodes) {
+            if !matrix.cells().any(|cell| step.may_exist_in(cell)) {
+                let at = node.get("only").unwrap_or(node);
+                return Err(at.problem("the step exists in no cell of the matrix").into());
+            }
+        }
+        if steps.is_empty() {
+            return Err(fields.required("steps")?.problem("a scenario needs at least one step").into());
+        }
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Ok(Scenario {
             name: stem.unwrap_or_else(|| "scenario".into()),
@@ -147,10 +156,7 @@ impl Scenario {
 
     /// Every cell of the matrix with the reason why it does not exist, if it does not.
     pub fn cells(&self) -> Vec<(Cell, Option<String>)> {
-        let cells = self.matrix.transports.iter().flat_map(|transport| {
-            self.matrix.protocols.iter().map(|protocol| Cell { transport: *transport, protocol: *protocol })
-        });
-        cells.map(|cell| (cell, self.not_applicable(cell))).collect()
+        self.matrix.cells().map(|cell| (cell, self.not_applicable(cell))).collect()
     }
 
     fn not_applicable(&self, cell: Cell) -> Option<String> {
@@ -173,6 +179,12 @@ impl Scenario {
 }
 
 impl Matrix {
+    fn cells(&self) -> impl Iterator<Item = Cell> {
+        self.transports.iter().flat_map(|transport| {
+            self.protocols.iter().map(|protocol| Cell { transport: *transport, protocol: *protocol })
+        })
+    }
+
     /// Every transport of the servers, in the newest version of each era.
     fn of(servers: &[ServerSpec]) -> Matrix {
         let common = |transport: &Transport| servers.iter().all(|server| server.transports().contains(transport));
@@ -226,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_matrix_covers_every_transport_and_both_eras_unless_the_file_says_otherwise() {
-        let scenario = parse("servers: { s: { mock: basic } }\nsteps: []").expect("valid");
+        let scenario = parse("servers: { s: { mock: basic } }\nsteps: [{ connect: {} }]").expect("valid");
         let cells: Vec<_> = scenario
             .cells()
             .iter()
@@ -247,7 +259,7 @@ mod tests {
         );
         assert_eq!(scenario.snapshot_folder(), Path::new("dir/snapshots/demo"));
         let scenario =
-            parse("servers: { s: { command: x } }\nmatrix: { transport: [stdio, ws], protocol: auto }\nsteps: []")
+            parse("servers: { s: { command: x } }\nmatrix: { transport: [stdio, ws], protocol: auto }\nsteps: [{ connect: {} }]")
                 .expect("valid");
         let reasons: Vec<_> = scenario.cells().into_iter().map(|(_, reason)| reason).collect();
         assert_eq!(reasons, [None, Some("the server `s` cannot be reached over ws".into())]);
@@ -256,6 +268,11 @@ mod tests {
     #[test]
     fn mistakes_have_a_position() {
         for (text, message) in [
+            ("servers: { s: { mock: basic } }\nsteps: []", "demo.yaml:2:8: a scenario needs at least one step"),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ ping: {}, only: { protocol: 2025-06-18 } }]",
+                "demo.yaml:2:27: the step exists in no cell of the matrix",
+            ),
             ("servers: {}\nsteps: []", "demo.yaml:1:10: a scenario needs at least one server"),
             ("servers: { s: { mock: basic } }", "demo.yaml:1:1: a scenario needs a `steps`"),
             (

@@ -220,7 +220,7 @@ mod tests {
     use crate::config::Source;
 
     fn scenario(name: &str) -> Scenario {
-        let source = Source::new(name, "servers: { s: { mock: basic } }\nsteps: []");
+        let source = Source::new(name, "servers: { s: { mock: basic } }\nsteps: [{ connect: {} }]");
         Scenario::parse(&source, &Path::new("x").join(format!("{name}.yaml"))).expect("valid")
     }
 

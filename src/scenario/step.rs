@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Expect, SnapshotSpec, model::read_list};
+use super::{Cell, Expect, SnapshotSpec, model::read_list};
 use crate::{
     client::Protocol,
     config::{Entry, Node, Problems, Source, Value, nearest},
@@ -106,6 +106,11 @@ impl Only {
             && (self.eras.is_empty() || era.is_some_and(|version| self.eras.contains(&version.era())))
     }
 
+    /// Whether the condition can be judged only once the version was negotiated.
+    pub fn needs_version(&self, protocol: Protocol) -> bool {
+        !self.eras.is_empty() && protocol == Protocol::Auto
+    }
+
     fn read(node: &Node) -> Result<Only, Problems> {
         let fields = node.fields("`only`", &["transport", "protocol", "era"])?;
         let read_era = |node: &Node| -> Result<Era, Problems> {
@@ -162,6 +167,11 @@ impl Step {
             only: fields.read("only", Only::read)?.unwrap_or_default(),
             line,
         })
+    }
+
+    /// Whether the step exists in a cell, as far as that can be said before the version is negotiated.
+    pub(super) fn may_exist_in(&self, cell: Cell) -> bool {
+        self.only.needs_version(cell.protocol) || self.only.holds(cell.transport, cell.protocol, None)
     }
 
     /// How the step is called in reports: `call echo`.

@@ -3,21 +3,14 @@
 //! In data a text that is one expression and nothing else keeps the expression's type: `"{{ args.count }}"` is a number
 //! if the argument is one. Where MCP wants a text, the value is always rendered as text.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
-};
+mod context;
 
-use bytes::Bytes;
-use minijinja::{
-    Environment, Expression, UndefinedBehavior,
-    syntax::SyntaxConfig,
-    value::{Object, Serde},
-};
-use rand::{RngExt, SeedableRng, rngs::StdRng};
-use serde::Deserialize;
-use serde_json::{Value as Json, value::RawValue};
+use std::sync::{Arc, LazyLock};
 
+use minijinja::{Environment, Expression, UndefinedBehavior, syntax::SyntaxConfig};
+use serde_json::Value as Json;
+
+pub use self::context::{Context, ProcessEnvironment};
 use crate::{
     config::{Node, Problems, Source, Value, nearest},
     wire::MAX_FRAME,
@@ -285,121 +278,10 @@ fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
 }
 
-/// What a template can see of a request. Nothing is parsed before a template asks for it.
-#[derive(Debug)]
-pub struct Context {
-    /// The `params` of the request as JSON text.
-    pub params: Option<Bytes>,
-    /// The HTTP headers of the request, names in lower case; empty on other transports.
-    pub headers: Vec<(String, String)>,
-    /// Which call this is, counted from 1.
-    pub call: u64,
-    /// Seeds `rand`, so that the same run draws the same numbers.
-    pub seed: u64,
-}
-
-impl Context {
-    pub fn into_value(self) -> minijinja::Value {
-        let (params, args, rand) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        minijinja::Value::from_object(LazyContext { context: self, params, args, rand })
-    }
-}
-
-#[derive(Debug)]
-struct LazyContext {
-    context: Context,
-    params: OnceLock<minijinja::Value>,
-    args: OnceLock<minijinja::Value>,
-    rand: OnceLock<Arc<Rand>>,
-}
-
-impl LazyContext {
-    fn params(&self) -> &minijinja::Value {
-        self.params.get_or_init(|| {
-            let params = self.context.params.as_deref();
-            params.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_else(empty)
-        })
-    }
-
-    fn args(&self) -> &minijinja::Value {
-        #[derive(Deserialize)]
-        struct Arguments<'a> {
-            #[serde(borrow)]
-            arguments: Option<&'a RawValue>,
-        }
-        self.args.get_or_init(|| {
-            let params = self.context.params.as_deref();
-            let arguments = params.and_then(|text| serde_json::from_slice::<Arguments<'_>>(text).ok()?.arguments);
-            arguments.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_else(empty)
-        })
-    }
-}
-
-fn empty() -> minijinja::Value {
-    minijinja::Value::from(BTreeMap::<String, minijinja::Value>::new())
-}
-
-impl Object for LazyContext {
-    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<minijinja::Value> {
-        Some(match key {
-            "args" => self.args().clone(),
-            "params" => self.params().clone(),
-            "uri" => self.params().get_attr("uri").ok().filter(|value| !value.is_undefined())?,
-            "headers" => {
-                minijinja::Value::from(Serde(self.context.headers.iter().cloned().collect::<BTreeMap<_, _>>()))
-            }
-            "call" => self.context.call.into(),
-            "env" => minijinja::Value::from_object(ProcessEnvironment),
-            "rand" => {
-                let rand = || Arc::new(Rand(Mutex::new(StdRng::seed_from_u64(self.context.seed))));
-                minijinja::Value::from_dyn_object(self.rand.get_or_init(rand).clone())
-            }
-            _ => return None,
-        })
-    }
-
-    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
-        self.get_value_by_str(key.as_str()?)
-    }
-}
-
-/// `env.NAME`: a variable of the process environment, read when a template asks for it.
-#[derive(Debug)]
-pub struct ProcessEnvironment;
-
-impl Object for ProcessEnvironment {
-    fn get_value(self: &Arc<Self>, key: &minijinja::Value) -> Option<minijinja::Value> {
-        std::env::var(key.as_str()?).ok().map(minijinja::Value::from)
-    }
-}
-
-/// `rand()` is a number from 0 to below 1; `rand(1, 6)` is a whole number from 1 to 6.
-#[derive(Debug)]
-struct Rand(Mutex<StdRng>);
-
-impl Object for Rand {
-    fn call(
-        self: &Arc<Self>,
-        _: &mut minijinja::State<'_, '_>,
-        args: &[minijinja::Value],
-    ) -> Result<minijinja::Value, minijinja::Error> {
-        let mut rng = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if args.is_empty() {
-            return Ok(rng.random::<f64>().into());
-        }
-        let (low, high): (i64, i64) = minijinja::value::from_args(args)?;
-        if low > high {
-            return Err(minijinja::Error::new(
-                minijinja::ErrorKind::InvalidOperation,
-                "rand(low, high) with low > high",
-            ));
-        }
-        Ok(rng.random_range(low..=high).into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::config::{Source, parse_yaml};
 

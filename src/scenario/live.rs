@@ -1,0 +1,108 @@
+//! The servers of a cell while it runs: fresh mocks, and sessions with them.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Options, ServerSpec, server::Kind};
+use crate::{
+    client::{CommandSpec, Endpoint, ServerConfig, Session, Target, memory},
+    mock::{
+        engine::Engine,
+        journal::Journal,
+        script::Script,
+        serve::{Listen, MockServer, serve_pipe},
+    },
+    transport::Transport,
+};
+
+const MOCK_GRACE: Duration = Duration::from_millis(500);
+
+/// A server of the cell.
+pub(super) struct Live {
+    pub(super) config: ServerConfig,
+    mock: Option<LocalMock>,
+    /// Open from the first step that needs it.
+    pub(super) session: Option<Session>,
+}
+
+/// A mock inside this process. Over stdio a mock is a process of its own, which the session owns.
+enum LocalMock {
+    Network(MockServer),
+    Memory { stop: CancellationToken, serving: tokio::task::JoinHandle<()> },
+}
+
+impl Live {
+    /// # Errors
+    /// A mock cannot be served: its script has changed, or there is no free port.
+    pub(super) async fn start(spec: &ServerSpec, transport: Transport, options: &Options) -> Result<Live, String> {
+        let (mock, target) = match &spec.kind {
+            Kind::Target(target) => (None, target.clone()),
+            Kind::Mock(path) => start_mock(path, transport, options).await?,
+        };
+        let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts };
+        Ok(Live { config, mock, session: None })
+    }
+
+    /// Closes the session and ends the mock. Nothing of it is left running.
+    pub(super) async fn stop(self) {
+        if let Some(session) = self.session {
+            session.close().await;
+        }
+        match self.mock {
+            Some(LocalMock::Network(server)) => server.stop(MOCK_GRACE).await,
+            Some(LocalMock::Memory { stop, serving }) => {
+                stop.cancel();
+                let _ = serving.await;
+            }
+            None => {}
+        }
+    }
+}
+
+async fn start_mock(
+    path: &Path,
+    transport: Transport,
+    options: &Options,
+) -> Result<(Option<LocalMock>, Target), String> {
+    if transport == Transport::Stdio {
+        let args = vec!["mock".into(), path.display().to_string(), "--seed".into(), options.seed.to_string()];
+        let program = options.rehearse.display().to_string();
+        return Ok((None, Target::Stdio(CommandSpec { program, args, ..CommandSpec::default() })));
+    }
+    let script = Script::load(path).map_err(|error| error.to_string())?;
+    let engine = Engine::new(script, options.seed, Journal::default());
+    if transport == Transport::Memory {
+        let (address, listener) = memory::listen();
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(serve_memory(engine, listener, stop.clone()));
+        return Ok((Some(LocalMock::Memory { stop, serving }), Target::Memory(address)));
+    }
+    let server = MockServer::start(engine, Listen::default()).await;
+    let server = server.map_err(|error| format!("a mock cannot listen on 127.0.0.1: {error}"))?;
+    let endpoint = Endpoint { url: server.url(transport).unwrap_or_default(), headers: Vec::new() };
+    let target = match transport {
+        Transport::Sse => Target::Sse(endpoint),
+        Transport::Ws => Target::Ws(endpoint),
+        _ => Target::Http(endpoint),
+    };
+    Ok((Some(LocalMock::Network(server)), target))
+}
+
+async fn serve_memory(engine: Arc<Engine>, mut listener: memory::Listener, stop: CancellationToken) {
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Some(pipe) => {
+                    let (reader, writer) = tokio::io::split(pipe);
+                    connections.spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone()));
+                }
+                None => break,
+            },
+            () = stop.cancelled() => break,
+        }
+    }
+    stop.cancel();
+    while connections.join_next().await.is_some() {}
+}
