@@ -9,12 +9,8 @@ help: ## List the targets
 build: ## Build the release binary, target/release/rehearse
 	$(CARGO) build --release
 
-test: ## Run all tests that need nothing but Rust (with cargo-nextest where it is installed)
-	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
-		set -x; $(CARGO) nextest run && $(CARGO) test --doc; \
-	else \
-		set -x; $(CARGO) test; \
-	fi
+test: ## Run all tests that need nothing but Rust
+	$(CARGO) test
 
 lint: ## Check format, lints and documentation; a warning is an error
 	$(CARGO) fmt --check
@@ -28,6 +24,7 @@ scenarios: ## Run the shipped scenarios on every transport and in both eras
 	$(CARGO) run -- run scenarios
 
 interop: ## Meet real clients and servers; needs Node and Python, and a network for the first run
+	$(CARGO) build
 	interop/run
 
 test-mcp-server: ## Serve mock-servers/basic.yaml on 127.0.0.1:8888

@@ -15,12 +15,14 @@ REHEARSE = os.path.abspath(os.environ.get("REHEARSE", TARGET / "debug/rehearse")
 
 MOCKS = ["basic", "pages", "library", "prompts", "worker"]
 SDK_CHECKS = """handshake tools echo large tool_error bad_arguments structured unknown_tool timeout cancel alive parallel
-    pagination resources prompts progress""".split()
+    pagination resources prompts progress logging""".split()
 INSPECTOR_CHECKS = """handshake tools echo tool_error bad_arguments structured unknown_tool slow pagination resources
     prompts progress""".split()
 
 
 class Peers:
+    """All peers; each is met with the processes, the installed packages and the mocks that they share."""
+
     def __init__(self, processes, folder, update):
         self.processes, self.folder, self.update = processes, folder, update
         self.targets = {}
@@ -71,11 +73,13 @@ class Peers:
                 yield title, self.client([*command, era, transport], checks)
 
     def everything(self, mode):
+        """The address of a new server-everything."""
         command = [self.node, "--require", str(HERE / "loopback.cjs"), str(self.modules / "server-everything/dist/index.js")]
         address = self.processes.listen([*command, mode], r"listening on (http://127\.0\.0\.1:\d+)", {"PORT": "0"})
         return address + ("/sse" if mode == "sse" else "/mcp")
 
     def fast(self, transport):
+        """The address of a new FastMCP server."""
         command = [self.processes.env["PYTHON"], str(HERE / "servers/fast.py"), transport]
         address = self.processes.listen(command, r"running on (http://127\.0\.0\.1:\d+)")
         return address + ("/sse" if transport == "sse" else "/mcp")
@@ -99,7 +103,7 @@ class Peers:
     def over_network(self, scenario, transport, url):
         entry = re.compile(rf"^  {scenario.stem}: \{{ command: .*\}}$", re.M)
         text, count = entry.subn(f"  {scenario.stem}: {{ url: {url}, type: {transport} }}", scenario.read_text())
-        assert count == 1, f"{scenario} has its server on one line"
+        assert count == 1, f"the entry of the server in {scenario} does not stand on one line"
         folder = self.processes.scratch / transport / scenario.stem
         (folder / "scenarios").mkdir(parents=True)
         (folder / "snapshots").symlink_to(HERE / "snapshots")
@@ -108,7 +112,7 @@ class Peers:
         return copy
 
     def client(self, command, expected):
-        """Runs a client that reports its checks as JSON lines; every expected check must be among them."""
+        """Runs a client that reports its checks as JSON lines; all expected checks must be among them."""
 
         def meet():
             code, out, err = self.processes.run([*command, json.dumps(self.targets)])

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 SECONDS = 180  # that a command may take
@@ -31,7 +32,7 @@ class Processes:
         with self.lock:
             if self.closed:
                 raise Failure("interrupted")
-            options = {"stdin": subprocess.DEVNULL, "text": True, "start_new_session": True} | options
+            options |= {"stdin": subprocess.DEVNULL, "encoding": "utf-8", "errors": "replace", "start_new_session": True}
             process = subprocess.Popen(command, env=self.env | (env or {}), **options)
             self.running.append(process)
             return process
@@ -77,7 +78,7 @@ class Processes:
                 pass
 
     def close(self):
-        """Ends what still runs. What is left of the run after that, by its command."""
+        """Ends what still runs. The commands that did not end with those who started them; they are killed."""
         with self.lock:
             self.closed = True
         with ThreadPoolExecutor(16) as pool:
@@ -85,15 +86,19 @@ class Processes:
         deadline = time.monotonic() + 10
         while (left := self.left()) and time.monotonic() < deadline:
             time.sleep(0.05)
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.scratch, ignore_errors=True)
-        return left
+        return list(left.values())
 
     def left(self):
-        mark, left = f"HOME={self.scratch}\0".encode(), []
+        """The processes of the run that are there, as far as the system tells: from their ids to their commands."""
+        mark, left = f"HOME={self.scratch}\0".encode(), {}
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 if mark in (folder / "environ").read_bytes():
-                    left.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+                    left[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
             except OSError:
                 pass
         return left

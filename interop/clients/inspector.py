@@ -1,7 +1,7 @@
 """The command line of the MCP Inspector against our mocks: `inspector.py ERA TRANSPORT TARGETS`.
 
-TARGETS is a JSON object from the name of a mock to { command, args, http, sse }. Writes one JSON line for each check. Every
-check is one process or a few; two run at once, besides the call that takes five seconds.
+TARGETS is a JSON object from the name of a mock to { command, args, http, sse }. Writes one JSON line for each check.
+Every check is one process or a few; two run at once, besides the call that takes five seconds.
 """
 
 import json
@@ -26,7 +26,7 @@ def inspect(mock, method, *options):
     stdio = [target["command"], *target["args"]]
     where = stdio if TRANSPORT == "stdio" else ["--transport", TRANSPORT, "--server-url", target[TRANSPORT]]
     run = subprocess.run(
-        [*INSPECTOR, *where, "--method", method, *options], capture_output=True, text=True, timeout=30
+        [*INSPECTOR, *where, "--method", method, *options], capture_output=True, encoding="utf-8", timeout=60
     )
     try:
         return json.loads(run.stdout or run.stderr), run.returncode

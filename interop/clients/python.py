@@ -1,6 +1,7 @@
 """The client of the Python SDK, 1.x or 2.x, against our mocks: `python.py ERA TRANSPORT TARGETS`.
 
-TARGETS is a JSON object from the name of a mock to { command, args, http, sse, ws }. Writes one JSON line for each check.
+TARGETS is a JSON object from the name of a mock to { command, args, http, sse, ws }. Writes one JSON line for each
+check.
 """
 
 import asyncio
@@ -48,10 +49,10 @@ class Old:
 
     @staticmethod
     @asynccontextmanager
-    async def open(mock):
+    async def open(mock, on_log=None):
         async with AsyncExitStack() as stack:
             read, write, *_ = await stack.enter_async_context(link(mock))
-            session = await stack.enter_async_context(ClientSession(read, write))
+            session = await stack.enter_async_context(ClientSession(read, write, logging_callback=on_log))
             info = await session.initialize()
             yield Old(session, (info.serverInfo.name, info.protocolVersion))
 
@@ -71,6 +72,12 @@ class Old:
     async def prompt(self, name, arguments=None):
         return wire(await self.session.get_prompt(name, arguments))
 
+    async def ping(self):
+        await self.session.send_ping()
+
+    async def log_level(self, level):
+        await self.session.set_logging_level(level)
+
 
 class New:
     """SDK 2.x: a client that owns its transport."""
@@ -81,11 +88,13 @@ class New:
 
     @staticmethod
     @asynccontextmanager
-    async def open(mock):
+    async def open(mock, on_log=None):
         from mcp import Client
 
         # A pin sends no discovery, so that the server's name stays unknown; `auto` sends one.
-        async with Client(link(mock), mode="auto" if ERA == "modern" else "legacy", cache=None) as client:
+        mode = "auto" if ERA == "modern" else "legacy"
+        level = "info" if ERA == "modern" and on_log else None
+        async with Client(link(mock), mode=mode, cache=None, logging_callback=on_log, log_level=level) as client:
             yield New(client)
 
     async def call(self, tool, arguments=None, timeout=None, progress=None):
@@ -99,6 +108,13 @@ class New:
 
     async def prompt(self, name, arguments=None):
         return wire(await self.client.get_prompt(name, arguments))
+
+    async def ping(self):
+        await self.client.send_ping()
+
+    async def log_level(self, level):
+        if ERA == "legacy":
+            await self.client.set_logging_level(level)
 
 
 def wire(result):
@@ -205,6 +221,8 @@ async def cancel(client):
 
 
 async def alive(client):
+    if ERA == "legacy":
+        await client.ping()
     await echo(client, "alive")
 
 
@@ -249,13 +267,24 @@ async def progress():
     equal(seen, [(1, 3, None), (2, 3, None), (3, 3, "done")])
 
 
+async def logging():
+    seen = []
+
+    async def on_log(params):
+        seen.append(wire(params))
+
+    async with KIND.open("worker", on_log) as client:
+        await client.log_level("info")
+        await client.call("work", {"item": "bread"})
+    equal(seen, [{"level": "info", "logger": "oven", "data": {"item": "bread"}}])
+
+
 async def main():
     async with KIND.open("basic") as client:
-        for run in (handshake, tools, echo, large, tool_error, bad_arguments, structured, unknown_tool, timeout, cancel):
+        first = (handshake, tools, echo, large, tool_error, bad_arguments, structured, unknown_tool)
+        for run in (*first, timeout, cancel, alive, parallel):
             await check(run.__name__, run(client))
-        for run in (alive, parallel):
-            await check(run.__name__, run(client))
-    for run in (pagination, resources, prompts, progress):
+    for run in (pagination, resources, prompts, progress, logging):
         await check(run.__name__, run())
 
 

@@ -131,7 +131,10 @@ await withClient('basic', async (client, methods) => {
     await assert.rejects(slow, /enough/);
     assert.equal(methods.includes('notifications/cancelled'), era === 'legacy' || transport === 'stdio');
   });
-  await check('alive', async () => assert.equal(text(await call('echo', { text: 'alive' })), 'alive'));
+  await check('alive', async () => {
+    if (era === 'legacy') await client.ping();
+    assert.equal(text(await call('echo', { text: 'alive' })), 'alive');
+  });
   await check('parallel', async () => {
     const texts = Array.from({ length: 20 }, (_, index) => `number ${index}`);
     const results = await Promise.all(texts.map((each) => call('echo', { text: each })));
@@ -194,5 +197,16 @@ await check('progress', () =>
     assert.deepEqual(seen, expected.slice(0, seen.length));
   }),
 );
+await check('logging', () =>
+  withClient('worker', async (client, _, received) => {
+    if (era === 'legacy') await client.setLoggingLevel('info');
+    const _meta = era === 'modern' ? { 'io.modelcontextprotocol/logLevel': 'info' } : {};
+    await sdk.call(client, { name: 'work', arguments: { item: 'bread' }, _meta });
+    const messages = received.filter((message) => message.method === 'notifications/message');
+    const expected = [{ level: 'info', logger: 'oven', data: { item: 'bread' } }];
+    assert.deepEqual(messages.map((message) => message.params), expected);
+  }),
+);
+
 // Idle connections of the SDK's HTTP client would keep the process for some seconds.
 process.exit(0);
