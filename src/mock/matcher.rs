@@ -58,7 +58,8 @@ impl Schema {
     /// The schema is invalid or refers to another document.
     pub fn read(node: &Node) -> Result<Schema, Problems> {
         node.entries()?;
-        match jsonschema::options().with_pattern_options(jsonschema::PatternOptions::regex()).build(&node.to_json()) {
+        let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(100_000);
+        match jsonschema::options().with_pattern_options(patterns).build(&node.to_json()) {
             Ok(validator) => Ok(Schema(validator)),
             Err(error) => Err(node.problem(format!("not a valid JSON Schema: {error}")).into()),
         }
@@ -339,6 +340,7 @@ mod tests {
             ("{ schema: { type: 5 } }", "t:1:11: not a valid JSON Schema"),
             ("{ length: -1 }", "t:1:11: expected a whole number"),
             ("{ length: 1, name: x }", "t:1:14: `name` beside operators such as `length`"),
+            ("{ schema: { pattern: '(' } }", "t:1:11: not a valid JSON Schema"),
             ("{ schema: { $ref: 'http://127.0.0.1:9/x.json' } }", "t:1:11: not a valid JSON Schema"),
         ] {
             let source = Source::new("t", text);

@@ -96,7 +96,7 @@ async fn serve_memory(engine: Arc<Engine>, mut listener: memory::Listener, stop:
             accepted = listener.accept() => match accepted {
                 Some(pipe) => {
                     let (reader, writer) = tokio::io::split(pipe);
-                    connections.spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone()));
+                    connections.spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone(), MOCK_GRACE));
                 }
                 None => break,
             },

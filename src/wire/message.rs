@@ -36,7 +36,8 @@ pub enum Id {
 }
 
 impl Id {
-    fn parse(raw: &RawValue) -> Option<Id> {
+    /// The id that the JSON text is; `None` for anything but a string or an integer.
+    pub(crate) fn parse(raw: &RawValue) -> Option<Id> {
         let text = raw.get();
         match text.as_bytes().first()? {
             b'"' => serde_json::from_str(text).ok().map(Id::String),
@@ -265,18 +266,24 @@ fn classify(bytes: &[u8], error: Option<serde_json::Error>) -> ParseError {
         Err(error) => ParseError::NotJson(error.to_string()),
         Ok(raw) if raw.get().starts_with('[') => ParseError::Batch,
         Ok(raw) if raw.get().starts_with('{') && error.is_some() => {
-            ParseError::Invalid { id: None, what: "a member of the message occurs twice" }
+            ParseError::Invalid { id: None, what: "a member occurs twice, or its name cannot be read" }
         }
         Ok(_) => ParseError::Invalid { id: None, what: "a message must be a JSON object" },
     }
 }
 
+/// The longest batch that is taken apart.
+const MAX_BATCH: usize = 1000;
+
 /// Splits a batch (2025-03-26, Messages: Batching) into the bytes of its messages.
 ///
 /// # Errors
-/// [`ParseError::Invalid`] if the bytes are no non-empty JSON array.
-pub fn split_batch(bytes: &Bytes) -> Result<Vec<Bytes>, ParseError> {
+/// [`ParseError::Invalid`] if the bytes are no JSON array of 1 to 1000 items.
+pub(crate) fn split_batch(bytes: &Bytes) -> Result<Vec<Bytes>, ParseError> {
     match serde_json::from_slice::<Vec<&RawValue>>(bytes) {
+        Ok(items) if items.len() > MAX_BATCH => {
+            Err(ParseError::Invalid { id: None, what: "a batch of too many messages" })
+        }
         Ok(items) if !items.is_empty() => {
             Ok(items.into_iter().map(|item| bytes.slice_ref(item.get().as_bytes())).collect())
         }

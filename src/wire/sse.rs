@@ -19,7 +19,8 @@ impl Event {
         Event { data: Some(data), ..Event::default() }
     }
 
-    /// The event as it stands on the wire, blank line included. Every line of `data` becomes a `data:` line.
+    /// The event as it stands on the wire, blank line included. Every line of `data` becomes a `data:` line; a carriage
+    /// return ends a line as well.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(self.data.as_ref().map_or(0, Bytes::len) + 48);
         let mut field = |name: &str, value: &[u8]| {
@@ -38,7 +39,7 @@ impl Event {
             field("retry", retry.to_string().as_bytes());
         }
         if let Some(data) = &self.data {
-            for line in data.split(|byte| *byte == b'\n') {
+            for line in data.split(|byte| matches!(byte, b'\n' | b'\r')) {
                 field("data", line);
             }
         }

@@ -91,7 +91,7 @@ async fn compare(path: &Path, version: Version, calls: &[(usize, Json)]) -> Resu
     let serving = tokio::spawn(async move {
         let pipe = listener.accept().await.expect("a client");
         let (reader, writer) = tokio::io::split(pipe);
-        serve_pipe(served, Transport::Memory, reader, writer, stop).await
+        serve_pipe(served, Transport::Memory, reader, writer, stop, std::time::Duration::ZERO).await
     });
     let in_memory = answers(Target::Memory(address), version, calls).await;
     serving.await.expect("no panic").expect("no error");

@@ -140,7 +140,7 @@ async fn serve_stdio(engine: Arc<Engine>) -> Result<Exit, Failure> {
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
     let stop = CancellationToken::new();
     let ended = {
-        let mut serving = pin!(serve_pipe(engine, Transport::Stdio, &mut input, &mut output, stop.clone()));
+        let mut serving = pin!(serve_pipe(engine, Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE));
         tokio::select! {
             ended = serving.as_mut() => ended,
             () = stdio::nobody_reads() => Ok(Ended::Closed),

@@ -97,7 +97,9 @@ impl Engine {
 
     /// The error that names what is offered (2026-07-28, Versioning: Protocol Version Negotiation).
     pub(super) fn unsupported_version(&self, requested: &str) -> RpcError {
-        let offered: Vec<_> = self.script().versions.iter().rev().map(|version| version.as_str()).collect();
+        let offered = self.script().versions.iter().rev().map(|version| version.as_str());
+        // A legacy version in `_meta` is offered, but not in this way; to name it would invite the same request again.
+        let offered: Vec<_> = offered.filter(|version| *version != requested).collect();
         let message = format!("Unsupported protocol version: {requested}. Supported: {}", offered.join(", "));
         let data = serde_json::json!({ "supported": offered, "requested": requested });
         RpcError::new(UNSUPPORTED_VERSION, message).with_data(data)

@@ -18,7 +18,7 @@ use crate::{
         template::Context,
     },
     wire::{
-        Era, Request, RpcError, Version,
+        Era, Id, Request, RpcError, Version,
         message::{self, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
     },
 };
@@ -129,6 +129,9 @@ impl Engine {
             return Ok(self.miss(call, &invalid(format!("Unknown prompt: {name}")), &name, &known));
         };
         let arguments = object("arguments", call.params.arguments)?;
+        if let Some((name, _)) = arguments.iter().find(|(_, value)| !value.is_string()) {
+            return Err(invalid(format!("The argument {name} must be a string")));
+        }
         for required in &prompt.required {
             if !arguments.contains_key(required) {
                 return Err(invalid(format!("Missing required argument: {required}")));
@@ -196,7 +199,8 @@ impl Engine {
             |counter: &std::sync::atomic::AtomicU64| counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
         let (nth_call, nth_of_rule) = (count(tool_calls), count(&rule_calls[number]));
         self.note(call.incoming, Handling::Rule(rule.label.clone()));
-        let token = call.meta.progress_token.map(|token| token.get().to_owned());
+        let token = call.meta.progress_token.filter(|token| Id::parse(token).is_some());
+        let token = token.map(|token| token.get().to_owned());
         let progress = Progress { token, log_level: call.log_level };
         let seed = self.seed ^ nth_call.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (tool as u64) << 32;
         let context = call.context(self, nth_call, seed);

@@ -60,11 +60,19 @@ impl Engine {
     /// The order of the checks follows from what each of them may rely on: headers are there, `_meta` is complete,
     /// both agree, the version is offered, the method exists, the other headers agree with the body.
     fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Intake, Refusal> {
-        let header_version = incoming.headers.map(required_headers).transpose()?;
+        let header_version = match incoming.headers.map(required_headers).transpose() {
+            Err(Refusal(status, error)) if request.method == "initialize" => {
+                return Err(Refusal(status, self.no_handshake(error)));
+            }
+            version => version?,
+        };
         let bad_request = |error| Refusal(400, error);
         let params = Params::parse(request.params).map_err(bad_request)?;
         let meta = params.meta().map_err(bad_request)?;
-        let version = required_meta(&meta, &request.method, &self.script().versions).map_err(bad_request)?;
+        let version = required_meta(&meta).map_err(|error| match &*request.method {
+            "initialize" => Refusal(400, self.no_handshake(error)),
+            _ => Refusal(400, error),
+        })?;
         if let Some(header) = header_version.filter(|header| *header != version) {
             return Err(mismatch(format!(
                 "Header mismatch: MCP-Protocol-Version is {header}, but the body says {version}"
@@ -93,6 +101,14 @@ impl Engine {
             Some(intake) => Ok(intake),
             None => Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, "Method not found"))),
         }
+    }
+
+    /// A legacy client learns from the refusal of its handshake what the server speaks (Versioning: Backward
+    /// Compatibility).
+    fn no_handshake(&self, mut error: RpcError) -> RpcError {
+        let offered: Vec<_> = self.script().versions.iter().map(|version| version.as_str()).collect();
+        error.message = format!("{}; this server has no handshake and speaks {}", error.message, offered.join(", "));
+        error
     }
 
     fn knows(&self, method: &str) -> bool {
@@ -136,20 +152,9 @@ fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<Cow<'h, str>>
 }
 
 /// The protocol version of the request; it and the client's capabilities must be there (Basic: `_meta`).
-fn required_meta<'a>(meta: &Meta<'a>, method: &str, offered: &[Version]) -> Result<Cow<'a, str>, RpcError> {
-    const MISSING: &str = "is missing in `_meta`";
-    let incomplete = |error: RpcError| match method {
-        "initialize" => {
-            let offered: Vec<_> = offered.iter().map(|version| version.as_str()).collect();
-            invalid(format!("{}; this server has no handshake and speaks {}", error.message, offered.join(", ")))
-        }
-        _ => error,
-    };
-    if meta.protocol_version.is_none() {
-        return Err(incomplete(invalid(format!("`io.modelcontextprotocol/protocolVersion` {MISSING}"))));
-    }
-    if !is_object(meta.client_capabilities) {
-        return Err(incomplete(invalid(format!("`io.modelcontextprotocol/clientCapabilities` {MISSING}"))));
+fn required_meta<'a>(meta: &Meta<'a>) -> Result<Cow<'a, str>, RpcError> {
+    if !is_object(meta.client_capabilities) && meta.protocol_version.is_some() {
+        return Err(invalid("`io.modelcontextprotocol/clientCapabilities` is missing in `_meta`"));
     }
     text("io.modelcontextprotocol/protocolVersion", meta.protocol_version)
 }

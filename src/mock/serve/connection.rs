@@ -10,11 +10,14 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::play::{InFlight, Played, play};
+use super::play::{ID_IN_USE, InFlight, Played, play};
 use crate::{
-    mock::engine::{Engine, Event, Exchange, Incoming, Intake, Peer},
+    mock::{
+        engine::{Engine, Event, Exchange, Incoming, Intake, Peer},
+        journal::Handling,
+    },
     transport::Transport,
-    wire::{RpcError, message},
+    wire::{Id, RpcError, message},
 };
 
 /// How many frames may wait to be sent before answers are held back.
@@ -81,8 +84,7 @@ impl Connection {
     async fn start(&self, exchange: Box<Exchange>, first: Event) {
         let id = exchange.id().clone();
         let Some(cancelled) = self.in_flight.enter(&id) else {
-            let error = RpcError::new(message::INVALID_REQUEST, "a request with this id is still being answered");
-            return self.send(message::error(Some(&id), &error)).await;
+            return self.refuse(Some(&id), ID_IN_USE).await;
         };
         let (outgoing, in_flight, closed, died) =
             (self.outgoing.clone(), self.in_flight.clone(), self.closed.clone(), self.died.clone());
@@ -112,8 +114,14 @@ impl Connection {
         });
     }
 
-    /// Sends a frame that answers no request.
-    pub(super) async fn send(&self, frame: Bytes) {
+    /// Refuses what never reaches the engine, or what the engine could not know.
+    pub(super) async fn refuse(&self, id: Option<&Id>, why: &str) {
+        let handling = Handling::Refused(why.to_owned());
+        self.engine.journal().record(self.started.elapsed(), self.transport, &[], handling);
+        self.send(message::error(id, &RpcError::new(message::INVALID_REQUEST, why))).await;
+    }
+
+    async fn send(&self, frame: Bytes) {
         // The receiver is gone only if the client is.
         let _ = self.outgoing.send(frame).await;
     }

@@ -13,11 +13,7 @@ use super::connection::Connection;
 use crate::{
     mock::engine::Engine,
     transport::{LineReader, LineWriter, Transport},
-    wire::{RpcError, message},
 };
-
-/// How long answers that are under way may still take after the client has closed its end.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Why serving over a pipe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +26,8 @@ pub enum Ended {
     Died(u8),
 }
 
-/// Serves one client until it closes its end or `stop` is cancelled.
+/// Serves one client until it closes its end or `stop` is cancelled. Answers that are under way then may still take as
+/// long as `grace`.
 ///
 /// # Errors
 /// The pipe cannot be read. A client that no longer reads is an end, not an error.
@@ -40,6 +37,7 @@ pub async fn serve_pipe<R, W>(
     reader: R,
     writer: W,
     stop: CancellationToken,
+    grace: Duration,
 ) -> io::Result<Ended>
 where
     R: AsyncRead + Unpin,
@@ -54,46 +52,47 @@ where
             }
         }
     };
-    let read = async {
-        let mut reader = LineReader::new(reader);
-        let ended = loop {
-            let line = tokio::select! {
-                line = reader.next() => line?,
-                () = stop.cancelled() => break Ended::Stopped,
-                () = connection.closed() => break Ended::Died(connection.died().unwrap_or_default()),
-            };
-            match line {
-                Some(Ok(frame)) => tokio::select! {
-                    () = connection.receive(&frame) => {}
-                    () = stop.cancelled() => break Ended::Stopped,
-                },
-                Some(Err(too_long)) => {
-                    let error = RpcError::new(message::INVALID_REQUEST, too_long.to_string());
-                    connection.send(message::error(None, &error)).await;
-                }
-                None => {
-                    tokio::select! {
-                        () = connection.finish() => {}
-                        () = stop.cancelled() => {}
-                        () = tokio::time::sleep(GRACE) => {}
-                    }
-                    break connection.died().map_or(Ended::Closed, Ended::Died);
-                }
-            }
-        };
+    let serve = async {
+        let ended = read(&connection, reader, &stop).await;
+        if let Ok(Ended::Closed | Ended::Stopped) = ended {
+            let _ = tokio::time::timeout(grace, connection.finish()).await;
+        }
         connection.cancel().await;
+        let died = connection.died();
         drop(connection);
-        Ok(ended)
+        ended.map(|ended| died.map_or(ended, Ended::Died))
     };
-    let mut read = std::pin::pin!(read);
-    let mut write = std::pin::pin!(write);
+    let (mut serve, mut write) = (std::pin::pin!(serve), std::pin::pin!(write));
     tokio::select! {
-        ended = read.as_mut() => {
+        ended = serve.as_mut() => {
             if !matches!(ended, Ok(Ended::Died(_))) {
-                write.await;
+                let _ = tokio::time::timeout(grace, write).await;
             }
             ended
         }
         () = write.as_mut() => Ok(Ended::Closed),
+    }
+}
+
+async fn read<R: AsyncRead + Unpin>(connection: &Connection, reader: R, stop: &CancellationToken) -> io::Result<Ended> {
+    let mut reader = LineReader::new(reader);
+    loop {
+        let line = tokio::select! {
+            line = reader.next() => line?,
+            () = stop.cancelled() => return Ok(Ended::Stopped),
+            () = connection.closed() => return Ok(Ended::Died(connection.died().unwrap_or_default())),
+        };
+        let received = async {
+            match line {
+                Some(Ok(frame)) => connection.receive(&frame).await,
+                Some(Err(too_long)) => connection.refuse(None, &too_long.to_string()).await,
+                None => return true,
+            }
+            false
+        };
+        tokio::select! {
+            at_end = received => if at_end { return Ok(Ended::Closed) },
+            () = stop.cancelled() => return Ok(Ended::Stopped),
+        }
     }
 }

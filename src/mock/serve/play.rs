@@ -42,12 +42,15 @@ pub(super) fn play(exchange: Box<Exchange>, first: Event) -> impl Stream<Item = 
     })
 }
 
+/// Why a request is refused whose id belongs to another one (2025-11-25, Basic: Requests).
+pub(super) const ID_IN_USE: &str = "a request with this id is still being answered";
+
 /// The requests of one connection or session that are still being answered.
 #[derive(Debug, Default)]
 pub(super) struct InFlight(Mutex<HashMap<Id, CancellationToken>>);
 
 impl InFlight {
-    /// Enters a request; `None` if its id is in use already (2025-11-25, Basic: Requests).
+    /// Enters a request; `None` if its id is in use already.
     pub(super) fn enter(&self, id: &Id) -> Option<CancellationToken> {
         let mut requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.contains_key(id) {
@@ -60,6 +63,10 @@ impl InFlight {
 
     pub(super) fn leave(&self, id: &Id) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Cancels a request; one that is not under way is ignored (2025-11-25, Cancellation: Behavior Requirements).

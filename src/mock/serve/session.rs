@@ -22,8 +22,9 @@ use crate::{
 };
 
 const MAX_SESSIONS: usize = 10_000;
-/// How many streams of a session can still be resumed.
+/// How many complete streams of a session can still be resumed, and how many bytes they may have.
 const MAX_STREAMS: usize = 64;
+const MAX_STREAM_BYTES: usize = 16 << 20;
 
 /// An id that cannot be guessed: 128 bits from the system's generator, in hex.
 pub(super) fn unguessable_id() -> String {
@@ -32,25 +33,34 @@ pub(super) fn unguessable_id() -> String {
 
 /// The open sessions of a server.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(RwLock<HashMap<String, Arc<Session>>>);
+pub(super) struct Sessions {
+    by_id: RwLock<HashMap<String, Arc<Session>>>,
+    /// Counts uses, to tell which session was used last.
+    clock: AtomicU64,
+}
 
 /// One session.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) peer: Arc<Peer>,
     pub(super) in_flight: InFlight,
-    /// Cancelled when the client ends the session.
+    /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
     streams: Mutex<VecDeque<Arc<StreamLog>>>,
     next_stream: AtomicU64,
+    last_used: AtomicU64,
 }
 
 impl Sessions {
-    /// Opens a session for a peer whose handshake was answered; `None` if there are too many.
+    /// Opens a session for a peer whose handshake was answered. If there are too many, the one that was idle for the
+    /// longest time ends; `None` if none is idle.
     pub(super) fn open(&self, peer: Arc<Peer>) -> Option<String> {
-        let mut sessions = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= MAX_SESSIONS {
-            return None;
+            let idle = sessions.iter().filter(|(_, session)| session.in_flight.is_empty());
+            let oldest = idle.min_by_key(|(_, session)| session.last_used.load(Ordering::Relaxed));
+            let oldest = oldest.map(|(id, _)| id.clone())?;
+            sessions.remove(&oldest)?.ended.cancel();
         }
         let id = unguessable_id();
         let session = Session {
@@ -59,22 +69,24 @@ impl Sessions {
             ended: CancellationToken::new(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(0),
+            last_used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed)),
         };
         sessions.insert(id.clone(), Arc::new(session));
         Some(id)
     }
 
     pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        let session = self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()?;
+        session.last_used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Some(session)
     }
 
     /// Ends a session: what is under way in it is cancelled.
-    pub(super) fn close(&self, id: &str) -> bool {
-        let session = self.0.write().unwrap_or_else(PoisonError::into_inner).remove(id);
-        if let Some(session) = &session {
+    pub(super) fn close(&self, id: &str) {
+        let session = self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let Some(session) = session {
             session.ended.cancel();
         }
-        session.is_some()
     }
 }
 
@@ -83,18 +95,17 @@ impl Session {
         self.peer.version().is_some_and(|version| version >= Version::V2025_11_25)
     }
 
-    /// Opens a stream. Since 2025-11-25 it begins with an event that gives the client an id to resume from.
-    pub(super) fn open_stream(&self) -> Arc<StreamLog> {
+    /// Opens the stream of a request, or a standalone one. Since 2025-11-25 it begins with an event that gives the
+    /// client an id to resume from.
+    pub(super) fn open_stream(&self, kind: StreamKind) -> Arc<StreamLog> {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let log =
-            Arc::new(StreamLog { number, events: Mutex::default(), length: watch::Sender::new(Length::default()) });
+        let (events, length) = (Mutex::default(), watch::Sender::new(Length::default()));
+        let log = Arc::new(StreamLog { number, kind, events, length });
         if self.primes() {
             log.append(Event { data: Some(Bytes::new()), ..Event::default() });
         }
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
-        if streams.len() == MAX_STREAMS {
-            streams.pop_front();
-        }
+        forget(&mut streams);
         streams.push_back(log.clone());
         log
     }
@@ -109,17 +120,44 @@ impl Session {
     }
 }
 
+/// Forgets the oldest complete streams if there are too many of them, or too many bytes in them.
+fn forget(streams: &mut VecDeque<Arc<StreamLog>>) {
+    let complete = |log: &&Arc<StreamLog>| log.length.borrow().complete;
+    let mut count = streams.iter().filter(complete).count();
+    let mut bytes: usize = streams.iter().filter(complete).map(|log| log.length.borrow().bytes).sum();
+    streams.retain(|log| {
+        let length = *log.length.borrow();
+        if !length.complete || (count < MAX_STREAMS && bytes <= MAX_STREAM_BYTES) {
+            return true;
+        }
+        count -= 1;
+        bytes -= length.bytes;
+        false
+    });
+}
+
 /// The events of one stream, kept so that a client that lost its connection can read on.
 #[derive(Debug)]
 pub(super) struct StreamLog {
     number: u64,
+    pub(super) kind: StreamKind,
     events: Mutex<Vec<Bytes>>,
     length: watch::Sender<Length>,
+}
+
+/// What a stream was opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StreamKind {
+    /// The answer to a request; complete when it was given.
+    Request,
+    /// Messages that belong to no request; it ends with the session or the server.
+    Standalone,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Length {
     events: usize,
+    bytes: usize,
     complete: bool,
 }
 
@@ -131,9 +169,13 @@ impl StreamLog {
     fn append(&self, event: Event) {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let id = Some(format!("{}-{}", self.number, events.len()));
-        events.push(Event { id, ..event }.encode());
-        let length = events.len();
-        self.length.send_modify(|it| it.events = length);
+        let event = Event { id, ..event }.encode();
+        let added = event.len();
+        events.push(event);
+        self.length.send_modify(|it| {
+            it.events += 1;
+            it.bytes += added;
+        });
     }
 
     /// Nothing more will come.
@@ -141,20 +183,21 @@ impl StreamLog {
         self.length.send_modify(|it| it.complete = true);
     }
 
-    /// The events from a position on, as they come, until the stream is complete or `stop` is cancelled.
-    pub(super) fn read(self: Arc<Self>, from: usize, stop: CancellationToken) -> impl Stream<Item = Bytes> + Send {
+    /// The events from a position on, as they come, until the stream is complete or one of `ends` is cancelled.
+    pub(super) fn read(self: Arc<Self>, from: usize, ends: [CancellationToken; 2]) -> impl Stream<Item = Bytes> + Send {
         let changes = self.length.subscribe();
-        stream::unfold((self, changes, from, stop), |(log, mut changes, position, stop)| async move {
+        stream::unfold((self, changes, from, ends), |(log, mut changes, position, ends)| async move {
             let length = tokio::select! {
                 biased;
                 length = changes.wait_for(|it| it.events > position || it.complete) => length.map(|it| *it).ok()?,
-                () = stop.cancelled() => return None,
+                () = ends[0].cancelled() => return None,
+                () = ends[1].cancelled() => return None,
             };
             if length.events <= position {
                 return None;
             }
             let event = log.events.lock().unwrap_or_else(PoisonError::into_inner)[position].clone();
-            Some((event, (log, changes, position + 1, stop)))
+            Some((event, (log, changes, position + 1, ends)))
         })
     }
 }
@@ -162,6 +205,45 @@ impl StreamLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn initialized() -> Arc<Peer> {
+        Arc::default()
+    }
+
+    #[test]
+    fn when_there_are_too_many_sessions_the_longest_idle_one_ends() {
+        let sessions = Sessions::default();
+        let ids: Vec<_> = (0..MAX_SESSIONS).map(|_| sessions.open(initialized()).expect("room")).collect();
+        let (busy, used) = (sessions.get(&ids[1]).expect("open"), sessions.get(&ids[0]).expect("open"));
+        assert!(busy.in_flight.enter(&1.into()).is_some());
+        sessions.get(&ids[2]);
+        for id in &ids[3..] {
+            sessions.get(id);
+        }
+        assert!(sessions.open(initialized()).is_some());
+        assert!(used.ended.is_cancelled() && sessions.get(&ids[0]).is_none(), "the longest idle one");
+        assert!(sessions.get(&ids[1]).is_some(), "a busy one stays");
+    }
+
+    #[test]
+    fn only_complete_streams_are_forgotten_the_oldest_first() {
+        let sessions = Sessions::default();
+        let session = sessions.open(initialized()).and_then(|id| sessions.get(&id)).expect("open");
+        let pending = session.open_stream(StreamKind::Request);
+        pending.push(Bytes::from_static(b"{}"));
+        for _ in 0..2 * MAX_STREAMS {
+            let log = session.open_stream(StreamKind::Request);
+            log.push(Bytes::from_static(b"{}"));
+            log.complete();
+        }
+        assert!(session.resume("0-0").is_some(), "still under way");
+        assert!(session.resume("1-0").is_none() && session.resume("128-0").is_some());
+        let large = session.open_stream(StreamKind::Request);
+        large.push(vec![b'x'; MAX_STREAM_BYTES + 1].into());
+        large.complete();
+        session.open_stream(StreamKind::Request);
+        assert!(session.resume("128-0").is_none() && session.resume("129-0").is_none());
+    }
 
     #[test]
     fn session_ids_are_visible_ascii_of_128_bits_and_differ() {

@@ -67,10 +67,18 @@ type State = (OpenStream, mpsc::Receiver<Bytes>, Option<Event>);
 async fn next_event((open, mut frames, endpoint): State) -> Option<(Bytes, State)> {
     let event = match endpoint {
         Some(event) => event,
-        None => tokio::select! {
-            frame = frames.recv() => Event { event: Some("message".into()), ..Event::message(frame?) },
-            () = open.shared.shutdown.stop.cancelled() => return None,
-        },
+        None => {
+            let drained = async {
+                open.shared.shutdown.stop.cancelled().await;
+                open.connection.finish().await;
+            };
+            let frame = tokio::select! {
+                biased;
+                frame = frames.recv() => frame,
+                () = drained => frames.try_recv().ok(),
+            };
+            Event { event: Some("message".into()), ..Event::message(frame?) }
+        }
     };
     Some((event.encode(), (open, frames, None)))
 }

@@ -10,11 +10,14 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Shared,
     http::{empty, events, has_media_type, json},
-    play::{Played, play},
-    session::{Session, StreamLog},
+    play::{ID_IN_USE, Played, play},
+    session::{Session, StreamKind, StreamLog},
 };
 use crate::{
-    mock::engine::{Event, Exchange, Incoming, Intake, SESSION_HEADER, VERSION_HEADER},
+    mock::{
+        engine::{Event, Exchange, Incoming, Intake, SESSION_HEADER, VERSION_HEADER},
+        journal::Handling,
+    },
     transport::{
         Transport,
         server::{Body, Request, Response},
@@ -85,7 +88,7 @@ pub(super) fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
     match resumed {
         Some(None) => refuse(StatusCode::BAD_REQUEST, "the Last-Event-ID belongs to no stream of this session"),
         Some(Some((log, from))) => stream_response(shared, &session, log, from),
-        None => stream_response(shared, &session, session.open_stream(), 0),
+        None => stream_response(shared, &session, session.open_stream(StreamKind::Standalone), 0),
     }
 }
 
@@ -220,14 +223,16 @@ fn stream_exchanges(
     ready: Vec<Bytes>,
     exchanges: Vec<(Box<Exchange>, Event)>,
 ) -> Response {
-    let log = session.open_stream();
+    let log = session.open_stream(StreamKind::Request);
     ready.into_iter().for_each(|frame| log.push(frame));
     let answers = exchanges.into_iter().map(|(exchange, first)| {
         let id = exchange.id().clone();
         let (shared, session, log) = (shared.clone(), session.clone(), log.clone());
         async move {
             let Some(cancelled) = session.in_flight.enter(&id) else {
-                let error = RpcError::new(message::INVALID_REQUEST, "a request with this id is still being answered");
+                let handling = Handling::Refused(ID_IN_USE.to_owned());
+                shared.engine.journal().record(shared.started.elapsed(), Transport::Http, &[], handling);
+                let error = RpcError::new(message::INVALID_REQUEST, ID_IN_USE);
                 return log.push(message::error(Some(&id), &error));
             };
             tokio::select! {
@@ -242,7 +247,7 @@ fn stream_exchanges(
     let all = future::join_all(answers.collect::<Vec<_>>());
     let completed = log.clone();
     shared.shutdown.tasks.spawn(all.map(move |_| completed.complete()));
-    events(Body::stream(log.read(0, CancellationToken::new())))
+    stream_response(shared, session, log, 0)
 }
 
 async fn deliver(shared: &Shared, exchange: Box<Exchange>, first: Event, log: &StreamLog) {
@@ -255,21 +260,11 @@ async fn deliver(shared: &Shared, exchange: Box<Exchange>, first: Event, log: &S
     }
 }
 
-/// A stream that has no end of its own: it ends with the session or the server.
+/// What is to come on a stream. A standalone one has no end of its own: it ends with the session or the server.
 fn stream_response(shared: &Shared, session: &Session, log: Arc<StreamLog>, from: usize) -> Response {
-    let ended = session.ended.clone();
-    let stop = shared.shutdown.stop.child_token();
-    let both = stop.clone();
-    shared.shutdown.tasks.spawn(async move {
-        tokio::select! {
-            () = ended.cancelled() => both.cancel(),
-            () = both.cancelled() => {}
-        }
-    });
-    let guard = stop.clone().drop_guard();
-    let body = log.read(from, stop).map(move |event| {
-        let _ = &guard;
-        event
-    });
-    events(Body::stream(body))
+    let stop = match log.kind {
+        StreamKind::Request => CancellationToken::new(),
+        StreamKind::Standalone => shared.shutdown.stop.clone(),
+    };
+    events(Body::stream(log.read(from, [session.ended.clone(), stop])))
 }

@@ -74,10 +74,15 @@ mod pipe {
 
     impl Client {
         fn open() -> Client {
+            Client::with_grace(PATIENCE)
+        }
+
+        fn with_grace(grace: Duration) -> Client {
             let (near, far) = tokio::io::duplex(1 << 16);
             let (engine, stop) = (engine(SCRIPT), CancellationToken::new());
             let (reader, writer) = tokio::io::split(far);
-            let serving = tokio::spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone()));
+            let serving =
+                tokio::spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone(), grace));
             let (reader, writer) = tokio::io::split(near);
             Client { reader: BufReader::new(reader).lines(), writer: Some(writer), serving, stop, engine }
         }
@@ -127,8 +132,19 @@ mod pipe {
     }
 
     #[tokio::test]
-    async fn stopping_cancels_what_is_under_way() {
+    async fn stopping_lets_answers_finish_within_the_grace() {
         let mut client = Client::open();
+        client.send(initialize("2025-11-25")).await;
+        client.send(call(1, "later")).await;
+        client.next().await;
+        client.stop.cancel();
+        assert_eq!(client.next().await.expect("a reply")["id"], 1);
+        assert_eq!(client.ended().await, Ended::Stopped);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_finish_within_the_grace_is_cancelled() {
+        let mut client = Client::with_grace(Duration::ZERO);
         client.send(initialize("2025-11-25")).await;
         client.send(call(1, "never")).await;
         client.next().await;
@@ -466,6 +482,29 @@ mod network {
         drop((standalone, later, client.http));
         tokio::time::timeout(PATIENCE, stopped).await.expect("in time").expect("no panic");
         assert!(tokio::net::TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn stopping_finishes_what_is_under_way_on_http_with_sse_and_on_a_resumed_stream() {
+        let mut client = Client::open(SCRIPT).await;
+        let mut events = Events::of(client.get("/sse").await);
+        let path =
+            String::from_utf8(events.next().await.expect("the endpoint").data.expect("data").to_vec()).expect("text");
+        client.post(&path, &initialize("2024-11-05")).await;
+        events.json().await;
+        client.post(&path, &call(1, "later")).await;
+        let opened = client.post("/mcp", &initialize("2025-11-25")).await;
+        client.headers.push(("mcp-session-id", opened.headers()["mcp-session-id"].to_str().expect("text").to_owned()));
+        let mut lost = Events::of(client.post("/mcp", &call(2, "later")).await);
+        client.headers.push(("last-event-id", lost.next().await.expect("priming").id.expect("an id")));
+        drop(lost);
+        let mut resumed = Events::of(client.get("/mcp").await);
+        let stopped = tokio::spawn(client.server.stop(PATIENCE));
+        assert_eq!(events.json().await["id"], 1);
+        assert_eq!(resumed.json().await["id"], 2);
+        assert_eq!((events.next().await, resumed.next().await), (None, None));
+        drop((events, resumed, client.http));
+        tokio::time::timeout(PATIENCE, stopped).await.expect("in time").expect("no panic");
     }
 
     #[tokio::test]

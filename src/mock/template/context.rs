@@ -43,7 +43,7 @@ impl LazyContext {
     fn params(&self) -> &minijinja::Value {
         self.params.get_or_init(|| {
             let params = self.context.params.as_deref();
-            params.and_then(|text| serde_json::from_slice(text).ok()).unwrap_or_else(empty)
+            params.map_or_else(empty, |text| serde_json::from_slice(text).unwrap_or_else(unreadable))
         })
     }
 
@@ -56,9 +56,15 @@ impl LazyContext {
         self.args.get_or_init(|| {
             let params = self.context.params.as_deref();
             let arguments = params.and_then(|text| serde_json::from_slice::<Arguments<'_>>(text).ok()?.arguments);
-            arguments.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_else(empty)
+            arguments.map_or_else(empty, |text| serde_json::from_str(text.get()).unwrap_or_else(unreadable))
         })
     }
+}
+
+/// A value that fails whatever uses it: nesting that is too deep, or a text that is no Unicode.
+fn unreadable(error: serde_json::Error) -> minijinja::Value {
+    let what = format!("the request cannot be read: {error}");
+    minijinja::Value::from(minijinja::Error::new(minijinja::ErrorKind::BadSerialization, what))
 }
 
 fn empty() -> minijinja::Value {

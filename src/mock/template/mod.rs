@@ -27,6 +27,10 @@ fn environment() -> Environment<'static> {
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default());
     environment.add_filter("repeat", repeat);
+    // Their width is not bounded: an argument could make them allocate without end.
+    for filter in ["center", "format", "indent"] {
+        environment.remove_filter(filter);
+    }
     environment.set_fuel(Some(1_000_000));
     environment
 }
@@ -181,6 +185,7 @@ impl Templates {
             Value::String(source) if is_template(source) => {
                 let text = self.text(node)?;
                 let inner = source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+                let inner = inner.map(|inner| inner.trim_start_matches(['-', '+']).trim_end_matches(['-', '+']));
                 let native = inner.and_then(|inner| ENVIRONMENT.compile_expression_owned(inner.to_owned()).ok());
                 Ok(match native {
                     Some(expression) => Data::Native(Box::new(Native { expression, position: self.position(node) })),
@@ -309,6 +314,10 @@ mod tests {
             render("{ a: '{{ args.list }}', b: [1.0, x] }", params),
             Ok(r#"{"a":[1,2.5,null],"b":[1.0,"x"]}"#.into())
         );
+        assert_eq!(
+            render("['{{- args.n -}}', '{{ -args.n }}']", params),
+            Ok("[12345678901234567,-12345678901234567]".into())
+        );
         assert_eq!(render("'n={{ args.n }} {{ args.text }}'", params), Ok(r#""n=12345678901234567 a\"b""#.into()));
         assert_eq!(
             render("'{{ call }}/{{ uri }}/{{ headers[\"x-tenant\"] }}'", params),
@@ -329,6 +338,13 @@ mod tests {
         assert_eq!(error, "a template failed: t:1:5: `args.missing` is undefined in `args.missing`");
         assert!(render("'{{ args.'", "{}").expect_err("a syntax error").starts_with("t:1:1: template:"));
         assert_eq!(render("'{{ args.missing | default(5) }}'", "{}"), Ok("5".into()));
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_read_are_an_error_and_not_missing() {
+        let params = r#"{"arguments":{"x":"here","y":"\ud800"}}"#;
+        let error = render("'{{ args.x | default(1) }}'", params).expect_err("a lone surrogate");
+        assert!(error.contains("the request cannot be read"), "{error}");
     }
 
     #[test]

@@ -13,8 +13,9 @@ pub struct HostPolicy {
 }
 
 impl HostPolicy {
-    /// Bound to a loopback address a server answers to loopback names only; bound to another address, to any IP
-    /// address as well, which a rebinding attack cannot use. `allowed` names more hosts.
+    /// Bound to a loopback address a server is addressed by loopback names only; bound to another address, by any IP
+    /// address as well, which a rebinding attack cannot use. `allowed` names more hosts. An origin must be the host
+    /// that is addressed, a loopback host, or an allowed one.
     pub fn new(bound: IpAddr, allowed: impl IntoIterator<Item = String>) -> Self {
         let allowed = allowed.into_iter().map(|host| host.to_ascii_lowercase()).collect();
         HostPolicy { loopback: bound.is_loopback(), allowed }
@@ -29,7 +30,7 @@ impl HostPolicy {
             return Err("more than one Host".into());
         }
         let target = uri.authority().map(http::uri::Authority::as_str);
-        if let Some(host) = [Some(host), target].into_iter().flatten().find(|host| !self.allows(host)) {
+        if let Some(host) = [Some(host), target].into_iter().flatten().find(|host| !self.serves(host)) {
             return Err(format!("the host {host:?} is not served here"));
         }
         if headers.get_all(header::ORIGIN).iter().count() > 1 {
@@ -39,7 +40,7 @@ impl HostPolicy {
             None => Ok(()),
             Some(origin) => {
                 let authority = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
-                match authority.is_some_and(|authority| self.allows(authority)) {
+                match authority.is_some_and(|authority| authority == host || self.is_own(authority)) {
                     true => Ok(()),
                     false => Err(format!("the origin {origin:?} is not allowed")),
                 }
@@ -47,18 +48,25 @@ impl HostPolicy {
         }
     }
 
-    fn allows(&self, authority: &str) -> bool {
-        let Ok(authority) = authority.parse::<http::uri::Authority>() else { return false };
-        if authority.as_str().contains('@') {
-            return false;
-        }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+    /// Whether requests may be addressed to this host.
+    fn serves(&self, authority: &str) -> bool {
+        self.is_own(authority) || (!self.loopback && host(authority).is_some_and(|host| host.parse::<IpAddr>().is_ok()))
+    }
+
+    /// Whether this is a loopback host or one that was allowed by name.
+    fn is_own(&self, authority: &str) -> bool {
+        let Some(host) = host(authority) else { return false };
         match host.parse::<IpAddr>() {
             Ok(address) if address.is_loopback() => true,
-            Ok(_) if !self.loopback => true,
             _ => host == "localhost" || self.allowed.contains(&host),
         }
     }
+}
+
+fn host(authority: &str) -> Option<String> {
+    let authority = authority.parse::<http::uri::Authority>().ok()?;
+    let is_plain = !authority.as_str().contains('@');
+    is_plain.then(|| authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -109,6 +117,8 @@ mod tests {
         let policy = HostPolicy::new([0, 0, 0, 0].into(), []);
         assert!(check(&policy, "192.168.1.5:80", None));
         assert!(!check(&policy, "mock.internal", None));
+        assert!(check(&policy, "192.168.1.5:80", Some("http://192.168.1.5:80")));
+        assert!(!check(&policy, "192.168.1.5:80", Some("http://6.6.6.6")), "an address is no origin of ours");
         assert!(check(&HostPolicy::new([0, 0, 0, 0].into(), ["mock.internal".into()]), "mock.internal:80", None));
     }
 }
