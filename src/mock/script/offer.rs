@@ -56,6 +56,13 @@ pub struct PromptStub {
 
 /// The members of an MCP definition as JSON text, in the order of the file.
 fn definition(fields: &Fields<'_>, members: &[&str]) -> Result<Vec<String>, Problems> {
+    for name in ["title", "description", "mimeType"] {
+        fields.read(name, Node::str)?;
+    }
+    for name in ["annotations", "execution", "_meta", "outputSchema"] {
+        fields.read(name, Node::entries)?;
+    }
+    fields.read("icons", Node::items)?;
     let entries = fields.node().entries()?.iter().filter(|entry| members.contains(&entry.key.as_str()));
     Ok(entries.map(|entry| format!("\"{}\":{}", entry.key, entry.node.to_json_text())).collect())
 }
@@ -73,6 +80,11 @@ impl ToolStub {
         if fields.get("inputSchema").is_none() {
             members.push("\"inputSchema\":{\"type\":\"object\"}".into());
         }
+        if let Some(schema) = fields.get("inputSchema")
+            && schema.get("type").map(|kind| &kind.value) != Some(&Value::String("object".into()))
+        {
+            return Err(schema.problem("an inputSchema has `type: object`").into());
+        }
         let tool = ToolStub {
             definition: object(&members),
             input: fields.read("inputSchema", Schema::read)?,
@@ -80,6 +92,11 @@ impl ToolStub {
             rules: Rule::read_all(&fields, &format!("tools.{name}"), templates)?,
             name,
         };
+        let unstructured = |reply: &Reply| reply.is_unstructured();
+        if tool.output.is_some() && tool.rules.iter().flat_map(|rule| rule.answer.replies()).any(unstructured) {
+            let problem = node.problem("a tool with an outputSchema gives `structured` replies or errors");
+            return Err(problem.hint("use `result:` for a reply that is wrong on purpose").into());
+        }
         match tool.output_violation() {
             None => Ok(tool),
             Some(violation) => {
@@ -189,6 +206,26 @@ mod tests {
         let text =
             "tools: [{ name: t, outputSchema: { type: object, required: [ok] }, reply: { structured: { no: 1 } } }]";
         assert!(errors(text).contains("breaks the tool's outputSchema"), "{}", errors(text));
+        let text = "tools: [{ name: t, outputSchema: { type: object }, reply: plain }]";
+        assert!(errors(text).contains("gives `structured` replies"), "{}", errors(text));
+    }
+
+    #[test]
+    fn members_that_break_the_protocol_are_refused() {
+        for (text, message) in [
+            ("tools: [{ name: t, inputSchema: { type: string } }]", "an inputSchema has `type: object`"),
+            ("tools: [{ name: t, description: 5 }]", "expected a text"),
+            ("tools: [{ name: t, annotations: x }]", "expected a mapping"),
+            ("tools: [{ name: t, reply: { content: [{ type: text }] } }]", "a `text` block needs a `text`"),
+            (
+                "tools: [{ name: t, reply: { content: [{ type: image, data: aGk= }] } }]",
+                "an `image` block needs a `mimeType`",
+            ),
+            ("tools: [{ name: t, reply: { text: x, _meta: [1] } }]", "expected a mapping"),
+            ("tools: [{ name: t, steps: [{ progress: { progress: abc } }, { reply: x }] }]", "`progress` is a number"),
+        ] {
+            assert!(errors(text).contains(message), "{}", errors(text));
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Reply {
         }
         let fields = node.fields("a reply", KEYS)?;
         let Entry { key, node: value, .. } = fields.exactly_one(KINDS)?;
-        let meta = fields.read("_meta", |node| templates.data(node))?;
+        let meta = fields.read("_meta", |node| node.entries().and_then(|_| templates.data(node)))?;
         let members = match key.as_str() {
             "text" => vec![text_content(templates.text_data(value)?)],
             "json" => vec![text_content(Data::quoted(value, templates)?)],
@@ -59,6 +59,12 @@ impl Reply {
             _ => return Ok(Reply::Raw(templates.text(value)?)),
         };
         Ok(Reply::Result(Body { members, meta }))
+    }
+
+    /// Whether the reply is a success without structured content.
+    pub fn is_unstructured(&self) -> bool {
+        let has = |name| matches!(self, Reply::Result(body) if body.members.iter().any(|(member, _)| *member == name));
+        matches!(self, Reply::Result(_)) && !has("structuredContent") && !has("isError")
     }
 
     /// The `structuredContent` of the reply, if the script gives it without templates.
@@ -87,9 +93,21 @@ fn text_content(text: Data) -> (&'static str, Data) {
 fn read_content(node: &Node, templates: &mut Templates) -> Result<Data, Problems> {
     for block in node.items()? {
         block.entries()?;
-        if block.get("type").is_none() {
+        let Some(kind) = block.get("type") else {
             let problem = block.problem("a content block needs a `type`");
             return Err(problem.hint("text, image, audio, resource or resource_link").into());
+        };
+        let required: &[&str] = match kind.str()? {
+            "text" => &["text"],
+            "image" | "audio" => &["data", "mimeType"],
+            "resource" => &["resource"],
+            "resource_link" => &["uri", "name"],
+            _ => &[],
+        };
+        if let Some(missing) = required.iter().find(|name| block.get(name).is_none()) {
+            let kind = kind.str()?;
+            let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
+            return Err(block.problem(format!("{article} `{kind}` block needs a `{missing}`")).into());
         }
     }
     templates.data(node)

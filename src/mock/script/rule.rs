@@ -195,7 +195,18 @@ impl Step {
             "log" => Step::read_log(node, templates)?,
             "progress" => {
                 let fields = node.fields("`progress`", &["progress", "total", "message"])?;
+                let is_number = |node: &Node| match &node.value {
+                    Value::Number(_) => true,
+                    Value::String(text) => text.contains("{{"),
+                    _ => false,
+                };
                 fields.required("progress")?;
+                let numbers = ["progress", "total"].into_iter().filter_map(|name| Some((name, fields.get(name)?)));
+                for (name, node) in numbers {
+                    if !is_number(node) {
+                        return Err(node.problem(format!("`{name}` is a number")).into());
+                    }
+                }
                 let mut members = Vec::new();
                 for name in ["progress", "total", "message"] {
                     if let Some(node) = fields.get(name) {
