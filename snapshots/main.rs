@@ -71,12 +71,12 @@ fn judge(result: &RunResult, folder: &Path) -> Result<(), Failed> {
         for step in &cell.steps {
             for problem in &step.problems {
                 message.push_str(&format!("line {} {}: {}\n", step.line, step.title, problem.message));
-                if let (Some(difference), Some(key)) = (&problem.difference, problem.message.split('`').nth(1)) {
+                if let (Some(difference), Some(key)) = (&problem.difference, &problem.snapshot) {
                     let mut settings = insta::Settings::clone_current();
                     settings.set_snapshot_path(folder);
                     settings.set_prepend_module_to_snapshot(false);
                     settings.set_omit_expression(true);
-                    settings.bind(|| insta::assert_snapshot!(key, difference.actual));
+                    settings.bind(|| insta::assert_snapshot!(key.as_str(), difference.actual));
                 }
             }
         }

@@ -204,7 +204,11 @@ impl Progress {
                 self.bar.inc(1);
                 if !matches!(status, scenario::Status::Passed) {
                     let (mark, style) = cell_mark(*status);
-                    self.bar.println(format!("{style}{mark}{style:#} {id}"));
+                    let line = format!("{style}{mark}{style:#} {id}");
+                    self.bar.println(match anstream::stderr().current_choice() {
+                        anstream::ColorChoice::Never => anstream::adapter::strip_str(&line).to_string(),
+                        _ => line,
+                    });
                 }
             }
         }
@@ -223,15 +227,31 @@ fn write_report(args: &RunArgs, result: &RunResult) -> Result<(), Failure> {
     let bytes = args.format.render(result, Layout { width, trace: args.trace });
     match &args.output {
         Some(path) => {
-            let plain = anstream::adapter::strip_bytes(&bytes).into_vec();
-            std::fs::write(path, plain)
+            let bytes = match args.format {
+                Format::Human => anstream::adapter::strip_bytes(&bytes).into_vec(),
+                Format::Json | Format::Junit => bytes,
+            };
+            std::fs::write(path, bytes)
                 .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())))
         }
         None => {
-            let mut out = anstream::stdout().lock();
-            // Whoever closes the pipe has read enough.
-            let _ = out.write_all(&bytes).and_then(|()| out.flush());
-            Ok(())
+            let written = match args.format {
+                Format::Human => {
+                    let mut out = anstream::stdout().lock();
+                    out.write_all(&bytes).and_then(|()| out.flush())
+                }
+                Format::Json | Format::Junit => {
+                    let mut out = std::io::stdout().lock();
+                    out.write_all(&bytes).and_then(|()| out.flush())
+                }
+            };
+            match written {
+                // Whoever closes the pipe has read enough.
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                    Err(Failure::cannot(format!("cannot write the report: {error}")))
+                }
+                _ => Ok(()),
+            }
         }
     }
 }

@@ -108,6 +108,27 @@ impl Problems {
         if problems.is_empty() { Ok(values) } else { Err(Problems(problems)) }
     }
 
+    /// The four values, or all problems of those that failed.
+    ///
+    /// # Errors
+    /// The problems of every failed value, in the order of the file.
+    pub fn all4<A, B, C, D>(
+        a: Result<A, Problems>,
+        b: Result<B, Problems>,
+        c: Result<C, Problems>,
+        d: Result<D, Problems>,
+    ) -> Result<(A, B, C, D), Problems> {
+        match (a, b, c, d) {
+            (Ok(a), Ok(b), Ok(c), Ok(d)) => Ok((a, b, c, d)),
+            (a, b, c, d) => {
+                let found = [a.err(), b.err(), c.err(), d.err()];
+                let mut problems: Vec<_> = found.into_iter().flatten().flat_map(|found| found.0).collect();
+                problems.sort_by_key(|problem| problem.span.start);
+                Err(Problems(problems))
+            }
+        }
+    }
+
     pub fn in_source(self, source: &Arc<Source>) -> Diagnostics {
         let in_source = |problem| Diagnostic { problem, source: source.clone() };
         Diagnostics(self.0.into_iter().map(in_source).collect())

@@ -26,8 +26,16 @@ impl<'a> Fields<'a> {
         self.node
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn entry(&self, key: &str) -> Option<&'a Entry> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+
     pub fn get(&self, key: &str) -> Option<&'a Node> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+        self.entry(key).map(|entry| &entry.node)
     }
 
     /// # Errors

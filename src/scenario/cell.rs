@@ -1,8 +1,7 @@
 //! Running one cell: its own mocks and sessions, one step after another.
 
-use std::time::{Duration, Instant};
+use std::{path::PathBuf, time::Instant};
 
-use bytes::Bytes;
 use futures_util::future;
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::mpsc;
@@ -11,18 +10,15 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Action, Cell, Expect, Observation, Options, Recorded, Scenario, Step,
     live::Live,
-    observe::{self, Outcome, without_envelope},
-    redact,
+    observe::Outcome,
+    redact::{self, Known},
     result::{CellResult, Problem, Status, StepResult, TraceLine},
-    step::ToolCall,
 };
 use crate::{
-    client::{CallOptions, ConnectError, Failure, HeaderChange, Listing, Session, StderrLine},
-    mock::template::{Data, ProcessEnvironment, Text},
-    wire::{Direction, Era, Message, Version},
+    client::{ConnectError, Session, StderrLine},
+    wire::Version,
 };
 
-const RAW_TIMEOUT: Duration = Duration::from_secs(10);
 const KEPT_STDERR: usize = 20;
 const TRACE_LINES: usize = 200;
 const TRACE_WIDTH: usize = 2000;
@@ -37,7 +33,15 @@ pub(super) struct Ran {
 pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, cancel: &CancellationToken) -> Ran {
     let started = Instant::now();
     let (sink, mut stderr) = mpsc::unbounded_channel();
-    let mut runner = Runner { scenario, cell, servers: Vec::new(), captured: Map::new(), recorded: Vec::new(), sink };
+    let mut runner = Runner {
+        scenario,
+        cell,
+        servers: Vec::new(),
+        captured: Map::new(),
+        recorded: Vec::new(),
+        known: known(scenario),
+        sink,
+    };
     let mut steps = Vec::new();
     let ended = match runner.start(options).await {
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
@@ -54,18 +58,22 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
     let failed = steps.iter().any(|step| step.status == Status::Failed);
     let (status, reason) = match ended {
         Ok(()) if failed => (Status::Failed, None),
+        Ok(()) if steps.iter().all(|step| step.status == Status::NotApplicable) => {
+            (Status::NotApplicable, Some("no step of the scenario exists in this cell".into()))
+        }
         Ok(()) => (Status::Passed, None),
         Err((status, why)) => (status, Some(why)),
     };
     Ran { result: CellResult { cell, status, reason, duration: started.elapsed(), steps, stderr: lines }, recorded }
 }
 
-struct Runner<'a> {
-    scenario: &'a Scenario,
+pub(super) struct Runner<'a> {
+    pub(super) scenario: &'a Scenario,
     cell: Cell,
-    servers: Vec<Live>,
-    captured: Map<String, Json>,
+    pub(super) servers: Vec<Live>,
+    pub(super) captured: Map<String, Json>,
     recorded: Vec<Recorded>,
+    known: Vec<Known>,
     sink: mpsc::UnboundedSender<StderrLine>,
 }
 
@@ -99,7 +107,7 @@ impl Runner<'_> {
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
             let trace = self.trace(&marks);
-            let problem = |message| Problem { message, difference: None };
+            let problem = |message| Problem { message, snapshot: None, difference: None };
             done.push(StepResult {
                 title: step.title(),
                 line: step.line,
@@ -117,72 +125,91 @@ impl Runner<'_> {
 
     /// The problems of a step; `None` if it does not exist in this cell.
     async fn step(&mut self, step: &Step, index: usize) -> Result<Option<Vec<String>>, String> {
-        if step.only.needs_version(self.cell.protocol)
-            && let Err(failed) = self.connect(step.server).await?
+        let unknown = step.with_parallel().find(|step| step.only.needs_version(self.cell.protocol));
+        if let Some(unknown) = unknown
+            && let Err(failed) = self.connect(unknown).await?
         {
-            return Ok(Some(Expect::judge(step.expect.as_ref(), &failed, false)));
+            return Ok(Some(Expect::judge(step.expect.as_ref(), &failed)));
         }
-        let version = self.servers[step.server].session.as_ref().and_then(|session| session.info().version.known());
-        if !step.only.holds(self.cell.transport, self.cell.protocol, version) {
+        if !self.exists(step) {
             return Ok(None);
         }
-        let observation = match &step.action {
-            Action::Parallel(steps) => {
-                let holds = |step: &&Step| step.only.holds(self.cell.transport, self.cell.protocol, version);
-                let steps: Vec<_> = steps.iter().filter(holds).collect();
-                for step in &steps {
-                    if let Err(failed) = self.connect(step.server).await? {
-                        return Ok(Some(Expect::judge(step.expect.as_ref(), &failed, false)));
-                    }
-                }
-                return self.parallel(step, &steps, index).await.map(Some);
-            }
-            _ => match self.connect(step.server).await? {
-                Ok(()) => self.observe(step).await?,
-                Err(failed) => failed,
-            },
+        if let Action::Parallel(steps) = &step.action {
+            let steps: Vec<_> = steps.iter().filter(|step| self.exists(step)).collect();
+            return self.parallel(step, &steps, index).await.map(Some);
+        }
+        let observation = match self.connect(step).await? {
+            Ok(()) => self.observe(step).await?,
+            Err(failed) => failed,
         };
-        let mut problems = Expect::judge(step.expect.as_ref(), &observation, step.snapshot.is_some());
+        Ok(Some(self.judge(step, index, observation)))
+    }
+
+    fn exists(&self, step: &Step) -> bool {
+        step.only.holds(self.cell.transport, self.cell.protocol, self.version(step))
+    }
+
+    fn version(&self, step: &Step) -> Option<Version> {
+        self.servers[step.server].session.as_ref().and_then(|session| session.info().version.known())
+    }
+
+    /// The problems of what a step brought. What is as expected is captured and recorded.
+    fn judge(&mut self, step: &Step, index: usize, mut observation: Observation) -> Vec<String> {
+        let mut problems = Expect::judge(step.expect.as_ref(), &observation);
         self.capture(step, &observation, &mut problems);
-        self.record(step, index, observation.snapshot());
-        Ok(Some(problems))
+        if problems.is_empty() {
+            self.record(step, index, &mut observation);
+        }
+        problems
     }
 
     async fn parallel(&mut self, step: &Step, steps: &[&Step], index: usize) -> Result<Vec<String>, String> {
+        let mut unreachable = Vec::new();
+        for step in steps {
+            unreachable.push(self.connect(step).await?.err());
+        }
         let finished = std::sync::Mutex::new(Vec::new());
         let this = &*self;
-        let run = async |position: usize, step: &Step| {
-            let observation = this.perform(step).await;
+        let run = async |position: usize, step: &Step, unreachable: Option<Observation>| {
+            let observation = match unreachable {
+                Some(failed) => Ok(failed),
+                None => this.perform(step).await,
+            };
             if let Ok(mut finished) = finished.lock() {
                 finished.push(position);
             }
             observation
         };
-        let observations = future::join_all(steps.iter().enumerate().map(|(position, step)| run(position, step))).await;
+        let running = steps.iter().zip(unreachable).enumerate();
+        let running = running.map(|(position, (step, unreachable))| run(position, step, unreachable));
+        let observations = future::join_all(running).await;
         let (mut problems, mut views) = (Vec::new(), Vec::new());
         for (position, (step, observation)) in steps.iter().zip(observations).enumerate() {
             let observation = observation?;
-            let mut found = Expect::judge(step.expect.as_ref(), &observation, step.snapshot.is_some());
-            self.capture(step, &observation, &mut found);
-            problems.extend(found.into_iter().map(|problem| format!("[{position}] {}: {problem}", step.title())));
             views.push(observation.snapshot());
-            self.record(step, index, observation.snapshot());
+            let found = self.judge(step, index, observation);
+            problems.extend(found.into_iter().map(|problem| format!("[{position}] {}: {problem}", step.title())));
         }
         let order = finished.into_inner().unwrap_or_default();
-        let view = json!({ "results": views, "finished": order });
-        let observation = Observation::result(view.clone());
-        problems.extend(Expect::judge(step.expect.as_ref(), &observation, step.snapshot.is_some()));
-        self.record(step, index, view);
+        let mut observation = Observation::result(json!({ "results": views, "finished": order }));
+        problems.extend(Expect::judge(step.expect.as_ref(), &observation));
+        if problems.is_empty() {
+            self.record(step, index, &mut observation);
+        }
         Ok(problems)
     }
 
-    /// Opens the session of a server. The inner error is what a step observes whose server cannot be connected to.
-    async fn connect(&mut self, server: usize) -> Result<Result<(), Observation>, String> {
-        let live = &mut self.servers[server];
+    /// Opens the session of a step's server. The inner error is what the step observes if that fails.
+    async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, String> {
+        let live = &mut self.servers[step.server];
         if live.session.is_some() {
             return Ok(Ok(()));
         }
-        match Session::connect_with(&live.config, self.cell.protocol, Some(self.sink.clone())).await {
+        let mut config = live.config.clone();
+        if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
+            config.timeouts.connect = limit;
+        }
+        match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone())).await {
             Ok(session) => {
                 live.session = Some(session);
                 Ok(Ok(()))
@@ -200,181 +227,13 @@ impl Runner<'_> {
         }
     }
 
-    fn session(&self, server: usize) -> Result<&Session, String> {
-        self.servers[server].session.as_ref().ok_or_else(|| "the session is not open".to_owned())
-    }
-
-    /// Performs a step, and collects the notifications that came meanwhile.
-    async fn observe(&self, step: &Step) -> Result<Observation, String> {
-        let session = self.session(step.server)?;
-        let from = session.tap().len();
-        let mut observation = self.perform(step).await?;
-        let mut token = None;
-        for frame in session.tap().since(from) {
-            match (frame.direction, frame.message()) {
-                (Direction::ClientToServer, Ok(Message::Request(request))) => {
-                    let params = request.params.and_then(|params| serde_json::from_str::<Json>(params.get()).ok());
-                    token = params.and_then(|params| params.pointer("/_meta/progressToken").cloned());
-                }
-                (Direction::ServerToClient, Ok(Message::Notification(notification)))
-                    if matches!(&*notification.method, "notifications/progress" | "notifications/message") =>
-                {
-                    let params = notification.params.map(|params| params.get());
-                    let view = observe::notification(&notification.method, params, token.as_ref());
-                    observation.notifications.push(view);
-                }
-                _ => {}
-            }
-        }
-        Ok(observation)
-    }
-
-    async fn perform(&self, step: &Step) -> Result<Observation, String> {
-        let session = self.session(step.server)?;
-        let limit = step.timeout.unwrap_or(match step.action {
-            Action::Discover | Action::ListResources | Action::ListPrompts => session.timeouts().list,
-            _ => session.timeouts().call,
-        });
-        let options = CallOptions::within(limit);
-        let listed = |member: &'static str, listing: Result<Listing, Failure>| {
-            let items = |listing: Listing| {
-                let items: Vec<Json> =
-                    listing.items.iter().filter_map(|it| serde_json::from_str(it.get()).ok()).collect();
-                json!({ member: items, "pages": listing.pages })
-            };
-            observed(listing.map(items))
-        };
-        Ok(match &step.action {
-            Action::Connect => Observation::result(self.info(session)),
-            Action::Discover => listed("tools", within(limit, session.list_tools()).await),
-            Action::ListResources => listed("resources", within(limit, session.list_resources()).await),
-            Action::ListPrompts => listed("prompts", within(limit, session.list_prompts()).await),
-            Action::Call(call) => self.call(session, call, options).await?,
-            Action::Cancel { call, after } => {
-                let token = CancellationToken::new();
-                let cancelling = async {
-                    tokio::time::sleep(*after).await;
-                    token.cancel();
-                    future::pending::<()>().await;
-                };
-                let options = CallOptions { cancel: Some(token.clone()), ..options };
-                tokio::select! {
-                    observation = self.call(session, call, options) => observation?,
-                    () = cancelling => Observation::failed("cancelled", "cancelled"),
-                }
-            }
-            Action::ReadResource { uri } => {
-                let uri = self.text(uri)?;
-                observed_raw(session.read_resource(&uri, options).await)
-            }
-            Action::GetPrompt { name, args } => {
-                let (name, args) = (self.text(name)?, self.arguments(args.as_ref())?);
-                observed_raw(session.get_prompt(&name, args, options).await)
-            }
-            Action::Ping => observed(session.request("ping", None, options).await.map(|_| json!({}))),
-            Action::Raw { frame, is_text, headers } => {
-                self.raw(session, frame, *is_text, headers, step.timeout.unwrap_or(RAW_TIMEOUT)).await?
-            }
-            Action::Parallel(_) => return Err("steps in parallel cannot be nested".into()),
-        })
-    }
-
-    /// What the server said of itself, in one shape for both eras.
-    fn info(&self, session: &Session) -> Json {
-        let info = session.info();
-        let json = |raw: &serde_json::value::RawValue| serde_json::from_str::<Json>(raw.get()).unwrap_or_default();
-        let mut view = json!({ "protocolVersion": info.version.to_string(), "capabilities": json(&info.capabilities) });
-        if let Some(server) = &info.server_info {
-            view["serverInfo"] = json(server);
-        }
-        if let Some(instructions) = &info.instructions {
-            view["instructions"] = instructions.as_str().into();
-        }
-        view
-    }
-
-    async fn call(&self, session: &Session, call: &ToolCall, mut options: CallOptions) -> Result<Observation, String> {
-        let (tool, args) = (self.text(&call.tool)?, self.arguments(call.args.as_ref())?);
-        if let Some(level) = &call.log_level {
-            match session.info().version.known().map(Version::era) {
-                Some(Era::Modern) => {
-                    let key = "io.modelcontextprotocol/logLevel".to_owned();
-                    options.meta = Some(Map::from_iter([(key, level.as_str().into())]));
-                }
-                _ => {
-                    let params = Map::from_iter([("level".to_owned(), level.as_str().into())]);
-                    let set = session.request("logging/setLevel", Some(params), CallOptions::default()).await;
-                    if let Err(failure) = set {
-                        return Ok(Observation::failure(&failure));
-                    }
-                }
-            }
-        }
-        Ok(match session.call_tool(&tool, args, options).await {
-            Ok(outcome) => observed_raw(Ok(outcome.raw)),
-            Err(failure) => Observation::failure(&failure),
-        })
-    }
-
-    async fn raw(
-        &self,
-        session: &Session,
-        frame: &Data,
-        is_text: bool,
-        headers: &[HeaderChange],
-        timeout: Duration,
-    ) -> Result<Observation, String> {
-        let mut text = String::new();
-        let written = self.scenario.templates.write_json(frame, &self.context(), &mut text);
-        written.map_err(|error| error.to_string())?;
-        let bytes = match is_text {
-            true => serde_json::from_str::<String>(&text).map_err(|error| error.to_string())?,
-            false => text,
-        };
-        let reply = match session.raw(Bytes::from(bytes), headers, timeout).await {
-            Ok(reply) => reply,
-            Err(failure) => return Ok(Observation::failure(&failure)),
-        };
-        let refused = reply.status.filter(|status| !(200..300).contains(status));
-        let mut observation = match reply.answer.as_ref().map(crate::wire::Frame::message) {
-            Some(Ok(Message::Response(response))) => match response.outcome {
-                Ok(result) => observed_raw(Ok(result.to_owned())),
-                Err(error) => Observation::failure(&Failure::Rpc(error)),
-            },
-            Some(_) => Observation::failed("malformed", "the answer is no response"),
-            None => match refused {
-                Some(status) => {
-                    let body = String::from_utf8_lossy(&reply.body).into_owned();
-                    Observation::failure(&Failure::Http { status, body })
-                }
-                None => Observation { outcome: Outcome::Silence, notifications: Vec::new(), status: None },
-            },
-        };
-        observation.status = reply.status;
-        Ok(observation)
-    }
-
-    fn context(&self) -> minijinja::Value {
-        let captured = minijinja::Value::from(minijinja::value::Serde(&self.captured));
-        let env = minijinja::Value::from_object(ProcessEnvironment);
-        minijinja::context! { captured, env }
-    }
-
-    fn text(&self, text: &Text) -> Result<String, String> {
-        self.scenario.templates.render(text, &self.context()).map_err(|error| error.to_string())
-    }
-
-    fn arguments(&self, data: Option<&Data>) -> Result<Option<Map<String, Json>>, String> {
-        let Some(data) = data else { return Ok(None) };
-        let mut text = String::new();
-        self.scenario.templates.write_json(data, &self.context(), &mut text).map_err(|error| error.to_string())?;
-        serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
-    }
-
     fn capture(&mut self, step: &Step, observation: &Observation, problems: &mut Vec<String>) {
-        let Outcome::Result(result) = &observation.outcome else { return };
         for (name, pointer) in &step.capture {
-            match result.pointer(pointer) {
+            let value = match &observation.outcome {
+                Outcome::Result(result) => result.pointer(pointer),
+                Outcome::Silence | Outcome::Failed { .. } => None,
+            };
+            match value {
                 Some(value) => {
                     self.captured.insert(name.clone(), value.clone());
                 }
@@ -383,14 +242,17 @@ impl Runner<'_> {
         }
     }
 
-    fn record(&mut self, step: &Step, index: usize, mut view: Json) {
+    fn record(&mut self, step: &Step, index: usize, observation: &mut Observation) {
         let Some(spec) = &step.snapshot else { return };
-        let folder = self.scenario.path.parent().and_then(|folder| folder.canonicalize().ok());
-        let folder = folder.map(|folder| (folder.display().to_string(), "[folder]"));
-        redact::apply(&mut view, &self.scenario.redactions, folder.as_slice());
+        if let Outcome::Result(result) = &mut observation.outcome {
+            redact::apply_at(result, &self.scenario.redactions);
+        }
+        let mut view = observation.snapshot();
+        redact::apply(&mut view, &self.scenario.redactions, &self.known);
         view.sort_all_objects();
         let text = serde_json::to_string_pretty(&view).unwrap_or_default();
-        self.recorded.push(Recorded { step: index, key: spec.key(self.cell), title: step.title(), text });
+        let key = spec.key(self.cell, self.version(step));
+        self.recorded.push(Recorded { step: index, key, title: step.title(), text });
     }
 
     /// How much every session has seen so far.
@@ -398,15 +260,21 @@ impl Runner<'_> {
         self.servers.iter().map(|live| live.session.as_ref().map_or(0, |session| session.tap().len())).collect()
     }
 
+    /// The last frames since the marks.
     fn trace(&self, marks: &[usize]) -> Vec<TraceLine> {
         let mut lines = Vec::new();
         for (live, from) in self.servers.iter().zip(marks) {
-            for frame in live.session.iter().flat_map(|session| session.tap().since(*from)).take(TRACE_LINES) {
+            let frames = live.session.as_ref().map(|session| session.tap().since(*from)).unwrap_or_default();
+            let left_out = frames.len().saturating_sub(TRACE_LINES);
+            for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
                 let text = String::from_utf8_lossy(&frame.bytes);
-                let frame_text = match text.char_indices().nth(TRACE_WIDTH) {
+                let mut frame_text = match text.char_indices().nth(TRACE_WIDTH) {
                     Some((cut, _)) => format!("{}… ({} bytes)", &text[..cut], frame.bytes.len()),
                     None => text.into_owned(),
                 };
+                if index == left_out && left_out > 0 {
+                    frame_text = format!("(after {left_out} more frames) {frame_text}");
+                }
                 let server = live.config.name.clone();
                 lines.push(TraceLine { server, direction: frame.direction, at: frame.at, frame: frame_text });
             }
@@ -415,17 +283,28 @@ impl Runner<'_> {
     }
 }
 
-async fn within(limit: Duration, listing: impl Future<Output = Result<Listing, Failure>>) -> Result<Listing, Failure> {
-    tokio::time::timeout(limit, listing).await.unwrap_or(Err(Failure::Timeout(limit)))
-}
-
-fn observed(result: Result<Json, Failure>) -> Observation {
-    match result {
-        Ok(result) => Observation::result(result),
-        Err(failure) => Observation::failure(&failure),
-    }
-}
-
-fn observed_raw(result: Result<Box<serde_json::value::RawValue>, Failure>) -> Observation {
-    observed(result.map(|raw| without_envelope(serde_json::from_str(raw.get()).unwrap_or_default())))
+/// What no snapshot of the scenario may contain: folders of this machine, and values that were given to the servers.
+fn known(scenario: &Scenario) -> Vec<Known> {
+    let mut known: Vec<_> = scenario
+        .servers
+        .iter()
+        .flat_map(|server| server.secrets())
+        .map(|(name, value)| Known::Secret(value, format!("[{name}]")))
+        .collect();
+    let folder =
+        |path: PathBuf, with| path.canonicalize().ok().map(|path| Known::Folder(path.display().to_string(), with));
+    let own =
+        scenario.path.parent().map(|folder| if folder.as_os_str().is_empty() { ".".into() } else { folder.to_owned() });
+    known.extend(own.and_then(|path| folder(path, "[folder]")));
+    known.extend(std::env::current_dir().ok().and_then(|path| folder(path, "[cwd]")));
+    known.extend(std::env::home_dir().and_then(|path| folder(path, "[home]")));
+    known.extend(folder(std::env::temp_dir(), "[tmp]"));
+    // The longest first, so that a folder is not named by one around it; the root is everywhere.
+    known.retain(|known| !matches!(known, Known::Folder(path, _) if path.len() < 4));
+    known.sort_by_key(|known| {
+        std::cmp::Reverse(match known {
+            Known::Folder(text, _) | Known::Secret(text, _) => text.len(),
+        })
+    });
+    known
 }

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::{Observation, observe::Outcome};
 use crate::{
-    config::{Node, Problems},
+    config::{Node, Problem, Problems},
     mock::matcher::Matcher,
 };
 
@@ -21,6 +21,9 @@ const KEYS: &[&str] = &[
     "status",
     "none",
 ];
+
+/// Those that only a result can meet.
+const RESULT_KEYS: &[&str] = &["text", "isError", "structured", "content", "result", "at"];
 
 /// Expectations; all of them must hold. Whatever is not a result must be expected.
 #[derive(Debug)]
@@ -42,12 +45,30 @@ pub struct Expect {
 }
 
 impl Expect {
-    pub(super) fn read(node: &Node) -> Result<Expect, Problems> {
+    /// `is_raw` is whether the step sends a raw frame, which alone has a status.
+    pub(super) fn read(node: &Node, is_raw: bool) -> Result<Expect, Problems> {
         let fields = node.fields("`expect`", KEYS)?;
-        fields.at_most_one(&["rpcError", "failure", "none"])?;
+        if fields.is_empty() {
+            return Err(node.problem("an `expect` without expectations").hint("leave it out").into());
+        }
+        let not_a_result = fields.at_most_one(&["rpcError", "failure", "none"])?;
+        let of_result = RESULT_KEYS.iter().find_map(|key| fields.entry(key));
+        if let (Some(other), Some(entry)) = (not_a_result, of_result) {
+            let message = format!("`{}` beside `{}`: a step with the one has not the other", entry.key, other.key);
+            return Err(Problem::new(entry.key_span, message).into());
+        }
+        if let Some(entry) = fields.entry("status").filter(|_| !is_raw) {
+            return Err(Problem::new(entry.key_span, "only the answer to a raw frame has a `status`").into());
+        }
         let matcher = |key: &str| fields.read(key, Matcher::read);
         let at = fields.get("at").map(Node::entries).transpose()?.unwrap_or_default();
-        let at = at.iter().map(|entry| Ok((entry.key.clone(), Matcher::read(&entry.node)?)));
+        let at = at.iter().map(|entry| {
+            if !entry.key.is_empty() && !entry.key.starts_with('/') {
+                let problem = Problem::new(entry.key_span, "`at` has JSON pointers into the result");
+                return Err(problem.hint("for example /content/0/text").into());
+            }
+            Ok((entry.key.clone(), Matcher::read(&entry.node)?))
+        });
         Ok(Expect {
             text: matcher("text")?,
             is_error: fields.read("isError", Node::bool)?,
@@ -63,51 +84,48 @@ impl Expect {
         })
     }
 
-    /// Everything in which an observation differs. A snapshot of the step takes the place of expectations about how
-    /// it ended, so that those need not be repeated.
-    pub fn judge(expect: Option<&Expect>, observation: &Observation, has_snapshot: bool) -> Vec<String> {
+    /// Whether the notifications of the step are judged.
+    pub(super) fn has_notifications(&self) -> bool {
+        self.notifications.is_some()
+    }
+
+    /// Everything in which an observation differs. Whatever is not a plain result must be expected.
+    pub fn judge(expect: Option<&Expect>, observation: &Observation) -> Vec<String> {
         let mut found = Vec::new();
-        let expects = |pick: fn(&Expect) -> bool| expect.is_some_and(pick);
         match &observation.outcome {
             Outcome::Result(result) => {
                 let is_error = result.get("isError") == Some(&Json::Bool(true));
-                let expected = expect.and_then(|expect| expect.is_error);
-                if is_error != expected.unwrap_or(is_error && has_snapshot) {
-                    let text = texts(result);
-                    found.push(if is_error {
-                        format!("the tool reports an error: {text}")
-                    } else {
-                        "isError: expected true, found false".into()
+                if is_error != expect.and_then(|expect| expect.is_error).unwrap_or(false) {
+                    found.push(match is_error {
+                        true => format!("the tool reports an error: {}", texts(result)),
+                        false => "isError: expected true, found false".into(),
                     });
                 }
                 if let Some(expect) = expect {
                     expect.judge_result(result, &mut found);
                 }
             }
-            Outcome::Silence if expects(|expect| expect.none) || (has_snapshot && expect.is_none()) => {}
+            Outcome::Silence if expect.is_some_and(|expect| expect.none) => {}
             Outcome::Silence => found.push("no answer came".into()),
             Outcome::Failed { kind, message, error } => {
-                let matcher = expect.and_then(|expect| match error {
-                    Some(_) => expect.rpc_error.as_ref().or(expect.failure.as_ref()),
-                    None => expect.failure.as_ref(),
-                });
-                match (matcher, error) {
-                    (Some(_), Some(error)) if expects(|expect| expect.rpc_error.is_some()) => {
-                        mismatches("rpcError", matcher, Some(error), &mut found);
+                let rpc_error = expect.and_then(|expect| expect.rpc_error.as_ref());
+                let failure = expect.and_then(|expect| expect.failure.as_ref());
+                match (rpc_error, failure, error) {
+                    (Some(matcher), _, Some(error)) => mismatches("rpcError", matcher, Some(error), &mut found),
+                    (None, Some(matcher), _) => {
+                        mismatches("failure", matcher, Some(&kind.as_str().into()), &mut found);
                     }
-                    (Some(_), _) => mismatches("failure", matcher, Some(&kind.as_str().into()), &mut found),
-                    (None, _) if has_snapshot && expect.is_none() => {}
-                    (None, Some(_)) => found.push(message.clone()),
-                    (None, None) => found.push(format!("{kind}: {message}")),
+                    (_, _, Some(_)) => found.push(message.clone()),
+                    (_, _, None) => found.push(format!("{kind}: {message}")),
                 }
             }
         }
-        if let Some(expect) = expect {
+        if let Some(matcher) = expect.and_then(|expect| expect.notifications.as_ref()) {
             let notifications = Json::Array(observation.notifications.clone());
-            mismatches("notifications", expect.notifications.as_ref(), Some(&notifications), &mut found);
-            if let Some(status) = observation.status {
-                mismatches("status", expect.status.as_ref(), Some(&status.into()), &mut found);
-            }
+            mismatches("notifications", matcher, Some(&notifications), &mut found);
+        }
+        if let (Some(matcher), Some(status)) = (expect.and_then(|it| it.status.as_ref()), observation.status) {
+            mismatches("status", matcher, Some(&status.into()), &mut found);
         }
         found
     }
@@ -121,24 +139,27 @@ impl Expect {
         if self.none {
             found.push("expected no answer, but one came".into());
         }
-        mismatches("text", self.text.as_ref(), Some(&texts(result).into()), found);
-        mismatches("structured", self.structured.as_ref(), result.get("structuredContent"), found);
-        mismatches("content", self.content.as_ref(), result.get("content"), found);
-        mismatches("result", self.result.as_ref(), Some(result), found);
+        let text = Json::from(texts(result));
+        let members = [
+            ("text", &self.text, Some(&text)),
+            ("structured", &self.structured, result.get("structuredContent")),
+            ("content", &self.content, result.get("content")),
+            ("result", &self.result, Some(result)),
+        ];
+        for (name, matcher, value) in members {
+            if let Some(matcher) = matcher {
+                mismatches(name, matcher, value, found);
+            }
+        }
         for (pointer, matcher) in &self.at {
-            mismatches(pointer, Some(matcher), result.pointer(pointer), found);
+            mismatches(pointer, matcher, result.pointer(pointer), found);
         }
     }
 }
 
-fn mismatches(name: &str, matcher: Option<&Matcher>, value: Option<&Json>, found: &mut Vec<String>) {
-    let Some(matcher) = matcher else { return };
-    found.extend(
-        matcher
-            .mismatches(value)
-            .iter()
-            .map(|mismatch| format!("{name}{}{}: {}", "", mismatch.pointer, mismatch.message)),
-    );
+fn mismatches(name: &str, matcher: &Matcher, value: Option<&Json>, found: &mut Vec<String>) {
+    let mismatches = matcher.mismatches(value);
+    found.extend(mismatches.iter().map(|mismatch| format!("{name}{}: {}", mismatch.pointer, mismatch.message)));
 }
 
 /// The texts of all content blocks of a result, joined by newlines.
@@ -161,8 +182,8 @@ mod tests {
 
     fn judge(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
-        let expect = (!expect.is_empty()).then(|| Expect::read(&node).expect(expect));
-        Expect::judge(expect.as_ref(), observation, false)
+        let expect = (!expect.is_empty()).then(|| Expect::read(&node, true).expect(expect));
+        Expect::judge(expect.as_ref(), observation)
     }
 
     #[test]
@@ -214,8 +235,18 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_alone_says_how_a_step_may_end() {
-        let timeout = Observation::failure(&Failure::Timeout(std::time::Duration::from_secs(1)));
-        assert!(Expect::judge(None, &timeout, true).is_empty());
+    fn expectations_that_could_not_fail_are_refused_when_read() {
+        for (text, message) in [
+            ("{}", "an `expect` without expectations"),
+            ("{ failure: timeout, text: x }", "`text` beside `failure`"),
+            ("{ none: true, at: { /a: 1 } }", "`at` beside `none`"),
+            ("{ status: 200 }", "only the answer to a raw frame has a `status`"),
+            ("{ at: { content/0: 1 } }", "`at` has JSON pointers"),
+        ] {
+            let source = Source::new("e", text);
+            let read = parse_yaml(&source).and_then(|node| Expect::read(&node, false));
+            let shown = read.expect_err(text).in_source(&source).to_string();
+            assert!(shown.contains(message), "{shown}");
+        }
     }
 }

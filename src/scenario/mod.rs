@@ -8,6 +8,7 @@ mod expect;
 mod live;
 mod model;
 mod observe;
+mod perform;
 mod redact;
 mod result;
 mod run;

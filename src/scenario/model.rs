@@ -1,14 +1,14 @@
 //! A scenario file.
 
 use std::{
-    fmt,
+    fmt, fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use serde::Serialize;
 
-use super::{Redaction, ServerSpec, Step};
+use super::{Redaction, ServerSpec, Step, snapshot};
 use crate::{
     client::Protocol,
     config::{Diagnostics, Node, Problems, Source, parse_yaml},
@@ -20,6 +20,9 @@ use crate::{
 const KEYS: &[&str] = &["description", "servers", "matrix", "steps", "redact"];
 /// The names that a template of a scenario may use.
 const NAMES: &[&str] = &["captured", "env"];
+
+/// How deep folders are searched; a symbolic link may lead back to where it stands.
+const MAX_DEPTH: usize = 16;
 
 /// A parsed scenario.
 #[derive(Debug)]
@@ -37,7 +40,7 @@ pub struct Scenario {
 }
 
 /// The transports and protocols on which a scenario must hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matrix {
     pub transports: Vec<Transport>,
     pub protocols: Vec<Protocol>,
@@ -76,16 +79,23 @@ pub enum ScenarioError {
 /// # Errors
 /// The path or a folder below it cannot be read.
 pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
+    find_below(path, 0)
+}
+
+fn find_below(path: &Path, depth: usize) -> Result<Vec<PathBuf>, ScenarioError> {
     let unreadable = |source| ScenarioError::Read { path: path.display().to_string(), source };
-    if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
+    if !fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
+    if depth > MAX_DEPTH {
+        return Ok(Vec::new());
+    }
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(unreadable)? {
+    for entry in fs::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let path = entry.path();
-        if entry.file_type().map_err(unreadable)?.is_dir() {
-            files.extend(find(&path)?);
+        if fs::metadata(&path).is_ok_and(|metadata| metadata.is_dir()) {
+            files.extend(find_below(&path, depth + 1)?);
         } else if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
             files.push(path);
         }
@@ -95,14 +105,16 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
 }
 
 impl Scenario {
-    /// Reads a scenario file, and the mock scripts that it names.
+    /// Reads a scenario file, the mock scripts that it names, and its snapshots.
     ///
     /// # Errors
     /// [`ScenarioError::Read`] if the file cannot be read; [`ScenarioError::Invalid`] with every mistake in it.
     pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
         let source =
             Source::read(path).map_err(|source| ScenarioError::Read { path: path.display().to_string(), source })?;
-        Scenario::parse(&source, path).map_err(ScenarioError::Invalid)
+        let scenario = Scenario::parse(&source, path).map_err(ScenarioError::Invalid)?;
+        snapshot::check_all(&scenario.snapshot_folder()).map_err(ScenarioError::Invalid)?;
+        Ok(scenario)
     }
 
     /// Reads a scenario; relative paths in it start at the folder of `path`.
@@ -117,29 +129,33 @@ impl Scenario {
 
     fn read(root: &Node, source: &Arc<Source>, path: &Path, folder: &Path) -> Result<Scenario, Problems> {
         let fields = root.fields("a scenario", KEYS)?;
-        let servers = fields.required("servers")?;
-        let entries = servers.entries()?;
-        if entries.is_empty() {
-            return Err(servers.problem("a scenario needs at least one server").into());
-        }
-        let read_server = |entry: &crate::config::Entry| ServerSpec::read(&entry.key, &entry.node, folder);
-        let servers = Problems::collect(entries.iter().map(read_server))?;
         let mut templates = Templates::new(source, NAMES);
-        let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
+        let server_nodes = fields.required("servers")?;
+        let entries = server_nodes.entries()?;
+        let names: Vec<_> = entries.iter().map(|entry| entry.key.as_str()).collect();
         let step_nodes = fields.required("steps")?.items()?;
-        let steps = fields.required("steps")?.each(|node| Step::read(node, source, &names, &mut templates))?;
-        let matrix = match fields.get("matrix") {
-            Some(node) => Matrix::read(node, &servers)?,
-            None => Matrix::of(&servers),
-        };
+        let steps = step_nodes.iter().map(|node| Step::read(node, source, &names, &mut templates));
+        let steps = Problems::collect(steps);
+        let servers = Problems::collect(entries.iter().map(|entry| ServerSpec::read(&entry.key, &entry.node, folder)));
+        let redactions = fields.read_each("redact", Redaction::read);
+        let matrix = fields.read("matrix", Matrix::read);
+        let (servers, steps, redactions, matrix) = Problems::all4(servers, steps, redactions, matrix)?;
+        let matrix = matrix.unwrap_or_default().or(Matrix::of(&servers));
+        if servers.is_empty() {
+            return Err(server_nodes.problem("a scenario needs at least one server").into());
+        }
+        if matrix.transports.is_empty() {
+            let problem = server_nodes.problem("the servers have no transport in common");
+            return Err(problem.hint("name the transports of the mocks with `matrix: { transport: … }`").into());
+        }
+        if steps.is_empty() {
+            return Err(fields.required("steps")?.problem("a scenario needs at least one step").into());
+        }
         for (step, node) in steps.iter().zip(step_nodes) {
             if !matrix.cells().any(|cell| step.may_exist_in(cell)) {
                 let at = node.get("only").unwrap_or(node);
                 return Err(at.problem("the step exists in no cell of the matrix").into());
             }
-        }
-        if steps.is_empty() {
-            return Err(fields.required("steps")?.problem("a scenario needs at least one step").into());
         }
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Ok(Scenario {
@@ -148,7 +164,7 @@ impl Scenario {
             description: fields.read("description", |node| Ok(node.str()?.to_owned()))?,
             matrix,
             steps,
-            redactions: fields.read_each("redact", Redaction::read)?,
+            redactions,
             servers,
             templates,
         })
@@ -195,15 +211,34 @@ impl Matrix {
         }
     }
 
-    fn read(node: &Node, servers: &[ServerSpec]) -> Result<Matrix, Problems> {
+    /// What the file says; empty lists where it says nothing.
+    fn read(node: &Node) -> Result<Matrix, Problems> {
         let fields = node.fields("the matrix", &["transport", "protocol"])?;
-        let default = Matrix::of(servers);
-        let transports = fields.read("transport", read_list)?;
-        let protocols = fields.read("protocol", read_list)?;
         Ok(Matrix {
-            transports: transports.unwrap_or(default.transports),
-            protocols: protocols.unwrap_or(default.protocols),
+            transports: fields.read("transport", read_list)?.unwrap_or_default(),
+            protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
         })
+    }
+
+    /// The lists of this matrix, or those of `default` where they are empty.
+    fn or(self, default: Matrix) -> Matrix {
+        let Matrix { transports, protocols } = self;
+        Matrix {
+            transports: if transports.is_empty() { default.transports } else { transports },
+            protocols: if protocols.is_empty() { default.protocols } else { protocols },
+        }
+    }
+}
+
+/// The items of a list, or the one item that stands in its place.
+pub(super) fn read_one_or_more<T>(
+    node: &Node,
+    mut read: impl FnMut(&Node) -> Result<T, Problems>,
+) -> Result<Vec<T>, Problems> {
+    match node.items() {
+        Ok([]) => Err(node.problem("the list is empty").into()),
+        Ok(_) => node.each(read),
+        Err(_) => Ok(vec![read(node)?]),
     }
 }
 
@@ -212,13 +247,9 @@ pub(super) fn read_list<T>(node: &Node) -> Result<Vec<T>, Problems>
 where
     T: std::str::FromStr<Err: fmt::Display> + PartialEq,
 {
-    let read = |node: &Node| -> Result<T, Problems> {
+    let list = read_one_or_more(node, |node| -> Result<T, Problems> {
         Ok(node.str()?.parse().map_err(|error: T::Err| node.problem(error.to_string()))?)
-    };
-    let list = if node.items().is_ok() { node.each(read)? } else { vec![read(node)?] };
-    if list.is_empty() {
-        return Err(node.problem("the list is empty").into());
-    }
+    })?;
     for (index, item) in list.iter().enumerate() {
         if list[..index].contains(item) {
             return Err(node.items()?[index].problem("this is in the list already").into());
@@ -273,7 +304,11 @@ mod tests {
                 "servers: { s: { mock: basic } }\nsteps: [{ ping: {}, only: { protocol: 2025-06-18 } }]",
                 "demo.yaml:2:27: the step exists in no cell of the matrix",
             ),
-            ("servers: {}\nsteps: []", "demo.yaml:1:10: a scenario needs at least one server"),
+            ("servers: {}\nsteps: [{ connect: {} }]", "demo.yaml:1:10: a scenario needs at least one server"),
+            (
+                "servers: { a: { command: x }, b: { url: 'http://h' } }\nsteps: [{ connect: {} }]",
+                "demo.yaml:1:10: the servers have no transport in common",
+            ),
             ("servers: { s: { mock: basic } }", "demo.yaml:1:1: a scenario needs a `steps`"),
             (
                 "servers: { s: { mock: basic } }\nmatrix: { transport: [http, http] }\nsteps: []",

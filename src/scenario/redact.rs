@@ -19,9 +19,9 @@ pub enum Redaction {
 /// What is hidden in every snapshot: UUIDs, points in time, and the ports of loopback addresses.
 static ALWAYS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rules = [
-        (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "[uuid]"),
-        (r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})", "[time]"),
-        (r"\b(127\.0\.0\.1|localhost|\[::1\]):\d{2,5}\b", "$1:[port]"),
+        (r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "[uuid]"),
+        (r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}:?\d{2})?", "[time]"),
+        (r"(\b127\.0\.0\.1|\b0\.0\.0\.0|\blocalhost|\[::1?\]):\d{2,5}\b", "$1:[port]"),
     ];
     rules.into_iter().filter_map(|(pattern, with)| Some((Regex::new(pattern).ok()?, with))).collect()
 });
@@ -45,21 +45,37 @@ impl Redaction {
     }
 }
 
-/// Applies the rules of a file, then hides known values of the run, then what is always hidden.
-pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[(String, &str)]) {
+/// Applies the rules of a file that name a place in a result.
+pub(super) fn apply_at(result: &mut Json, rules: &[Redaction]) {
     for rule in rules {
         if let Redaction::At { pointer, with } = rule {
-            replace_at(value, pointer, with);
+            replace_at(result, pointer, with);
         }
     }
+}
+
+/// A value of the run that no snapshot may contain.
+#[derive(Debug)]
+pub(super) enum Known {
+    /// A folder, and everything below it.
+    Folder(String, &'static str),
+    /// A text wherever it occurs.
+    Secret(String, String),
+}
+
+/// Applies the rules of a file about texts, then hides known values of the run, then what is always hidden.
+pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[Known]) {
     each_text(value, &mut |text| {
         for rule in rules {
             if let Redaction::Matches { regex, with } = rule {
                 *text = regex.replace_all(text, with).into_owned();
             }
         }
-        for (secret, with) in known {
-            *text = text.replace(secret, with);
+        for known in known {
+            match known {
+                Known::Folder(folder, with) => replace_folder(text, folder, with),
+                Known::Secret(secret, with) => *text = text.replace(secret, with),
+            }
         }
         for (regex, with) in &*ALWAYS {
             if regex.is_match(text) {
@@ -88,11 +104,34 @@ fn replace_at(value: &mut Json, pointer: &[String], with: &str) {
     }
 }
 
+/// Replaces a path where it is a whole path or the beginning of one, not a part of a name.
+fn replace_folder(text: &mut String, folder: &str, with: &str) {
+    let mut from = 0;
+    while let Some(found) = text[from..].find(folder) {
+        let (start, end) = (from + found, from + found + folder.len());
+        let ends = !text[end..].starts_with(|c: char| c.is_alphanumeric() || "-_.".contains(c));
+        if ends {
+            text.replace_range(start..end, with);
+            from = start + with.len();
+        } else {
+            from = end;
+        }
+    }
+}
+
+/// Visits every text, the names of members included.
 fn each_text(value: &mut Json, visit: &mut impl FnMut(&mut String)) {
     match value {
         Json::String(text) => visit(text),
         Json::Array(items) => items.iter_mut().for_each(|item| each_text(item, visit)),
-        Json::Object(members) => members.values_mut().for_each(|member| each_text(member, visit)),
+        Json::Object(members) => {
+            let visited = std::mem::take(members).into_iter().map(|(mut name, mut member)| {
+                visit(&mut name);
+                each_text(&mut member, visit);
+                (name, member)
+            });
+            *members = visited.collect();
+        }
         _ => {}
     }
 }
@@ -111,14 +150,18 @@ mod tests {
         let rules = rules.and_then(|node| node.each(Redaction::read)).expect("valid");
         let mut value = json!({
             "items": [{ "id": 7, "n": 7 }, { "id": "x" }],
-            "log": "pid 4711 at 2026-07-28T01:02:03.5Z on http://127.0.0.1:8080/mcp in /tmp/x for 123e4567-e89b-12d3-a456-426614174000",
+            "log": "pid 4711 at 2026-07-28T01:02:03.5Z on http://[::1]:8080/mcp in /tmp/x/y, not /tmp/xy, for ID_123e4567-e89b-12d3-a456-426614174000",
+            "key sk-secret": "Bearer sk-secret",
         });
-        apply(&mut value, &rules, &[("/tmp/x".into(), "[folder]")]);
+        let known = [Known::Folder("/tmp/x".into(), "[folder]"), Known::Secret("sk-secret".into(), "[env KEY]".into())];
+        apply_at(&mut value, &rules);
+        apply(&mut value, &rules, &known);
         assert_eq!(
             value,
             json!({
                 "items": [{ "id": "[id]", "n": 7 }, { "id": "[id]" }],
-                "log": "pid N at [time] on http://127.0.0.1:[port]/mcp in [folder] for [uuid]",
+                "log": "pid N at [time] on http://[::1]:[port]/mcp in [folder]/y, not /tmp/xy, for ID_[uuid]",
+                "key [env KEY]": "Bearer [env KEY]",
             })
         );
     }

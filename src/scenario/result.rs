@@ -83,7 +83,7 @@ pub struct StepResult {
     pub duration: Duration,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// What went over the wire during the step; kept if it failed, or if traces were asked for.
+    /// What went over the wire during the step; kept only if it failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<TraceLine>,
 }
@@ -92,6 +92,9 @@ pub struct StepResult {
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     pub message: String,
+    /// The snapshot that it is about, by the name of its file without the extension.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
 }

@@ -77,16 +77,24 @@ impl Plan {
     /// Scenarios of which no cell is selected are left out.
     pub fn new(scenarios: Vec<Scenario>, selection: &Selection) -> Plan {
         let mut number = 0;
-        let mut selected = |scenario: &Scenario, cell: Cell| {
+        let mut selected = |scenario: &Scenario, cell: Cell, exists: bool| {
             let id = format!("{}/{cell}", scenario.name);
             if !selection.filters.is_empty() && !selection.filters.iter().any(|filter| filter.is_match(&id)) {
                 return false;
+            }
+            // What does not exist is shown by the first part, and leaves the others as even as they can be.
+            if !exists {
+                return selection.shard.is_none_or(|(index, _)| index == 1);
             }
             number += 1;
             selection.shard.is_none_or(|(index, count)| (number - 1) % count == index - 1)
         };
         let scenarios = scenarios.into_iter().filter_map(|scenario| {
-            let cells: Vec<_> = scenario.cells().into_iter().filter(|(cell, _)| selected(&scenario, *cell)).collect();
+            let cells: Vec<_> = scenario
+                .cells()
+                .into_iter()
+                .filter(|(cell, reason)| selected(&scenario, *cell, reason.is_none()))
+                .collect();
             (!cells.is_empty()).then(|| Planned { scenario: Arc::new(scenario), cells })
         });
         Plan { scenarios: scenarios.collect() }

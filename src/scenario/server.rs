@@ -53,6 +53,21 @@ impl ServerSpec {
         Ok(ServerSpec { name: name.to_owned(), kind, timeouts })
     }
 
+    /// Values that were given to the server from outside the file: those of its headers and its environment.
+    pub(super) fn secrets(&self) -> Vec<(String, String)> {
+        let Kind::Target(target) = &self.kind else { return Vec::new() };
+        let named = |kind: &str, name: &str, value: &str| (format!("{kind} {name}"), value.to_owned());
+        let secrets: Vec<_> = match target {
+            Target::Stdio(command) => command.env.iter().map(|(name, value)| named("env", name, value)).collect(),
+            Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => {
+                endpoint.headers.iter().map(|(name, value)| named("header", name, value)).collect()
+            }
+            Target::Memory(_) => Vec::new(),
+        };
+        // Shorter values occur in innocent texts.
+        secrets.into_iter().filter(|(_, value)| value.len() >= 8).collect()
+    }
+
     /// Over which transports the server can be reached.
     pub fn transports(&self) -> Vec<Transport> {
         match &self.kind {
@@ -110,12 +125,13 @@ fn read_url(fields: &Fields<'_>, node: &Node) -> Result<Target, Problems> {
         _ => Err(node.problem("the type of a URL is http, sse or ws").into()),
     })?;
     match (scheme, transport) {
-        ("ws" | "wss", None | Some(Transport::Ws)) => Ok(Target::Ws(endpoint)),
+        ("wss", _) => Err(node.problem("wss:// is not supported: this client has no TLS for WebSockets").into()),
+        ("ws", None | Some(Transport::Ws)) => Ok(Target::Ws(endpoint)),
         ("http" | "https", Some(Transport::Sse)) => Ok(Target::Sse(endpoint)),
         ("http" | "https", None) if url.trim_end_matches('/').ends_with("/sse") => Ok(Target::Sse(endpoint)),
         ("http" | "https", None | Some(Transport::Http)) => Ok(Target::Http(endpoint)),
-        ("http" | "https" | "ws" | "wss", _) => Err(node.problem("the URL is of another type").into()),
-        _ => Err(node.problem("a URL starts with http://, https://, ws:// or wss://").into()),
+        ("http" | "https" | "ws", _) => Err(node.problem("the URL is of another type").into()),
+        _ => Err(node.problem("a URL starts with http://, https:// or ws://").into()),
     }
 }
 

@@ -9,13 +9,13 @@ use std::{
 };
 
 use super::{
-    Cell, Scenario,
-    result::{CellResult, Difference, Problem, Status},
+    Cell, Scenario, Step,
+    result::{self, CellResult, Difference, Status},
 };
 use crate::{
     client::Protocol,
-    config::{Node, Problems, Value},
-    wire::Era,
+    config::{Diagnostics, Node, Problem, Problems, Source, Span, Value},
+    wire::{Era, Version},
 };
 
 /// The snapshot of a step.
@@ -84,24 +84,62 @@ impl SnapshotSpec {
         Ok(SnapshotSpec { name: text.to_owned(), per })
     }
 
-    /// The file name, without extension, of the snapshot for a cell.
-    pub fn key(&self, cell: Cell) -> String {
-        let part = |per: &Per| match (per, cell.protocol) {
-            (Per::Transport, _) => cell.transport.to_string(),
-            (Per::Protocol, protocol) => protocol.to_string(),
-            (Per::Era, Protocol::Exact(version)) => version.era().to_string(),
-            (Per::Era, Protocol::Auto) => Era::Modern.to_string(),
+    /// The file name, without extension, of the snapshot for a cell in which this version is spoken.
+    pub fn key(&self, cell: Cell, version: Option<Version>) -> String {
+        let version = version.or(match cell.protocol {
+            Protocol::Exact(version) => Some(version),
+            Protocol::Auto => None,
+        });
+        let part = |per: &Per| match per {
+            Per::Transport => cell.transport.to_string(),
+            Per::Protocol => cell.protocol.to_string(),
+            Per::Era => version.map_or(Era::Legacy, Version::era).to_string(),
         };
         let parts = self.per.iter().map(part);
         std::iter::once(self.name.clone()).chain(parts).collect::<Vec<_>>().join("@")
     }
+
+    /// Whether the name of the file is known before the version is negotiated.
+    fn has_key_for(&self, cell: Cell) -> bool {
+        cell.protocol != Protocol::Auto || !self.per.contains(&Per::Era)
+    }
 }
 
-/// The text of a snapshot file; `None` if there is no such file or it is no snapshot.
-pub fn read(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let (_, body) = text.strip_prefix("---\n")?.split_once("\n---\n")?;
-    Some(body.trim_end_matches('\n').to_owned())
+/// The text of a snapshot file; `None` if there is no such file.
+///
+/// # Errors
+/// The file cannot be read, or is no snapshot.
+pub fn read(path: &Path) -> Result<Option<String>, Diagnostics> {
+    let name = path.display().to_string();
+    let invalid = |text: String, what: String| {
+        let problem = Problem::new(Span::default(), what);
+        let problem = problem.hint("restore the file, or delete it and accept the result with --update");
+        Problems::from(problem).in_source(&Source::new(name.clone(), text))
+    };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text.replace("\r\n", "\n"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(invalid(String::new(), format!("the snapshot cannot be read: {error}"))),
+    };
+    let body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    match body.map(|(_, body)| body.trim_end_matches('\n').to_owned()) {
+        Some(body) => Ok(Some(body)),
+        None => Err(invalid(text, "not a snapshot: it begins with a head between two lines `---`".into())),
+    }
+}
+
+/// Checks every snapshot in a folder, if there is one.
+///
+/// # Errors
+/// A file cannot be read, or is no snapshot.
+pub(super) fn check_all(folder: &Path) -> Result<(), Diagnostics> {
+    let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|it| it == "snap"))
+        .try_for_each(|path| read(path).map(drop))
 }
 
 fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
@@ -118,14 +156,14 @@ fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
 /// Whether everything that a cell recorded is what its snapshots say.
 pub(super) fn holds(scenario: &Scenario, recorded: &[Recorded]) -> bool {
     let folder = scenario.snapshot_folder();
-    let same = |it: &Recorded| read(&folder.join(format!("{}.snap", it.key))).as_ref() == Some(&it.text);
-    recorded.iter().all(same)
+    let stored = |it: &Recorded| read(&folder.join(format!("{}.snap", it.key))).ok().flatten();
+    recorded.iter().all(|it| stored(it).as_ref() == Some(&it.text))
 }
 
 /// Compares what the cells of a scenario recorded with its snapshots, and enters differences into their results.
 ///
 /// # Errors
-/// A snapshot could not be written.
+/// A snapshot that was accepted could not be written.
 pub(super) fn judge(
     scenario: &Scenario,
     mode: Mode,
@@ -142,41 +180,114 @@ pub(super) fn judge(
     let source = scenario.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     for (key, all) in by_key {
         let path = folder.join(format!("{key}.snap"));
-        let stored = read(&path);
-        let Some((first_cell, first)) = all.first().map(|(cell, first)| (cells[*cell].cell, *first)) else { continue };
-        let accept = mode == Mode::Update;
-        if accept && stored.as_ref() != Some(&first.text) {
-            write(&path, &source, &first.title, &first.text)?;
+        let stored = read(&path).ok().flatten();
+        let (_, first) = all[0];
+        let verdict = match mode {
+            Mode::Update => accept(scenario, key, cells, &all, stored.as_deref()),
+            Mode::Check | Mode::Pending => Verdict::Compare,
+        };
+        if matches!(verdict, Verdict::Accept) {
+            if stored.as_ref() != Some(&first.text) {
+                write(&path, &source, &first.title, &first.text)?;
+            }
+            remove(&pending(&path));
+            continue;
         }
-        let expected = if accept { Some(&first.text) } else { stored.as_ref() };
         for (cell, recorded) in &all {
-            let problem = match expected {
-                Some(expected) if *expected == recorded.text => continue,
-                Some(expected) => Problem {
-                    message: match accept {
-                        true => format!("the cell differs from {first_cell} in the snapshot `{key}`"),
-                        false => format!("the result differs from the snapshot `{key}`"),
-                    },
-                    difference: Some(Difference { expected: expected.clone(), actual: recorded.text.clone() }),
-                },
-                None => Problem {
-                    message: format!("there is no snapshot `{key}` yet; accept this result with --update"),
-                    difference: Some(Difference { expected: String::new(), actual: recorded.text.clone() }),
-                },
-            };
-            fail(&mut cells[*cell], recorded.step, problem);
+            if let Some(problem) = verdict.problem(key, recorded, stored.as_deref()) {
+                fail(&mut cells[*cell], recorded.step, problem);
+            }
         }
-        let pending = path.with_extension("snap.new");
         let differing = all.iter().find(|(_, recorded)| stored.as_ref() != Some(&recorded.text));
         match differing.filter(|_| mode == Mode::Pending) {
-            Some((_, recorded)) => write(&pending, &source, &recorded.title, &recorded.text)?,
-            None => remove(&pending)?,
+            // Where nothing can be written the report says the same.
+            Some((_, recorded)) => drop(write(&pending(&path), &source, &recorded.title, &recorded.text)),
+            None => remove(&pending(&path)),
         }
     }
     Ok(())
 }
 
-fn fail(cell: &mut CellResult, step: usize, problem: Problem) {
+fn pending(path: &Path) -> PathBuf {
+    path.with_extension("snap.new")
+}
+
+/// What becomes of a snapshot.
+enum Verdict {
+    /// Every cell is held to the stored text.
+    Compare,
+    /// All cells agree on the new text.
+    Accept,
+    /// The cells do not agree; this text is that of most, or the stored one, and that of this cell.
+    Disagreement { text: String, cell: Cell },
+    /// Cells that share the snapshot have not shown what they bring.
+    Incomplete(&'static str),
+}
+
+fn accept(
+    scenario: &Scenario,
+    key: &str,
+    cells: &[CellResult],
+    all: &[(usize, &Recorded)],
+    stored: Option<&str>,
+) -> Verdict {
+    let count = |text: &str| all.iter().filter(|(_, recorded)| recorded.text == text).count();
+    let known = stored.filter(|text| count(text) > 0);
+    let text = known.or_else(|| all.iter().rev().map(|(_, it)| it.text.as_str()).max_by_key(|text| count(text)));
+    let text = text.unwrap_or_default();
+    if count(text) < all.len() {
+        let like = all.iter().find(|(_, recorded)| recorded.text == text);
+        let cell = cells[like.map_or(0, |(cell, _)| *cell)].cell;
+        return Verdict::Disagreement { text: text.to_owned(), cell };
+    }
+    let mut sharing =
+        scenario.cells().into_iter().filter(|(cell, reason)| reason.is_none() && records(scenario, *cell, key));
+    let missing = sharing.find(|(cell, _)| !all.iter().any(|(index, _)| cells[*index].cell == *cell));
+    match missing {
+        None => Verdict::Accept,
+        Some((cell, _)) if cells.iter().any(|result| result.cell == cell) => {
+            Verdict::Incomplete("not every cell that shares it came as far")
+        }
+        Some(_) => Verdict::Incomplete("cells that share it were not selected"),
+    }
+}
+
+/// Whether a cell brings this snapshot if all goes well, as far as that is known beforehand.
+fn records(scenario: &Scenario, cell: Cell, key: &str) -> bool {
+    let brings = |step: &&Step| {
+        let spec = step.snapshot.as_ref().filter(|spec| spec.has_key_for(cell));
+        let certain = !step.only.needs_version(cell.protocol) && step.may_exist_in(cell);
+        certain && spec.is_some_and(|spec| spec.key(cell, None) == key)
+    };
+    scenario.steps.iter().flat_map(Step::with_parallel).any(|step| brings(&step))
+}
+
+impl Verdict {
+    fn problem(&self, key: &str, recorded: &Recorded, stored: Option<&str>) -> Option<result::Problem> {
+        let (message, expected) = match (self, stored) {
+            (Verdict::Accept, _) => return None,
+            (Verdict::Disagreement { text, cell }, _) => {
+                (format!("the cell differs from {cell} in the snapshot `{key}`, so nothing is accepted"), text.as_str())
+            }
+            (Verdict::Incomplete(why), stored) => {
+                (format!("the snapshot `{key}` is not accepted: {why}"), stored.unwrap_or_default())
+            }
+            (Verdict::Compare, Some(stored)) => (format!("the result differs from the snapshot `{key}`"), stored),
+            (Verdict::Compare, None) => {
+                (format!("there is no snapshot `{key}` yet; accept this result with --update"), "")
+            }
+        };
+        let difference = Difference { expected: expected.to_owned(), actual: recorded.text.clone() };
+        let is_new = matches!(self, Verdict::Compare) && stored.is_none();
+        (is_new || difference.expected != difference.actual).then(|| result::Problem {
+            message,
+            snapshot: Some(key.to_owned()),
+            difference: Some(difference),
+        })
+    }
+}
+
+fn fail(cell: &mut CellResult, step: usize, problem: result::Problem) {
     if let Some(step) = cell.steps.get_mut(step) {
         step.status = Status::Failed;
         step.problems.push(problem);
@@ -186,11 +297,9 @@ fn fail(cell: &mut CellResult, step: usize, problem: Problem) {
     }
 }
 
-fn remove(path: &PathBuf) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+fn remove(path: &Path) {
+    // What is not there, or cannot be removed, changes no verdict.
+    let _ = fs::remove_file(path);
 }
 
 #[cfg(test)]
@@ -202,19 +311,24 @@ mod tests {
 
     struct Fixture {
         folder: tempfile::TempDir,
-        scenario: Scenario,
     }
+
+    const TRANSPORTS: [Transport; 3] = [Transport::Stdio, Transport::Http, Transport::Ws];
 
     impl Fixture {
         fn new() -> Fixture {
-            let folder = tempfile::tempdir().expect("a folder");
-            let path = folder.path().join("demo.yaml");
-            let text = "servers: { s: { mock: basic } }\nsteps: [{ discover: {}, snapshot: tools }]";
-            let scenario = Scenario::parse(&Source::new("demo.yaml", text), &path).expect("valid");
-            Fixture { folder, scenario }
+            Fixture { folder: tempfile::tempdir().expect("a folder") }
         }
 
-        fn judge(&self, mode: Mode, texts: &[&str]) -> Vec<Option<Difference>> {
+        /// The differences of cells that bring these texts, in a matrix of `size` cells.
+        fn judge_some(&self, mode: Mode, texts: &[&str], size: usize) -> Vec<Option<Difference>> {
+            let path = self.folder.path().join("demo.yaml");
+            let transports = TRANSPORTS[..size].iter().map(Transport::to_string).collect::<Vec<_>>().join(", ");
+            let text = format!(
+                "servers: {{ s: {{ mock: basic }} }}\nmatrix: {{ transport: [{transports}], protocol: auto }}\n\
+                 steps: [{{ discover: {{}}, snapshot: tools }}]"
+            );
+            let scenario = Scenario::parse(&Source::new("demo.yaml", text), &path).expect("valid");
             let step = || StepResult {
                 title: "discover".into(),
                 line: 2,
@@ -223,9 +337,8 @@ mod tests {
                 problems: vec![],
                 trace: vec![],
             };
-            let transports = [Transport::Stdio, Transport::Http, Transport::Ws];
             let cell = |index: usize| CellResult {
-                cell: Cell { transport: transports[index], protocol: Protocol::Auto },
+                cell: Cell { transport: TRANSPORTS[index], protocol: Protocol::Auto },
                 status: Status::Passed,
                 reason: None,
                 duration: Duration::ZERO,
@@ -233,25 +346,25 @@ mod tests {
                 stderr: vec![],
             };
             let mut cells: Vec<_> = (0..texts.len()).map(cell).collect();
-            let recorded: Vec<_> = texts
-                .iter()
-                .map(|text| {
-                    vec![Recorded { step: 0, key: "tools".into(), title: "discover".into(), text: (*text).into() }]
-                })
-                .collect();
-            judge(&self.scenario, mode, &mut cells, &recorded).expect("writes");
-            cells
-                .into_iter()
-                .map(|cell| {
-                    let mut step = cell.steps.into_iter().next().expect("a step");
-                    assert_eq!(cell.status == Status::Failed, !step.problems.is_empty());
-                    step.problems.pop().and_then(|problem| problem.difference)
-                })
-                .collect()
+            let record = |text: &&str| {
+                vec![Recorded { step: 0, key: "tools".into(), title: "discover".into(), text: (*text).into() }]
+            };
+            let recorded: Vec<_> = texts.iter().map(record).collect();
+            judge(&scenario, mode, &mut cells, &recorded).expect("writes");
+            let difference = |cell: CellResult| {
+                let mut step = cell.steps.into_iter().next().expect("a step");
+                assert_eq!(cell.status == Status::Failed, !step.problems.is_empty());
+                step.problems.pop().and_then(|problem| problem.difference)
+            };
+            cells.into_iter().map(difference).collect()
+        }
+
+        fn judge(&self, mode: Mode, texts: &[&str]) -> Vec<Option<Difference>> {
+            self.judge_some(mode, texts, texts.len())
         }
 
         fn file(&self, name: &str) -> Option<String> {
-            read(&self.folder.path().join("snapshots/demo").join(name))
+            read(&self.folder.path().join("snapshots/demo").join(name)).expect("a snapshot")
         }
     }
 
@@ -272,9 +385,39 @@ mod tests {
         let fixture = Fixture::new();
         fixture.judge(Mode::Update, &["a", "a", "a"]);
         let difference = Some(Difference { expected: "a".into(), actual: "b".into() });
-        assert_eq!(fixture.judge(Mode::Check, &["a", "b", "a"]), [None, difference.clone(), None]);
-        assert_eq!(fixture.judge(Mode::Update, &["a", "b", "a"]), [None, difference, None]);
+        for mode in [Mode::Check, Mode::Update] {
+            assert_eq!(fixture.judge(mode, &["a", "b", "a"]), [None, difference.clone(), None]);
+            assert_eq!(fixture.judge(mode, &["b", "a", "a"]), [difference.clone(), None, None], "also the first");
+        }
         assert_eq!(fixture.file("tools.snap").as_deref(), Some("a"));
+        let fixture = Fixture::new();
+        assert_eq!(fixture.judge(Mode::Update, &["b", "a", "a"]), [difference, None, None], "most cells are right");
+        assert_eq!(fixture.file("tools.snap"), None);
+    }
+
+    #[test]
+    fn a_part_of_the_cells_accepts_nothing_for_the_others() {
+        let fixture = Fixture::new();
+        assert!(fixture.judge_some(Mode::Update, &["a"], 3)[0].is_some());
+        assert_eq!(fixture.file("tools.snap"), None);
+        fixture.judge(Mode::Update, &["a", "a", "a"]);
+        assert_eq!(fixture.judge_some(Mode::Update, &["a"], 3), [None], "nothing new");
+        assert!(fixture.judge_some(Mode::Update, &["b"], 3)[0].is_some());
+        assert_eq!(fixture.file("tools.snap").as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn a_file_that_is_no_snapshot_is_a_mistake_and_line_ends_do_not_matter() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("demo.snap");
+        fs::write(&path, "---\r\nsource: x\r\n---\r\na\r\nb\r\n").expect("writes");
+        assert_eq!(read(&path), Ok(Some("a\nb".into())));
+        for broken in [&b"no head"[..], b"<<<<<<< HEAD\n---\n", b"---\n\xff"] {
+            fs::write(&path, broken).expect("writes");
+            let shown = check_all(folder.path()).expect_err("a mistake").to_string();
+            assert!(shown.contains("demo.snap:1:1: "), "{shown}");
+        }
+        assert_eq!(read(&folder.path().join("none.snap")), Ok(None));
     }
 
     #[test]
@@ -287,15 +430,18 @@ mod tests {
         settings.set_prepend_module_to_snapshot(false);
         settings.set_omit_expression(true);
         settings.bind(|| insta::assert_snapshot!("demo", text));
-        assert_eq!(read(&folder.path().join("demo.snap")).as_deref(), Some(text));
+        assert_eq!(read(&folder.path().join("demo.snap")), Ok(Some(text.to_owned())));
     }
 
     #[test]
     fn what_may_differ_has_a_file_of_its_own() {
         let spec = |per: &[Per]| SnapshotSpec { name: "info".into(), per: per.to_vec() };
         let cell = Cell { transport: Transport::Ws, protocol: Protocol::Exact(Version::V2025_06_18) };
-        assert_eq!(spec(&[]).key(cell), "info");
-        assert_eq!(spec(&[Per::Protocol]).key(cell), "info@2025-06-18");
-        assert_eq!(spec(&[Per::Transport, Per::Era]).key(cell), "info@ws@legacy");
+        assert_eq!(spec(&[]).key(cell, None), "info");
+        assert_eq!(spec(&[Per::Protocol]).key(cell, None), "info@2025-06-18");
+        let auto = Cell { protocol: Protocol::Auto, ..cell };
+        assert_eq!(spec(&[Per::Era]).key(auto, Some(Version::V2026_07_28)), "info@modern");
+        assert_eq!(spec(&[Per::Era]).key(auto, Some(Version::V2025_03_26)), "info@legacy");
+        assert_eq!(spec(&[Per::Transport, Per::Era]).key(cell, None), "info@ws@legacy");
     }
 }

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use super::{Cell, Expect, SnapshotSpec, model::read_list};
+use super::{
+    Cell, Expect, SnapshotSpec,
+    model::{read_list, read_one_or_more},
+};
 use crate::{
     client::Protocol,
-    config::{Entry, Node, Problems, Source, Value, nearest},
+    config::{Entry, Node, Problem, Problems, Source, Value, nearest},
     mock::template::{Data, Templates, Text},
     transport::Transport,
     wire::{Era, Version},
@@ -123,7 +126,7 @@ impl Only {
         Ok(Only {
             transports: fields.read("transport", read_list)?.unwrap_or_default(),
             protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
-            eras: fields.read("era", |node| Ok(vec![read_era(node)?]))?.unwrap_or_default(),
+            eras: fields.read("era", |node| read_one_or_more(node, read_era))?.unwrap_or_default(),
         })
     }
 }
@@ -157,16 +160,34 @@ impl Step {
             }
             Ok((entry.key.clone(), pointer.to_owned()))
         });
+        let is_raw = matches!(action, Action::Raw { .. });
+        let expect = fields.read("expect", |node| Expect::read(node, is_raw))?;
+        if let Action::Parallel(_) = action {
+            if let Some(entry) = ["timeout", "capture"].iter().find_map(|key| fields.entry(key)) {
+                let message = format!("steps in parallel have no common `{}`", entry.key);
+                return Err(Problem::new(entry.key_span, message).hint("set it on the steps inside").into());
+            }
+            refuse_notifications(expect.as_ref(), node)?;
+        }
         Ok(Step {
             action,
             server: server.unwrap_or(0),
-            expect: fields.read("expect", Expect::read)?,
+            expect,
             snapshot,
             capture: Problems::collect(capture)?,
             timeout: fields.read("timeout", Node::duration)?,
             only: fields.read("only", Only::read)?.unwrap_or_default(),
             line,
         })
+    }
+
+    /// The step, and the steps that it runs in parallel.
+    pub(super) fn with_parallel(&self) -> impl Iterator<Item = &Step> {
+        let inside = match &self.action {
+            Action::Parallel(steps) => &steps[..],
+            _ => &[],
+        };
+        std::iter::once(self).chain(inside)
     }
 
     /// Whether the step exists in a cell, as far as that can be said before the version is negotiated.
@@ -234,6 +255,7 @@ impl Action {
             "parallel" => {
                 let steps = node.each(|node| {
                     let step = Step::read(node, source, servers, templates)?;
+                    refuse_notifications(step.expect.as_ref(), node)?;
                     match step.action {
                         Action::Parallel(_) | Action::Connect => {
                             Err(node.problem("this cannot run in parallel").into())
@@ -241,10 +263,21 @@ impl Action {
                         _ => Ok(step),
                     }
                 })?;
+                if steps.is_empty() {
+                    return Err(node.problem("`parallel` needs at least one step").into());
+                }
                 Ok(Action::Parallel(steps))
             }
             _ => read_raw(node, templates),
         }
+    }
+}
+
+/// Which of the steps that run at the same time a notification belongs to cannot be told.
+fn refuse_notifications(expect: Option<&Expect>, node: &Node) -> Result<(), Problems> {
+    match expect.is_some_and(Expect::has_notifications) {
+        true => Err(node.problem("`notifications` cannot be expected of steps in parallel").into()),
+        false => Ok(()),
     }
 }
 

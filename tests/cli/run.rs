@@ -63,9 +63,51 @@ fn in_ci_a_missing_snapshot_fails_and_nothing_is_written() {
 fn a_difference_on_one_transport_is_a_failure_that_names_the_cell() {
     let run = story(DIFFERENT).args(["--update"]).run();
     let run = run.stdout_has("  in http/2025-11-25\n").stdout_has("2 passed, 1 failed").code(1);
-    let accepted = run.read("snapshots/demo/answer.snap");
-    let run = story(DIFFERENT).file("snapshots/demo/answer.snap", &accepted).args(["--trace"]).run();
-    run.stdout_has("  in http/2025-11-25\n").stdout_has("wire in http/2025-11-25").stdout_has("← s {").code(1);
+    assert!(!run.path("snapshots").exists(), "nothing is accepted that not all cells agree on");
+    let false_everywhere = "---\nsource: x\n---\n{\n  \"content\": [\n    {\n      \"text\": \"False\",\n      \"type\": \"text\"\n    }\n  ]\n}\n";
+    let run = story(DIFFERENT).file("snapshots/demo/answer.snap", false_everywhere).args(["--trace"]).run();
+    let run = run.stdout_has("  in http/2025-11-25\n").stdout_has("2 passed, 1 failed");
+    run.stdout_has("wire in http/2025-11-25").stdout_has("← s {").code(1);
+}
+
+#[test]
+fn a_part_of_the_cells_is_not_accepted_for_all() {
+    let run = story(HELLO).args(["--update", "--filter", "/http/"]).run();
+    let run = run.stdout_has("is not accepted: cells that share it were not selected").code(1);
+    assert!(!run.path("snapshots").exists());
+}
+
+#[test]
+fn a_failure_is_never_accepted_only_because_a_snapshot_was_asked_for() {
+    let crash = "servers: { s: { command: sh, args: [-c, exit 1] } }\nsteps: [{ discover: {}, snapshot: tools }]";
+    let run = story(crash).args(["--update"]).run().stdout_has("connect: the server left").code(1);
+    assert!(!run.path("snapshots").exists());
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_hides_nothing_of_the_steps_beside_it() {
+    let scenario = "
+servers: { s: { mock: mock.yaml }, gone: { url: 'http://127.0.0.1:9/mcp' } }
+matrix: { transport: http, protocol: 2025-11-25 }
+steps:
+  - parallel:
+      - { call: { tool: hello }, server: gone, expect: { failure: connect } }
+      - { call: { tool: hello }, expect: { text: goodbye } }
+";
+    story(scenario).run().stdout_has("[1] call hello: text: expected \"goodbye\", found \"hello\"").code(1);
+}
+
+#[test]
+fn a_corrupt_snapshot_is_a_mistake_with_a_place() {
+    let run = story(HELLO).file("snapshots/demo/hello.snap", "<<<<<<< HEAD\n").run();
+    run.stdout("").stderr_has("snapshots/demo/hello.snap:1:1: not a snapshot").code(2);
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_not_a_success() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
+    let status = story(HELLO).args(["--update", "--format", "json"]).status(std::process::Stdio::null(), full);
+    assert_eq!(status.code(), Some(3));
 }
 
 #[test]

@@ -1,0 +1,221 @@
+//! What the actions of steps do with a session, and what is observed of it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future;
+use serde_json::{Map, Value as Json, json, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Action, Observation, Step,
+    cell::Runner,
+    observe::{self, Outcome, without_envelope},
+    step::ToolCall,
+};
+use crate::{
+    client::{CallOptions, Failure, HeaderChange, Listing, Session},
+    mock::template::{Data, ProcessEnvironment, Text},
+    wire::{Direction, Era, Frame, Message, Version},
+};
+
+const RAW_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Runner<'_> {
+    fn session(&self, server: usize) -> Result<&Session, String> {
+        self.servers[server].session.as_ref().ok_or_else(|| "the session is not open".to_owned())
+    }
+
+    /// Performs a step, and collects the notifications that came meanwhile.
+    pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
+        let session = self.session(step.server)?;
+        let from = session.tap().len();
+        let mut observation = self.perform(step).await?;
+        let frames = session.tap().since(from);
+        let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
+        // What comes after the answer belongs to no step.
+        let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
+        let mut token = None;
+        let mut asked = false;
+        for frame in &frames[..end] {
+            match (frame.direction, frame.message()) {
+                (Direction::ClientToServer, Ok(Message::Request(request))) => {
+                    let params = request.params.and_then(|params| serde_json::from_str::<Json>(params.get()).ok());
+                    token = params.and_then(|params| params.pointer("/_meta/progressToken").cloned());
+                    asked = true;
+                }
+                (Direction::ServerToClient, Ok(Message::Notification(notification)))
+                    if asked && matches!(&*notification.method, "notifications/progress" | "notifications/message") =>
+                {
+                    let params = notification.params.map(|params| params.get());
+                    let view = observe::notification(&notification.method, params, token.as_ref());
+                    observation.notifications.push(view);
+                }
+                _ => {}
+            }
+        }
+        Ok(observation)
+    }
+
+    /// Performs a step.
+    ///
+    /// # Errors
+    /// The step itself is wrong: a template of it cannot be filled in.
+    pub(super) async fn perform(&self, step: &Step) -> Result<Observation, String> {
+        let session = self.session(step.server)?;
+        let limit = step.timeout.unwrap_or(match step.action {
+            Action::Discover | Action::ListResources | Action::ListPrompts => session.timeouts().list,
+            _ => session.timeouts().call,
+        });
+        let options = CallOptions::within(limit);
+        Ok(match &step.action {
+            Action::Connect => Observation::result(self.info(session)),
+            Action::Discover => listed("tools", within(limit, session.list_tools()).await),
+            Action::ListResources => listed("resources", within(limit, session.list_resources()).await),
+            Action::ListPrompts => listed("prompts", within(limit, session.list_prompts()).await),
+            Action::Call(call) => self.call(session, call, options).await?,
+            Action::Cancel { call, after } => {
+                let token = CancellationToken::new();
+                let cancelling = async {
+                    tokio::time::sleep(*after).await;
+                    token.cancel();
+                };
+                let options = CallOptions { cancel: Some(token.clone()), ..options };
+                let call = self.call(session, call, options);
+                future::join(call, cancelling).await.0?
+            }
+            Action::ReadResource { uri } => {
+                let uri = self.text(uri)?;
+                observed_raw(session.read_resource(&uri, options).await)
+            }
+            Action::GetPrompt { name, args } => {
+                let (name, args) = (self.text(name)?, self.arguments(args.as_ref())?);
+                observed_raw(session.get_prompt(&name, args, options).await)
+            }
+            Action::Ping => observed(session.request("ping", None, options).await.map(|_| json!({}))),
+            Action::Raw { frame, is_text, headers } => {
+                self.raw(session, frame, *is_text, headers, step.timeout.unwrap_or(RAW_TIMEOUT)).await?
+            }
+            Action::Parallel(_) => return Err("steps in parallel cannot be nested".into()),
+        })
+    }
+
+    /// What the server said of itself, in one shape for both eras.
+    fn info(&self, session: &Session) -> Json {
+        let info = session.info();
+        let json = |raw: &RawValue| serde_json::from_str::<Json>(raw.get()).unwrap_or_default();
+        let mut view = json!({ "protocolVersion": info.version.to_string(), "capabilities": json(&info.capabilities) });
+        if let Some(server) = &info.server_info {
+            view["serverInfo"] = json(server);
+        }
+        if let Some(instructions) = &info.instructions {
+            view["instructions"] = instructions.as_str().into();
+        }
+        view
+    }
+
+    async fn call(&self, session: &Session, call: &ToolCall, mut options: CallOptions) -> Result<Observation, String> {
+        let (tool, args) = (self.text(&call.tool)?, self.arguments(call.args.as_ref())?);
+        if let Some(level) = &call.log_level {
+            match session.info().version.known().map(Version::era) {
+                Some(Era::Modern) => {
+                    let key = "io.modelcontextprotocol/logLevel".to_owned();
+                    options.meta = Some(Map::from_iter([(key, level.as_str().into())]));
+                }
+                _ => {
+                    let params = Map::from_iter([("level".to_owned(), level.as_str().into())]);
+                    let set = session.request("logging/setLevel", Some(params), CallOptions::default()).await;
+                    if let Err(failure) = set {
+                        return Ok(Observation::failure(&failure));
+                    }
+                }
+            }
+        }
+        Ok(match session.call_tool(&tool, args, options).await {
+            Ok(outcome) => observed_raw(Ok(outcome.raw)),
+            Err(failure) => Observation::failure(&failure),
+        })
+    }
+
+    async fn raw(
+        &self,
+        session: &Session,
+        frame: &Data,
+        is_text: bool,
+        headers: &[HeaderChange],
+        timeout: Duration,
+    ) -> Result<Observation, String> {
+        let mut text = String::new();
+        let written = self.scenario.templates.write_json(frame, &self.context(), &mut text);
+        written.map_err(|error| error.to_string())?;
+        let bytes = match is_text {
+            true => serde_json::from_str::<String>(&text).map_err(|error| error.to_string())?,
+            false => text,
+        };
+        let reply = match session.raw(Bytes::from(bytes), headers, timeout).await {
+            Ok(reply) => reply,
+            Err(failure) => return Ok(Observation::failure(&failure)),
+        };
+        let refused = reply.status.filter(|status| !(200..300).contains(status));
+        let mut observation = match reply.answer.as_ref().map(crate::wire::Frame::message) {
+            Some(Ok(Message::Response(response))) => match response.outcome {
+                Ok(result) => observed_raw(Ok(result.to_owned())),
+                Err(error) => Observation::failure(&Failure::Rpc(error)),
+            },
+            Some(_) => Observation::failed("malformed", "the answer is no response"),
+            None => match refused {
+                Some(status) => {
+                    let body = String::from_utf8_lossy(&reply.body).into_owned();
+                    Observation::failure(&Failure::Http { status, body })
+                }
+                None => Observation { outcome: Outcome::Silence, notifications: Vec::new(), status: None },
+            },
+        };
+        observation.status = reply.status;
+        Ok(observation)
+    }
+
+    fn context(&self) -> minijinja::Value {
+        let captured = minijinja::Value::from(minijinja::value::Serde(&self.captured));
+        let env = minijinja::Value::from_object(ProcessEnvironment);
+        minijinja::context! { captured, env }
+    }
+
+    fn text(&self, text: &Text) -> Result<String, String> {
+        self.scenario.templates.render(text, &self.context()).map_err(|error| error.to_string())
+    }
+
+    fn arguments(&self, data: Option<&Data>) -> Result<Option<Map<String, Json>>, String> {
+        let Some(data) = data else { return Ok(None) };
+        let mut text = String::new();
+        self.scenario.templates.write_json(data, &self.context(), &mut text).map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
+    }
+}
+
+async fn within(limit: Duration, listing: impl Future<Output = Result<Listing, Failure>>) -> Result<Listing, Failure> {
+    tokio::time::timeout(limit, listing).await.unwrap_or(Err(Failure::Timeout(limit)))
+}
+
+/// The items of a list. One that cannot be read makes the list malformed; none is left out.
+fn listed(member: &str, listing: Result<Listing, Failure>) -> Observation {
+    let read = |listing: Listing| {
+        let items = listing.items.iter().map(|item| serde_json::from_str::<Json>(item.get()));
+        let items = items.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Malformed(error.to_string()))?;
+        Ok(json!({ member: items, "pages": listing.pages }))
+    };
+    observed(listing.and_then(read))
+}
+
+fn observed(result: Result<Json, Failure>) -> Observation {
+    match result {
+        Ok(result) => Observation::result(result),
+        Err(failure) => Observation::failure(&failure),
+    }
+}
+
+fn observed_raw(result: Result<Box<RawValue>, Failure>) -> Observation {
+    let read =
+        |raw: Box<RawValue>| serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(error.to_string()));
+    observed(result.and_then(read).map(without_envelope))
+}
