@@ -199,7 +199,7 @@ impl Step {
     pub fn title(&self) -> String {
         let text = |text: &Text| match text {
             Text::Literal(text) => text.clone(),
-            Text::Template { .. } => "{{ … }}".into(),
+            Text::Expression(_) | Text::Template { .. } => "{{ … }}".into(),
         };
         match &self.action {
             Action::Connect => "connect".into(),

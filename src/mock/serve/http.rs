@@ -1,10 +1,11 @@
 //! Routing HTTP requests to the transports.
 
-use std::sync::Arc;
+use std::{error::Error, pin::pin, sync::Arc, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::time::timeout;
 
 use super::{Shared, sse, streamable, ws};
 use crate::{
@@ -16,12 +17,19 @@ use crate::{
     wire::{Id, MAX_FRAME, RpcError, message},
 };
 
+/// How long a body may pause.
+const STALLED: Duration = Duration::from_secs(30);
+
 pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
     let transport = match request.uri().path() {
         "/sse" | "/messages" => Transport::Sse,
         "/ws" => Transport::Ws,
         _ => Transport::Http,
     };
+    // RFC 9112, 3.2; whatever else is wrong with it is forbidden.
+    if request.headers().get_all(header::HOST).iter().count() != 1 {
+        return shared.refuse(transport, StatusCode::BAD_REQUEST, "there must be one Host header");
+    }
     if let Err(why) = shared.hosts.check(request.headers(), request.uri()) {
         return shared.refuse(transport, StatusCode::FORBIDDEN, &why);
     }
@@ -80,34 +88,83 @@ impl Shared {
         request: Request,
     ) -> Result<(HeaderMap, Bytes), Response> {
         let (parts, body) = request.into_parts();
-        if !has_media_type(&parts.headers, header::CONTENT_TYPE, "application/json") {
+        if !is_json(&parts.headers) {
             let why = "the Content-Type must be application/json";
             return Err(self.refuse(transport, StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
         }
-        match Limited::new(body, MAX_FRAME).collect().await {
-            Ok(body) => Ok((parts.headers, body.to_bytes())),
-            Err(error) if error.is::<LengthLimitError>() => {
-                let why = format!("a message of more than {MAX_FRAME} bytes");
-                Err(self.refuse(transport, StatusCode::PAYLOAD_TOO_LARGE, &why))
-            }
-            Err(error) => {
-                let why = format!("the body broke off: {error}");
-                Err(self.refuse(transport, StatusCode::BAD_REQUEST, &why))
+        match read(body).await {
+            Ok(bytes) => Ok((parts.headers, bytes)),
+            Err((status, why)) => {
+                let mut response = self.refuse(transport, status, &why);
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                Err(response)
             }
         }
     }
 }
 
-/// Whether a header lists the media type, or a range that covers it.
+/// A body to its end; or why not, and the status that says so.
+async fn read<B>(body: B) -> Result<Bytes, (StatusCode, String)>
+where
+    B: hyper::body::Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>>,
+{
+    let mut body = pin!(Limited::new(body, MAX_FRAME));
+    // Most bodies come in one piece, which is not copied.
+    let (mut first, mut joined) = (Bytes::new(), BytesMut::new());
+    loop {
+        match timeout(STALLED, body.frame()).await {
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) if first.is_empty() => first = data,
+                Ok(data) => {
+                    if joined.is_empty() {
+                        joined.extend_from_slice(&first);
+                    }
+                    joined.extend_from_slice(&data);
+                }
+                Err(_trailers) => {}
+            },
+            Ok(None) if joined.is_empty() => return Ok(first),
+            Ok(None) => return Ok(joined.freeze()),
+            Ok(Some(Err(error))) if error.is::<LengthLimitError>() => {
+                return Err((StatusCode::PAYLOAD_TOO_LARGE, format!("a message of more than {MAX_FRAME} bytes")));
+            }
+            Ok(Some(Err(error))) => return Err((StatusCode::BAD_REQUEST, format!("the body broke off: {error}"))),
+            Err(_) => {
+                let why = format!("the body made no progress for {} s", STALLED.as_secs());
+                return Err((StatusCode::REQUEST_TIMEOUT, why));
+            }
+        }
+    }
+}
+
+/// Whether the content is of the one media type `application/json`, with whatever parameters.
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(Ok(value)), None) = (values.next().map(HeaderValue::to_str), values.next()) else { return false };
+    let kind = value.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json") && !value.contains(',')
+}
+
+/// Whether a header lists the media type or a range that covers it. The most specific range decides, and one of quality
+/// 0 covers nothing (RFC 9110, 12.5.1).
 pub(super) fn has_media_type(headers: &HeaderMap, name: header::HeaderName, wanted: &str) -> bool {
     let kind = wanted.split('/').next().unwrap_or_default();
+    let precision = |range: &str| match range.split_once('/')? {
+        _ if range.eq_ignore_ascii_case(wanted) => Some(2),
+        (prefix, "*") if prefix.eq_ignore_ascii_case(kind) => Some(1),
+        ("*", "*") => Some(0),
+        _ => None,
+    };
+    let is_refusal = |parameter: &str| {
+        let (name, value) = parameter.split_once('=').unwrap_or_default();
+        name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0)
+    };
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|range| {
-        let range = range.split(';').next().unwrap_or_default().trim();
-        range.eq_ignore_ascii_case(wanted)
-            || range == "*/*"
-            || range.strip_suffix("/*").is_some_and(|prefix| prefix.eq_ignore_ascii_case(kind))
-    })
+    let ranges = values.flat_map(|value| value.split(',')).filter_map(|range| {
+        let mut parts = range.split(';');
+        Some((precision(parts.next()?.trim())?, !parts.any(is_refusal)))
+    });
+    ranges.max().is_some_and(|(_, accepted)| accepted)
 }
 
 pub(super) fn empty(status: StatusCode) -> Response {
@@ -131,4 +188,112 @@ pub(super) fn events(body: Body) -> Response {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{convert::Infallible, future::ready};
+
+    use futures_util::{StreamExt, stream};
+    use http_body_util::{Full, StreamBody};
+    use hyper::body::Frame;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+        time::Instant,
+    };
+
+    use super::*;
+    use crate::{
+        config::Source,
+        mock::{
+            engine::Engine,
+            journal::Journal,
+            script::Script,
+            serve::{Listen, MockServer},
+        },
+    };
+
+    async fn server() -> MockServer {
+        let script = Script::parse(&Source::new("s", "server: { name: t }")).expect("a script");
+        MockServer::start(Engine::new(script, 1, Journal::default()), Listen::default()).await.expect("binds")
+    }
+
+    /// What comes back for the bytes of a request, until the server closes.
+    async fn exchange(server: &MockServer, request: &str) -> String {
+        let mut stream = TcpStream::connect(server.address()).await.expect("connects");
+        stream.write_all(request.as_bytes()).await.expect("writes");
+        let mut response = String::new();
+        timeout(Duration::from_secs(60), stream.read_to_string(&mut response)).await.expect("in time").expect("reads");
+        response
+    }
+
+    fn status(response: &str) -> &str {
+        response.split(' ').nth(1).expect("a status")
+    }
+
+    #[tokio::test]
+    async fn a_post_is_of_one_media_type_and_accepts_what_it_does_not_refuse() {
+        const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+        let server = server().await;
+        let post = async |kind: &str, accept: &str| {
+            let head = format!("Host: localhost\r\nContent-Length: {}\r\nConnection: close", PING.len());
+            let request = format!("POST /mcp HTTP/1.1\r\n{head}\r\n{kind}\r\nAccept: {accept}\r\n\r\n{PING}");
+            status(&exchange(&server, &request).await).to_owned()
+        };
+        let both = "application/json, text/event-stream";
+        for kind in ["application/json", "Application/JSON; charset=utf-8", "application/json ;x=y"] {
+            assert_eq!(post(&format!("Content-Type: {kind}"), both).await, "200", "{kind}");
+        }
+        for kind in ["application/json, text/plain", "text/plain, application/json", "*/*", "application/*", "", "json"]
+        {
+            assert_eq!(post(&format!("Content-Type: {kind}"), both).await, "415", "{kind}");
+        }
+        let twice = "Content-Type: application/json\r\nContent-Type: application/json";
+        assert_eq!(post(twice, both).await, "415");
+        for accept in ["*/*", "application/*, text/*;q=0.5", "application/json;q=0.001, text/event-stream, */*;q=0"] {
+            assert_eq!(post("Content-Type: application/json", accept).await, "200", "{accept}");
+        }
+        for accept in ["application/json, text/event-stream;q=0", "*/*, application/json; Q=0.000", "*/*;q=0"] {
+            assert_eq!(post("Content-Type: application/json", accept).await, "406", "{accept}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_without_one_host_is_malformed_and_one_of_another_host_forbidden() {
+        let server = server().await;
+        for (hosts, expected) in [
+            ("", "400"),
+            ("Host: localhost\r\nHost: localhost\r\n", "400"),
+            ("Host: evil.example.com\r\n", "403"),
+            ("Host: localhost\r\n", "404"),
+        ] {
+            let response = exchange(&server, &format!("GET / HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n")).await;
+            assert_eq!(status(&response), expected, "{hosts}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_upgrade_to_another_version_of_websocket_is_answered_with_the_right_one() {
+        let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 8";
+        let request = format!("GET /ws HTTP/1.1\r\nHost: localhost\r\n{upgrade}\r\nConnection: close\r\n\r\n");
+        let response = exchange(&server().await, &request).await;
+        assert!(status(&response) == "426" && response.contains("sec-websocket-version: 13\r\n"), "{response}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_may_be_slow_but_not_stall() {
+        let frame = |byte: &'static [u8]| Ok::<_, Infallible>(Frame::data(Bytes::from_static(byte)));
+        let slow = stream::iter([b"a", b"b", b"c"]).then(move |byte| async move {
+            tokio::time::sleep(STALLED - Duration::from_secs(1)).await;
+            frame(byte)
+        });
+        assert_eq!(read(StreamBody::new(slow)).await, Ok(Bytes::from_static(b"abc")));
+        let start = Instant::now();
+        let stalled = stream::once(ready(frame(b"a"))).chain(stream::pending());
+        let (status, why) = read(StreamBody::new(stalled)).await.expect_err("a stalled body");
+        assert_eq!((status, start.elapsed()), (StatusCode::REQUEST_TIMEOUT, STALLED), "{why}");
+        let large = Full::new(Bytes::from(vec![b'x'; MAX_FRAME + 1]));
+        assert_eq!(read(large).await.map_err(|(status, _)| status), Err(StatusCode::PAYLOAD_TOO_LARGE));
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::{Shared, connection::Connection};
@@ -21,7 +20,11 @@ pub(super) fn open(shared: Arc<Shared>, request: Request) -> Response {
             shared.shutdown.tasks.spawn(task);
             ws::switch(key)
         }
-        Err(why) => shared.refuse(Transport::Ws, StatusCode::BAD_REQUEST, why),
+        Err(refusal) => {
+            let mut response = shared.refuse(Transport::Ws, refusal.status(), &refusal.to_string());
+            response.headers_mut().extend(refusal.headers());
+            response
+        }
     }
 }
 

@@ -56,7 +56,11 @@ pub struct Templates {
 #[derive(Debug)]
 pub enum Text {
     Literal(String),
-    Template { name: String },
+    /// One expression and nothing else, which needs no template around it.
+    Expression(Box<Native>),
+    Template {
+        name: String,
+    },
 }
 
 /// A text that is one expression.
@@ -93,6 +97,16 @@ impl Data {
             Data::Literal(json) => Data::Literal(Json::from(json).to_string()),
             data => Data::Quoted(Box::new(data)),
         })
+    }
+}
+
+impl Native {
+    fn eval(&self, context: &minijinja::Value) -> Result<minijinja::Value, RenderError> {
+        let value = self.expression.eval(context.clone()).map_err(|error| RenderError::at(&self.position, &error))?;
+        match value.is_undefined() {
+            true => Err(RenderError(format!("{}: the expression has no value", self.position))),
+            false => Ok(value),
+        }
     }
 }
 
@@ -153,7 +167,10 @@ impl Templates {
         });
         unknown.sort();
         match unknown.first() {
-            None => Ok(Text::Template { name }),
+            None => Ok(match self.lone_expression(source, node) {
+                Some(native) => Text::Expression(native),
+                None => Text::Template { name },
+            }),
             Some(name) => {
                 let problem = node.problem(format!("template: there is no `{name}`"));
                 Err(match nearest(name, self.names) {
@@ -163,6 +180,14 @@ impl Templates {
                 .into())
             }
         }
+    }
+
+    /// The expression, if the text is one and nothing else.
+    fn lone_expression(&self, source: &str, node: &Node) -> Option<Box<Native>> {
+        let inner = source.strip_prefix("{{")?.strip_suffix("}}")?;
+        let inner = inner.trim_start_matches(['-', '+']).trim_end_matches(['-', '+']);
+        let expression = ENVIRONMENT.compile_expression_owned(inner.to_owned()).ok()?;
+        Some(Box::new(Native { expression, position: self.position(node) }))
     }
 
     /// Reads a text that may be a template and that stays a text whatever the template gives.
@@ -182,16 +207,10 @@ impl Templates {
     /// As [`Templates::text`], for every text in it.
     pub fn data(&mut self, node: &Node) -> Result<Data, Problems> {
         match &node.value {
-            Value::String(source) if is_template(source) => {
-                let text = self.text(node)?;
-                let inner = source.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
-                let inner = inner.map(|inner| inner.trim_start_matches(['-', '+']).trim_end_matches(['-', '+']));
-                let native = inner.and_then(|inner| ENVIRONMENT.compile_expression_owned(inner.to_owned()).ok());
-                Ok(match native {
-                    Some(expression) => Data::Native(Box::new(Native { expression, position: self.position(node) })),
-                    None => Data::Text(text),
-                })
-            }
+            Value::String(source) if is_template(source) => Ok(match self.text(node)? {
+                Text::Expression(native) => Data::Native(native),
+                text => Data::Text(text),
+            }),
             Value::Sequence(items) => {
                 let items = Problems::collect(items.iter().map(|item| self.data(item)))?;
                 if items.iter().all(|item| matches!(item, Data::Literal(_))) {
@@ -218,6 +237,10 @@ impl Templates {
     pub fn render(&self, text: &Text, context: &minijinja::Value) -> Result<String, RenderError> {
         match text {
             Text::Literal(text) => Ok(text.clone()),
+            Text::Expression(native) => {
+                let value = native.eval(context)?;
+                Ok(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            }
             Text::Template { name } => {
                 let template = self.environment.get_template(name);
                 let rendered = template.and_then(|template| template.render(context.clone()));
@@ -235,12 +258,8 @@ impl Templates {
             Data::Literal(json) => out.push_str(json),
             Data::Text(text) => write_string(&self.render(text, context)?, out),
             Data::Native(native) => {
-                let value = native.expression.eval(context.clone());
-                let value = value.map_err(|error| RenderError::at(&native.position, &error))?;
-                if value.is_undefined() {
-                    return Err(RenderError(format!("{}: the expression has no value", native.position)));
-                }
-                out.push_str(&serde_json::to_string(&value).map_err(|error| RenderError(error.to_string()))?);
+                let json = serde_json::to_string(&native.eval(context)?);
+                out.push_str(&json.map_err(|error| RenderError(error.to_string()))?);
             }
             Data::Quoted(data) => {
                 let mut json = String::new();
@@ -276,7 +295,7 @@ impl Templates {
 
 /// Appends a JSON string.
 pub(super) fn write_string(text: &str, out: &mut String) {
-    out.push_str(&serde_json::Value::from(text).to_string());
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
 fn is_template(text: &str) -> bool {
