@@ -29,7 +29,8 @@
 //! 2. A server or client that misbehaves is never an `Err` of a run: it is data in a [`scenario::RunResult`]. `Err` means
 //!    that *we* could not run.
 //! 3. All randomness of a mock comes from one seed, which is in every report; the same seed repeats the run.
-//! 4. Every task and child process has an owner that stops and awaits it. No run leaves a process behind.
+//! 4. Every task and child process has an owner that stops and awaits it. No run leaves a process behind,
+//!    not even one that is killed: see [`transport::client::Guard`].
 //! 5. Only [`cli`] prints. A mock on stdio writes protocol frames to stdout and nothing else.
 //! 6. JSON from the other side is passed on as the bytes that came, never re-serialised through a type that drops members.
 //! 7. Every error about a file has its position, says what is wrong, and hints at what to do.

@@ -30,23 +30,30 @@ impl Failure {
         }
     }
 
-    /// Tells on stderr, and gives the exit code.
-    pub(super) fn report(self) -> Exit {
-        let (exit, hint) = match &self {
-            Failure::Invalid(diagnostics) => {
-                style::print(&style::render(diagnostics));
-                return Exit::Usage;
-            }
-            Failure::Usage(_) => (Exit::Usage, None),
-            Failure::CannotRun { hint, .. } => (Exit::CannotRun, hint.as_deref()),
-        };
+    /// What a person is told.
+    pub(super) fn text(&self) -> String {
+        if let Failure::Invalid(diagnostics) = self {
+            return style::render(diagnostics);
+        }
         let (bad, strong) = (style::BAD, style::STRONG);
         let mut text = format!("{bad}error:{bad:#} {}\n", style::printable(&self.to_string()));
-        if let Some(hint) = hint {
+        if let Failure::CannotRun { hint: Some(hint), .. } = self {
             text.push_str(&format!("{strong}hint:{strong:#} {hint}\n"));
         }
-        style::print(&text);
-        exit
+        text
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Failure::Invalid(_) | Failure::Usage(_) => Exit::Usage,
+            Failure::CannotRun { .. } => Exit::CannotRun,
+        }
+    }
+
+    /// Tells on stderr, and gives the exit code.
+    pub(super) fn report(self) -> Exit {
+        style::print(&self.text());
+        self.exit()
     }
 }
 

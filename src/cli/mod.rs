@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::failure::Failure;
+use crate::client::Guard;
 
 /// What the exit code of `rehearse` says. The codes are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +73,9 @@ struct Cli {
 enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
+    /// Kill what a run has left behind that was itself killed
+    #[command(hide = true)]
+    Guard,
 }
 
 impl Command {
@@ -79,6 +83,10 @@ impl Command {
         match self {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
+            Command::Guard => {
+                Guard::watch(std::io::stdin().lock());
+                Ok(Exit::Success)
+            }
         }
     }
 }

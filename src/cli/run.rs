@@ -5,6 +5,7 @@ use std::{
     io::{IsTerminal, Write},
     num::NonZeroUsize,
     path::{Path, PathBuf},
+    process::Command,
     sync::Mutex,
     time::Duration,
 };
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Exit, Failure, signals::Signals};
 use crate::{
+    client::Guard,
     report::{Format, Layout, cell_mark},
     scenario::{self, Event, Mode, Options, Plan, RunResult, Scenario, ScenarioError, Selection, find},
 };
@@ -96,6 +98,9 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let rehearse = std::env::current_exe()
         .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
+    let mut guard = Command::new(&rehearse);
+    guard.arg("guard");
+    Guard::install(guard);
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let options = Options {
         jobs: args.jobs.map_or_else(default_jobs, NonZeroUsize::get),
@@ -112,6 +117,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
     let (result, interrupted) = runtime.block_on(execute(plan, options))?;
+    Guard::dismiss();
     write_report(&args, &result)?;
     Ok(exit_code(&result, interrupted))
 }

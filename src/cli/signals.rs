@@ -4,11 +4,14 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGINT and SIGTERM. While this exists they no longer end the process by themselves.
+/// SIGINT, SIGTERM, SIGQUIT and SIGHUP. While this exists they no longer end the process by themselves.
 #[derive(Debug)]
 pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    quit: Signal,
+    /// `None` under `nohup`: who has asked for the end of the terminal to be ignored is heeded.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
@@ -17,14 +20,35 @@ impl Signals {
     /// # Errors
     /// The handlers cannot be installed.
     pub(super) fn install() -> io::Result<Signals> {
-        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let hangup = SignalKind::hangup();
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            quit: signal(SignalKind::quit())?,
+            hangup: if is_ignored(hangup) { None } else { Some(signal(hangup)?) },
+        })
     }
 
     /// The next signal. Cancel-safe.
     pub(super) async fn next(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.quit.recv() => {}
+            _ = hangup => {}
         }
     }
+}
+
+/// Whether a signal was ignored when this process was started, as far as the system tells.
+fn is_ignored(signal: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    ignored.is_some_and(|ignored| ignored >> (signal.as_raw_value() - 1) & 1 == 1)
 }

@@ -1,7 +1,6 @@
 //! How things look on a terminal. Everything is styled; what must not be coloured is stripped on its way out.
 
 use std::{
-    borrow::Cow,
     fmt,
     io::{IsTerminal, Write},
 };
@@ -13,7 +12,10 @@ use crate::config::{Diagnostic, Diagnostics};
 
 const UNLIMITED: usize = 10_000;
 
-pub(super) use crate::report::palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG};
+pub(super) use crate::report::{
+    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
+    text::printable,
+};
 
 /// The styles of help texts and usage errors.
 pub(super) const HELP: clap::builder::Styles = clap::builder::Styles::styled()
@@ -64,28 +66,5 @@ struct Rendered<'a> {
 impl fmt::Display for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.handler.debug(self.diagnostic, f)
-    }
-}
-
-/// A text from the other side, which must not control the terminal.
-pub(super) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(char::is_control) {
-        return text.into();
-    }
-    let escape = |character: char| match character.is_control() {
-        true => character.escape_default().collect::<String>(),
-        false => character.into(),
-    };
-    text.chars().map(escape).collect::<String>().into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_from_outside_cannot_control_the_terminal() {
-        assert_eq!(printable("naïve 世界"), "naïve 世界");
-        assert_eq!(printable("a\u{1b}[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
     }
 }

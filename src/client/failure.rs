@@ -9,23 +9,24 @@ use rmcp::{
 
 use crate::{transport::client::LinkError, wire::RpcError};
 
-/// A request that brought no result. It is data about the server, not an error of ours.
+/// A request that brought no result. It is data about the server, not an error of ours. Its text stands beside its
+/// [`kind`](Failure::kind), and does not repeat it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
     /// No answer within this time. The server has been told, in the way of its transport.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     /// The caller cancelled. The server has been told, in the way of its transport.
-    #[error("cancelled")]
+    #[error("given up by the caller")]
     Cancelled,
     /// The connection ended before the answer.
-    #[error("disconnected: {detail}")]
+    #[error("{detail}")]
     Disconnected { detail: String },
     /// The HTTP status of an answer without a JSON-RPC message, and the start of its body.
-    #[error("HTTP {status}")]
+    #[error("status {status}")]
     Http { status: u16, body: String },
     /// An answer that is no valid answer.
-    #[error("malformed: {0}")]
+    #[error("{0}")]
     Malformed(String),
     /// A JSON-RPC error.
     #[error(transparent)]
@@ -86,5 +87,27 @@ pub(super) fn rpc_error(error: ErrorData) -> RpcError {
     match error.data {
         Some(data) => bare.with_data(data),
         None => bare,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_does_not_repeat_the_kind_beside_which_it_stands() {
+        let detail = || "the stream ended".to_owned();
+        let failures = [
+            Failure::Timeout(Duration::from_secs(1)),
+            Failure::Cancelled,
+            Failure::Disconnected { detail: detail() },
+            Failure::Http { status: 404, body: String::new() },
+            Failure::Malformed(detail()),
+        ];
+        for failure in &failures {
+            assert!(!failure.to_string().to_lowercase().contains(failure.kind()), "{}: {failure}", failure.kind());
+        }
+        assert_eq!(failures[2].to_string(), detail());
+        assert_eq!(failures[4].to_string(), detail());
     }
 }

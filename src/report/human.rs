@@ -5,7 +5,10 @@ use std::{fmt::Write, time::Duration};
 use anstyle::Style;
 use similar::{ChangeTag, TextDiff};
 
-use super::palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG};
+use super::{
+    palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG},
+    text::{printable, printable_lines},
+};
 use crate::{
     client::Protocol,
     scenario::{Cell, CellResult, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine},
@@ -75,7 +78,8 @@ fn tables(out: &mut String, result: &RunResult, width: usize) {
         }
     }
     groups.sort_by_key(|(_, scenarios)| std::cmp::Reverse(scenarios.len()));
-    let name_width = result.scenarios.iter().map(|scenario| scenario.name.chars().count()).max().unwrap_or(0);
+    let name_width =
+        result.scenarios.iter().map(|scenario| printable(&scenario.name).chars().count()).max().unwrap_or(0);
     for (columns, scenarios) in &groups {
         match name_width + columns.len() * COLUMN + TIME <= width {
             true => table(out, columns, scenarios, name_width),
@@ -101,7 +105,7 @@ fn table(out: &mut String, columns: &[Cell], scenarios: &[&ScenarioResult], name
     }
     let _ = writeln!(out, "{}\n{}", styled(transports.trim_end(), STRONG), styled(protocols.trim_end(), STRONG));
     for scenario in scenarios {
-        let _ = write!(out, "{:name_width$}", scenario.name);
+        let _ = write!(out, "{:name_width$}", printable(&scenario.name));
         for column in columns {
             let status = scenario.cells.iter().find(|cell| cell.cell == *column).map(|cell| cell.status);
             let (mark, style) = cell_mark(status.unwrap_or(Status::NotRun));
@@ -113,7 +117,7 @@ fn table(out: &mut String, columns: &[Cell], scenarios: &[&ScenarioResult], name
 
 /// The same where a table would not fit.
 fn list(out: &mut String, scenario: &ScenarioResult, width: usize) {
-    let _ = writeln!(out, "{} {}", styled(&scenario.name, STRONG), styled(seconds(slowest(scenario)), DIM));
+    let _ = writeln!(out, "{} {}", styled(printable(&scenario.name), STRONG), styled(seconds(slowest(scenario)), DIM));
     let mut column = 0;
     for cell in &scenario.cells {
         let (mark, style) = cell_mark(cell.status);
@@ -161,12 +165,12 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
             group(&mut groups, problems(scenario, step), cell, Some(step));
         }
         if let (Status::Error | Status::NotRun, Some(reason)) = (cell.status, &cell.reason) {
-            group(&mut groups, format!("  {reason}\n"), cell, None);
+            group(&mut groups, block(reason, "  "), cell, None);
         }
     }
     for (text, cells, step) in &groups {
         let (mark, style) = cell_mark(cells[0].status);
-        let _ = writeln!(out, "\n{} {}", styled(mark, style), styled(&scenario.name, STRONG));
+        let _ = writeln!(out, "\n{} {}", styled(mark, style), styled(printable(&scenario.name), STRONG));
         let names: Vec<_> = cells.iter().take(NAMED_CELLS).map(|cell| cell.cell.to_string()).collect();
         let more = match cells.len().saturating_sub(NAMED_CELLS) {
             0 => String::new(),
@@ -179,11 +183,14 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
         }
         if !cells[0].stderr.is_empty() && (layout.trace || step.is_none()) {
             let _ = writeln!(out, "  {}", styled(format!("standard error in {}", cells[0].cell), DIM));
-            for line in &cells[0].stderr {
-                let _ = writeln!(out, "    {line}");
-            }
+            out.extend(cells[0].stderr.iter().map(|line| block(line, "    ")));
         }
     }
+}
+
+/// Every line of a text behind this indent.
+fn block(text: &str, indent: &str) -> String {
+    printable_lines(text).map(|line| format!("{indent}{line}\n")).collect()
 }
 
 fn group<'r>(
@@ -199,9 +206,10 @@ fn group<'r>(
 }
 
 fn problems(scenario: &ScenarioResult, step: &StepResult) -> String {
-    let mut text = format!("  {}:{}  {}\n", scenario.path.display(), step.line, styled(&step.title, STRONG));
+    let (path, title) = (scenario.path.display().to_string(), styled(printable(&step.title), STRONG));
+    let mut text = format!("  {}:{}  {title}\n", printable(&path), step.line);
     for problem in &step.problems {
-        let _ = writeln!(text, "    {}", problem.message.replace('\n', "\n    "));
+        text.push_str(&block(&problem.message, "    "));
         if let Some(difference) = &problem.difference {
             diff(&mut text, difference);
         }
@@ -223,7 +231,7 @@ fn diff(out: &mut String, difference: &Difference) {
                 ChangeTag::Insert => ("+", ADDED),
                 ChangeTag::Equal => (" ", DIM),
             };
-            lines.push(styled(format!("{sign} {}", change.value().trim_end()), style));
+            lines.push(styled(format!("{sign} {}", printable(change.value().trim_end())), style));
         }
     }
     let more = lines.len().saturating_sub(DIFF_LINES);
@@ -246,7 +254,8 @@ fn trace(out: &mut String, lines: &[TraceLine], cell: &str) {
             Direction::ServerToClient => "←",
         };
         let at = styled(format!("{:>9.1} ms", line.at.as_secs_f64() * 1000.0), DIM);
-        let _ = writeln!(out, "  {at} {arrow} {} {}", styled(&line.server, STRONG), line.frame);
+        let server = styled(printable(&line.server), STRONG);
+        let _ = writeln!(out, "  {at} {arrow} {server} {}", printable(&line.frame));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use super::text::{printable, printable_lines};
 use crate::scenario::{CellResult, RunResult, ScenarioResult, Status};
 
 pub(super) fn render(result: &RunResult) -> Vec<u8> {
@@ -15,7 +16,7 @@ pub(super) fn render(result: &RunResult) -> Vec<u8> {
 }
 
 fn suite(scenario: &ScenarioResult) -> TestSuite {
-    let mut suite = TestSuite::new(scenario.name.as_str());
+    let mut suite = TestSuite::new(printable(&scenario.name));
     suite.set_time(scenario.cells.iter().map(|cell| cell.duration).sum());
     suite.add_test_cases(scenario.cells.iter().map(|cell| case(scenario, cell)));
     suite
@@ -24,7 +25,7 @@ fn suite(scenario: &ScenarioResult) -> TestSuite {
 fn case(scenario: &ScenarioResult, cell: &CellResult) -> TestCase {
     let non_success = |kind, message: &str| {
         let mut status = TestCaseStatus::non_success(kind);
-        status.set_message(message);
+        status.set_message(printable(message));
         status
     };
     let reason = cell.reason.as_deref().unwrap_or_default();
@@ -32,22 +33,22 @@ fn case(scenario: &ScenarioResult, cell: &CellResult) -> TestCase {
         Status::Passed => TestCaseStatus::success(),
         Status::NotApplicable | Status::NotRun => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(reason);
+            status.set_message(printable(reason));
             status
         }
         Status::Error => non_success(NonSuccessKind::Error, reason),
         Status::Failed => {
             let details = details(scenario, cell);
             let mut status = non_success(NonSuccessKind::Failure, details.lines().next().unwrap_or_default());
-            status.set_description(details);
+            status.set_description(joined(&details));
             status
         }
     };
     let mut case = TestCase::new(cell.cell.to_string(), status);
-    case.set_classname(scenario.name.as_str());
+    case.set_classname(printable(&scenario.name));
     case.set_time(cell.duration);
     if !cell.stderr.is_empty() {
-        case.set_system_err(cell.stderr.join("\n"));
+        case.set_system_err(joined(&cell.stderr.join("\n")));
     }
     case
 }
@@ -64,4 +65,8 @@ fn details(scenario: &ScenarioResult, cell: &CellResult) -> String {
         }
     }
     text
+}
+
+fn joined(text: &str) -> String {
+    printable_lines(text).collect::<Vec<_>>().join("\n")
 }

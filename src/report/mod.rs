@@ -4,6 +4,7 @@ mod human;
 mod json;
 mod junit;
 pub mod palette;
+pub mod text;
 
 use std::str::FromStr;
 
@@ -54,5 +55,67 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Format::ALL.into_iter().find(|format| format.as_str() == text).ok_or_else(|| UnknownFormat(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        client::Protocol,
+        scenario::{Cell, CellResult, Difference, Problem, ScenarioResult, Status, StepResult, Totals, TraceLine},
+        transport::Transport,
+        wire::{Direction, Version},
+    };
+
+    /// A cell that failed, with this text everywhere where a server could have put it.
+    fn hostile(text: &str) -> RunResult {
+        let text = || text.to_owned();
+        let cell = |status, reason, steps| CellResult {
+            cell: Cell { transport: Transport::Stdio, protocol: Protocol::Exact(Version::LATEST) },
+            status,
+            reason,
+            duration: Duration::ZERO,
+            steps,
+            stderr: vec![text()],
+        };
+        let step = StepResult {
+            title: text(),
+            line: 1,
+            status: Status::Failed,
+            duration: Duration::ZERO,
+            problems: vec![Problem {
+                snapshot: None,
+                message: text(),
+                difference: Some(Difference { expected: "x".into(), actual: text() }),
+            }],
+            trace: vec![TraceLine {
+                server: text(),
+                direction: Direction::ServerToClient,
+                at: Duration::ZERO,
+                frame: text(),
+            }],
+        };
+        let cells = vec![cell(Status::Failed, None, vec![step]), cell(Status::Error, Some(text()), Vec::new())];
+        let scenario = ScenarioResult { name: text(), path: text().into(), description: None, cells };
+        let totals = Totals { failed: 1, errors: 1, ..Totals::default() };
+        RunResult { format: 1, seed: 1, duration: Duration::ZERO, totals, scenarios: vec![scenario] }
+    }
+
+    #[test]
+    fn a_server_can_neither_control_the_terminal_nor_break_the_xml() {
+        let result = hostile("a\u{1b}[2Jb\u{1b}]0;title\u{9b}m\u{202e}\u{fffe}z");
+        let layout = Layout { width: 160, trace: true };
+        for format in [Format::Human, Format::Junit] {
+            let bytes = format.render(&result, layout);
+            let text = anstream::adapter::strip_str(std::str::from_utf8(&bytes).expect("UTF-8")).to_string();
+            let harmful = |it: char| (it.is_control() && it != '\n') || matches!(it, '\u{202e}' | '\u{fffe}');
+            assert!(!text.contains(harmful), "{format:?}: {text:?}");
+            let whole = "a\\u{1b}[2Jb\\u{1b}]0;title\\u{9b}m\\u{202e}\\u{fffe}z";
+            assert_eq!(text.matches("\\u{fffe}z").count(), text.matches(whole).count(), "{format:?}: {text}");
+            assert!(text.matches(whole).count() >= 7, "{format:?}: {text}");
+        }
     }
 }

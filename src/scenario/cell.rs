@@ -1,10 +1,9 @@
 //! Running one cell: its own mocks and sessions, one step after another.
 
-use std::{path::PathBuf, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 use futures_util::future;
 use serde_json::{Map, Value as Json, json};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -15,11 +14,10 @@ use super::{
     result::{CellResult, Problem, Status, StepResult, TraceLine},
 };
 use crate::{
-    client::{ConnectError, Session, StderrLine},
+    client::{ConnectError, LastLines, Session, StderrLine, StderrSink},
     wire::Version,
 };
 
-const KEPT_STDERR: usize = 20;
 const TRACE_LINES: usize = 200;
 const TRACE_WIDTH: usize = 2000;
 
@@ -32,7 +30,11 @@ pub(super) struct Ran {
 /// Runs a cell. Whatever it started is gone when this returns, also if `cancel` ended it.
 pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, cancel: &CancellationToken) -> Ran {
     let started = Instant::now();
-    let (sink, mut stderr) = mpsc::unbounded_channel();
+    let stderr = LastLines::default();
+    let sink: StderrSink = Arc::new({
+        let stderr = stderr.clone();
+        move |StderrLine { server, line }| stderr.push(format!("[{server}] {line}"))
+    });
     let mut runner = Runner {
         scenario,
         cell,
@@ -47,14 +49,8 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
         Err(why) => Err((Status::Error, why)),
     };
-    let Runner { servers, recorded, sink, .. } = runner;
+    let Runner { servers, recorded, .. } = runner;
     future::join_all(servers.into_iter().map(Live::stop)).await;
-    drop(sink);
-    let mut lines = Vec::new();
-    while let Ok(StderrLine { server, line }) = stderr.try_recv() {
-        lines.push(format!("[{server}] {line}"));
-    }
-    lines.drain(..lines.len().saturating_sub(KEPT_STDERR));
     let failed = steps.iter().any(|step| step.status == Status::Failed);
     let (status, reason) = match ended {
         Ok(()) if failed => (Status::Failed, None),
@@ -64,7 +60,10 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         Ok(()) => (Status::Passed, None),
         Err((status, why)) => (status, Some(why)),
     };
-    Ran { result: CellResult { cell, status, reason, duration: started.elapsed(), steps, stderr: lines }, recorded }
+    Ran {
+        result: CellResult { cell, status, reason, duration: started.elapsed(), steps, stderr: stderr.to_vec() },
+        recorded,
+    }
 }
 
 pub(super) struct Runner<'a> {
@@ -74,7 +73,7 @@ pub(super) struct Runner<'a> {
     pub(super) captured: Map<String, Json>,
     recorded: Vec<Recorded>,
     known: Vec<Known>,
-    sink: mpsc::UnboundedSender<StderrLine>,
+    sink: StderrSink,
 }
 
 impl Runner<'_> {

@@ -189,10 +189,10 @@ impl<'a> Message<'a> {
     /// # Errors
     /// [`ParseError`] says whether the bytes are no JSON, a batch, or JSON that is no valid JSON-RPC message.
     pub fn parse(bytes: &'a [u8]) -> Result<Message<'a>, ParseError> {
-        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        let members: Members<'a> = match (first, serde_json::from_slice(bytes)) {
-            (Some(b'{'), Ok(members)) => members,
-            (_, parsed) => return Err(classify(bytes, parsed.err())),
+        let text = std::str::from_utf8(bytes).map_err(|error| ParseError::NotJson(error.to_string()))?;
+        let members: Members<'a> = match serde_json::from_str(text) {
+            Ok(members) if text.trim_ascii_start().starts_with('{') => members,
+            parsed => return Err(classify(text, parsed.err())),
         };
         let id = members.id.map(|raw| Id::parse(raw).ok_or(raw));
         let invalid =
@@ -261,8 +261,8 @@ pub(crate) fn is_object(value: Option<&RawValue>) -> bool {
 #[derive(Deserialize)]
 struct Borrowable<'a>(#[serde(borrow)] Cow<'a, str>);
 
-fn classify(bytes: &[u8], error: Option<serde_json::Error>) -> ParseError {
-    match serde_json::from_slice::<&RawValue>(bytes) {
+fn classify(text: &str, error: Option<serde_json::Error>) -> ParseError {
+    match serde_json::from_str::<&RawValue>(text) {
         Err(error) => ParseError::NotJson(error.to_string()),
         Ok(raw) if raw.get().starts_with('[') => ParseError::Batch,
         Ok(raw) if raw.get().starts_with('{') && error.is_some() => {
@@ -369,6 +369,8 @@ mod tests {
             (INVALID_REQUEST, Some(1.into()))
         );
         assert_eq!(invalid(r#"{"jsonrpc":"2.0","id":1,"error":[1,"m"]}"#), (INVALID_REQUEST, Some(1.into())));
+        let not_utf8 = Message::parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"x\":\"\x80\"}");
+        assert_eq!(not_utf8.expect_err("no UTF-8").code(), PARSE_ERROR);
         assert_eq!(invalid("42"), (INVALID_REQUEST, None));
     }
 
@@ -388,7 +390,48 @@ mod tests {
         assert!(split_batch(&Bytes::from_static(b"[]")).is_err());
     }
 
+    const FRAMES: [&str; 6] = [
+        r#"{"jsonrpc":"2.0","id":"a\u00e9\"","method":"tools/call","params":{"name":"n","_meta":{"progressToken":1.5e3}}}"#,
+        r#"{"jsonrpc":"2.0","id":-7,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"é"}}"#,
+        r#"{"jsonrpc":"2.0","id":9007199254740993,"result":{"content":[{"type":"text","text":"[{}]"}]}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m","data":[null,true]}}"#,
+        r#" [ {"jsonrpc":"2.0","id":1,"method":"ping"} , {"jsonrpc":"2.0","method":"n","params":[]} ] "#,
+    ];
+
+    /// A frame in which pieces of it or of others, or single bytes, stand in place of others.
+    fn mutated() -> impl Strategy<Value = Vec<u8>> {
+        let frame = || proptest::sample::select(FRAMES.map(str::as_bytes).to_vec());
+        let place = any::<proptest::sample::Index>;
+        let piece = (frame(), place(), 0..16_usize).prop_map(|(frame, start, length)| {
+            let piece = &frame[start.index(frame.len())..];
+            piece[..length.min(piece.len())].to_vec()
+        });
+        let byte = prop_oneof![any::<u8>(), proptest::sample::select(b"{}[],:\"\\0eu-. \n\0\xff".to_vec())];
+        let new = prop_oneof![piece, byte.prop_map(|byte| vec![byte]), Just(Vec::new())];
+        let mutations = proptest::collection::vec((place(), 0..8_usize, new), 1..5);
+        (frame(), mutations).prop_map(|(frame, mutations)| {
+            mutations.into_iter().fold(frame.to_vec(), |mut bytes, (start, length, new)| {
+                let start = start.index(bytes.len() + 1);
+                bytes.splice(start..(start + length).min(bytes.len()), new);
+                bytes
+            })
+        })
+    }
+
     proptest! {
+        #[test]
+        fn no_damage_to_a_message_makes_the_parser_panic(bytes in mutated()) {
+            let bytes = Bytes::from(bytes);
+            match Message::parse(&bytes) {
+                Ok(_) => prop_assert!(serde_json::from_slice::<&RawValue>(&bytes).is_ok(), "accepted what is no JSON"),
+                Err(error) => prop_assert!([PARSE_ERROR, INVALID_REQUEST].contains(&error.code())),
+            }
+            for part in split_batch(&bytes).unwrap_or_default() {
+                let _ = Message::parse(&part);
+            }
+        }
+
         #[test]
         fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = Message::parse(&bytes);

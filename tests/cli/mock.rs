@@ -154,7 +154,6 @@ fn sigint_ends_a_mock_on_stdio_whose_client_is_still_there() {
     for signal in ["INT", "TERM"] {
         let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(["mock", "mock.yaml"]).start();
         mock.send(INITIALIZE);
-        mock.send(&call("never"));
         mock.send(PING);
         mock.stdout_line(PONG);
         mock.signal(signal);
@@ -286,4 +285,69 @@ fn a_mock_whose_client_was_killed_ends_although_an_answer_is_under_way() {
     assert!(stdout.lines().nth(1).expect("a line").expect("UTF-8").contains("\"p\""), "the call is under way");
     assert_eq!(mock.wait().expect("waits").code(), Some(0));
     drop(stdin);
+}
+
+#[test]
+fn a_stderr_that_nobody_reads_keeps_no_mock_from_ending_and_no_request_from_the_journal() {
+    let args = ["mock", "mock.yaml", "--verbose", "--journal", "journal.jsonl"];
+    for signal in [None, Some("TERM")] {
+        let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(args).unheard().start();
+        mock.send(&[PING; 5000].join("\n"));
+        mock.send(&PING.replace("\"p\"", "\"last\""));
+        mock.stdout_line("\"last\"");
+        match signal {
+            None => mock.hang_up(),
+            Some(signal) => mock.signal(signal),
+        }
+        assert_eq!(mock.end().code(0).read("journal.jsonl").lines().count(), 5001, "{signal:?}");
+    }
+}
+
+#[test]
+fn a_listening_mock_with_a_stderr_that_nobody_reads_ends_as_any_other() {
+    let args = ["mock", "mock.yaml", "--listen", ":0", "--journal", "/dev/stdout", "--verbose"];
+    let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(args).unheard().start();
+    let address = mock.address("http://", "/mcp");
+    let name = "n".repeat(200);
+    for _ in 0..500 {
+        modern_call(&address, &name).response();
+    }
+    let post = modern_call(&address, "never");
+    mock.stdout_line("tools.never");
+    mock.signal("TERM");
+    mock.signal("INT");
+    mock.end().code(0);
+    assert!(!post.response().contains("never"));
+}
+
+#[test]
+fn a_journal_that_nobody_may_read_is_refused_instead_of_waited_for() {
+    let served = |path: &str| Rehearse::new().fifo("fifo").args(["mock", "basic", "--journal", path]).stdin(PING).run();
+    served("fifo").stdout("").stderr_has("cannot write the journal fifo: it is no regular file").code(3);
+    for stdout in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        served(stdout).stdout("").stderr_has("standard output carries the protocol").code(2);
+    }
+    served("/dev/stderr").stdout(&format!("{PONG}\n")).stderr_has("\"method\":\"ping\"").code(0);
+    served("/dev/null").stdout(&format!("{PONG}\n")).code(0);
+}
+
+#[test]
+fn an_answer_under_way_on_stdio_is_given_after_a_signal_and_a_second_one_ends_it_at_once() {
+    let start = || {
+        let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(["mock", "mock.yaml", "--verbose"]).start();
+        mock.send(INITIALIZE);
+        mock
+    };
+    let mut mock = start();
+    mock.send(&call("later"));
+    mock.stderr_line("tools.later");
+    mock.signal("TERM");
+    mock.end().stdout_has("here it is").code(0);
+    let mut mock = start();
+    mock.send(&call("never"));
+    mock.stderr_line("tools.never");
+    mock.signal("TERM");
+    mock.stderr_line("another signal ends them at once");
+    mock.signal("INT");
+    mock.end().code(0);
 }

@@ -22,12 +22,13 @@ pub(crate) struct Rehearse {
     args: Vec<String>,
     env: Vec<(&'static str, &'static str)>,
     stdin: String,
+    unheard: bool,
 }
 
 impl Rehearse {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Rehearse { folder, args: Vec::new(), env: Vec::new(), stdin: String::new() }
+        Rehearse { folder, args: Vec::new(), env: Vec::new(), stdin: String::new(), unheard: false }
     }
 
     /// Writes a file into the folder that the binary runs in.
@@ -50,6 +51,19 @@ impl Rehearse {
 
     pub(crate) fn stdin(mut self, text: &str) -> Self {
         self.stdin = text.into();
+        self
+    }
+
+    /// Nobody reads stderr beyond the lines that the story waits for, until the end.
+    pub(crate) fn unheard(mut self) -> Self {
+        self.unheard = true;
+        self
+    }
+
+    /// A named pipe in the folder that the binary runs in.
+    pub(crate) fn fifo(self, name: &str) -> Self {
+        let made = Command::new("mkfifo").arg(self.folder.path().join(name)).status();
+        assert!(made.expect("mkfifo runs").success());
         self
     }
 
@@ -86,7 +100,10 @@ impl Rehearse {
             stdin
         });
         let stdout = Lines::of(child.stdout.take().expect("a pipe"));
-        let stderr = Lines::of(child.stderr.take().expect("a pipe"));
+        let stderr = match self.unheard {
+            true => Lines::on_demand(child.stderr.take().expect("a pipe")),
+            false => Lines::of(child.stderr.take().expect("a pipe")),
+        };
         Running { folder: self.folder, process: Process(child), stdin, stdout, stderr }
     }
 }
@@ -100,11 +117,22 @@ struct Lines {
 impl Lines {
     fn of(stream: impl Read + Send + 'static) -> Lines {
         let (sender, next) = mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stream).lines() {
-                let _ = sender.send(line.expect("UTF-8"));
-            }
-        });
+        Lines::fed(stream, next, move |line| sender.send(line).is_ok())
+    }
+
+    /// Reads on only when a line is waited for.
+    fn on_demand(stream: impl Read + Send + 'static) -> Lines {
+        let (sender, next) = mpsc::sync_channel(0);
+        Lines::fed(stream, next, move |line| sender.send(line).is_ok())
+    }
+
+    fn fed(
+        stream: impl Read + Send + 'static,
+        next: Receiver<String>,
+        take: impl Fn(String) -> bool + Send + 'static,
+    ) -> Lines {
+        let mut lines = BufReader::new(stream).lines();
+        std::thread::spawn(move || while lines.next().is_some_and(|line| take(line.expect("UTF-8"))) {});
         Lines { next, seen: String::new() }
     }
 
@@ -160,9 +188,22 @@ impl Running {
         rest.strip_suffix(path).unwrap_or_else(|| panic!("{line} ends with {path}")).to_owned()
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.process.0.id()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     pub(crate) fn send(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().expect("open");
         stdin.write_all(format!("{line}\n").as_bytes()).expect("writes");
+    }
+
+    /// Closes stdin.
+    pub(crate) fn hang_up(&mut self) {
+        self.stdin = None;
     }
 
     pub(crate) fn signal(&self, name: &str) {
@@ -174,15 +215,7 @@ impl Running {
     pub(crate) fn wait_for_children(&self, count: usize) -> Vec<u32> {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
-            let task = format!("/proc/{0}/task", self.process.0.id());
-            let children = std::fs::read_dir(task).expect("runs").flat_map(|thread| {
-                std::fs::read_to_string(thread.expect("reads").path().join("children"))
-                    .unwrap_or_default()
-                    .split_whitespace()
-                    .map(|id| id.parse().expect("an id"))
-                    .collect::<Vec<u32>>()
-            });
-            let children: Vec<_> = children.collect();
+            let children = children(self.id());
             if children.len() >= count {
                 return children;
             }
@@ -199,6 +232,13 @@ impl Running {
         drop(stdin);
         Run { folder, status, stdout, stderr }
     }
+}
+
+/// The processes that a process has started; none if it has ended.
+pub(crate) fn children(of: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{of}/task")).into_iter().flatten().flatten();
+    let children = threads.map(|thread| std::fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    children.flat_map(|ids| ids.split_whitespace().map(|id| id.parse().expect("an id")).collect::<Vec<_>>()).collect()
 }
 
 /// Killed if the story ends before it.

@@ -186,7 +186,8 @@ fn a_server_that_can_be_started_but_does_not_answer_is_one() {
 #[test]
 fn an_interrupted_run_stops_what_it_started_and_reports_what_it_has() {
     let running = story(NEVER).args(["--trace"]).start();
-    let mocks = running.wait_for_children(1);
+    // One of them is the guard.
+    let mocks = running.wait_for_children(2);
     running.signal("INT");
     let run = running.end().stderr_has("interrupted").stdout_has("2 not run").code(3);
     for mock in mocks {

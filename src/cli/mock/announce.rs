@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Says that the script is served over stdio; and to someone at a terminal, what to do with that.
-pub(super) fn stdio(script: &Script, path: &Path, seed: u64) {
+pub(super) fn stdio(script: &Script, path: &Path, seed: u64) -> String {
     let strong = style::STRONG;
     let mut text = format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&script.name));
     if stdin().is_terminal() {
@@ -24,11 +24,11 @@ pub(super) fn stdio(script: &Script, path: &Path, seed: u64) {
         text.push_str(&client_config(&script.name, &command(path)));
         text.push_str("\nWith `--listen 8888` it has URLs instead.\n\n");
     }
-    style::print(&text);
+    text
 }
 
 /// Says where the server listens.
-pub(super) fn network(server: &MockServer, seed: u64) {
+pub(super) fn network(server: &MockServer, seed: u64) -> String {
     let (script, address) = (server.engine().script(), server.address());
     let (strong, dim, doubtful) = (style::STRONG, style::DIM, style::DOUBTFUL);
     let name = style::printable(&script.name);
@@ -48,7 +48,7 @@ pub(super) fn network(server: &MockServer, seed: u64) {
     text.push_str("\nConfiguration of a client:\n\n");
     text.push_str(&client_config(&script.name, &format!("\"type\": \"http\", \"url\": {url}")));
     text.push_str("\nCtrl-C ends it.\n\n");
-    style::print(&text);
+    text
 }
 
 /// The entry of a client's configuration, ready to paste; `members` are those of the server.

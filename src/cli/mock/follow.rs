@@ -1,77 +1,106 @@
 //! Following a mock's journal as it is written: into a file, and onto stderr.
 
 use std::{
-    fs::{File, OpenOptions},
+    borrow::Cow,
+    fmt,
+    fs::{File, Metadata, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::{
+        fd::AsFd,
+        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    },
     path::Path,
     sync::mpsc,
-    thread::JoinHandle,
+    time::Duration,
 };
 
 use serde_json::Value as Json;
 
+use super::{background::Background, console::Console};
 use crate::{
     cli::{Failure, style},
     mock::journal::{Entry, Handling},
 };
 
+/// How much of a name or a reason is shown, in characters.
+const SHOWN: usize = 300;
+/// The names of standard output.
+const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
 /// The thread that writes down what a mock receives. It ends when the journal that feeds it is gone.
 #[derive(Debug)]
-pub(super) struct Follower(JoinHandle<io::Result<()>>);
+pub(super) struct Follower(Background<io::Result<()>>);
 
 /// Starts to follow; `None` if there is nobody to tell.
-///
-/// # Errors
-/// The file cannot be opened.
-pub(super) fn start(file: Option<&Path>, verbose: bool) -> Result<Option<(mpsc::Sender<Entry>, Follower)>, Failure> {
-    if file.is_none() && !verbose {
-        return Ok(None);
+pub(super) fn start(file: Option<File>, console: Option<Console>) -> Option<(mpsc::Sender<Entry>, Follower)> {
+    if file.is_none() && console.is_none() {
+        return None;
     }
-    let file = file.map(open).transpose()?;
     let (sender, entries) = mpsc::channel();
-    let thread = std::thread::spawn(move || follow(&entries, file, verbose));
-    Ok(Some((sender, Follower(thread))))
+    Some((sender, Follower(Background::start(move || follow(&entries, file, console.as_ref())))))
 }
 
 impl Follower {
-    /// Waits until everything is written. Everything that can still write the journal must be gone.
+    /// Waits until everything is written, but no longer than `patience` and the next signal. Everything that can still
+    /// write the journal must be gone.
     ///
     /// # Errors
     /// Some entries could not be written to the file.
-    pub(super) fn finish(self) -> Result<(), Failure> {
-        match self.0.join() {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Failure::cannot(format!("the journal is incomplete: {error}"))),
-            Err(panic) => std::panic::resume_unwind(panic),
+    pub(super) fn finish(self, patience: Duration) -> Result<(), Failure> {
+        let incomplete = |why: &dyn fmt::Display| Failure::cannot(format!("the journal is incomplete: {why}"));
+        match self.0.end(patience) {
+            Some(outcome) => outcome.map_err(|error| incomplete(&error)),
+            None => Err(incomplete(&"it could not be written in time")),
         }
     }
 }
 
-/// Requests may contain what is nobody else's business, so only the owner may read the file.
-fn open(path: &Path) -> Result<File, Failure> {
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    file.map_err(|error| Failure::cannot(format!("cannot write the journal {}: {error}", path.display())))
+/// Opens the file of a journal. Requests may contain what is nobody else's business, so only the owner may read it.
+///
+/// # Errors
+/// It cannot be written, is a pipe that would have to be waited for, or is the standard output that is `taken`.
+pub(super) fn open(path: &Path, taken: bool) -> Result<File, Failure> {
+    let cannot =
+        |why: &dyn fmt::Display| Failure::cannot(format!("cannot write the journal {}: {why}", path.display()));
+    let found = std::fs::metadata(path).ok();
+    let stdout = own(io::stdout(), found.as_ref());
+    if taken && (stdout.is_some() || STDOUT.iter().any(|name| path == Path::new(name))) {
+        let why =
+            "the journal needs a file of its own: standard output carries the protocol unless there is `--listen`";
+        return Err(Failure::Usage(why.into()));
+    }
+    if let Some(stream) = stdout.or_else(|| own(io::stderr(), found.as_ref())) {
+        return Ok(stream);
+    }
+    if found.is_some_and(|found| !found.is_file() && !found.file_type().is_char_device()) {
+        return Err(cannot(&"it is no regular file"));
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| cannot(&error))
 }
 
-fn follow(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, verbose: bool) -> io::Result<()> {
+/// The stream if it is what was found, and no device that many share. To open a pipe once more would wait for a reader.
+fn own(stream: impl AsFd, found: Option<&Metadata>) -> Option<File> {
+    let found = found.filter(|found| !found.file_type().is_char_device())?;
+    let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
+    let of_stream = file.metadata().ok()?;
+    ((of_stream.dev(), of_stream.ino()) == (found.dev(), found.ino())).then_some(file)
+}
+
+fn follow(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, console: Option<&Console>) -> io::Result<()> {
     let mut outcome = Ok(());
     while let Ok(first) = entries.recv() {
-        let (mut lines, mut shown) = (Vec::new(), String::new());
+        let mut lines = Vec::new();
         for entry in std::iter::once(first).chain(entries.try_iter()) {
             if file.is_some() {
                 append(&mut lines, &entry);
             }
-            if verbose {
-                shown.push_str(&describe(&entry));
+            if let Some(console) = console {
+                console.say(describe(&entry));
             }
         }
         if let Some(Err(error)) = file.as_mut().map(|file| file.write_all(&lines)) {
             file = None;
             outcome = Err(error);
-        }
-        if verbose {
-            style::print(&shown);
         }
     }
     outcome
@@ -103,16 +132,21 @@ fn describe(entry: &Entry) -> String {
         "{dim}{:>9.3}s{dim:#} {:<5} {:<24} {colour}{}{colour:#}\n",
         entry.at.as_secs_f64(),
         entry.transport,
-        style::printable(what.trim_end()),
-        style::printable(&entry.handling.to_string()),
+        shown(what.trim_end()),
+        shown(&entry.handling.to_string()),
         dim = style::DIM,
     )
 }
 
+fn shown(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", style::printable(&text[..end])).into(),
+        None => style::printable(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use bytes::Bytes;
 
     use super::*;
@@ -132,6 +166,13 @@ mod tests {
         let parsed: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         assert_eq!((parsed.len(), &parsed[0]["request"]["method"]), (2, &Json::from("a\nb")));
         assert_eq!(parsed[1]["text"], "not\nJSON");
+    }
+
+    #[test]
+    fn a_line_stays_short_whatever_the_client_sends() {
+        let why = "é".repeat(100_000);
+        let line = describe(&entry(r#"{"method":"m"}"#, Handling::Refused(why)));
+        assert!(line.chars().count() < 2 * SHOWN && line.contains("é…"), "{line}");
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! `rehearse mock`: serves a script over stdio, or over all network transports on one port.
 
 mod announce;
+mod background;
+mod console;
 mod follow;
 mod stdio;
 
 use std::{
+    fs::File,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
-    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -16,7 +18,8 @@ use rand::RngExt;
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Failure, signals::Signals, style};
+use self::console::Console;
+use super::{Exit, Failure, signals::Signals};
 use crate::{
     mock::{
         engine::Engine,
@@ -27,8 +30,10 @@ use crate::{
     transport::Transport,
 };
 
-/// How long answers that are under way may still take after a signal.
+/// How long answers that are under way may still take after a signal, and the journal after them.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long stderr may take at the end. Who reads it at all has read it by then.
+const UNHEARD: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,9 +93,12 @@ pub(super) struct MockArgs {
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, String> {
-    let loopback = |port: &str| port.parse().ok().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    let port = text.strip_prefix("localhost").unwrap_or(text);
-    let address = text.parse().ok().or_else(|| loopback(port.strip_prefix(':').unwrap_or(port)));
+    if let Ok(ip) = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+        return Err(format!("there is no port; write {}", SocketAddr::new(ip, 8888)));
+    }
+    let port = text.strip_prefix("localhost:").or(text.strip_prefix(':')).unwrap_or(text);
+    let port = || port.parse().ok().filter(|_| !port.starts_with('+'));
+    let address = text.parse().ok().or_else(|| port().map(|port| (Ipv4Addr::LOCALHOST, port).into()));
     address.ok_or_else(|| "expected an address such as 127.0.0.1:8888, or a port such as 8888".into())
 }
 
@@ -102,23 +110,36 @@ fn parse_host(text: &str) -> Result<String, String> {
     }
 }
 
-/// Serves until the client closes its end or a signal comes.
+/// Serves until the client closes its end or a signal comes. Once it serves, nothing waits for a stderr that nobody
+/// reads.
 ///
 /// # Errors
-/// The script has mistakes, or what it needs cannot be opened.
+/// The script has mistakes, or the journal cannot be opened.
 pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
     let script = Script::load(&args.script)?;
-    let (sender, follower) = follow::start(args.journal.as_deref(), args.verbose)?.unzip();
+    let journal = args.journal.as_deref().map(|path| follow::open(path, args.listen.is_none())).transpose()?;
+    let (console, said) = Console::open();
+    let exit = serve(args, script, journal, &console).unwrap_or_else(|failure| {
+        console.say(failure.text());
+        failure.exit()
+    });
+    drop(console);
+    said.end(UNHEARD);
+    Ok(exit)
+}
+
+fn serve(args: MockArgs, script: Script, journal: Option<File>, console: &Console) -> Result<Exit, Failure> {
+    let (sender, follower) = follow::start(journal, args.verbose.then(|| console.clone())).unzip();
     let seed = args.seed.unwrap_or_else(|| rand::rng().random::<u32>().into());
     let engine = Engine::new(script, seed, Journal::new(sender));
     let exit = match args.listen {
-        Some(address) => listen(engine, seed, Listen { address, allowed_hosts: args.allowed_hosts }),
+        Some(address) => listen(engine, seed, Listen { address, allowed_hosts: args.allowed_hosts }, console),
         None => {
-            announce::stdio(engine.script(), &args.script, seed);
-            stdio(engine)
+            console.say(announce::stdio(engine.script(), &args.script, seed));
+            stdio(engine, console)
         }
     };
-    let followed = follower.map_or(Ok(()), follow::Follower::finish);
+    let followed = follower.map_or(Ok(()), |follower| follower.finish(GRACE));
     exit.and_then(|exit| followed.map(|()| exit))
 }
 
@@ -127,33 +148,28 @@ fn runtime_failure(error: std::io::Error) -> Failure {
 }
 
 /// One thread, for the sake of a fast start.
-fn stdio(engine: Arc<Engine>) -> Result<Exit, Failure> {
+fn stdio(engine: Arc<Engine>, console: &Console) -> Result<Exit, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(runtime_failure)?;
-    let exit = runtime.block_on(serve_stdio(engine));
+    let exit = runtime.block_on(serve_stdio(engine, console));
     // A thread that reads a terminal never returns.
     runtime.shutdown_background();
     exit
 }
 
-async fn serve_stdio(engine: Arc<Engine>) -> Result<Exit, Failure> {
+async fn serve_stdio(engine: Arc<Engine>, console: &Console) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(runtime_failure)?;
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
     let stop = CancellationToken::new();
-    let ended = {
-        let mut serving = pin!(serve_pipe(engine, Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE));
-        tokio::select! {
-            ended = serving.as_mut() => ended,
-            () = stdio::nobody_reads() => Ok(Ended::Closed),
-            () = signals.next() => {
-                style::leave_line();
-                stop.cancel();
-                tokio::select! {
-                    ended = serving.as_mut() => ended,
-                    () = signals.next() => Ok(Ended::Stopped),
-                    () = tokio::time::sleep(GRACE) => Ok(Ended::Stopped),
-                }
-            }
-        }
+    let second_signal = async {
+        signals.next().await;
+        say_stopping(console, &engine);
+        stop.cancel();
+        signals.next().await;
+    };
+    let ended = tokio::select! {
+        ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE) => ended,
+        () = stdio::nobody_reads() => Ok(Ended::Closed),
+        () = second_signal => Ok(Ended::Stopped),
     };
     input.restore();
     output.restore();
@@ -164,32 +180,36 @@ async fn serve_stdio(engine: Arc<Engine>) -> Result<Exit, Failure> {
     }
 }
 
-fn listen(engine: Arc<Engine>, seed: u64, listen: Listen) -> Result<Exit, Failure> {
+fn listen(engine: Arc<Engine>, seed: u64, listen: Listen, console: &Console) -> Result<Exit, Failure> {
     let runtime = runtime::Builder::new_multi_thread().enable_all().build().map_err(runtime_failure)?;
-    runtime.block_on(serve_network(engine, seed, listen))
+    runtime.block_on(serve_network(engine, seed, listen, console))
 }
 
-async fn serve_network(engine: Arc<Engine>, seed: u64, listen: Listen) -> Result<Exit, Failure> {
+async fn serve_network(engine: Arc<Engine>, seed: u64, listen: Listen, console: &Console) -> Result<Exit, Failure> {
     let mut signals = Signals::install().map_err(runtime_failure)?;
     let address = listen.address;
     let server = MockServer::start(engine, listen).await.map_err(|error| cannot_listen(address, &error))?;
-    announce::network(&server, seed);
+    console.say(announce::network(&server, seed));
     tokio::select! {
         code = server.died() => {
             server.stop(Duration::ZERO).await;
             Ok(Exit::Scripted(code))
         }
         () = signals.next() => {
-            style::leave_line();
-            if server.engine().in_flight() > 0 {
-                style::print("Stopping: answers under way have 5 s; another signal ends them at once.\n");
-            }
+            say_stopping(console, server.engine());
             tokio::select! {
                 () = server.stop(GRACE) => {}
                 () = signals.next() => {}
             }
             Ok(Exit::Success)
         }
+    }
+}
+
+fn say_stopping(console: &Console, engine: &Engine) {
+    console.leave_line();
+    if engine.in_flight() > 0 {
+        console.say("Stopping: answers under way have 5 s; another signal ends them at once.\n");
     }
 }
 
@@ -205,6 +225,8 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     #[test]
@@ -213,8 +235,28 @@ mod tests {
             assert_eq!(parse_address(text), Ok(([127, 0, 0, 1], 8888).into()), "{text}");
         }
         assert_eq!(parse_address("[::1]:0").map(|address| address.is_ipv6()), Ok(true));
-        for text in ["", ":", "localhost", "example.com:80", "127.0.0.1", "70000", "http://127.0.0.1:1"] {
+        assert_eq!(parse_address("[::1]:8888"), Ok((Ipv6Addr::LOCALHOST, 8888).into()));
+        for text in [
+            "",
+            ":",
+            "localhost",
+            "localhost8888",
+            "example.com:80",
+            "70000",
+            "+80",
+            ":+80",
+            "http://127.0.0.1:1",
+            "[::1]",
+        ] {
             assert!(parse_address(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_port_is_shown_with_one() {
+        for (text, whole) in [("127.0.0.1", "127.0.0.1:8888"), ("::1", "[::1]:8888"), ("[::1]", "[::1]:8888")] {
+            let error = parse_address(text).expect_err(text);
+            assert!(error.contains(&format!("no port; write {whole}")), "{error}");
         }
     }
 

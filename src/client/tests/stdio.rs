@@ -1,4 +1,7 @@
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::mpsc;
 
@@ -6,7 +9,9 @@ use super::{
     LEGACY, call,
     server::{HELLO, INITIALIZED},
 };
-use crate::client::{CallOptions, CommandSpec, ConnectError, Failure, ServerConfig, Session, StopGrace, Target};
+use crate::client::{
+    CallOptions, CommandSpec, ConnectError, Failure, ServerConfig, Session, StderrSink, StopGrace, Target,
+};
 
 const GRACE: StopGrace =
     StopGrace { exit: Duration::from_millis(100), terminate: Duration::from_millis(100), kill: Duration::from_secs(5) };
@@ -43,7 +48,8 @@ async fn gone(pid: &str) {
 
 /// The pids that the script wrote to its standard error as `pid N`.
 async fn pids<const N: usize>(config: &ServerConfig) -> (Session, [String; N]) {
-    let (sink, mut lines) = mpsc::unbounded_channel();
+    let (sender, mut lines) = mpsc::unbounded_channel();
+    let sink: StderrSink = Arc::new(move |line| drop(sender.send(line)));
     let session = Session::connect_with(config, LEGACY, Some(sink)).await.expect("a session");
     let mut pids = Vec::new();
     while pids.len() < N {

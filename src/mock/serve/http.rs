@@ -145,9 +145,9 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json") && !value.contains(',')
 }
 
-/// Whether a header lists the media type or a range that covers it. The most specific range decides, and one of quality
+/// Whether `Accept` lists the media type or a range that covers it. The most specific range decides, and one of quality
 /// 0 covers nothing (RFC 9110, 12.5.1).
-pub(super) fn has_media_type(headers: &HeaderMap, name: header::HeaderName, wanted: &str) -> bool {
+pub(super) fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
     let kind = wanted.split('/').next().unwrap_or_default();
     let precision = |range: &str| match range.split_once('/')? {
         _ if range.eq_ignore_ascii_case(wanted) => Some(2),
@@ -159,7 +159,7 @@ pub(super) fn has_media_type(headers: &HeaderMap, name: header::HeaderName, want
         let (name, value) = parameter.split_once('=').unwrap_or_default();
         name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0)
     };
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let ranges = values.flat_map(|value| value.split(',')).filter_map(|range| {
         let mut parts = range.split(';');
         Some((precision(parts.next()?.trim())?, !parts.any(is_refusal)))

@@ -7,13 +7,13 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use tokio::sync::mpsc;
 
 use super::{
     Shared,
     connection::Connection,
-    http::{events, has_media_type},
+    http::{accepts, events},
     session::unguessable_id,
 };
 use crate::{
@@ -32,7 +32,7 @@ pub(super) fn open(shared: Arc<Shared>, headers: &HeaderMap) -> Response {
     if !shared.engine.offers(Era::Legacy) {
         return shared.refuse(Transport::Sse, StatusCode::NOT_FOUND, "this server offers no version that has HTTP+SSE");
     }
-    if !has_media_type(headers, header::ACCEPT, "text/event-stream") {
+    if !accepts(headers, "text/event-stream") {
         let why = "the Accept header must list text/event-stream";
         return shared.refuse(Transport::Sse, StatusCode::NOT_ACCEPTABLE, why);
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future};
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Shared,
-    http::{empty, events, has_media_type, json},
+    http::{accepts, empty, events, json},
     play::{ID_IN_USE, Played, play},
     session::{Session, StreamKind, StreamLog},
 };
@@ -28,8 +28,7 @@ use crate::{
 const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
-    let accepts = |kind| has_media_type(request.headers(), header::ACCEPT, kind);
-    if !accepts("application/json") || !accepts("text/event-stream") {
+    if !["application/json", "text/event-stream"].iter().all(|kind| accepts(request.headers(), kind)) {
         let why = "the Accept header must list application/json and text/event-stream";
         return shared.refuse(Transport::Http, StatusCode::NOT_ACCEPTABLE, why);
     }
@@ -77,7 +76,7 @@ pub(super) fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
     if !shared.engine.offers(Era::Legacy) || is_modern(headers) {
         return shared.not_allowed(Transport::Http, "POST");
     }
-    if !has_media_type(headers, header::ACCEPT, "text/event-stream") {
+    if !accepts(headers, "text/event-stream") {
         return refuse(StatusCode::NOT_ACCEPTABLE, "the Accept header must list text/event-stream");
     }
     let session = match shared.session(headers) {

@@ -3,26 +3,30 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
+    os::unix::process::ExitStatusExt,
     path::PathBuf,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
 use tokio::{
-    process::{ChildStderr, ChildStdin, ChildStdout, Command},
-    sync::{mpsc, watch},
+    io::{AsyncBufRead, AsyncBufReadExt, BufReader},
+    process::{ChildStdin, ChildStdout, Command},
+    signal::unix::{SignalKind, signal},
+    sync::watch,
     task::JoinHandle,
     time::timeout,
 };
 
-use super::OpenError;
-use crate::{transport::LineReader, wire::LineSplitter};
+use super::{Guard, OpenError};
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 64 << 10;
-const SIGTERM: i32 = 15;
 
 /// A command that serves MCP on its standard streams.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +64,27 @@ pub struct StderrLine {
     pub line: String,
 }
 
-/// Receives what servers write to their standard error, as it comes.
-pub type StderrSink = mpsc::UnboundedSender<StderrLine>;
+/// Called with every line that servers write to their standard error, as it comes. Until it returns, no more is read.
+pub type StderrSink = Arc<dyn Fn(StderrLine) + Send + Sync>;
+
+/// The last 20 of any number of lines, shared by its clones.
+#[derive(Clone, Debug, Default)]
+pub struct LastLines(Arc<Mutex<VecDeque<String>>>);
+
+impl LastLines {
+    pub fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == KEPT_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    /// Oldest first.
+    pub fn to_vec(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
 
 /// The streams of a process that has just been started.
 pub(crate) struct Pipes {
@@ -72,23 +95,23 @@ pub(crate) struct Pipes {
 /// A running server process and its group. Dropping it kills the whole group.
 #[derive(Debug)]
 pub struct Child {
-    process: tokio::sync::Mutex<Box<dyn ChildWrapper>>,
+    process: tokio::process::Child,
+    group: Group,
     grace: StopGrace,
-    stderr: Arc<Mutex<VecDeque<String>>>,
+    stderr: LastLines,
     listener: JoinHandle<()>,
     silent: watch::Receiver<bool>,
-    stopped: bool,
 }
 
 impl Child {
-    /// Starts the process; must be called within a tokio runtime.
+    /// Starts the process, and the guard if there is to be one; must be called within a tokio runtime.
     ///
     /// # Errors
     /// [`OpenError::Spawn`] if the command cannot be started.
     pub(crate) fn spawn(spec: &CommandSpec, name: &str, sink: Option<StderrSink>) -> Result<(Child, Pipes), OpenError> {
         let failed = |source| OpenError::Spawn { program: spec.program.clone(), source };
         let mut command = Command::new(&spec.program);
-        command.args(&spec.args).envs(&spec.env);
+        command.args(&spec.args).envs(&spec.env).process_group(0).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(cwd) = &spec.cwd {
             if !cwd.is_dir() {
@@ -96,38 +119,44 @@ impl Child {
             }
             command.current_dir(cwd);
         }
-        let mut process =
-            CommandWrap::from(command).wrap(ProcessGroup::leader()).wrap(KillOnDrop).spawn().map_err(failed)?;
-        let streams = (process.stdin().take(), process.stdout().take(), process.stderr().take());
+        Guard::prepare().map_err(failed)?;
+        let mut process = command.spawn().map_err(failed)?;
+        let group = Group::of(&process).ok_or_else(|| failed(io::Error::other("it has no process id")))?;
+        let streams = (process.stdin.take(), process.stdout.take(), process.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err(failed(io::Error::other("its standard streams are missing")));
         };
-        let kept = Arc::new(Mutex::new(VecDeque::new()));
+        let (kept, server) = (LastLines::default(), Arc::from(name));
         let (done, silent) = watch::channel(false);
-        let listener = tokio::spawn(listen(stderr, kept.clone(), name.into(), sink, done));
-        let process = tokio::sync::Mutex::new(process);
-        let child = Child { process, grace: spec.grace, stderr: kept, listener, silent, stopped: false };
+        let heard = kept.clone();
+        let listener = tokio::spawn(async move {
+            let told = |line: String| {
+                if let Some(sink) = &sink {
+                    sink(StderrLine { server: Arc::clone(&server), line: line.clone() });
+                }
+                heard.push(line);
+            };
+            listen(BufReader::new(stderr), told).await;
+            done.send_replace(true);
+        });
+        let child = Child { process, group, grace: spec.grace, stderr: kept, listener, silent };
         Ok((child, Pipes { stdin, stdout }))
     }
 
     /// The last lines of standard error, oldest first.
     pub fn last_lines(&self) -> Vec<String> {
-        self.stderr.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.stderr.to_vec()
     }
 
     /// How the process ended, if it ends within `patience`, and what it said last on standard error.
     pub async fn obituary(&self, patience: Duration) -> (Option<ExitStatus>, Vec<String>) {
         let mut silent = self.silent.clone();
-        let status = timeout(patience, async {
-            let status = self.process.lock().await.inner_mut().wait().await.ok();
+        let ended = timeout(patience, async {
+            let status = self.group.leader_exit().await;
             let _ = silent.wait_for(|silent| *silent).await;
             status
-        })
-        .await;
-        let status = match status {
-            Ok(status) => status,
-            Err(_) => self.process.try_lock().ok().and_then(|mut process| process.inner_mut().try_wait().ok()?),
-        };
+        });
+        let status = ended.await.unwrap_or_else(|_| self.group.leader_status().ok().flatten());
         (status, self.last_lines())
     }
 
@@ -135,61 +164,170 @@ impl Child {
     /// terminate; then kills it. What is left of the group when the process has exited is ended as well. Returns the
     /// exit status of the process itself, and ends within the sum of its [`StopGrace`].
     pub async fn stop(mut self) -> Option<ExitStatus> {
-        let (grace, process) = (self.grace, self.process.get_mut());
-        let mut status = exited(process.as_mut(), grace.exit).await;
-        if process.signal(SIGTERM).is_ok() {
-            match status {
-                None => status = exited(process.as_mut(), grace.terminate).await,
-                Some(_) => drop(timeout(grace.terminate, self.silent.wait_for(|silent| *silent)).await),
+        let grace = self.grace;
+        let exited = timeout(grace.exit, self.group.leader_exit()).await.is_ok();
+        if self.group.signal(Signal::TERM) {
+            match exited {
+                false => drop(timeout(grace.terminate, self.group.leader_exit()).await),
+                true => drop(timeout(grace.terminate, self.silent.wait_for(|silent| *silent)).await),
             }
         }
-        if process.start_kill().is_ok() && status.is_none() {
-            status = exited(process.as_mut(), grace.kill).await;
-        }
-        self.stopped = true;
+        self.group.end();
+        let status = timeout(grace.kill, self.process.wait()).await;
         if timeout(grace.kill, &mut self.listener).await.is_err() {
             self.listener.abort();
         }
-        status
+        status.ok()?.ok()
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if !self.stopped {
-            let _ = self.process.get_mut().start_kill();
-            self.listener.abort();
-        }
+        self.group.end();
+        self.listener.abort();
     }
 }
 
-/// Waits for the process itself. Waiting for the whole group, as the wrapper does, would wait for processes that are
-/// no children of ours.
-async fn exited(process: &mut dyn ChildWrapper, patience: Duration) -> Option<ExitStatus> {
-    timeout(patience, process.inner_mut().wait()).await.ok()?.ok()
+/// The process group that a child leads. The child is not reaped before the group is ended: until then, its number
+/// cannot be given to anybody else.
+#[derive(Debug)]
+struct Group {
+    leader: Pid,
+    ended: bool,
 }
 
-async fn listen(
-    stderr: ChildStderr,
-    kept: Arc<Mutex<VecDeque<String>>>,
-    server: Arc<str>,
-    sink: Option<StderrSink>,
-    done: watch::Sender<bool>,
-) {
-    let mut reader = LineReader::with_splitter(stderr, LineSplitter::new(LONGEST_LINE));
-    while let Ok(Some(line)) = reader.next().await {
-        let line = match line {
-            Ok(line) => String::from_utf8_lossy(&line).into_owned(),
-            Err(too_long) => format!("({too_long})"),
+impl Group {
+    /// The guard knows of it from now on.
+    fn of(process: &tokio::process::Child) -> Option<Group> {
+        let leader = Pid::from_raw(process.id()?.try_into().ok()?)?;
+        Guard::enter(leader);
+        Some(Group { leader, ended: false })
+    }
+
+    /// Whether there was anyone to receive it.
+    fn signal(&self, signal: Signal) -> bool {
+        kill_process_group(self.leader, signal).is_ok()
+    }
+
+    /// Kills what is left of it.
+    fn end(&mut self) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.signal(Signal::KILL);
+            Guard::leave(self.leader);
+        }
+    }
+
+    /// Waits until the leader has exited, and does not reap it. `None` if that cannot be known.
+    async fn leader_exit(&self) -> Option<ExitStatus> {
+        let mut changes = signal(SignalKind::child()).ok()?;
+        loop {
+            match self.leader_status() {
+                Ok(None) => changes.recv().await?,
+                Ok(status) => return status,
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// How the leader ended, if it has.
+    fn leader_status(&self) -> Result<Option<ExitStatus>, Errno> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.leader), options))?;
+        // The encoding of wait(2).
+        let code = |code: i32| ExitStatus::from_raw((code & 0xff) << 8);
+        Ok(ended
+            .and_then(|ended| ended.exit_status().map(code).or(ended.terminating_signal().map(ExitStatus::from_raw))))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Tells of every line that is not blank, until the stream ends; of one that is too long, of its beginning.
+async fn listen(mut stream: impl AsyncBufRead + Unpin, told: impl Fn(String)) {
+    let (mut line, mut length) = (Vec::new(), 0);
+    loop {
+        let chunk = stream.fill_buf().await.unwrap_or_default();
+        let newline = chunk.iter().position(|byte| *byte == b'\n');
+        let (part, used) = (&chunk[..newline.unwrap_or(chunk.len())], newline.map_or(chunk.len(), |at| at + 1));
+        line.extend_from_slice(&part[..part.len().min(LONGEST_LINE - line.len())]);
+        length += part.len();
+        stream.consume(used);
+        if newline.is_none() && used > 0 {
+            continue;
+        }
+        let mut text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
+        if length > LONGEST_LINE {
+            text.push_str(&format!("… ({length} bytes)"));
+        }
+        if !text.is_empty() {
+            told(text);
+        }
+        if used == 0 {
+            return;
+        }
+        line.clear();
+        length = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn heard(stream: &[u8], at_once: usize) -> Vec<String> {
+        let lines = Mutex::new(Vec::new());
+        listen(BufReader::with_capacity(at_once, stream), |line| lines.lock().expect("alone").push(line)).await;
+        lines.into_inner().expect("alone")
+    }
+
+    #[tokio::test]
+    async fn what_stands_after_the_last_newline_is_a_line_and_a_blank_one_is_none() {
+        for at_once in [1, 3, 64] {
+            assert_eq!(heard(b"one\r\n\n  \ntwo\nthree", at_once).await, ["one", "two", "three"]);
+            assert_eq!(heard(b"one\n", at_once).await, ["one"]);
+        }
+        assert_eq!(heard(b"", 1).await, [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn of_a_line_that_is_too_long_the_beginning_is_kept_also_at_the_end_of_the_stream() {
+        let longest = "x".repeat(LONGEST_LINE);
+        let stream = format!("{longest}\n{longest}yz\nshort\n{longest}y");
+        let cut = |length: usize| format!("{longest}… ({length} bytes)");
+        let expected = [longest.clone(), cut(LONGEST_LINE + 2), "short".into(), cut(LONGEST_LINE + 1)];
+        for at_once in [1000, 1 << 20] {
+            assert!(heard(stream.as_bytes(), at_once).await == expected, "read {at_once} at once");
+        }
+    }
+
+    #[test]
+    fn the_last_lines_are_kept_whoever_tells_them() {
+        let lines = LastLines::default();
+        let other = lines.clone();
+        (0..25).for_each(|n| if n % 2 == 0 { &lines } else { &other }.push(n.to_string()));
+        assert_eq!(lines.to_vec(), (5..25).map(|n| n.to_string()).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn how_a_process_ended_can_be_told_as_long_as_it_has_not_been_stopped() {
+        let told = async |script: &str| {
+            let args = vec!["-c".into(), script.into()];
+            let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };
+            let (child, _pipes) = Child::spawn(&spec, "shell", None).expect("starts");
+            for patience in [Duration::from_secs(60), Duration::ZERO] {
+                let (status, lines) = child.obituary(patience).await;
+                assert_eq!(lines, ["last words"]);
+                assert!(child.group.signal(Signal::TERM), "its group is still there: {status:?}");
+            }
+            let told = child.group.leader_status().expect("a child of ours");
+            assert_eq!(child.stop().await, told);
+            told.map(|status| (status.code(), status.signal()))
         };
-        if let Some(sink) = &sink {
-            let _ = sink.send(StderrLine { server: server.clone(), line: line.clone() });
-        }
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == KEPT_LINES {
-            kept.pop_front();
-        }
-        kept.push_back(line);
+        assert_eq!(told("echo last words >&2; exit 7").await, Some((Some(7), None)));
+        assert_eq!(told("echo last words >&2; kill -9 $$").await, Some((None, Some(9))));
     }
-    done.send_replace(true);
 }

@@ -6,6 +6,7 @@
 pub mod child;
 mod duplex;
 mod events;
+mod guard;
 mod headers;
 pub(crate) mod http;
 pub mod memory;
@@ -17,8 +18,9 @@ pub(crate) mod ws;
 
 use std::io;
 
-pub use child::{Child, CommandSpec, StderrLine, StderrSink, StopGrace};
+pub use child::{Child, CommandSpec, LastLines, StderrLine, StderrSink, StopGrace};
 pub(crate) use duplex::Duplex;
+pub use guard::Guard;
 pub(crate) use http::HttpLink;
 pub use raw::{HeaderChange, RawSender, Sent};
 

@@ -1,6 +1,6 @@
 //! Accepting HTTP connections, and ending them in order.
 
-use std::{convert::Infallible, future::Future, pin::pin, time::Duration};
+use std::{convert::Infallible, future::Future, pin::pin, sync::Arc, time::Duration};
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,6 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{Request, Response};
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How many connections a server has at a time; more wait to be accepted.
 const MAX_CONNECTIONS: usize = 4096;
 
 /// How a server ends: first `stop` (accept nothing new, finish what is under way), then `kill` (drop everything).
@@ -42,24 +43,35 @@ where
     S: Fn(Request) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
-    static CONNECTIONS: Semaphore = Semaphore::const_new(MAX_CONNECTIONS);
+    accept_few(MAX_CONNECTIONS, listener, shutdown, service).await;
+}
+
+async fn accept_few<S, F>(limit: usize, listener: TcpListener, shutdown: Shutdown, service: S)
+where
+    S: Fn(Request) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response> + Send + 'static,
+{
+    let places = Arc::new(Semaphore::new(limit));
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let accepted = async {
+            let place = places.clone().acquire_owned().await;
+            (listener.accept().await, place)
+        };
+        let (accepted, place) = tokio::select! {
+            accepted = accepted => accepted,
             () = shutdown.stop.cancelled() => return,
             () = shutdown.kill.cancelled() => return,
         };
-        match (accepted, CONNECTIONS.try_acquire()) {
-            (Ok((stream, _)), Ok(permit)) => {
+        match accepted {
+            Ok((stream, _)) => {
                 let connection = serve(stream, shutdown.clone(), service.clone());
                 shutdown.tasks.spawn(async move {
                     connection.await;
-                    drop(permit);
+                    drop(place);
                 });
             }
-            (Ok(_), Err(_)) => {}
             // Out of file descriptors, most likely: let the connections that hold them go on.
-            (Err(_), _) => tokio::time::sleep(Duration::from_millis(10)).await,
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
 }
@@ -77,13 +89,59 @@ where
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    // Tokens of its own: every poll takes the lock of a token, which all connections would otherwise share.
+    let (stop, kill) = (shutdown.stop.child_token(), shutdown.kill.child_token());
     tokio::select! {
+        biased;
         _ = connection.as_mut() => return,
-        () = shutdown.kill.cancelled() => return,
-        () = shutdown.stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = kill.cancelled() => return,
+        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }
     tokio::select! {
         _ = connection => {}
-        () = shutdown.kill.cancelled() => {}
+        () = kill.cancelled() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+    };
+
+    use super::*;
+    use crate::transport::server::Body;
+
+    async fn get(stream: &mut TcpStream) -> Vec<u8> {
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n").await.expect("writes");
+        let mut answer = vec![0; 64];
+        let read = tokio::time::timeout(Duration::from_secs(60), stream.read(&mut answer)).await.expect("in time");
+        answer.truncate(read.expect("reads"));
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_connection_too_many_waits_until_another_is_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let (address, shutdown) = (listener.local_addr().expect("bound"), Shutdown::default());
+        let service = |_| async {
+            let mut response = Response::new(Body::Whole(None));
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            response
+        };
+        let accepting = tokio::spawn(accept_few(1, listener, shutdown.clone(), service));
+        let mut first = TcpStream::connect(address).await.expect("connects");
+        assert!(get(&mut first).await.starts_with(b"HTTP/1.1 204"));
+        let mut second = TcpStream::connect(address).await.expect("connects");
+        let answer = get(&mut second);
+        let mut answer = pin!(answer);
+        assert!(futures_util::poll!(answer.as_mut()).is_pending());
+        assert!(get(&mut first).await.starts_with(b"HTTP/1.1 204"), "the first is still served");
+        drop(first);
+        assert!(answer.await.starts_with(b"HTTP/1.1 204"));
+        shutdown.end(Duration::ZERO).await;
+        accepting.await.expect("no panic");
     }
 }

@@ -1,5 +1,6 @@
 //! The server's half of a WebSocket (RFC 6455) with subprotocol `mcp`: text messages, one frame each.
 
+use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
 use bytes::Bytes;
 use futures_util::{
     SinkExt, StreamExt,
@@ -20,6 +21,7 @@ use crate::wire::MAX_FRAME;
 
 /// The subprotocol that carries MCP.
 pub const SUBPROTOCOL: &str = "mcp";
+const VERSION: &str = "13";
 
 type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
@@ -43,26 +45,62 @@ pub enum Received {
     Broken(CloseCode),
 }
 
-/// Checks the opening handshake.
+/// What is wrong with an opening handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("this endpoint speaks WebSocket: the request must ask for an upgrade")]
+    NoUpgrade,
+    #[error("the WebSocket version must be 13")]
+    Version,
+    #[error("the WebSocket subprotocol must be `mcp`")]
+    Subprotocol,
+    #[error("Sec-WebSocket-Key must be 16 bytes in base64")]
+    Key,
+}
+
+impl Refusal {
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Refusal::Version => StatusCode::UPGRADE_REQUIRED,
+            Refusal::NoUpgrade | Refusal::Subprotocol | Refusal::Key => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// What the response says besides its status and its body (RFC 6455, 4.4; RFC 9110, 15.5.22).
+    pub fn headers(self) -> impl Iterator<Item = (header::HeaderName, HeaderValue)> {
+        let headers =
+            [(header::SEC_WEBSOCKET_VERSION, VERSION), (header::UPGRADE, "websocket"), (header::CONNECTION, "upgrade")];
+        let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
+        headers.into_iter().filter(move |_| self == Refusal::Version)
+    }
+}
+
+/// Checks the opening handshake, and gives the `Sec-WebSocket-Accept` of the response (RFC 6455, 4.2.1).
 ///
 /// # Errors
-/// What is wrong with it; to be answered with 400.
-pub fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, &'static str> {
+/// What is wrong with it.
+pub fn accept_key(headers: &HeaderMap) -> Result<HeaderValue, Refusal> {
     let has = |name: header::HeaderName, wanted: &str| {
         let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         values.flat_map(|value| value.split(',')).any(|token| token.trim().eq_ignore_ascii_case(wanted))
     };
     if !has(header::CONNECTION, "upgrade") || !has(header::UPGRADE, "websocket") {
-        return Err("this endpoint speaks WebSocket: the request must ask for an upgrade");
+        return Err(Refusal::NoUpgrade);
     }
-    if !has(header::SEC_WEBSOCKET_VERSION, "13") {
-        return Err("the WebSocket version must be 13");
+    if !has(header::SEC_WEBSOCKET_VERSION, VERSION) {
+        return Err(Refusal::Version);
     }
     if !has(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
-        return Err("the WebSocket subprotocol must be `mcp`");
+        return Err(Refusal::Subprotocol);
     }
-    let key = headers.get(header::SEC_WEBSOCKET_KEY).ok_or("Sec-WebSocket-Key is missing")?;
-    HeaderValue::try_from(handshake::derive_accept_key(key.as_bytes())).map_err(|_| "Sec-WebSocket-Key is malformed")
+    let mut keys = headers.get_all(header::SEC_WEBSOCKET_KEY).iter();
+    let (Some(key), None) = (keys.next(), keys.next()) else { return Err(Refusal::Key) };
+    match STANDARD.decode(key) {
+        Ok(nonce) if nonce.len() == 16 => {
+            HeaderValue::try_from(handshake::derive_accept_key(key.as_bytes())).map_err(|_| Refusal::Key)
+        }
+        _ => Err(Refusal::Key),
+    }
 }
 
 /// The response that switches protocols.
@@ -124,5 +162,52 @@ impl Sender {
     pub async fn close(&mut self, code: CloseCode, reason: &'static str) {
         let _ = self.0.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
         let _ = self.0.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HANDSHAKE: [(&str, &str); 5] = [
+        ("connection", "keep-alive, Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-protocol", "mcp"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+
+    fn accept(name: &str, values: &[&'static str]) -> Result<HeaderValue, Refusal> {
+        let kept = HANDSHAKE.iter().filter(|(other, _)| *other != name);
+        let changed = values.iter().map(|value| (name, *value));
+        let mut headers = HeaderMap::new();
+        for (name, value) in kept.copied().chain(changed) {
+            headers.append(header::HeaderName::try_from(name).expect("a name"), HeaderValue::from_static(value));
+        }
+        accept_key(&headers)
+    }
+
+    #[test]
+    fn the_handshake_of_rfc_6455_is_accepted() {
+        assert_eq!(accept("", &[]).as_ref().map(HeaderValue::as_bytes), Ok(&b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo="[..]));
+    }
+
+    #[test]
+    fn the_key_must_be_sixteen_bytes_in_base64() {
+        let key = "dGhlIHNhbXBsZSBub25jZQ==";
+        for keys in [&[][..], &[""], &["x"], &["dGhlIHNhbXBsZQ=="], &["dGhlIHNhbXBsZSBub25jZQ"], &[key, key]] {
+            assert_eq!(accept("sec-websocket-key", keys), Err(Refusal::Key), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn another_version_is_told_the_one_that_is_spoken() {
+        let refusal = accept("sec-websocket-version", &["8"]).expect_err("another version");
+        assert_eq!(refusal.status(), StatusCode::UPGRADE_REQUIRED);
+        assert!(refusal.headers().any(|(name, value)| name == header::SEC_WEBSOCKET_VERSION && value == "13"));
+        for (name, values) in [("upgrade", &["h2c"]), ("sec-websocket-protocol", &["chat"])] {
+            let refusal = accept(name, values).expect_err(name);
+            assert_eq!((refusal.status(), refusal.headers().count()), (StatusCode::BAD_REQUEST, 0));
+        }
     }
 }

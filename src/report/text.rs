@@ -1,0 +1,44 @@
+//! Texts from the other side, which must control neither a terminal nor the format of a report.
+
+use std::borrow::Cow;
+
+/// One line, with escapes instead of control characters, of what changes the direction of writing, and of what no XML
+/// may contain.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_harmful = |character: char| {
+        character.is_control()
+            || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}')
+    };
+    if !text.contains(is_harmful) {
+        return text.into();
+    }
+    let mut printable = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match is_harmful(character) {
+            true => printable.extend(character.escape_default()),
+            false => printable.push(character),
+        }
+    }
+    printable.into()
+}
+
+/// The lines of a text, each [`printable`]; a tab is four spaces.
+pub fn printable_lines(text: &str) -> impl Iterator<Item = String> {
+    text.lines().map(|line| printable(&line.replace('\t', "    ")).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_from_outside_cannot_control_the_terminal() {
+        assert_eq!(printable("naïve 世界"), "naïve 世界");
+        assert_eq!(printable("a\u{1b}[2Jb\nc\u{9b}m\u{202e}\u{ffff}"), "a\\u{1b}[2Jb\\nc\\u{9b}m\\u{202e}\\u{ffff}");
+    }
+
+    #[test]
+    fn lines_stay_lines() {
+        assert_eq!(printable_lines("a\r\n\tb\rc").collect::<Vec<_>>(), ["a", "    b\\rc"]);
+    }
+}

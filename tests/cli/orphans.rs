@@ -1,0 +1,191 @@
+//! What is left of a run that has ended, however it did: nothing.
+
+use std::{
+    fs, thread,
+    time::{Duration, Instant},
+};
+
+use crate::rehearse::{Rehearse, Running, children};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server and its child that end for nobody.
+const DEAF: &str =
+    r#"{ command: sh, args: [-c, "trap '' TERM; sleep 4321 & sleep 4322"], timeouts: { connect: 10m } }"#;
+
+/// A mock that tells in a file what it was asked.
+const BUSY: &str = r#"{ command: sh, args: [-c, 'exec "$0" mock mock.yaml --verbose 2> log', "$REHEARSE"] }"#;
+
+/// A server that leaves when it is let, with a child that stays.
+const GATED: &str = r#"{ command: sh, args: [-c, "mkfifo gate; sleep 4323 >&2 & read line < gate"] }"#;
+
+/// A run in a run, started as with `nohup`.
+const NESTED: &str =
+    r#"{ command: sh, args: [-c, 'trap "" HUP; exec "$0" run inner.yaml', "$REHEARSE"], timeouts: { connect: 10m } }"#;
+
+const MOCK: &str = "tools: [{ name: never, delay: 60s, reply: never }]";
+
+fn scenario(server: &str) -> String {
+    let server = server.replace("$REHEARSE", env!("CARGO_BIN_EXE_rehearse"));
+    format!(
+        "servers: {{ s: {server} }}\nmatrix: {{ protocol: [2025-11-25] }}\nsteps: [{{ call: {{ tool: never }} }}]\n"
+    )
+}
+
+fn story(server: &str) -> Rehearse {
+    Rehearse::new()
+        .file("mock.yaml", MOCK)
+        .file("demo.yaml", &scenario(server))
+        .file("inner.yaml", &scenario(DEAF))
+        .env("CI", "")
+        .args(["run", "demo.yaml"])
+}
+
+/// Starts, and waits until all of these commands run below it: the processes, in this order.
+fn started<const N: usize>(story: Rehearse, commands: [&str; N]) -> (Running, [Process; N]) {
+    let running = story.start();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let processes = descendants(running.id());
+        let find = |part: &&str| processes.iter().find(|process| process.command().contains(part)).cloned();
+        match commands.iter().map(find).collect::<Option<Vec<_>>>() {
+            Some(found) => return (running, found.try_into().expect("one for each")),
+            None => assert!(Instant::now() < deadline, "{commands:?} run: {processes:?}"),
+        }
+        thread::yield_now();
+    }
+}
+
+fn descendants(of: u32) -> Vec<Process> {
+    children(of).into_iter().flat_map(|id| [Process::of(id)].into_iter().flatten().chain(descendants(id))).collect()
+}
+
+/// A process that cannot be mistaken for a later one of the same number.
+#[derive(Clone, Debug, PartialEq)]
+struct Process {
+    id: u32,
+    started: String,
+}
+
+impl Process {
+    /// `None` if it has ended.
+    fn of(id: u32) -> Option<Process> {
+        let fields = stat(id);
+        let runs = fields.first().is_some_and(|state| state != "Z");
+        runs.then(|| Process { id, started: fields[19].clone() })
+    }
+
+    fn command(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/cmdline", self.id)).unwrap_or_default().replace('\0', " ")
+    }
+
+    fn group(&self) -> u32 {
+        stat(self.id)[2].parse().expect("a number")
+    }
+}
+
+/// What `/proc` tells of a process, from its state on.
+fn stat(id: u32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    text.rsplit(") ").next().unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether a process ignores the end of its terminal.
+fn ignores_hangup(id: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).expect("runs");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
+    u64::from_str_radix(ignored.trim(), 16).expect("hexadecimal") & 1 == 1
+}
+
+#[track_caller]
+fn gone(processes: &[Process]) {
+    let deadline = Instant::now() + PATIENCE;
+    for process in processes {
+        while Process::of(process.id).as_ref() == Some(process) {
+            assert!(Instant::now() < deadline, "{} is gone: {process:?}", process.command());
+            thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_takes_servers_with_it_that_end_for_nobody() {
+    let (running, processes) = started(story(DEAF), ["sleep 4321", "sleep 4322", " guard"]);
+    running.signal("KILL");
+    gone(&processes);
+}
+
+#[test]
+fn a_killed_run_takes_a_mock_with_it_whose_answer_is_under_way() {
+    let (running, processes) = started(story(BUSY), [" mock mock.yaml", " guard"]);
+    asked(&running);
+    running.signal("KILL");
+    gone(&processes);
+}
+
+#[test]
+fn a_killed_run_takes_the_runs_with_it_that_it_has_started() {
+    let (running, processes) = started(story(NESTED), [" run inner.yaml", "sleep 4321", "sleep 4322"]);
+    running.signal("KILL");
+    gone(&processes);
+}
+
+#[test]
+fn an_answer_under_way_does_not_keep_a_run_from_ending_in_order() {
+    for signal in ["HUP", "QUIT", "TERM", "INT"] {
+        if signal == "HUP" && ignores_hangup(std::process::id()) {
+            continue;
+        }
+        let (running, processes) = started(story(BUSY), [" mock mock.yaml", " guard"]);
+        asked(&running);
+        running.signal(signal);
+        running.end().stderr_has("interrupted").stdout_has("1 not run").code(3);
+        gone(&processes);
+    }
+}
+
+#[test]
+fn a_run_that_is_interrupted_kills_servers_that_end_for_nobody_itself() {
+    let (running, [one, other, guard]) = started(story(DEAF), ["sleep 4321", "sleep 4322", " guard"]);
+    running.signal("INT");
+    running.end().stderr_has("interrupted").code(3);
+    assert!([one, other, guard].iter().all(|process| Process::of(process.id).as_ref() != Some(process)));
+}
+
+#[test]
+fn a_run_that_comes_to_its_end_leaves_no_guard_and_no_child_of_a_server() {
+    let (running, processes) = started(story(GATED), ["sleep 4323", " guard"]);
+    fs::write(running.path("gate"), "\n").expect("opens");
+    running.end().stdout_has("the server left").code(1);
+    assert!(processes.iter().all(|process| Process::of(process.id).as_ref() != Some(process)));
+}
+
+#[test]
+fn the_guard_does_not_hear_the_ctrl_c_of_the_terminal_and_is_not_found_by_the_name_of_the_binary() {
+    let (running, [_, guard]) = started(story(DEAF), ["sleep 4322", " guard"]);
+    assert_eq!(guard.group(), guard.id);
+    let deadline = Instant::now() + PATIENCE;
+    while fs::read_to_string(format!("/proc/{}/comm", guard.id)).expect("runs") != "mcp-guard\n" {
+        assert!(Instant::now() < deadline, "it has a name of its own");
+        thread::yield_now();
+    }
+    drop(running);
+    gone(&[guard]);
+}
+
+#[test]
+fn the_end_of_the_terminal_is_ignored_by_a_run_that_was_told_so() {
+    let (running, [inner, ..]) = started(story(NESTED), [" run inner.yaml", "sleep 4322"]);
+    assert!(ignores_hangup(inner.id));
+    running.signal("KILL");
+    gone(&[inner]);
+}
+
+/// Waits until the mock has been asked for what it never answers.
+fn asked(running: &Running) {
+    let deadline = Instant::now() + PATIENCE;
+    while !fs::read_to_string(running.path("log")).is_ok_and(|log| log.contains("tools/call never")) {
+        assert!(Instant::now() < deadline, "the mock is asked");
+        thread::yield_now();
+    }
+}
