@@ -195,3 +195,19 @@ fn an_interrupted_run_stops_what_it_started_and_reports_what_it_has() {
         assert!(!alive.status.success(), "the mock {mock} is gone: {}", run.stderr());
     }
 }
+
+#[test]
+fn an_answer_that_no_json_data_can_hold_is_malformed_and_not_empty() {
+    let mock = "
+tools:
+  - name: odd
+    reply: { raw: '{\"jsonrpc\":\"2.0\",\"id\":{{ id }},\"result\":{\"content\":[],\"isError\":true,\"n\":1e400}}' }
+";
+    let scenario = "
+servers: { s: { mock: mock.yaml } }
+matrix: { protocol: [2025-11-25] }
+steps: [{ call: { tool: odd }, snapshot: odd }]
+";
+    let run = story(scenario).file("mock.yaml", mock).args(["--update"]).run();
+    run.stdout_has("malformed: ").stdout_has("number out of range").stdout_has("4 failed").code(1);
+}

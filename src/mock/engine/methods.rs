@@ -46,7 +46,8 @@ impl Call<'_> {
         let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
             (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
-        Context { params, headers: headers.into_iter().flatten().map(pair).collect(), call, seed }
+        let id = self.request.id.clone();
+        Context { params, id, headers: headers.into_iter().flatten().map(pair).collect(), call, seed }
     }
 }
 

@@ -11,11 +11,15 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::wire::Id;
+
 /// What a template can see of a request. Nothing is parsed before a template asks for it.
 #[derive(Debug)]
 pub struct Context {
     /// The `params` of the request as JSON text.
     pub params: Option<Bytes>,
+    /// The id of the request, which a `raw` reply needs.
+    pub id: Id,
     /// The HTTP headers of the request, names in lower case; empty on other transports.
     pub headers: Vec<(String, String)>,
     /// Which call this is, counted from 1.
@@ -76,6 +80,10 @@ impl Object for LazyContext {
         Some(match key {
             "args" => self.args().clone(),
             "params" => self.params().clone(),
+            "id" => match &self.context.id {
+                Id::Number(number) => (*number).into(),
+                Id::String(text) => (&**text).into(),
+            },
             "uri" => self.params().get_attr("uri").ok().filter(|value| !value.is_undefined())?,
             "headers" => {
                 minijinja::Value::from(Serde(self.context.headers.iter().cloned().collect::<BTreeMap<_, _>>()))

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The names that a template of a mock script may use.
-pub const SCRIPT_NAMES: &[&str] = &["args", "params", "uri", "headers", "call", "env", "rand"];
+pub const SCRIPT_NAMES: &[&str] = &["args", "params", "uri", "id", "headers", "call", "env", "rand"];
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(environment);
 
@@ -316,6 +316,7 @@ mod tests {
         let data = data.map_err(|problems| problems.in_source(&source).to_string())?;
         let context = Context {
             params: Some(Bytes::copy_from_slice(params.as_bytes())),
+            id: "r-1".into(),
             headers: vec![("x-tenant".into(), "acme".into())],
             call: 3,
             seed: 7,
@@ -339,8 +340,8 @@ mod tests {
         );
         assert_eq!(render("'n={{ args.n }} {{ args.text }}'", params), Ok(r#""n=12345678901234567 a\"b""#.into()));
         assert_eq!(
-            render("'{{ call }}/{{ uri }}/{{ headers[\"x-tenant\"] }}'", params),
-            Ok(r#""3/file:///x/acme""#.into())
+            render("'{{ call }}/{{ id }}/{{ uri }}/{{ headers[\"x-tenant\"] }}'", params),
+            Ok(r#""3/r-1/file:///x/acme""#.into())
         );
         assert_eq!(render("'{% if args.n > 1 %}many{% endif %}'", params), Ok(r#""many""#.into()));
         assert_eq!(render("\"{{ 'ab' | repeat(3) }}\"", params), Ok(r#""ababab""#.into()));
