@@ -148,6 +148,12 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// Whether `Accept` lists the media type or a range that covers it. The most specific range decides, and one of quality
 /// 0 covers nothing (RFC 9110, 12.5.1).
 pub(super) fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
+    // What every client sends is known without parsing.
+    const USUAL: &str = "application/json, text/event-stream";
+    let mut values = headers.get_all(header::ACCEPT).iter();
+    if values.next().is_some_and(|value| value == USUAL) && values.next().is_none() {
+        return USUAL.contains(wanted);
+    }
     let kind = wanted.split('/').next().unwrap_or_default();
     let precision = |range: &str| match range.split_once('/')? {
         _ if range.eq_ignore_ascii_case(wanted) => Some(2),

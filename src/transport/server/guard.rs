@@ -55,6 +55,14 @@ impl HostPolicy {
 
     /// Whether this is a loopback host or one that was allowed by name.
     fn is_own(&self, authority: &str) -> bool {
+        // The usual names are known without parsing.
+        let is_usual = |name: &str| {
+            let port = authority.strip_prefix(name).and_then(|rest| rest.strip_prefix(':'));
+            port.is_some_and(|port| !port.is_empty() && port.len() <= 5 && port.bytes().all(|it| it.is_ascii_digit()))
+        };
+        if is_usual("127.0.0.1") || is_usual("localhost") {
+            return true;
+        }
         let Some(host) = host(authority) else { return false };
         match host.parse::<IpAddr>() {
             Ok(address) if address.is_loopback() => true,
