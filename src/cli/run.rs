@@ -25,15 +25,15 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   rehearse run                                  the scenarios in ./scenarios
-  rehearse run scenarios/discovery.yaml --trace show the wire around what fails
+  rehearse run scenarios/progress.yaml --trace  show the wire around what fails
   rehearse run --filter '/http/' --filter '/ws/2026'
   rehearse run --update                         accept what all cells agree on
   rehearse run --format junit --output report.xml
   rehearse run --shard 1/4 --jobs 2             a quarter of the cells, for CI
   rehearse run --list                           what would run
 
-A cell is one transport and one protocol version of a scenario's matrix. All cells of a scenario share one
-snapshot for each step; the cell that differs fails.";
+A cell is one transport and one protocol version of a scenario's matrix. All cells of a scenario \
+share one snapshot for each step; the cell that differs fails.";
 
 /// Run scenarios on every transport and in every version of their matrix, against one snapshot
 #[derive(Debug, Args)]
