@@ -5,13 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use mcp_rehearsal::client::{CommandSpec, ConnectError, Guard, Protocol, ServerConfig, Session, Target};
+
 use crate::rehearse::{Rehearse, Running, children};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server and its child that end for nobody.
 const DEAF: &str =
-    r#"{ command: sh, args: [-c, "trap '' TERM; sleep 4321 & sleep 4322"], timeouts: { connect: 10m } }"#;
+    r#"{ command: sh, args: [-c, "trap '' TERM; sleep 4321 & sleep 4322; true"], timeouts: { connect: 10m } }"#;
 
 /// A mock that tells in a file what it was asked.
 const BUSY: &str = r#"{ command: sh, args: [-c, 'exec "$0" mock mock.yaml --verbose 2> log', "$REHEARSE"] }"#;
@@ -41,13 +43,13 @@ fn story(server: &str) -> Rehearse {
         .args(["run", "demo.yaml"])
 }
 
-/// Starts, and waits until all of these commands run below it: the processes, in this order.
+/// Starts, and waits until all commands with these ends run below it: the processes, in this order.
 fn started<const N: usize>(story: Rehearse, commands: [&str; N]) -> (Running, [Process; N]) {
     let running = story.start();
     let deadline = Instant::now() + PATIENCE;
     loop {
         let processes = descendants(running.id());
-        let find = |part: &&str| processes.iter().find(|process| process.command().contains(part)).cloned();
+        let find = |part: &&str| processes.iter().find(|process| process.command().ends_with(*part)).cloned();
         match commands.iter().map(find).collect::<Option<Vec<_>>>() {
             Some(found) => return (running, found.try_into().expect("one for each")),
             None => assert!(Instant::now() < deadline, "{commands:?} run: {processes:?}"),
@@ -76,7 +78,11 @@ impl Process {
     }
 
     fn command(&self) -> String {
-        fs::read_to_string(format!("/proc/{}/cmdline", self.id)).unwrap_or_default().replace('\0', " ")
+        fs::read_to_string(format!("/proc/{}/cmdline", self.id))
+            .unwrap_or_default()
+            .replace('\0', " ")
+            .trim_end()
+            .to_owned()
     }
 
     fn group(&self) -> u32 {
@@ -116,8 +122,17 @@ fn a_killed_run_takes_servers_with_it_that_end_for_nobody() {
 }
 
 #[test]
+fn a_run_that_is_killed_while_it_starts_a_server_takes_it_with_it() {
+    for _ in 0..20 {
+        let (running, processes) = started(story(DEAF), ["sleep 4322; true"]);
+        running.signal("KILL");
+        gone(&processes);
+    }
+}
+
+#[test]
 fn a_killed_run_takes_a_mock_with_it_whose_answer_is_under_way() {
-    let (running, processes) = started(story(BUSY), [" mock mock.yaml", " guard"]);
+    let (running, processes) = started(story(BUSY), [" mock mock.yaml --verbose", " guard"]);
     asked(&running);
     running.signal("KILL");
     gone(&processes);
@@ -136,7 +151,7 @@ fn an_answer_under_way_does_not_keep_a_run_from_ending_in_order() {
         if signal == "HUP" && ignores_hangup(std::process::id()) {
             continue;
         }
-        let (running, processes) = started(story(BUSY), [" mock mock.yaml", " guard"]);
+        let (running, processes) = started(story(BUSY), [" mock mock.yaml --verbose", " guard"]);
         asked(&running);
         running.signal(signal);
         running.end().stderr_has("interrupted").stdout_has("1 not run").code(3);
@@ -179,6 +194,26 @@ fn the_end_of_the_terminal_is_ignored_by_a_run_that_was_told_so() {
     assert!(ignores_hangup(inner.id));
     running.signal("KILL");
     gone(&[inner]);
+}
+
+#[tokio::test]
+async fn a_guard_is_told_before_a_process_starts_when_it_runs_and_when_it_has_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = folder.path().join("told");
+    let mut guard = std::process::Command::new("sh");
+    guard.args(["-c", "cat >> \"$0\""]).arg(&told);
+    Guard::install(guard);
+    let args = vec!["-c".into(), "echo $$ >&2; exit 1".into()];
+    let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };
+    let config = ServerConfig::new("shell", Target::Stdio(spec));
+    let error = Session::connect(&config, Protocol::Auto).await.expect_err("no server");
+    let ConnectError::Closed { stderr, .. } = &error else { panic!("{error:?}") };
+    Guard::dismiss();
+    let told = fs::read_to_string(told).expect("written");
+    let lines: Vec<_> = told.lines().collect();
+    let at = |line: String| lines.iter().position(|other| *other == line).unwrap_or_else(|| panic!("{line} in {told}"));
+    let (came, went) = (at(format!("+{}", stderr[0])), at(format!("-{}", stderr[0])));
+    assert!(lines[came - 1].starts_with('?') && came < went, "{told}");
 }
 
 /// Waits until the mock has been asked for what it never answers.

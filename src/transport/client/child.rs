@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
-    os::unix::process::ExitStatusExt,
+    os::{fd::OwnedFd, unix::process::ExitStatusExt},
     path::PathBuf,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
@@ -112,18 +112,23 @@ impl Child {
         let failed = |source| OpenError::Spawn { program: spec.program.clone(), source };
         let mut command = Command::new(&spec.program);
         command.args(&spec.args).envs(&spec.env).process_group(0).kill_on_drop(true);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (stdin, writer) = io::pipe().map_err(failed)?;
+        command.stdin(stdin.try_clone().map_err(failed)?).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(cwd) = &spec.cwd {
             if !cwd.is_dir() {
                 return Err(failed(io::Error::other(format!("{} is not a directory", cwd.display()))));
             }
             command.current_dir(cwd);
         }
-        Guard::prepare().map_err(failed)?;
-        let mut process = command.spawn().map_err(failed)?;
-        let group = Group::of(&process).ok_or_else(|| failed(io::Error::other("it has no process id")))?;
-        let streams = (process.stdin.take(), process.stdout.take(), process.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+        let (mut process, leader) = Guard::enter(&stdin, || {
+            let process = command.spawn()?;
+            let leader = process.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+            Ok((process, leader.ok_or_else(|| io::Error::other("it has no process id"))?))
+        })
+        .map_err(failed)?;
+        let group = Group { leader, ended: false };
+        let stdin = ChildStdin::from_std(OwnedFd::from(writer).into()).map_err(failed)?;
+        let (Some(stdout), Some(stderr)) = (process.stdout.take(), process.stderr.take()) else {
             return Err(failed(io::Error::other("its standard streams are missing")));
         };
         let (kept, server) = (LastLines::default(), Arc::from(name));
@@ -197,13 +202,6 @@ struct Group {
 }
 
 impl Group {
-    /// The guard knows of it from now on.
-    fn of(process: &tokio::process::Child) -> Option<Group> {
-        let leader = Pid::from_raw(process.id()?.try_into().ok()?)?;
-        Guard::enter(leader);
-        Some(Group { leader, ended: false })
-    }
-
     /// Whether there was anyone to receive it.
     fn signal(&self, signal: Signal) -> bool {
         kill_process_group(self.leader, signal).is_ok()

@@ -4,13 +4,19 @@
 //! on for ever. So a second process is told of every process group as it comes and goes, through a pipe whose only
 //! writer is this process. However this process ends, the pipe ends with it.
 //!
-//! It cannot know of a process that has left the group of its server, nor of one that was started so shortly before the
-//! end that there was no time to tell.
+//! A process that is just being started has no number yet, so the guard is told of its standard input beforehand, by
+//! which Linux can find it. It cannot know of a process that has left the group of its server.
 
 use std::{
     collections::HashSet,
-    io::{self, BufRead, Write},
-    os::unix::process::CommandExt,
+    fmt::Display,
+    fs::File,
+    io::{self, BufRead, PipeReader, Write},
+    os::{
+        fd::OwnedFd,
+        unix::{fs::MetadataExt, process::CommandExt},
+    },
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
@@ -48,58 +54,78 @@ impl Guard {
     pub fn watch(told: impl BufRead) {
         // `killall -9 rehearse` must not find it. There is no such name on other systems.
         let _ = std::fs::write("/proc/self/comm", "mcp-guard");
-        for group in left(told) {
+        let (left, starting) = left(told);
+        // The pipe ends after the newest process has become its program, for until then it has its end of it.
+        for group in left.into_iter().chain(starting.into_iter().flat_map(readers)) {
             // It may have ended by itself.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 
-    /// Starts the guard if there is to be one and it does not run yet.
-    pub(super) fn prepare() -> io::Result<()> {
-        if let Some(mut guard) = Guard::lock()
-            && guard.process.is_none()
-        {
+    /// Lets `spawn` start the leader of a group, whose standard input is this pipe, under the eyes of the guard; which is
+    /// started now if there is to be one and it does not run yet.
+    ///
+    /// # Errors
+    /// Those of `spawn`, or the guard cannot be started.
+    pub(super) fn enter<T>(stdin: &PipeReader, spawn: impl FnOnce() -> io::Result<(T, Pid)>) -> io::Result<(T, Pid)> {
+        // Locked until it is known what came of it: nobody else tells anything in between.
+        let Some(mut guard) = Guard::lock() else { return spawn() };
+        if guard.process.is_none() {
             guard.process = Some(guard.command.spawn()?);
         }
-        Ok(())
+        let stdin = File::from(OwnedFd::from(stdin.try_clone()?)).metadata()?.ino();
+        guard.tell('?', stdin);
+        let (started, group) = spawn()?;
+        guard.tell('+', group.as_raw_pid());
+        Ok((started, group))
     }
 
-    pub(super) fn enter(group: Pid) {
-        Guard::tell('+', group);
-    }
-
+    /// To be called before the leader is reaped.
     pub(super) fn leave(group: Pid) {
-        Guard::tell('-', group);
+        if let Some(mut guard) = Guard::lock() {
+            guard.tell('-', group.as_raw_pid());
+        }
     }
 
     fn lock() -> Option<MutexGuard<'static, Guard>> {
         GUARD.get().map(|guard| guard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn tell(sign: char, group: Pid) {
-        if let Some(mut guard) = Guard::lock()
-            && let Some(pipe) = guard.process.as_mut().and_then(|process| process.stdin.as_mut())
-        {
+    fn tell(&mut self, sign: char, what: impl Display) {
+        if let Some(pipe) = self.process.as_mut().and_then(|process| process.stdin.as_mut()) {
             // A guard that was killed guards no more. In one write, so that no half line is ever left.
-            let _ = pipe.write_all(format!("{sign}{}\n", group.as_raw_pid()).as_bytes());
+            let _ = pipe.write_all(format!("{sign}{what}\n").as_bytes());
         }
     }
 }
 
-/// The process groups that came and did not go.
-fn left(told: impl BufRead) -> HashSet<Pid> {
-    let mut groups = HashSet::new();
+/// The process groups that came and did not go; and the standard input of the one of which nothing more was told than
+/// that it was about to come.
+fn left(told: impl BufRead) -> (HashSet<Pid>, Option<u64>) {
+    let (mut groups, mut starting) = (HashSet::new(), None);
     for line in told.split(b'\n').map_while(Result::ok) {
         let line = str::from_utf8(&line).unwrap_or_default();
-        // Killing the group of process 1 would be killing everyone.
-        let group = |id: &str| id.parse().ok().filter(|id| *id > 1).and_then(Pid::from_raw);
         match (line.strip_prefix('+').and_then(group), line.strip_prefix('-').and_then(group)) {
             (Some(came), _) => groups.insert(came),
             (_, Some(went)) => groups.remove(&went),
             _ => false,
         };
+        starting = line.strip_prefix('?').and_then(|pipe| pipe.parse().ok());
     }
-    groups
+    (groups, starting)
+}
+
+/// Never that of process 1: to kill it is to kill everyone.
+fn group(id: &str) -> Option<Pid> {
+    id.parse().ok().filter(|id| *id > 1).and_then(Pid::from_raw)
+}
+
+/// The processes whose standard input is this pipe; none on systems without `/proc`.
+fn readers(pipe: u64) -> impl Iterator<Item = Pid> {
+    let stdin = PathBuf::from(format!("pipe:[{pipe}]"));
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let reads = move |path: &PathBuf| std::fs::read_link(path.join("fd/0")).is_ok_and(|link| link == stdin);
+    processes.map(|process| process.path()).filter(reads).filter_map(|path| group(path.file_name()?.to_str()?))
 }
 
 #[cfg(test)]
@@ -108,7 +134,24 @@ mod tests {
 
     #[test]
     fn groups_that_went_are_left_alone_and_so_is_whatever_is_no_group() {
-        let told = "+40\n+41\n-40\n+42\n\n43\n+1\n+0\n+-7\n+x\n-43\n+44\n-44\n+44\n";
-        assert_eq!(left(told.as_bytes()), HashSet::from([41, 42, 44].map(|id| Pid::from_raw(id).expect("an id"))));
+        let told = "?7\n+40\n+41\n-40\n+42\n\n43\n+1\n+0\n+-7\n+x\n-43\n+44\n-44\n+44\n";
+        assert_eq!(left(told.as_bytes()).0, HashSet::from([41, 42, 44].map(|id| Pid::from_raw(id).expect("an id"))));
+    }
+
+    #[test]
+    fn only_the_last_announcement_can_be_without_a_process() {
+        assert_eq!(left(&b"?7\n+40\n?8\n+41\n?9\n"[..]).1, Some(9));
+        assert_eq!(left(&b"?7\n?8\n+40\n"[..]).1, None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_found_by_its_standard_input() {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let inode = File::from(OwnedFd::from(reader.try_clone().expect("a copy"))).metadata().expect("open").ino();
+        let mut process = Command::new("cat").stdin(reader).spawn().expect("starts");
+        assert_eq!(readers(inode).collect::<Vec<_>>(), [Pid::from_child(&process)]);
+        drop(writer);
+        process.wait().expect("ends");
     }
 }
