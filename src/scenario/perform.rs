@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future;
 use serde_json::{Map, Value as Json, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
@@ -76,13 +75,15 @@ impl Runner<'_> {
             Action::Call(call) => self.call(session, call, options).await?,
             Action::Cancel { call, after } => {
                 let token = CancellationToken::new();
-                let cancelling = async {
-                    tokio::time::sleep(*after).await;
-                    token.cancel();
-                };
                 let options = CallOptions { cancel: Some(token.clone()), ..options };
-                let call = self.call(session, call, options);
-                future::join(call, cancelling).await.0?
+                let mut call = Box::pin(self.call(session, call, options));
+                tokio::select! {
+                    observation = &mut call => observation?,
+                    () = tokio::time::sleep(*after) => {
+                        token.cancel();
+                        call.await?
+                    }
+                }
             }
             Action::ReadResource { uri } => {
                 let uri = self.text(uri)?;
