@@ -29,7 +29,8 @@ impl CallOptions {
 }
 
 impl Session {
-    /// Calls a tool once: a result that asks for input is returned as it is (2026-07-28, Multi Round-Trip Requests).
+    /// Calls a tool, and answers what the server asks on the way with the session's [`Answers`](super::Answers): in
+    /// 2026-07-28 by calling it again for each round (Multi Round-Trip Requests).
     ///
     /// # Errors
     /// Any [`Failure`]. A tool that reports an error of its own is an `Ok` with `is_error`.
@@ -39,20 +40,21 @@ impl Session {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<ToolOutcome, Failure> {
-        let result = self.request("tools/call", Some(named(name, arguments)), options).await?;
+        let result = self.request_in_rounds("tools/call", named(name, arguments), options).await?;
         ToolOutcome::parse(result).map_err(Failure::Malformed)
     }
 
-    /// Reads a resource once and returns the result as it came.
+    /// Reads a resource and returns the result as it came; answers as [`Session::call_tool`] does.
     ///
     /// # Errors
     /// Any [`Failure`].
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<Box<RawValue>, Failure> {
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
-        self.request("resources/read", Some(params), options).await
+        self.request_in_rounds("resources/read", params, options).await
     }
 
-    /// Gets a prompt once and returns the result as it came. MCP wants the arguments to be strings.
+    /// Gets a prompt and returns the result as it came; answers as [`Session::call_tool`] does. MCP wants the arguments
+    /// to be strings.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -62,7 +64,7 @@ impl Session {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        self.request("prompts/get", Some(named(name, arguments)), options).await
+        self.request_in_rounds("prompts/get", named(name, arguments), options).await
     }
 
     /// Asks for a sign of life; 2026-07-28 knows no `ping`.

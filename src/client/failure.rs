@@ -31,10 +31,21 @@ pub enum Failure {
     /// A JSON-RPC error.
     #[error(transparent)]
     Rpc(RpcError),
+    /// The server asks for something that the session has no answer to, or an answer that this era cannot carry; the
+    /// request cannot go on.
+    #[error("{method} is asked for, {why}")]
+    Unanswered { method: String, why: &'static str },
+    /// The server asks again and again.
+    #[error("more input is asked for after {0} times")]
+    Rounds(usize),
 }
 
 impl Failure {
-    /// One stable word: `timeout`, `cancelled`, `disconnected`, `http`, `malformed` or `rpc`.
+    /// The words for every kind of failure.
+    pub const KINDS: [&str; 8] =
+        ["timeout", "cancelled", "disconnected", "http", "malformed", "rpc", "unanswered", "rounds"];
+
+    /// One stable word, of [`Failure::KINDS`].
     pub fn kind(&self) -> &'static str {
         match self {
             Failure::Timeout(_) => "timeout",
@@ -43,6 +54,8 @@ impl Failure {
             Failure::Http { .. } => "http",
             Failure::Malformed(_) => "malformed",
             Failure::Rpc(_) => "rpc",
+            Failure::Unanswered { .. } => "unanswered",
+            Failure::Rounds(_) => "rounds",
         }
     }
 
@@ -103,8 +116,11 @@ mod tests {
             Failure::Disconnected { detail: detail() },
             Failure::Http { status: 404, body: String::new() },
             Failure::Malformed(detail()),
+            Failure::Unanswered { method: "roots/list".into(), why: "and there is no answer" },
+            Failure::Rounds(10),
         ];
         for failure in &failures {
+            assert!(Failure::KINDS.contains(&failure.kind()));
             assert!(!failure.to_string().to_lowercase().contains(failure.kind()), "{}: {failure}", failure.kind());
         }
         assert_eq!(failures[2].to_string(), detail());

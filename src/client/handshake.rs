@@ -11,7 +11,7 @@ use rmcp::{
     },
 };
 
-use super::{ConnectError, PeerInfo, Protocol, info::handshake_result};
+use super::{Answers, ConnectError, PeerInfo, Protocol, handler::Handler, info::handshake_result};
 use crate::{
     transport::{
         Tap, Transport,
@@ -20,7 +20,7 @@ use crate::{
     wire::{Direction, Era, Frame, Id, Message, Version},
 };
 
-pub(super) type Running = RunningService<RoleClient, ClientConfig>;
+pub(super) type Running = RunningService<RoleClient, Handler>;
 
 /// Shakes hands in the way of the protocol.
 ///
@@ -31,9 +31,11 @@ pub(super) async fn perform(
     link: Link,
     transport: Transport,
     protocol: Protocol,
+    answers: &Answers,
     target: &str,
 ) -> Result<(Running, PeerInfo), ConnectError> {
-    let (service, lifecycle) = lifecycle(transport, protocol);
+    let (config, lifecycle) = lifecycle(transport, protocol, answers);
+    let service = Handler::new(config, answers.clone());
     let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
     let http = match &link {
         Link::Http(link) => Some(link.client.clone()),
@@ -62,9 +64,10 @@ pub(super) async fn perform(
 /// rmcp's first request. Whatever a legacy server makes of a `server/discover` leads to the fallback.
 const PROBE: Id = Id::Number(0);
 
-fn lifecycle(transport: Transport, protocol: Protocol) -> (ClientConfig, ClientLifecycleMode) {
+fn lifecycle(transport: Transport, protocol: Protocol, answers: &Answers) -> (ClientConfig, ClientLifecycleMode) {
     let identity = Implementation::new("rehearse", env!("CARGO_PKG_VERSION"));
-    let config = ClientConfig::new(ClientCapabilities::default(), identity);
+    let capabilities = serde_json::from_value::<ClientCapabilities>(answers.capabilities().into());
+    let config = ClientConfig::new(capabilities.unwrap_or_default(), identity);
     let (version, mode) = match protocol {
         Protocol::Exact(version) if version.era() == Era::Modern => {
             (version, ClientLifecycleMode::Discover { preferred_versions: vec![rmcp_version(version)] })

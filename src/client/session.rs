@@ -6,7 +6,7 @@ use rmcp::{RoleClient, service::Peer};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
+    Answers, ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
     handshake::{self, Running},
 };
 use crate::transport::{
@@ -28,6 +28,7 @@ pub struct Session {
     child: Option<Child>,
     info: PeerInfo,
     timeouts: Timeouts,
+    answers: Answers,
 }
 
 impl Session {
@@ -59,7 +60,8 @@ impl Session {
             Err(_) => return Err(late(Vec::new())),
         };
         let Opened { tap, link, raw, child } = opened;
-        let shaken = timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &target)).await;
+        let shaken =
+            timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &config.answers, &target)).await;
         let (running, info) = match shaken {
             Ok(Ok(shaken)) => shaken,
             Ok(Err(error)) => {
@@ -76,8 +78,8 @@ impl Session {
                 return Err(late(lines));
             }
         };
-        let (name, timeouts) = (config.name.clone(), config.timeouts);
-        Ok(Session { name, running, tap, sender: raw, child, info, timeouts })
+        let (name, timeouts, answers) = (config.name.clone(), config.timeouts, config.answers.clone());
+        Ok(Session { name, running, tap, sender: raw, child, info, timeouts, answers })
     }
 
     pub fn name(&self) -> &str {
@@ -96,6 +98,11 @@ impl Session {
 
     pub fn timeouts(&self) -> Timeouts {
         self.timeouts
+    }
+
+    /// What the session answers when the server asks.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
     }
 
     /// Takes leave: ends the HTTP session, closes the socket, or closes the process's standard input and stops the

@@ -18,6 +18,7 @@ const KEYS: &[&str] = &[
     "rpcError",
     "failure",
     "notifications",
+    "asked",
     "status",
     "none",
 ];
@@ -39,6 +40,7 @@ pub struct Expect {
     rpc_error: Option<Matcher>,
     failure: Option<Matcher>,
     notifications: Option<Matcher>,
+    asked: Option<Matcher>,
     status: Option<Matcher>,
     /// No answer at all is expected.
     none: bool,
@@ -79,14 +81,21 @@ impl Expect {
             rpc_error: matcher("rpcError")?,
             failure: matcher("failure")?,
             notifications: matcher("notifications")?,
+            asked: matcher("asked")?,
             status: matcher("status")?,
             none: fields.read("none", Node::bool)?.unwrap_or(false),
         })
     }
 
-    /// Whether the notifications of the step are judged.
-    pub(super) fn has_notifications(&self) -> bool {
-        self.notifications.is_some()
+    /// The expectation, if there is one, of something that belongs to a session and not to one of several steps.
+    pub(super) fn of_session(&self) -> Option<&'static str> {
+        let of_session = [("notifications", &self.notifications), ("asked", &self.asked)];
+        of_session.into_iter().find(|(_, matcher)| matcher.is_some()).map(|(key, _)| key)
+    }
+
+    /// Whether what the server asks is judged.
+    pub(super) fn has_asked(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// Everything in which an observation differs. Whatever is not a plain result must be expected.
@@ -120,9 +129,16 @@ impl Expect {
                 }
             }
         }
-        if let Some(matcher) = expect.and_then(|expect| expect.notifications.as_ref()) {
-            let notifications = Json::Array(observation.notifications.clone());
-            mismatches("notifications", matcher, Some(&notifications), &mut found);
+        let lists = expect.map(|expect| {
+            [
+                ("notifications", &expect.notifications, &observation.notifications),
+                ("asked", &expect.asked, &observation.asked),
+            ]
+        });
+        for (name, matcher, list) in lists.into_iter().flatten() {
+            if let Some(matcher) = matcher {
+                mismatches(name, matcher, Some(&list.clone().into()), &mut found);
+            }
         }
         if let (Some(matcher), Some(status)) = (expect.and_then(|it| it.status.as_ref()), observation.status) {
             mismatches("status", matcher, Some(&status.into()), &mut found);
@@ -229,7 +245,7 @@ mod tests {
         assert_eq!(judge("{ rpcError: { code: -32602 } }", &rpc), [""; 0]);
         assert_eq!(judge("{ failure: rpc }", &rpc), [""; 0]);
         assert_eq!(judge("{ rpcError: { code: 1 } }", &rpc), ["rpcError/code: expected 1, found -32602"]);
-        let silence = Observation { outcome: Outcome::Silence, notifications: Vec::new(), status: None };
+        let silence = Observation::new(Outcome::Silence);
         assert_eq!(judge("", &silence), ["no answer came"]);
         assert_eq!(judge("{ none: true }", &silence), [""; 0]);
     }

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Options, ServerSpec, server::Kind};
 use crate::{
-    client::{CommandSpec, Endpoint, ServerConfig, Session, Target, memory},
+    client::{Answers, CommandSpec, Endpoint, ServerConfig, Session, Target, memory},
     mock::{
         engine::Engine,
         journal::Journal,
@@ -35,12 +35,17 @@ enum LocalMock {
 impl Live {
     /// # Errors
     /// A mock cannot be served: its script has changed, or there is no free port.
-    pub(super) async fn start(spec: &ServerSpec, transport: Transport, options: &Options) -> Result<Live, String> {
+    pub(super) async fn start(
+        spec: &ServerSpec,
+        answers: Answers,
+        transport: Transport,
+        options: &Options,
+    ) -> Result<Live, String> {
         let (mock, target) = match &spec.kind {
             Kind::Target(target) => (None, target.clone()),
             Kind::Mock(path) => start_mock(path, transport, options).await?,
         };
-        let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts };
+        let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts, answers };
         Ok(Live { config, mock, session: None })
     }
 

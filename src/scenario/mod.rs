@@ -3,6 +3,8 @@
 //! A [`Scenario`] is read from YAML. Each [`Cell`] of its matrix runs on its own, with fresh mocks and sessions, and
 //! gives observations; what all cells must agree on is judged afterwards from the observations alone.
 
+mod answers;
+mod asked;
 mod cell;
 mod expect;
 mod live;
@@ -15,6 +17,8 @@ mod run;
 mod server;
 mod snapshot;
 mod step;
+#[cfg(test)]
+mod tests;
 
 pub use expect::Expect;
 pub use model::{Cell, Matrix, Scenario, ScenarioError, find};

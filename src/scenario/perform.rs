@@ -8,12 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Action, Observation, Step,
+    asked::asked,
     cell::Runner,
     observe::{self, Outcome, without_envelope},
     step::ToolCall,
 };
 use crate::{
-    client::{CallOptions, Failure, HeaderChange, Listing, Session},
+    client::{CallOptions, Failure, HeaderChange, Listing, Overlay, Session},
     mock::template::{Data, ProcessEnvironment, Text},
     wire::{Direction, Era, Frame, Message, Version},
 };
@@ -25,15 +26,24 @@ impl Runner<'_> {
         self.servers[server].session.as_ref().ok_or_else(|| "the session is not open".to_owned())
     }
 
+    /// Puts the answers of a step before those of the scenario, in the session with a server.
+    pub(super) fn overlay(&self, step: &Step, server: usize) -> Option<Overlay> {
+        let session = self.servers[server].session.as_ref()?;
+        step.answers.clone().map(|answers| session.answers().overlay(answers))
+    }
+
     /// Performs a step, and collects the notifications that came meanwhile.
     pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
         let session = self.session(step.server)?;
         let from = session.tap().len();
+        let _overlay = self.overlay(step, step.server);
         let mut observation = self.perform(step).await?;
         let frames = session.tap().since(from);
         let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
         // What comes after the answer belongs to no step.
         let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
+        let first = frames.iter().position(|frame| frame.direction == Direction::ClientToServer);
+        observation.asked = asked(&frames[first.unwrap_or(end).min(end)..end], session.info().version.era());
         let mut token = None;
         let mut asked = false;
         for frame in &frames[..end] {
@@ -169,7 +179,7 @@ impl Runner<'_> {
                     let body = String::from_utf8_lossy(&reply.body).into_owned();
                     Observation::failure(&Failure::Http { status, body })
                 }
-                None => Observation { outcome: Outcome::Silence, notifications: Vec::new(), status: None },
+                None => Observation::new(Outcome::Silence),
             },
         };
         observation.status = reply.status;

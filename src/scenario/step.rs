@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    Cell, Expect, SnapshotSpec,
+    Cell, Expect, SnapshotSpec, answers,
     model::{read_list, read_one_or_more},
 };
 use crate::{
-    client::Protocol,
+    client::{AnswerScript, Protocol},
     config::{Entry, Node, Problem, Problems, Source, Value, nearest},
     mock::template::{Data, Templates, Text},
     transport::Transport,
@@ -27,7 +27,7 @@ const ACTIONS: &[&str] = &[
     "parallel",
     "raw",
 ];
-const KEYS: &[&str] = &["server", "expect", "snapshot", "capture", "timeout", "only"];
+const KEYS: &[&str] = &["server", "answers", "expect", "snapshot", "capture", "timeout", "only"];
 const CALL_KEYS: &[&str] = &["tool", "args", "logLevel"];
 
 /// A step of a scenario.
@@ -36,6 +36,8 @@ pub struct Step {
     pub action: Action,
     /// Which server; the first one unless the file says otherwise.
     pub server: usize,
+    /// What the client answers during the step, instead of what the scenario says.
+    pub answers: Option<AnswerScript>,
     pub expect: Option<Expect>,
     pub snapshot: Option<SnapshotSpec>,
     /// What to keep from the result under a name, by JSON pointer.
@@ -167,11 +169,12 @@ impl Step {
                 let message = format!("steps in parallel have no common `{}`", entry.key);
                 return Err(Problem::new(entry.key_span, message).hint("set it on the steps inside").into());
             }
-            refuse_notifications(expect.as_ref(), node)?;
+            refuse_of_session(expect.as_ref(), node)?;
         }
         Ok(Step {
             action,
             server: server.unwrap_or(0),
+            answers: fields.read("answers", answers::read)?,
             expect,
             snapshot,
             capture: Problems::collect(capture)?,
@@ -255,7 +258,11 @@ impl Action {
             "parallel" => {
                 let steps = node.each(|node| {
                     let step = Step::read(node, source, servers, templates)?;
-                    refuse_notifications(step.expect.as_ref(), node)?;
+                    refuse_of_session(step.expect.as_ref(), node)?;
+                    if let Some(answers) = node.get("answers") {
+                        let problem = answers.problem("steps in parallel share their `answers`");
+                        return Err(problem.hint("write them beside `parallel`").into());
+                    }
                     match step.action {
                         Action::Parallel(_) | Action::Connect => {
                             Err(node.problem("this cannot run in parallel").into())
@@ -273,11 +280,11 @@ impl Action {
     }
 }
 
-/// Which of the steps that run at the same time a notification belongs to cannot be told.
-fn refuse_notifications(expect: Option<&Expect>, node: &Node) -> Result<(), Problems> {
-    match expect.is_some_and(Expect::has_notifications) {
-        true => Err(node.problem("`notifications` cannot be expected of steps in parallel").into()),
-        false => Ok(()),
+/// What belongs to a session cannot be expected of steps that share it at the same time.
+fn refuse_of_session(expect: Option<&Expect>, node: &Node) -> Result<(), Problems> {
+    match expect.and_then(Expect::of_session) {
+        Some(key) => Err(node.problem(format!("`{key}` cannot be expected of steps in parallel")).into()),
+        None => Ok(()),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Sessions with small scripted servers, over every transport.
 
+mod answers;
 mod cancel;
 mod connect;
 mod http;
 mod memory;
-mod server;
+pub(crate) mod server;
 mod sse;
 mod stdio;
 mod ws;
