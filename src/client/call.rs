@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Session, ToolOutcome};
+use crate::wire::Era;
+
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// How to make one request.
 ///
@@ -26,6 +29,14 @@ impl CallOptions {
     pub fn within(timeout: Duration) -> Self {
         CallOptions { timeout: Some(timeout), ..CallOptions::default() }
     }
+}
+
+/// Of what an argument is completed.
+#[derive(Clone, Copy, Debug)]
+pub enum Reference<'a> {
+    Prompt(&'a str),
+    /// A resource's URI, or the template of one.
+    Resource(&'a str),
 }
 
 impl Session {
@@ -67,6 +78,50 @@ impl Session {
         self.request_in_rounds("prompts/get", named(name, arguments), options).await
     }
 
+    /// Asks how the value of an argument can go on, and returns the result as it came. `context` has the values of other
+    /// arguments.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub async fn complete(
+        &self,
+        reference: Reference<'_>,
+        argument: &str,
+        value: &str,
+        context: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, Failure> {
+        let reference = match reference {
+            Reference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+            Reference::Resource(uri) => json!({ "type": "ref/resource", "uri": uri }),
+        };
+        let argument = json!({ "name": argument, "value": value });
+        let mut params = Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), argument)]);
+        if let Some(arguments) = context {
+            params.insert("context".to_owned(), json!({ "arguments": arguments }));
+        }
+        self.request("completion/complete", Some(params), options).await
+    }
+
+    /// Sets the least severe log messages to be sent from now on: at once on a legacy session, with every following
+    /// request on a modern one, which has no message for it (2026-07-28, Logging: Per-Request Log Level).
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub async fn set_log_level(&self, level: &str, options: CallOptions) -> Result<(), Failure> {
+        if self.info().version.era() == Era::Modern {
+            *self.log_level() = Some(level.to_owned());
+            return Ok(());
+        }
+        let params = Map::from_iter([("level".to_owned(), level.into())]);
+        self.request("logging/setLevel", Some(params), options).await.map(drop)
+    }
+
+    pub(super) fn log_level_meta(&self) -> Option<Map<String, Value>> {
+        let level = self.log_level().clone()?;
+        Some(Map::from_iter([(LOG_LEVEL.to_owned(), level.into())]))
+    }
+
     /// Asks for a sign of life; 2026-07-28 knows no `ping`.
     ///
     /// # Errors
@@ -76,7 +131,7 @@ impl Session {
     }
 }
 
-fn named(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
+pub(super) fn named(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
     let mut params = Map::from_iter([("name".to_owned(), name.into())]);
     if let Some(arguments) = arguments {
         params.insert("arguments".to_owned(), arguments.into());

@@ -1,5 +1,7 @@
 //! The handshake: rmcp performs it while the tap is watched for what rmcp would overlook.
 
+use std::time::Duration;
+
 use rmcp::{
     RoleClient,
     model::{
@@ -10,6 +12,7 @@ use rmcp::{
         ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
     },
 };
+use tokio::time::timeout;
 
 use super::{Answers, ConnectError, PeerInfo, Protocol, handler::Handler, info::handshake_result};
 use crate::{
@@ -56,10 +59,17 @@ pub(super) async fn perform(
         }
     };
     running.set_response_cache_config(ClientCacheConfig::disabled()).await;
+    if let Some(http) = &http {
+        let _ = timeout(LISTENING, http.listening()).await;
+    }
     let selected = running.peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     let info = PeerInfo::read(&tap.since(0), &selected).map_err(ConnectError::Malformed)?;
     Ok((running, info))
 }
+
+/// How long to wait for the stream on which a legacy server sends messages of its own. What it sends before may be lost,
+/// but some servers answer the GET only when they have something to say.
+const LISTENING: Duration = Duration::from_millis(500);
 
 /// rmcp's first request. Whatever a legacy server makes of a `server/discover` leads to the fallback.
 const PROBE: Id = Id::Number(0);

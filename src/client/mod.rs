@@ -18,13 +18,15 @@ mod raw;
 mod request;
 mod rounds;
 mod session;
+mod subscription;
+mod task;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::time::Duration;
 
 pub use answers::{Answer, AnswerScript, Answers, Overlay, Question};
-pub use call::CallOptions;
+pub use call::{CallOptions, Reference};
 pub use connect::ConnectError;
 pub use failure::Failure;
 pub use info::{PeerInfo, PeerVersion};
@@ -33,6 +35,8 @@ pub use outcome::{Content, ToolOutcome};
 pub use protocol::{Protocol, UnknownProtocol};
 pub use raw::RawReply;
 pub use session::Session;
+pub use subscription::Interest;
+pub use task::TaskRun;
 
 use crate::transport::Transport;
 pub use crate::transport::client::{

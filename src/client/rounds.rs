@@ -49,10 +49,7 @@ impl Session {
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
         let Finished { result, kind } = self.finish(method, params, options).await?;
-        match kind.as_deref() {
-            None | Some("complete") => Ok(result),
-            Some(kind) => Err(Failure::Malformed(format!("the result is of the unknown type {kind:?}"))),
-        }
+        complete_result(result, kind.as_deref())
     }
 
     /// As [`Session::request_in_rounds`], with a result of any type but `input_required`.
@@ -118,6 +115,17 @@ impl Session {
             }
         };
         requests.iter().map(answer).collect()
+    }
+}
+
+/// The result, if it is of the type that every method has (2026-07-28, Basic: ResultType).
+///
+/// # Errors
+/// [`Failure::Malformed`] if it is of another type.
+pub(super) fn complete_result(result: Box<RawValue>, kind: Option<&str>) -> Result<Box<RawValue>, Failure> {
+    match kind {
+        None | Some("complete") => Ok(result),
+        Some(kind) => Err(Failure::Malformed(format!("the result is of the unknown type {kind:?}"))),
     }
 }
 

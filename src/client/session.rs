@@ -1,6 +1,11 @@
 //! A live connection with one server.
 
-use std::{fmt, process::ExitStatus, time::Duration};
+use std::{
+    fmt,
+    process::ExitStatus,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use rmcp::{RoleClient, service::Peer};
 use tokio::time::{Instant, timeout_at};
@@ -8,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     Answers, ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
     handshake::{self, Running},
+    subscription::Subscription,
 };
 use crate::transport::{
     Tap,
@@ -29,6 +35,9 @@ pub struct Session {
     info: PeerInfo,
     timeouts: Timeouts,
     answers: Answers,
+    /// The least severe log messages that every request of a modern session asks for.
+    log_level: Mutex<Option<String>>,
+    subscriptions: Mutex<Vec<Subscription>>,
 }
 
 impl Session {
@@ -79,7 +88,8 @@ impl Session {
             }
         };
         let (name, timeouts, answers) = (config.name.clone(), config.timeouts, config.answers.clone());
-        Ok(Session { name, running, tap, sender: raw, child, info, timeouts, answers })
+        let (log_level, subscriptions) = (Mutex::default(), Mutex::default());
+        Ok(Session { name, running, tap, sender: raw, child, info, timeouts, answers, log_level, subscriptions })
     }
 
     pub fn name(&self) -> &str {
@@ -115,6 +125,14 @@ impl Session {
             Some(child) => child.stop().await,
             None => None,
         }
+    }
+
+    pub(super) fn log_level(&self) -> MutexGuard<'_, Option<String>> {
+        self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn subscriptions(&self) -> MutexGuard<'_, Vec<Subscription>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {

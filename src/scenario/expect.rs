@@ -19,6 +19,7 @@ const KEYS: &[&str] = &[
     "failure",
     "notifications",
     "asked",
+    "statuses",
     "status",
     "none",
 ];
@@ -41,14 +42,26 @@ pub struct Expect {
     failure: Option<Matcher>,
     notifications: Option<Matcher>,
     asked: Option<Matcher>,
+    /// Those of a task.
+    statuses: Option<Matcher>,
     status: Option<Matcher>,
     /// No answer at all is expected.
     none: bool,
 }
 
+/// What only some steps bring.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Observable {
+    /// The HTTP status of a raw frame.
+    pub(super) status: bool,
+    /// The statuses of a task.
+    pub(super) task: bool,
+}
+
 impl Expect {
-    /// `is_raw` is whether the step sends a raw frame, which alone has a status.
-    pub(super) fn read(node: &Node, is_raw: bool) -> Result<Expect, Problems> {
+    /// # Errors
+    /// Every mistake, and expectations that the step cannot meet.
+    pub(super) fn read(node: &Node, observable: Observable) -> Result<Expect, Problems> {
         let fields = node.fields("`expect`", KEYS)?;
         if fields.is_empty() {
             return Err(node.problem("an `expect` without expectations").hint("leave it out").into());
@@ -59,8 +72,14 @@ impl Expect {
             let message = format!("`{}` beside `{}`: a step with the one has not the other", entry.key, other.key);
             return Err(Problem::new(entry.key_span, message).into());
         }
-        if let Some(entry) = fields.entry("status").filter(|_| !is_raw) {
-            return Err(Problem::new(entry.key_span, "only the answer to a raw frame has a `status`").into());
+        let special = [
+            ("status", observable.status, "only the answer to a raw frame has a `status`"),
+            ("statuses", observable.task, "only a call with `task: true` has `statuses`"),
+        ];
+        for (key, exists, message) in special {
+            if let Some(entry) = fields.entry(key).filter(|_| !exists) {
+                return Err(Problem::new(entry.key_span, message).into());
+            }
         }
         let matcher = |key: &str| fields.read(key, Matcher::read);
         let at = fields.get("at").map(Node::entries).transpose()?.unwrap_or_default();
@@ -82,6 +101,7 @@ impl Expect {
             failure: matcher("failure")?,
             notifications: matcher("notifications")?,
             asked: matcher("asked")?,
+            statuses: matcher("statuses")?,
             status: matcher("status")?,
             none: fields.read("none", Node::bool)?.unwrap_or(false),
         })
@@ -133,6 +153,7 @@ impl Expect {
             [
                 ("notifications", &expect.notifications, &observation.notifications),
                 ("asked", &expect.asked, &observation.asked),
+                ("statuses", &expect.statuses, &observation.statuses),
             ]
         });
         for (name, matcher, list) in lists.into_iter().flatten() {
@@ -198,7 +219,8 @@ mod tests {
 
     fn judge(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
-        let expect = (!expect.is_empty()).then(|| Expect::read(&node, true).expect(expect));
+        let expect =
+            (!expect.is_empty()).then(|| Expect::read(&node, Observable { status: true, task: true }).expect(expect));
         Expect::judge(expect.as_ref(), observation)
     }
 
@@ -257,10 +279,11 @@ mod tests {
             ("{ failure: timeout, text: x }", "`text` beside `failure`"),
             ("{ none: true, at: { /a: 1 } }", "`at` beside `none`"),
             ("{ status: 200 }", "only the answer to a raw frame has a `status`"),
+            ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
             ("{ at: { content/0: 1 } }", "`at` has JSON pointers"),
         ] {
             let source = Source::new("e", text);
-            let read = parse_yaml(&source).and_then(|node| Expect::read(&node, false));
+            let read = parse_yaml(&source).and_then(|node| Expect::read(&node, Observable::default()));
             let shown = read.expect_err(text).in_source(&source).to_string();
             assert!(shown.contains(message), "{shown}");
         }

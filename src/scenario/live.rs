@@ -1,6 +1,11 @@
 //! The servers of a cell while it runs: fresh mocks, and sessions with them.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +29,8 @@ pub(super) struct Live {
     mock: Option<LocalMock>,
     /// Open from the first step that needs it.
     pub(super) session: Option<Session>,
+    /// The frames with notifications that steps have waited for.
+    pub(super) taken: Mutex<HashSet<usize>>,
 }
 
 /// A mock inside this process. Over stdio a mock is a process of its own, which the session owns.
@@ -46,7 +53,7 @@ impl Live {
             Kind::Mock(path) => start_mock(path, transport, options).await?,
         };
         let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts, answers };
-        Ok(Live { config, mock, session: None })
+        Ok(Live { config, mock, session: None, taken: Mutex::default() })
     }
 
     /// Closes the session and ends the mock. Nothing of it is left running.

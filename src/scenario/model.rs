@@ -164,6 +164,10 @@ impl Scenario {
                 let at = node.get("only").unwrap_or(node);
                 return Err(at.problem("the step exists in no cell of the matrix").into());
             }
+            if matrix.cells().any(|cell| step.with_parallel().any(|step| step.is_too_old_for(cell))) {
+                let problem = node.problem("tasks exist in 2026-07-28 only, but the step also runs in other versions");
+                return Err(problem.hint("add `only: { era: modern }`").into());
+            }
         }
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Ok(Scenario {
@@ -318,6 +322,18 @@ mod tests {
             (
                 "servers: { s: { mock: basic } }\nsteps: [{ ping: {}, only: { protocol: 2025-06-18 } }]",
                 "demo.yaml:2:27: the step exists in no cell of the matrix",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: x, task: true }, only: { protocol: 2026-07-28 } }\n- { call: { tool: x, task: true } }",
+                "demo.yaml:4:3: tasks exist in 2026-07-28 only, but the step also runs in other versions (add `only:",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ listen: { tools: false } }]",
+                "demo.yaml:2:19: nothing to listen to",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ complete: { argument: a } }]",
+                "demo.yaml:2:21: `complete` needs one of `prompt` or `resource`",
             ),
             ("servers: {}\nsteps: [{ connect: {} }]", "demo.yaml:1:10: a scenario needs at least one server"),
             (

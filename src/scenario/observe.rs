@@ -12,6 +12,8 @@ pub struct Observation {
     pub notifications: Vec<Json>,
     /// What the server asked the client meanwhile.
     pub asked: Vec<Json>,
+    /// The statuses of a task.
+    pub statuses: Vec<Json>,
     /// The HTTP status of a raw step, on transports that have one.
     pub status: Option<u16>,
 }
@@ -31,7 +33,8 @@ pub enum Outcome {
 
 impl Observation {
     pub(super) fn new(outcome: Outcome) -> Self {
-        Observation { outcome, notifications: Vec::new(), asked: Vec::new(), status: None }
+        let (notifications, asked, statuses) = (Vec::new(), Vec::new(), Vec::new());
+        Observation { outcome, notifications, asked, statuses, status: None }
     }
 
     pub fn result(result: Json) -> Self {

@@ -5,9 +5,12 @@ mod cancel;
 mod connect;
 mod http;
 mod memory;
+mod resume;
 pub(crate) mod server;
 mod sse;
 mod stdio;
+mod subscription;
+mod task;
 mod ws;
 
 use serde_json::{Map, Value, json};
