@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint bench scenarios interop test-mcp-server
+.PHONY: help build test lint bench scenarios interop official test-mcp-server
 
 CARGO ?= cargo
 
@@ -26,6 +26,10 @@ scenarios: ## Run the shipped scenarios on every transport and in both eras
 interop: ## Meet real clients and servers; needs Node and Python, and a network for the first run
 	$(CARGO) build
 	interop/run
+
+official: ## Run the official MCP conformance suite against the mock; needs what interop needs
+	$(CARGO) build
+	official/run
 
 test-mcp-server: ## Serve mock-servers/basic.yaml on 127.0.0.1:8888
 	@$(CARGO) run -- mock mock-servers/basic.yaml --listen 127.0.0.1:8888

@@ -49,8 +49,8 @@ fn answer(engine: &Arc<Engine>, peer: &Arc<Peer>, bytes: &Bytes) -> Bytes {
     let incoming = Incoming { bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None };
     match engine.receive(peer, incoming) {
         Intake::Answer(answer) => answer.frame,
-        Intake::Exchange(mut exchange) => match exchange.next_event() {
-            Event::Finish(frame) => frame,
+        Intake::Exchange(mut exchange) => match exchange.next_event(Duration::ZERO) {
+            Event::Finish(answer) => answer.frame,
             event => panic!("not answered at once: {event:?}"),
         },
         intake => panic!("not answered: {intake:?}"),

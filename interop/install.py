@@ -1,4 +1,4 @@
-"""The pinned peers, installed once for each state of the pins."""
+"""What npm and pip install, once for each state of the pins."""
 
 import fcntl
 import hashlib
@@ -11,28 +11,28 @@ from pathlib import Path
 
 from processes import Failure
 
-HERE = Path(__file__).resolve().parent
+PINS = ("package.json", "package-lock.json", "python-1.txt", "python-2.txt")
 CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 CACHE = Path(os.environ.get("INTEROP_CACHE") or CACHE_HOME / "mcp-rehearsal/interop")
-PINS = [HERE / name for name in ("package.json", "package-lock.json", "python-1.txt", "python-2.txt")]
 
 
-def install(processes):
-    """The folder of the peers; installs them unless an earlier run did."""
+def install(processes, home):
+    """The folder with what the pins in `home` name; installs it unless an earlier run did."""
+    pins = [home / name for name in PINS if (home / name).exists()]
     digest = hashlib.sha256(f"{platform.platform()} {sys.version}".encode())
-    for pins in PINS:
-        digest.update(pins.read_bytes())
+    for path in pins:
+        digest.update(path.read_bytes())
     folder = CACHE / digest.hexdigest()[:16]
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / "complete").exists():
             return folder
-        print(f"Installing the pinned peers into {folder}", flush=True)
+        print(f"Installing the pins of {home.name}/ into {folder}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        for pins in PINS:
-            shutil.copy(pins, folder)
+        for path in pins:
+            shutil.copy(path, folder)
 
         def run(*command):
             # With the user's own HOME: the settings of the package managers are there.
@@ -45,13 +45,19 @@ def install(processes):
             pip = [folder / generation / "bin/python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
             run(*pip, "--no-deps", "-r", f"{generation}.txt")
 
-        def node():
+        def npm():
             run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
         # Not waited for by `with`: an interruption ends the processes, and those the threads.
         pool = ThreadPoolExecutor(3)
-        jobs = [pool.submit(node), pool.submit(python, "python-2"), pool.submit(python, "python-1")]
+        jobs = [pool.submit(npm), *(pool.submit(python, path.stem) for path in pins if path.suffix == ".txt")]
         for job in jobs:
             job.result()
         (folder / "complete").touch()
     return folder
+
+
+def node(folder):
+    """The Node of an installation; where npm brought none for this platform, the machine's."""
+    bundled = sorted((folder / "node_modules").glob("node-*/bin/node"))
+    return str(bundled[0]) if bundled else "node"

@@ -1,17 +1,14 @@
 """Who is met, and how."""
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
 
-from install import PINS
+from install import node
+from processes import REHEARSE, ROOT
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-REHEARSE = os.path.abspath(os.environ.get("REHEARSE", TARGET / "debug/rehearse"))
 
 MOCKS = ["basic", "pages", "library", "prompts", "worker"]
 SDK_CHECKS = """handshake tools echo large tool_error bad_arguments structured unknown_tool timeout cancel alive parallel
@@ -26,8 +23,7 @@ class Peers:
     def __init__(self, processes, folder, update):
         self.processes, self.folder, self.update = processes, folder, update
         self.targets = {}
-        bundled = sorted((folder / "node_modules").glob("node-*/bin/node"))
-        self.node = str(bundled[0]) if bundled else "node"
+        self.node = node(folder)
         self.modules = folder / "node_modules/@modelcontextprotocol"
         processes.env |= {
             "NODE": self.node,
@@ -38,7 +34,7 @@ class Peers:
 
     def version(self, package):
         """Of an npm package, or of a Python package in one of the lists."""
-        pins = json.loads(PINS[0].read_text())["dependencies"]
+        pins = json.loads((HERE / "package.json").read_text())["dependencies"]
         if package in pins:
             return pins[package]
         generation, name = package.split(":")

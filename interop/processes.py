@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -12,11 +13,36 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+REHEARSE = os.path.abspath(os.environ.get("REHEARSE", TARGET / "debug/rehearse"))
 SECONDS = 180  # that a command may take
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Failure(Exception):
     """A peer could not be met; what happened, for people."""
+
+
+def supervise(body):
+    """Calls `body` with the processes of a run, and ends them. Whether it came to its end, and nothing was left."""
+    for number in ENDING:
+        signal.signal(number, signal.default_int_handler)
+    processes, ended = Processes(), False
+    try:
+        body(processes)
+        ended = True
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+    except (Failure, OSError) as failure:
+        print(failure, file=sys.stderr)
+    finally:
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
+        left = processes.close()
+    for command in left:
+        print(f"✗ still there after the run: {command}")
+    return ended and not left
 
 
 class Processes:
@@ -47,10 +73,10 @@ class Processes:
             raise Failure(f"no end after {SECONDS} s") from None
         return process.returncode, out, err
 
-    def listen(self, command, pattern, env=None):
-        """The address that a server on a free port writes when it is ready."""
+    def listen(self, command, pattern, env=None, lines=None):
+        """The address that a server on a free port writes when it is ready. All that it writes goes into `lines`."""
         process = self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        address, lines, ready = [], [], threading.Event()
+        address, lines, ready = [], [] if lines is None else lines, threading.Event()
 
         def read():
             for line in process.stdout:

@@ -12,5 +12,5 @@ mod yaml;
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
 pub use env::{Unset, substitute};
 pub use fields::{Fields, nearest};
-pub use node::{Entry, Node, Value};
+pub use node::{Entry, Node, Value, parse_duration};
 pub use yaml::parse as parse_yaml;

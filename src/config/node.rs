@@ -32,6 +32,20 @@ pub struct Entry {
     pub node: Node,
 }
 
+/// A duration of at most a day, such as `250ms`, `5s`, `1.5s` or `2m`.
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = match text[digits.len()..].trim() {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        _ => return None,
+    };
+    let seconds = digits.trim().parse::<f64>().ok()? * scale;
+    (0.0..=86_400.0).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
+}
+
 impl Node {
     /// A problem at this node.
     pub fn problem(&self, message: impl Into<String>) -> Problem {
@@ -103,16 +117,8 @@ impl Node {
             Value::Number(text) if text == "0" => return Ok(Duration::ZERO),
             _ => return Err(self.expected("a duration").hint("write a number with a unit: 250ms, 5s or 1m").into()),
         };
-        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let scale = match text[digits.len()..].trim() {
-            "ms" => 0.001,
-            "s" => 1.0,
-            "m" | "min" => 60.0,
-            _ => f64::NAN,
-        };
-        let seconds = digits.trim().parse().map(|number: f64| number * scale).ok();
-        match seconds.filter(|seconds| (0.0..=86_400.0).contains(seconds)) {
-            Some(seconds) => Ok(Duration::from_secs_f64(seconds)),
+        match parse_duration(text) {
+            Some(duration) => Ok(duration),
             None => Err(self.expected("a duration").hint("write a number with a unit: 250ms, 5s or 1m").into()),
         }
     }

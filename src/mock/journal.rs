@@ -156,6 +156,13 @@ impl Journal {
         kept.iter().cloned().collect()
     }
 
+    /// Forgets every entry. Numbers go on.
+    pub fn clear(&self) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.take().is_some() {}
+        kept.clear();
+    }
+
     /// How many messages were received so far.
     pub fn len(&self) -> u64 {
         self.numbers.load(Ordering::Relaxed)

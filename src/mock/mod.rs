@@ -5,4 +5,6 @@ pub mod journal;
 pub mod matcher;
 pub mod script;
 pub mod serve;
+pub mod state;
 pub mod template;
+pub mod uri_template;

@@ -297,6 +297,11 @@ pub fn request(id: &Id, method: &str, params: Option<&str>) -> Bytes {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"{method}\"{params}}}", id.to_json()).into()
 }
 
+/// A notification without `params`.
+pub fn bare_notification(method: &str) -> Bytes {
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}").into()
+}
+
 /// A notification; `params` is JSON text.
 pub fn notification(method: &str, params: &str) -> Bytes {
     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}").into()

@@ -10,18 +10,18 @@ use serde_json::Value as Json;
 
 use crate::{
     cli::style,
-    mock::{script::Script, serve::MockServer},
+    mock::{engine::Engine, serve::MockServer},
     transport::Transport,
 };
 
 /// Says that the script is served over stdio; and to someone at a terminal, what to do with that.
-pub(super) fn stdio(script: &Script, path: &Path, seed: u64) -> String {
-    let strong = style::STRONG;
-    let mut text = format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&script.name));
+pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64) -> String {
+    let (strong, name) = (style::STRONG, engine.name());
+    let mut text = format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&name));
     if stdin().is_terminal() {
         text.push_str("\nWaiting for JSON-RPC messages, one a line. Ctrl-D ends it.\n");
         text.push_str("\nConfiguration of a client that starts it by itself:\n\n");
-        text.push_str(&client_config(&script.name, &command(path)));
+        text.push_str(&client_config(&name, &command(path)));
         text.push_str("\nWith `--listen 8888` it has URLs instead.\n\n");
     }
     text
@@ -29,14 +29,14 @@ pub(super) fn stdio(script: &Script, path: &Path, seed: u64) -> String {
 
 /// Says where the server listens.
 pub(super) fn network(server: &MockServer, seed: u64) -> String {
-    let (script, address) = (server.engine().script(), server.address());
+    let (engine, address) = (server.engine(), server.address());
+    let (name, versions) = (engine.name(), engine.versions());
     let (strong, dim, doubtful) = (style::STRONG, style::DIM, style::DOUBTFUL);
-    let name = style::printable(&script.name);
-    let mut text = format!("{strong}{name}{strong:#} listens on {address} (seed {seed})\n\n");
+    let mut text = format!("{strong}{}{strong:#} listens on {address} (seed {seed})\n\n", style::printable(&name));
     for transport in Transport::ALL {
         let Some(url) = server.url(transport) else { continue };
         let url = url.replacen(&address.to_string(), &reachable(address).to_string(), 1);
-        match script.versions.iter().any(|version| transport.carries(*version)) {
+        match versions.iter().any(|version| transport.carries(*version)) {
             true => text.push_str(&format!("  {transport:<5} {strong}{url}{strong:#}\n")),
             false => text.push_str(&format!("  {transport:<5} {dim}not in the versions of this script{dim:#}\n")),
         }
@@ -46,7 +46,7 @@ pub(super) fn network(server: &MockServer, seed: u64) -> String {
     }
     let url = Json::from(format!("http://{}/mcp", reachable(address)));
     text.push_str("\nConfiguration of a client:\n\n");
-    text.push_str(&client_config(&script.name, &format!("\"type\": \"http\", \"url\": {url}")));
+    text.push_str(&client_config(&name, &format!("\"type\": \"http\", \"url\": {url}")));
     text.push_str("\nCtrl-C ends it.\n\n");
     text
 }

@@ -135,7 +135,7 @@ fn serve(args: MockArgs, script: Script, journal: Option<File>, console: &Consol
     let exit = match args.listen {
         Some(address) => listen(engine, seed, Listen { address, allowed_hosts: args.allowed_hosts }, console),
         None => {
-            console.say(announce::stdio(engine.script(), &args.script, seed));
+            console.say(announce::stdio(&engine, &args.script, seed));
             stdio(engine, console)
         }
     };

@@ -1,21 +1,9 @@
-//! What surrounds the members of a result in each era; and the declared capabilities.
+//! What surrounds the members of a result in each era.
 
-use super::Engine;
-use crate::{mock::script::Script, wire::Era};
+use super::catalog::Catalog;
+use crate::wire::Era;
 
-/// The `ServerCapabilities` as JSON text: what the script has something for, nothing else.
-pub(super) fn capabilities(script: &Script) -> String {
-    let declared = [
-        ("logging", script.logs()),
-        ("prompts", !script.prompts.is_empty()),
-        ("resources", !script.resources.is_empty()),
-        ("tools", !script.tools.is_empty()),
-    ];
-    let members: Vec<_> = declared.iter().filter(|(_, has)| *has).map(|(name, _)| format!("\"{name}\":{{}}")).collect();
-    format!("{{{}}}", members.join(","))
-}
-
-impl Engine {
+impl Catalog {
     /// The result object around `members`, which are JSON members without braces.
     ///
     /// A modern result names its type, the server (2026-07-28, Basic: Per-response protocol fields) and, where it may

@@ -1,47 +1,86 @@
 //! An answer that is under way.
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use bytes::Bytes;
-use serde_json::Value as Json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
-use super::Engine;
+use super::{
+    Answer, Engine, Peer,
+    ask::Asking,
+    catalog::{Catalog, RuleRef},
+    tasks::Task,
+};
 use crate::{
+    config::parse_duration,
     mock::{
-        script::{Body, LogLevel, Plan, Reply, Rule, Step, Then, ToolStub},
-        template::{Context, Data, RenderError},
+        script::{Action, Body, Form, HttpAnswer, Kind, LogLevel, Plan, Reply, Rule, Step, Stub, Then, ToolStub},
+        template::{Bound, Context, Data, RenderError},
     },
     wire::{
-        Era, Id, RpcError,
-        message::{self, INTERNAL_ERROR},
+        Era, Id, RpcError, Version,
+        message::{self, HEADER_MISMATCH, INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
     },
 };
 
-/// What a client wants to hear before the answer.
+/// Who asked, and what for.
 #[derive(Debug)]
-pub(super) struct Progress {
-    /// The token of the request as JSON text.
-    pub(super) token: Option<String>,
+pub(super) struct Origin {
+    pub(super) id: Id,
+    pub(super) version: Version,
+    /// The legacy client.
+    pub(super) peer: Option<Arc<Peer>>,
+    /// The progress token of the request as JSON text.
+    pub(super) progress_token: Option<String>,
     pub(super) log_level: Option<LogLevel>,
+    /// What the client declares. Null if no step of the script wants to know.
+    pub(super) capabilities: Json,
+    /// The answers that came with a modern request.
+    pub(super) inputs: Map<String, Json>,
+    /// What a modern request asks for, so that its state cannot be used for another one.
+    pub(super) digest: String,
 }
 
-/// The answer to one tool call, step after step. Dropping it cancels it.
+/// Which call of the stub and which answer of the rule this is, counted from 1.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Counts {
+    pub(super) of_stub: u64,
+    pub(super) of_rule: u64,
+}
+
+/// Where an answer goes on that an earlier request has begun (2026-07-28, Multi Round-Trip Requests).
+#[derive(Debug)]
+pub(super) struct Resumed {
+    pub(super) next: usize,
+    pub(super) answers: Vec<(String, Json)>,
+}
+
+/// An answer, step after step. Dropping it cancels it.
 #[derive(Debug)]
 pub struct Exchange {
-    engine: Arc<Engine>,
-    id: Id,
-    era: Era,
-    /// The tool, and the rule of the tool, by position in the script.
-    rule: (usize, usize),
-    /// Which call of the rule this is, counted from 1.
-    nth: u64,
-    progress: Progress,
+    pub(super) engine: Arc<Engine>,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) origin: Origin,
+    pub(super) rule: RuleRef,
+    pub(super) counts: Counts,
     context: Lazy,
+    bound: Bound,
     /// The next step; `None` before the rule's delay.
-    next: Option<usize>,
+    pub(super) next: Option<usize>,
+    /// What the client has answered so far, by the names of the questions.
+    pub(super) answers: Vec<(String, Json)>,
+    /// Frames that go out before anything else happens.
+    pub(super) outbox: VecDeque<Bytes>,
+    pub(super) asking: Option<Asking>,
+    /// How the exchange ends when the outbox is empty.
+    ending: Option<Outcome>,
+    /// The task that this runs as.
+    pub(super) task: Option<Arc<Task>>,
 }
 
 /// What an exchange wants done. After `Finish` and `Exit` there is nothing more to ask for.
@@ -49,12 +88,29 @@ pub struct Exchange {
 pub enum Event {
     /// Ask again after this time.
     Wait(Duration),
-    /// A notification on the way.
+    /// Ask again when [`Exchange::poll_answers`] is ready, and at the latest after this time.
+    Await(Duration),
+    /// A message on the way.
     Send(Bytes),
+    /// The stream of the answer is to be closed where it can be resumed, after telling the client when to come back.
+    Disconnect(Option<Duration>),
+    /// The response: the rest runs in the background, as a task.
+    Detach(Answer),
     /// The response.
-    Finish(Bytes),
+    Finish(Answer),
     /// The server dies here; a process exits with this code.
     Exit(u8),
+}
+
+/// How an exchange ends.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The members of the result, and its `_meta`.
+    Result(String, Option<String>),
+    /// The whole result.
+    Verbatim(String),
+    Error(RpcError, Option<u16>),
+    Raw(Bytes),
 }
 
 /// A template context that is built when the first template needs it.
@@ -79,133 +135,237 @@ impl Lazy {
 impl Exchange {
     pub(super) fn new(
         engine: Arc<Engine>,
-        id: Id,
-        era: Era,
-        rule: (usize, usize),
-        nth: u64,
-        progress: Progress,
+        catalog: Arc<Catalog>,
+        origin: Origin,
+        rule: RuleRef,
+        counts: Counts,
         context: Context,
+        resumed: Option<Resumed>,
     ) -> Self {
         engine.in_flight.fetch_add(1, Ordering::Relaxed);
-        Exchange { engine, id, era, rule, nth, progress, context: Lazy::Raw(Some(context)), next: None }
+        let (next, answers) = resumed.map_or((None, Vec::new()), |it| (Some(it.next), it.answers));
+        let bound = context.bound.clone();
+        answers.iter().for_each(|(name, answer)| bound.bind(name, answer));
+        Exchange {
+            engine,
+            catalog,
+            origin,
+            rule,
+            counts,
+            context: Lazy::Raw(Some(context)),
+            bound,
+            next,
+            answers,
+            outbox: VecDeque::new(),
+            asking: None,
+            ending: None,
+            task: None,
+        }
     }
 
     /// The id of the request that is being answered.
     pub fn id(&self) -> &Id {
-        &self.id
+        &self.origin.id
     }
 
-    /// The next thing to do.
-    pub fn next_event(&mut self) -> Event {
-        let engine = self.engine.clone();
-        let tool = &engine.script().tools[self.rule.0];
-        let rule = &tool.rules[self.rule.1];
-        self.step(&engine, tool, rule).unwrap_or_else(|error| {
+    /// How the answer is sent over HTTP.
+    pub fn http(&self) -> HttpAnswer {
+        self.catalog.rule(self.rule).1.answer.http.or(self.catalog.script.http.answer)
+    }
+
+    /// The next thing to do, `at` this time since the mock was started.
+    pub fn next_event(&mut self, at: Duration) -> Event {
+        if let Some(frame) = self.outbox.pop_front() {
+            return Event::Send(frame);
+        }
+        if self.task.as_ref().is_some_and(|task| task.is_over()) {
+            return Event::Finish(Answer::ok(Bytes::new()));
+        }
+        if let Some(event) = self.await_answers() {
+            return event;
+        }
+        if let Some(outcome) = self.ending.take() {
+            return self.conclude(outcome, at);
+        }
+        let catalog = self.catalog.clone();
+        let (stub, rule) = catalog.rule(self.rule);
+        if let Err(outcome) = self.take_answers(rule) {
+            self.ending = Some(outcome);
+            return self.next_event(at);
+        }
+        let event = self.step(&catalog, stub, rule, at);
+        event.unwrap_or_else(|error| {
             let error = RpcError::new(INTERNAL_ERROR, error.to_string());
-            Event::Finish(message::error(Some(&self.id), &error))
+            self.conclude(Outcome::Error(error, None), at)
         })
     }
 
-    fn step(&mut self, engine: &Engine, tool: &ToolStub, rule: &Rule) -> Result<Event, RenderError> {
+    fn step(&mut self, catalog: &Catalog, stub: &Stub, rule: &Rule, at: Duration) -> Result<Event, RenderError> {
         let Some(next) = self.next else {
             self.next = Some(0);
             if !rule.answer.delay.is_zero() {
                 return Ok(Event::Wait(rule.answer.delay));
             }
-            return self.step(engine, tool, rule);
+            return self.step(catalog, stub, rule, at);
         };
         let steps = match &rule.answer.plan {
-            Plan::Steps(steps) => &steps[next..],
-            Plan::Sequence { replies, then } => return self.sequence(engine, tool, replies, *then),
+            Plan::Steps(steps) => steps.get(next..).unwrap_or_default(),
+            Plan::Sequence { replies, then } => {
+                let outcome = self.sequence(catalog, stub, replies, *then)?;
+                return Ok(self.conclude(outcome, at));
+            }
         };
-        for (offset, step) in steps.iter().enumerate() {
+        for (offset, Step { condition, action }) in steps.iter().enumerate() {
             self.next = Some(next + offset + 1);
-            match step {
-                Step::Wait(time) => return Ok(Event::Wait(*time)),
-                Step::Log { level, logger, data } => {
-                    if self.progress.log_level.is_none_or(|wanted| *level < wanted) {
-                        continue;
-                    }
-                    let mut params = format!("{{\"level\":\"{}\",", level.as_str());
-                    if let Some(logger) = logger {
-                        let logger = engine.script().templates.render(logger, self.context.get())?;
-                        params.push_str(&format!("\"logger\":{},", Json::from(logger)));
-                    }
-                    params.push_str("\"data\":");
-                    engine.script().templates.write_json(data, self.context.get(), &mut params)?;
-                    params.push('}');
-                    return Ok(Event::Send(message::notification("notifications/message", &params)));
-                }
-                Step::Progress(members) => {
-                    let Some(token) = &self.progress.token else { continue };
-                    let mut params = format!("{{\"progressToken\":{token}");
-                    for (name, data) in members {
-                        params.push_str(&format!(",\"{name}\":"));
-                        engine.script().templates.write_json(data, self.context.get(), &mut params)?;
-                    }
-                    params.push('}');
-                    return Ok(Event::Send(message::notification("notifications/progress", &params)));
-                }
-                Step::Reply(reply) => return self.reply(engine, tool, reply),
-                Step::Exit(code) => return Ok(Event::Exit(*code)),
+            if let Some(condition) = condition
+                && !condition.is_true(self.context.get())?
+            {
+                continue;
+            }
+            if let Some(event) = self.act(catalog, next + offset, action, at)? {
+                return Ok(event);
             }
         }
         Err(RenderError::internal("the exchange has already finished"))
     }
 
+    /// Does what a step says; `None` if the next one may follow at once.
+    fn act(
+        &mut self,
+        catalog: &Catalog,
+        position: usize,
+        action: &Action,
+        at: Duration,
+    ) -> Result<Option<Event>, RenderError> {
+        let templates = &catalog.script.templates;
+        match action {
+            Action::Wait(time) => return Ok(Some(Event::Wait(*time))),
+            Action::WaitAs(text) => {
+                let text = templates.render(text, self.context.get())?;
+                let time = parse_duration(&text);
+                return match time {
+                    Some(time) => Ok(Some(Event::Wait(time))),
+                    None => Err(RenderError::internal(format!("`wait` is a duration such as 250ms, not {text:?}"))),
+                };
+            }
+            Action::Log { level, logger, data } => {
+                if self.task.is_some() || self.origin.log_level.is_none_or(|wanted| *level < wanted) {
+                    return Ok(None);
+                }
+                let mut params = format!("{{\"level\":\"{}\",", level.as_str());
+                if let Some(logger) = logger {
+                    let logger = templates.render(logger, self.context.get())?;
+                    params.push_str(&format!("\"logger\":{},", Json::from(logger)));
+                }
+                params.push_str("\"data\":");
+                templates.write_json(data, self.context.get(), &mut params)?;
+                params.push('}');
+                return Ok(Some(Event::Send(message::notification("notifications/message", &params))));
+            }
+            Action::Progress(members) => {
+                let Some(token) = self.origin.progress_token.as_ref().filter(|_| self.task.is_none()) else {
+                    return Ok(None);
+                };
+                let mut params = format!("{{\"progressToken\":{token}");
+                for (name, data) in members {
+                    params.push_str(&format!(",\"{name}\":"));
+                    templates.write_json(data, self.context.get(), &mut params)?;
+                }
+                params.push('}');
+                return Ok(Some(Event::Send(message::notification("notifications/progress", &params))));
+            }
+            Action::Ask { questions, limit } => return self.ask(position, questions, *limit, at),
+            Action::Set(values) => {
+                let context = self.context.get().clone();
+                self.engine.state.update(|| {
+                    let value = |(name, data): &(String, Data)| {
+                        let mut json = String::new();
+                        templates.write_json(data, &context, &mut json)?;
+                        Ok((name.clone(), serde_json::from_str(&json).unwrap_or_default()))
+                    };
+                    values.iter().map(value).collect()
+                })?;
+            }
+            Action::Notify { method, params } => {
+                let mut json = String::from("{}");
+                if let Some(params) = params {
+                    json.clear();
+                    templates.write_json(params, self.context.get(), &mut json)?;
+                }
+                if !self.engine.publish(method, params.is_some().then_some(&json)) && self.task.is_none() {
+                    return Ok(Some(Event::Send(message::notification(method, &json))));
+                }
+            }
+            Action::Change(change) => {
+                let offer = catalog.offer(change.kind());
+                if offer.is_some_and(|offer| offer.change(&catalog.script, change)) {
+                    self.engine.publish_change(catalog, change.kind());
+                }
+            }
+            Action::Task(spec) => return Ok(self.become_task(spec, at)),
+            Action::Disconnect(retry) => return Ok(Some(Event::Disconnect(*retry))),
+            Action::Reply(reply) => {
+                let outcome = self.reply(catalog, reply)?;
+                return Ok(Some(self.conclude(outcome, at)));
+            }
+            Action::Exit(code) => return Ok(Some(Event::Exit(*code))),
+        }
+        Ok(None)
+    }
+
     fn sequence(
         &mut self,
-        engine: &Engine,
-        tool: &ToolStub,
+        catalog: &Catalog,
+        stub: &Stub,
         replies: &[Reply],
         then: Then,
-    ) -> Result<Event, RenderError> {
-        let index = usize::try_from(self.nth - 1).unwrap_or(usize::MAX);
+    ) -> Result<Outcome, RenderError> {
+        let index = usize::try_from(self.counts.of_rule - 1).unwrap_or(usize::MAX);
         let reply = match then {
             Then::Last => replies.get(index).or(replies.last()),
             Then::Cycle => replies.get(index % replies.len()),
             Then::Error => replies.get(index),
         };
         match reply {
-            Some(reply) => self.reply(engine, tool, reply),
+            Some(reply) => self.reply(catalog, reply),
             None => {
-                let text = format!("All {} replies of the tool {} are used up.", replies.len(), tool.name);
-                let members =
-                    format!("\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true", Json::from(text));
-                Ok(Event::Finish(message::result(&self.id, &engine.result(self.era, &members, None, false))))
+                let noun = self.rule.stub.kind.noun();
+                let text = format!("All {} replies of the {noun} {} are used up.", replies.len(), stub.name);
+                Ok(self.failure(&text))
             }
         }
     }
 
-    fn reply(&mut self, engine: &Engine, tool: &ToolStub, reply: &Reply) -> Result<Event, RenderError> {
-        let templates = &engine.script().templates;
-        let frame = match reply {
+    fn reply(&mut self, catalog: &Catalog, reply: &Reply) -> Result<Outcome, RenderError> {
+        let templates = &catalog.script.templates;
+        Ok(match reply {
             Reply::Result(body) => {
-                let (members, meta) = self.body(engine, body)?;
-                check_output(tool, body, &members)?;
-                message::result(&self.id, &engine.result(self.era, &members, meta.as_deref(), false))
+                let (members, meta) = self.body(catalog, body)?;
+                if self.rule.stub.kind == Kind::Tool {
+                    check_output(&catalog.script.tools[self.rule.stub.index], body, &members)?;
+                }
+                Outcome::Result(members, meta)
             }
             Reply::Verbatim(data) => {
                 let mut result = String::new();
                 templates.write_json(data, self.context.get(), &mut result)?;
-                message::result(&self.id, &result)
+                Outcome::Verbatim(result)
             }
-            Reply::RpcError { code, message, data } => {
+            Reply::RpcError { code, message, data, status } => {
                 let mut error = RpcError::new(*code, templates.render(message, self.context.get())?);
                 if let Some(data) = data {
                     let mut json = String::new();
                     templates.write_json(data, self.context.get(), &mut json)?;
                     error.data = serde_json::value::RawValue::from_string(json).ok();
                 }
-                message::error(Some(&self.id), &error)
+                Outcome::Error(error, *status)
             }
-            Reply::Raw(text) => templates.render(text, self.context.get())?.into(),
-        };
-        Ok(Event::Finish(frame))
+            Reply::Raw(text) => Outcome::Raw(templates.render(text, self.context.get())?.into()),
+        })
     }
 
-    fn body(&mut self, engine: &Engine, body: &Body) -> Result<(String, Option<String>), RenderError> {
-        let templates = &engine.script().templates;
+    fn body(&mut self, catalog: &Catalog, body: &Body) -> Result<(String, Option<String>), RenderError> {
+        let templates = &catalog.script.templates;
         let mut json = |data: &Data, out: &mut String| match data.literal() {
             Some(literal) => {
                 out.push_str(literal);
@@ -225,11 +385,77 @@ impl Exchange {
         });
         Ok((members, meta.transpose()?))
     }
+
+    /// Something that the caller is told went wrong: of a tool as its result, else as an error.
+    pub(super) fn failure(&self, text: &str) -> Outcome {
+        match self.rule.stub.kind {
+            Kind::Tool => Outcome::Result(
+                format!("\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true", Json::from(text)),
+                None,
+            ),
+            _ => Outcome::Error(RpcError::new(INTERNAL_ERROR, text), None),
+        }
+    }
+
+    /// The end of the exchange: the response, or the end of the task.
+    pub(super) fn conclude(&mut self, outcome: Outcome, at: Duration) -> Event {
+        if let Some(task) = &self.task {
+            self.engine.conclude_task(task, &outcome, at);
+            return Event::Finish(Answer::ok(Bytes::new()));
+        }
+        let era = self.era();
+        let cacheable = matches!(self.rule.stub.kind, Kind::Resource | Kind::ResourceTemplate);
+        let id = &self.origin.id;
+        Event::Finish(match outcome {
+            Outcome::Result(members, meta) => {
+                let result = self.catalog.result(era, &members, meta.as_deref(), cacheable);
+                Answer::ok(message::result(id, &result))
+            }
+            Outcome::Verbatim(result) => Answer::ok(message::result(id, &result)),
+            Outcome::Error(error, status) => {
+                let status = status.unwrap_or_else(|| status_of(era, error.code));
+                Answer { status, frame: message::error(Some(id), &error) }
+            }
+            Outcome::Raw(bytes) => Answer::ok(bytes),
+        })
+    }
+
+    pub(super) fn era(&self) -> Era {
+        self.origin.version.era()
+    }
+
+    /// Binds an answer of the client, for templates and for a later round.
+    pub(super) fn bind(&mut self, name: &str, answer: Json) {
+        self.bound.bind(name, &answer);
+        self.answers.push((name.to_owned(), answer));
+    }
+
+    /// Data with the context filled in, as JSON text.
+    pub(super) fn json(&mut self, data: &Data) -> Result<String, RenderError> {
+        let catalog = self.catalog.clone();
+        let mut json = String::new();
+        catalog.script.templates.write_json(data, self.context.get(), &mut json)?;
+        Ok(json)
+    }
+
+    /// Whether messages can reach the client before the response.
+    pub(super) fn can_send(&self) -> bool {
+        self.http().form() != Form::Json
+    }
 }
 
 impl Drop for Exchange {
     fn drop(&mut self) {
         self.engine.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The HTTP status of an error (2026-07-28, Streamable HTTP: Sending Messages to the Server).
+fn status_of(era: Era, code: i64) -> u16 {
+    match code {
+        METHOD_NOT_FOUND if era == Era::Modern => 404,
+        HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION if era == Era::Modern => 400,
+        _ => 200,
     }
 }
 

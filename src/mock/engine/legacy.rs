@@ -1,14 +1,15 @@
 //! Requests of the legacy versions: a handshake, then methods of a session (2025-11-25, Lifecycle).
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::Arc;
 
 use super::{
     Engine, Incoming, Intake, Peer,
-    methods::Call,
+    call::Call,
+    catalog::Catalog,
     params::{Params, invalid, text},
 };
 use crate::{
-    mock::{journal::Handling, script::LogLevel},
+    mock::journal::Handling,
     wire::{
         Era, Message, Request, RpcError, Version,
         message::{INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, is_object},
@@ -24,6 +25,10 @@ impl Engine {
                 self.legacy_request(peer, &request, incoming).unwrap_or_else(refused)
             }
             Message::Notification(notification) => self.receive_notification(&notification, incoming),
+            Message::Response(response) if peer.answered(&response) => {
+                self.note(incoming, Handling::Protocol);
+                Intake::Silent
+            }
             Message::Response(_) => {
                 self.note(incoming, Handling::Refused("an answer to a request that was not sent".into()));
                 Intake::Silent
@@ -38,24 +43,19 @@ impl Engine {
         incoming: Incoming<'_>,
     ) -> Result<Intake, RpcError> {
         let params = Params::parse(request.params)?;
-        let empty = || self.answer(&request.id, Era::Legacy, "", false, incoming);
+        let catalog = &self.catalog();
         match &*request.method {
-            "initialize" => return self.initialize(peer, request, &params, incoming),
-            "ping" => return Ok(empty()),
+            "initialize" => return self.initialize(catalog, peer, request, &params, incoming),
+            "ping" => return Ok(self.answer(catalog, &request.id, Era::Legacy, "", false, incoming)),
             _ => {}
         }
         let Some(version) = peer.version() else {
             let message = format!("{} before initialize: open the session with `initialize` first", request.method);
             return Err(RpcError::new(INVALID_REQUEST, message));
         };
-        if request.method == "logging/setLevel" && self.script().logs() {
-            let name = text("level", params.level)?;
-            let level = LogLevel::parse(&name).ok_or_else(|| invalid(format!("unknown log level {name}")))?;
-            peer.log_level.store(level.as_u8(), Ordering::Relaxed);
-            return Ok(empty());
-        }
         let meta = params.meta()?;
-        let call = Call { version, log_level: Some(peer.log_level()), request, params, meta, incoming };
+        let (log_level, peer) = (Some(peer.log_level()), Some(peer));
+        let call = Call { catalog, version, peer, log_level, request, params, meta, incoming };
         match self.method(&call)? {
             Some(intake) => Ok(intake),
             None => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", request.method))),
@@ -65,7 +65,8 @@ impl Engine {
     /// 2025-11-25, Lifecycle: Initialization and Version Negotiation.
     fn initialize(
         &self,
-        peer: &Peer,
+        catalog: &Catalog,
+        peer: &Arc<Peer>,
         request: &Request<'_>,
         params: &Params<'_>,
         incoming: Incoming<'_>,
@@ -74,30 +75,34 @@ impl Engine {
         if !is_object(params.capabilities) || !is_object(params.client_info) {
             return Err(invalid("`capabilities` and `clientInfo` must be objects"));
         }
-        let offered = self.script().versions.iter().copied();
+        let offered = catalog.script.versions.iter().copied();
         let offered = offered.filter(|version| version.era() == Era::Legacy && incoming.transport.carries(*version));
         let same = requested.parse::<Version>().ok().filter(|version| offered.clone().any(|it| it == *version));
         let Some(version) = same.or_else(|| offered.max()) else {
-            return Err(self.unsupported_version(&requested));
+            return Err(catalog.unsupported_version(&requested));
         };
-        if peer.version.set(version).is_err() {
+        let capabilities = params.capabilities.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+        if !peer.initialize(version, capabilities) {
             return Err(RpcError::new(INVALID_REQUEST, "the session is already initialized"));
         }
-        let instructions = self.script().instructions.as_ref();
+        self.audience.welcome(peer);
+        let instructions = catalog.script.instructions.as_ref();
         let instructions =
             instructions.map(|text| format!(",\"instructions\":{}", serde_json::Value::from(text.as_str())));
         let members = format!(
             "\"protocolVersion\":\"{version}\",\"capabilities\":{},\"serverInfo\":{}{}",
-            self.capabilities,
-            self.script().server_info,
+            catalog.capabilities(Era::Legacy),
+            catalog.script.server_info,
             instructions.unwrap_or_default(),
         );
-        Ok(self.answer(&request.id, Era::Legacy, &members, false, incoming))
+        Ok(self.answer(catalog, &request.id, Era::Legacy, &members, false, incoming))
     }
+}
 
+impl Catalog {
     /// The error that names what is offered (2026-07-28, Versioning: Protocol Version Negotiation).
     pub(super) fn unsupported_version(&self, requested: &str) -> RpcError {
-        let offered = self.script().versions.iter().rev().map(|version| version.as_str());
+        let offered = self.script.versions.iter().rev().map(|version| version.as_str());
         // A legacy version in `_meta` is offered, but not in this way; to name it would invite the same request again.
         let offered: Vec<_> = offered.filter(|version| *version != requested).collect();
         let message = format!("Unsupported protocol version: {requested}. Supported: {}", offered.join(", "));

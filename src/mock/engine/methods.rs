@@ -1,162 +1,159 @@
-//! The methods that both eras share; they differ only in the envelope of the result and in a few codes.
+//! The methods that the script's offer answers; the eras differ in the envelope of the result and in a few codes.
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, value::RawValue};
+use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Answer, Engine, Exchange, Incoming, Intake,
-    exchange::Progress,
-    params::{Meta, Params, invalid, optional_text, text},
+    Answer, Engine, Intake,
+    call::{Call, object},
+    catalog::Catalog,
+    params::{invalid, optional_text, text},
 };
 use crate::{
     config::nearest,
     mock::{
         journal::Handling,
         matcher::Mismatch,
-        script::{LogLevel, Rule, ToolStub},
-        template::Context,
+        script::{Kind, StubRef, TASKS},
     },
     wire::{
-        Era, Id, Request, RpcError, Version,
+        Era, RpcError, Version,
         message::{self, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
     },
 };
 
-/// A request on its way through the engine.
-pub(super) struct Call<'a> {
-    pub(super) version: Version,
-    /// The least severe log message that the client wants; `None` for no messages at all.
-    pub(super) log_level: Option<LogLevel>,
-    pub(super) request: &'a Request<'a>,
-    pub(super) params: Params<'a>,
-    pub(super) meta: Meta<'a>,
-    pub(super) incoming: Incoming<'a>,
-}
-
-impl Call<'_> {
-    fn era(&self) -> Era {
-        self.version.era()
-    }
-
-    /// What templates see of the request.
-    fn context(&self, engine: &Engine, call: u64, seed: u64) -> Context {
-        let params = self.request.params.map(|params| self.incoming.bytes.slice_ref(params.get().as_bytes()));
-        let headers = self.incoming.headers.filter(|_| engine.script.templates.uses_headers());
-        let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
-        };
-        let id = self.request.id.clone();
-        Context { params, id, headers: headers.into_iter().flatten().map(pair).collect(), call, seed }
-    }
-}
-
-impl Engine {
-    /// Whether the script has something for the method; the capability is declared then, and only then.
-    pub(super) fn has_method(&self, method: &str) -> bool {
+impl Catalog {
+    /// Whether the server has a method: those of a capability are there if it is declared, and only then.
+    pub(super) fn has_method(&self, era: Era, method: &str) -> bool {
+        let declares = |path: &[&str]| self.script.capabilities.declares(era, path);
+        let is_modern = era == Era::Modern;
         match method {
-            "tools/list" | "tools/call" => !self.script.tools.is_empty(),
-            "resources/list" | "resources/read" | "resources/templates/list" => !self.script.resources.is_empty(),
-            "prompts/list" | "prompts/get" => !self.script.prompts.is_empty(),
+            "tools/list" | "tools/call" => declares(&["tools"]),
+            "resources/list" | "resources/read" | "resources/templates/list" => declares(&["resources"]),
+            "prompts/list" | "prompts/get" => declares(&["prompts"]),
+            "completion/complete" => declares(&["completions"]),
+            "resources/subscribe" | "resources/unsubscribe" => !is_modern && declares(&["resources", "subscribe"]),
+            "logging/setLevel" => !is_modern && declares(&["logging"]),
+            "subscriptions/listen" => {
+                let lists = ["tools", "prompts", "resources"].map(|list| declares(&[list, "listChanged"]));
+                is_modern
+                    && (lists.contains(&true)
+                        || declares(&["resources", "subscribe"])
+                        || declares(&["extensions", TASKS]))
+            }
+            "tasks/get" | "tasks/update" | "tasks/cancel" => is_modern && declares(&["extensions", TASKS]),
             _ => false,
         }
     }
 
+    /// The script's own answer to a method.
+    pub(super) fn method_stub(&self, method: &str) -> Option<StubRef> {
+        let index = self.script.methods.iter().position(|it| it.stub.name == method)?;
+        Some(StubRef { kind: Kind::Method, index })
+    }
+}
+
+impl Engine {
     /// Answers a request; `None` if there is no such method here.
     ///
     /// # Errors
     /// The JSON-RPC error that answers it.
     pub(super) fn method(self: &Arc<Self>, call: &Call<'_>) -> Result<Option<Intake>, RpcError> {
-        if !self.has_method(&call.request.method) {
+        let method = &*call.request.method;
+        if let Some(stub) = call.catalog.method_stub(method) {
+            return self.answer_by_rule(call, stub, &Json::Null, None).map(Some);
+        }
+        if !call.catalog.has_method(call.era(), method) {
             return Ok(None);
         }
-        let list = |pages: &super::Pages| {
-            let cursor = optional_text("cursor", call.params.cursor)?;
-            let Some(page) = pages.get(cursor.as_deref()) else {
-                return Err(invalid("Invalid cursor"));
-            };
-            Ok(self.answer(&call.request.id, call.era(), page, true, call.incoming))
-        };
-        match &*call.request.method {
-            "tools/list" => list(&self.tools),
+        let empty =
+            |members: &str| self.answer(call.catalog, &call.request.id, call.era(), members, false, call.incoming);
+        match method {
+            "tools/list" => self.list(call, Kind::Tool),
             "tools/call" => self.call_tool(call),
-            "resources/list" => list(&self.resources),
-            "resources/templates/list" => {
-                Ok(self.answer(&call.request.id, call.era(), "\"resourceTemplates\":[]", true, call.incoming))
-            }
+            "resources/list" => self.list(call, Kind::Resource),
+            "resources/templates/list" => self.list(call, Kind::ResourceTemplate),
             "resources/read" => self.read_resource(call),
-            "prompts/list" => list(&self.prompts),
-            _ => self.get_prompt(call),
+            "prompts/list" => self.list(call, Kind::Prompt),
+            "prompts/get" => self.get_prompt(call),
+            "completion/complete" => self.complete(call),
+            "logging/setLevel" => self.set_log_level(call).map(|()| empty("")),
+            "resources/subscribe" | "resources/unsubscribe" => self.subscribe(call).map(|()| empty("")),
+            "subscriptions/listen" => self.listen(call).map(|listen| {
+                self.note(call.incoming, Handling::Protocol);
+                Intake::Listen(listen)
+            }),
+            _ => self.task_method(call).map(|members| empty(&members)),
         }
         .map(Some)
     }
 
-    /// Answers from the script what failed in the script.
-    fn rendered(&self, call: &Call<'_>, label: &str, members: Result<String, RpcError>, cacheable: bool) -> Intake {
-        self.note(call.incoming, Handling::Rule(label.into()));
-        let frame = match members {
-            Ok(members) => message::result(&call.request.id, &self.result(call.era(), &members, None, cacheable)),
-            Err(error) => message::error(Some(&call.request.id), &error),
-        };
-        Intake::Answer(Answer { status: 200, frame })
+    fn list(&self, call: &Call<'_>, kind: Kind) -> Result<Intake, RpcError> {
+        let cursor = optional_text("cursor", call.params.cursor)?;
+        let view = call.catalog.offer(kind).map(super::offer::Offer::view);
+        let page = view.as_ref().and_then(|view| view.page(cursor.as_deref()));
+        let page = page.ok_or_else(|| invalid("Invalid cursor"))?;
+        Ok(self.answer(call.catalog, &call.request.id, call.era(), page, true, call.incoming))
     }
 
-    /// A request for something that the script does not have, with what it has that is most like it.
-    fn miss(&self, call: &Call<'_>, error: &RpcError, name: &str, known: &[&str]) -> Intake {
-        let nearest = nearest(name, known).map(str::to_owned);
+    /// The stub that is offered under a name; or what is answered instead, with the name that is most like it.
+    fn find(&self, call: &Call<'_>, kind: Kind, name: &str) -> Option<StubRef> {
+        let index = call.catalog.offer(kind)?.view().find(name)?;
+        Some(StubRef { kind, index })
+    }
+
+    /// A request for something that the script does not offer, with what it offers that is most like it.
+    fn miss(&self, call: &Call<'_>, kind: Kind, name: &str, error: &RpcError) -> Intake {
+        let view = call.catalog.offer(kind).map(super::offer::Offer::view);
+        let known: Vec<_> = view.iter().flat_map(|view| view.names()).collect();
+        let nearest = nearest(name, &known).map(str::to_owned);
         self.note(call.incoming, Handling::Miss { nearest, why: error.message.clone() });
-        Intake::Answer(Answer { status: 200, frame: message::error(Some(&call.request.id), error) })
+        Intake::Answer(Answer::ok(message::error(Some(&call.request.id), error)))
     }
 
-    fn read_resource(&self, call: &Call<'_>) -> Result<Intake, RpcError> {
+    fn read_resource(self: &Arc<Self>, call: &Call<'_>) -> Result<Intake, RpcError> {
         let uri = text("uri", call.params.uri)?;
-        let Some(resource) = self.script.resources.iter().find(|resource| resource.uri == uri) else {
-            let code = if call.era() == Era::Modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
-            let error = RpcError::new(code, "Resource not found").with_data(serde_json::json!({ "uri": uri }));
-            let known: Vec<_> = self.script.resources.iter().map(|resource| &*resource.uri).collect();
-            return Ok(self.miss(call, &error, &uri, &known));
-        };
-        let context = call.context(self, 1, self.seed).into_value();
-        let mut members = String::from("\"contents\":");
-        let written = self.script.templates.write_json(&resource.contents, &context, &mut members);
-        let members = written.map(|()| members).map_err(|error| RpcError::new(INTERNAL_ERROR, error.to_string()));
-        Ok(self.rendered(call, &format!("resources.{uri}"), members, true))
+        if let Some(stub) = self.find(call, Kind::Resource, &uri) {
+            return self.answer_by_rule(call, stub, &Json::Null, None);
+        }
+        let kind = Kind::ResourceTemplate;
+        let templates = call.catalog.offer(kind).map(super::offer::Offer::view);
+        for &index in templates.iter().flat_map(|view| view.order()) {
+            if let Some(variables) = call.catalog.script.resource_templates[index].template.match_uri(&uri) {
+                let args = Json::Object(variables.into_iter().collect());
+                return self.answer_by_rule(call, StubRef { kind, index }, &args, Some(args.clone()));
+            }
+        }
+        let code = if call.era() == Era::Modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
+        let error = RpcError::new(code, "Resource not found").with_data(json!({ "uri": uri }));
+        Ok(self.miss(call, Kind::Resource, &uri, &error))
     }
 
-    fn get_prompt(&self, call: &Call<'_>) -> Result<Intake, RpcError> {
+    fn get_prompt(self: &Arc<Self>, call: &Call<'_>) -> Result<Intake, RpcError> {
         let name = text("name", call.params.name)?;
-        let Some(prompt) = self.script.prompts.iter().find(|prompt| prompt.name == name) else {
-            let known: Vec<_> = self.script.prompts.iter().map(|prompt| &*prompt.name).collect();
-            return Ok(self.miss(call, &invalid(format!("Unknown prompt: {name}")), &name, &known));
+        let Some(stub) = self.find(call, Kind::Prompt, &name) else {
+            return Ok(self.miss(call, Kind::Prompt, &name, &invalid(format!("Unknown prompt: {name}"))));
         };
         let arguments = object("arguments", call.params.arguments)?;
         if let Some((name, _)) = arguments.iter().find(|(_, value)| !value.is_string()) {
             return Err(invalid(format!("The argument {name} must be a string")));
         }
-        for required in &prompt.required {
+        for required in &call.catalog.script.prompts[stub.index].required {
             if !arguments.contains_key(required) {
                 return Err(invalid(format!("Missing required argument: {required}")));
             }
         }
-        let context = call.context(self, 1, self.seed).into_value();
-        let mut members = match &prompt.description {
-            Some(description) => format!("\"description\":{},", Json::from(description.as_str())),
-            None => String::new(),
-        };
-        members.push_str("\"messages\":");
-        let written = self.script.templates.write_json(&prompt.messages, &context, &mut members);
-        let members = written.map(|()| members).map_err(|error| RpcError::new(INTERNAL_ERROR, error.to_string()));
-        Ok(self.rendered(call, &format!("prompts.{name}"), members, false))
+        self.answer_by_rule(call, stub, &Json::Object(arguments), None)
     }
 
     fn call_tool(self: &Arc<Self>, call: &Call<'_>) -> Result<Intake, RpcError> {
         let name = text("name", call.params.name)?;
-        let Some(&index) = self.tool_index.get(&*name) else {
-            let known: Vec<_> = self.script.tools.iter().map(|tool| &*tool.name).collect();
-            return Ok(self.miss(call, &invalid(format!("Unknown tool: {name}")), &name, &known));
+        let Some(stub) = self.find(call, Kind::Tool, &name) else {
+            return Ok(self.miss(call, Kind::Tool, &name, &invalid(format!("Unknown tool: {name}"))));
         };
-        let tool = &self.script.tools[index];
-        let needs_arguments = tool.input.is_some() || tool.rules.iter().any(|rule| rule.when.is_some());
+        let tool = &call.catalog.script.tools[stub.index];
+        let needs_arguments = tool.input.is_some() || tool.stub.rules.iter().any(|rule| rule.when.is_some());
         let arguments = match needs_arguments || call.params.arguments.is_some_and(|it| !it.get().starts_with('{')) {
             true => Json::Object(object("arguments", call.params.arguments)?),
             false => Json::Null,
@@ -164,17 +161,7 @@ impl Engine {
         if let Some(violation) = tool.input.as_ref().and_then(|input| input.violations(&arguments).into_iter().next()) {
             return self.invalid_arguments(call, &name, &violation);
         }
-        match select(tool, &arguments) {
-            Ok((number, rule)) => Ok(self.exchange(call, index, number, rule)),
-            Err((nearest, why)) => {
-                let text = match &nearest {
-                    Some(rule) => format!("No rule of the tool {name} matches the arguments; nearest is {rule}: {why}"),
-                    None => format!("The script does not say how the tool {name} answers"),
-                };
-                self.note(call.incoming, Handling::Miss { nearest, why });
-                Ok(self.tool_error(call, &text))
-            }
-        }
+        self.answer_by_rule(call, stub, &arguments, None)
     }
 
     /// Until 2025-06-18 wrong arguments are a protocol error; later they are a tool error that a model can act on
@@ -188,59 +175,74 @@ impl Engine {
         Ok(self.tool_error(call, &text))
     }
 
-    fn tool_error(&self, call: &Call<'_>, text: &str) -> Intake {
+    pub(super) fn tool_error(&self, call: &Call<'_>, text: &str) -> Intake {
         let members = format!("\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true", Json::from(text));
-        let frame = message::result(&call.request.id, &self.result(call.era(), &members, None, false));
-        Intake::Answer(Answer { status: 200, frame })
+        let result = call.catalog.result(call.era(), &members, None, false);
+        Intake::Answer(Answer::ok(message::result(&call.request.id, &result)))
     }
 
-    fn exchange(self: &Arc<Self>, call: &Call<'_>, tool: usize, number: usize, rule: &Rule) -> Intake {
-        let (tool_calls, rule_calls) = &self.calls[tool];
-        let count =
-            |counter: &std::sync::atomic::AtomicU64| counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-        let (nth_call, nth_of_rule) = (count(tool_calls), count(&rule_calls[number]));
-        self.note(call.incoming, Handling::Rule(rule.label.clone()));
-        let token = call.meta.progress_token.filter(|token| Id::parse(token).is_some());
-        let token = token.map(|token| token.get().to_owned());
-        let progress = Progress { token, log_level: call.log_level };
-        let seed = self.seed ^ nth_call.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (tool as u64) << 32;
-        let context = call.context(self, nth_call, seed);
-        let id = call.request.id.clone();
-        Intake::Exchange(Box::new(Exchange::new(
-            self.clone(),
-            id,
-            call.era(),
-            (tool, number),
-            nth_of_rule,
-            progress,
-            context,
-        )))
+    /// 2025-11-25, Logging: Setting Log Level.
+    fn set_log_level(&self, call: &Call<'_>) -> Result<(), RpcError> {
+        let level = super::params::log_level("level", call.params.level)?;
+        let level = level.ok_or_else(|| invalid("`level` is missing"))?;
+        if let Some(peer) = call.peer {
+            peer.set_log_level(level);
+        }
+        Ok(())
+    }
+
+    /// 2025-11-25, Resources: Subscriptions.
+    fn subscribe(&self, call: &Call<'_>) -> Result<(), RpcError> {
+        let uri = text("uri", call.params.uri)?;
+        let Some(peer) = call.peer else { return Ok(()) };
+        match &*call.request.method {
+            "resources/subscribe" => peer.subscribe(&uri),
+            _ => peer.unsubscribe(&uri),
+        }
+        Ok(())
     }
 }
 
-/// The first rule that matches; or the label of the nearest one and where it differs.
-fn select<'t>(tool: &'t ToolStub, arguments: &Json) -> Result<(usize, &'t Rule), (Option<String>, String)> {
-    let mut nearest: Option<(usize, &Rule, Mismatch)> = None;
-    for (number, rule) in tool.rules.iter().enumerate() {
-        let mut mismatches = rule.when.as_ref().map(|when| when.mismatches(Some(arguments))).unwrap_or_default();
-        if mismatches.is_empty() {
-            return Ok((number, rule));
-        }
-        if nearest.as_ref().is_none_or(|(count, ..)| mismatches.len() < *count) {
-            nearest = Some((mismatches.len(), rule, mismatches.remove(0)));
-        }
-    }
-    Err(match nearest {
-        Some((_, rule, mismatch)) => (Some(rule.label.to_string()), mismatch.to_string()),
-        None => (None, "the tool has no reply".into()),
-    })
-}
+/// The result of `completion/complete` may hold this many values (2025-11-25, Completion: Completion Results).
+const MAX_COMPLETIONS: usize = 100;
 
-/// A member that must be an object if it is there.
-fn object(name: &str, value: Option<&RawValue>) -> Result<Map<String, Json>, RpcError> {
-    let Some(value) = value else { return Ok(Map::new()) };
-    if !message::is_object(Some(value)) {
-        return Err(invalid(format!("`{name}` must be an object")));
+impl Engine {
+    /// 2025-11-25, Completion.
+    fn complete(&self, call: &Call<'_>) -> Result<Intake, RpcError> {
+        let reference = object("ref", call.params.reference)?;
+        let argument = object("argument", call.params.argument)?;
+        let member =
+            |object: &Map<String, Json>, name: &str| object.get(name).and_then(Json::as_str).map(str::to_owned);
+        let missing = |name: &str| invalid(format!("`{name}` is missing or no string"));
+        let name = member(&argument, "name").ok_or_else(|| missing("argument.name"))?;
+        let typed = member(&argument, "value").ok_or_else(|| missing("argument.value"))?;
+        let script = &call.catalog.script;
+        let (kind, of) = match member(&reference, "type").as_deref() {
+            Some("ref/prompt") => (Kind::Prompt, member(&reference, "name").ok_or_else(|| missing("ref.name"))?),
+            Some("ref/resource") => {
+                (Kind::ResourceTemplate, member(&reference, "uri").ok_or_else(|| missing("ref.uri"))?)
+            }
+            _ => return Err(invalid("`ref.type` is `ref/prompt` or `ref/resource`")),
+        };
+        let is_resource = kind == Kind::ResourceTemplate && self.find(call, Kind::Resource, &of).is_some();
+        if self.find(call, kind, &of).is_none() && !is_resource {
+            return Ok(self.miss(call, kind, &of, &invalid(format!("Unknown {}: {of}", kind.noun()))));
+        }
+        let completion = script.completions.iter().find(|it| it.reference.is(kind, &of) && it.argument == name);
+        let mut values = Vec::new();
+        if let Some(completion) = completion {
+            let mut json = String::new();
+            let written = script.templates.write_json(&completion.values, &call.plain_context(self), &mut json);
+            let failed = |error: &dyn std::fmt::Display| RpcError::new(INTERNAL_ERROR, error.to_string());
+            written.map_err(|error| failed(&error))?;
+            values = serde_json::from_str::<Vec<String>>(&json).map_err(|error| failed(&error))?;
+        }
+        let typed = typed.to_lowercase();
+        values.retain(|value| value.to_lowercase().starts_with(&typed));
+        let total = values.len();
+        values.truncate(MAX_COMPLETIONS);
+        let completion = json!({ "values": values, "total": total, "hasMore": total > values.len() });
+        let members = format!("\"completion\":{completion}");
+        Ok(self.answer(call.catalog, &call.request.id, call.era(), &members, false, call.incoming))
     }
-    serde_json::from_str(value.get()).map_err(|error| invalid(format!("`{name}` cannot be read: {error}")))
 }

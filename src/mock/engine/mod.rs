@@ -4,59 +4,54 @@
 //! earlier request, or an [`Exchange`], which is asked for one [`Event`] after another until it has finished. Whoever
 //! drives it does the waiting and the sending, so that one engine behaves the same on every transport.
 
+mod ask;
+mod call;
+mod catalog;
 mod envelope;
 mod exchange;
 mod legacy;
+mod listen;
 mod methods;
 mod modern;
+mod offer;
 mod pages;
 mod params;
+mod peer;
+mod seal;
+mod tasks;
+mod verify;
 
 use std::{
-    collections::HashMap,
     sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
+        Arc,
+        atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::HeaderMap;
 
 pub use exchange::{Event, Exchange};
+pub use listen::{Listen, Subscription};
 pub use modern::VERSION_HEADER;
+pub use peer::{Outlet, Peer};
+pub use verify::{Unmet, Verification};
 
 /// Names the session of a legacy HTTP request.
 pub const SESSION_HEADER: &str = "mcp-session-id";
 
-use self::pages::Pages;
+use self::{catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
 use super::{
     journal::{Handling, Journal},
-    script::{LogLevel, Script},
+    script::{HttpPolicy, Kind, Script},
+    state::State,
 };
 use crate::{
     transport::Transport,
     wire::{Era, Id, Message, Notification, Request, RpcError, Version, message},
 };
-
-/// What the engine knows of one legacy connection or session. Modern requests need none.
-#[derive(Debug, Default)]
-pub struct Peer {
-    version: OnceLock<Version>,
-    log_level: AtomicU8,
-}
-
-impl Peer {
-    /// The version that was negotiated, once the handshake was answered.
-    pub fn version(&self) -> Option<Version> {
-        self.version.get().copied()
-    }
-
-    fn log_level(&self) -> LogLevel {
-        LogLevel::from_u8(self.log_level.load(Ordering::Relaxed))
-    }
-}
 
 /// A frame as it reached the mock.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +74,8 @@ pub enum Intake {
     Answer(Answer),
     /// The answer takes several steps.
     Exchange(Box<Exchange>),
+    /// The client listens for changes from here on.
+    Listen(Listen),
     /// One intake for every message of a batch (2025-03-26 only).
     Batch(Vec<Intake>),
 }
@@ -90,45 +87,90 @@ pub struct Answer {
     pub frame: Bytes,
 }
 
+impl Answer {
+    fn ok(frame: Bytes) -> Answer {
+        Answer { status: 200, frame }
+    }
+}
+
 /// A script that is being served: the script and everything that changes while it is.
 #[derive(Debug)]
 pub struct Engine {
-    script: Script,
+    catalog: ArcSwap<Catalog>,
     seed: u64,
-    tool_index: HashMap<String, usize>,
-    /// Calls of each tool, and of each rule of each tool.
-    calls: Vec<(AtomicU64, Vec<AtomicU64>)>,
-    tools: Pages,
-    resources: Pages,
-    prompts: Pages,
-    server_meta: String,
-    capabilities: String,
+    state: Arc<State>,
     journal: Journal,
+    audience: Audience,
+    tasks: Tasks,
+    seal: Seal,
+    /// When the mock was started.
+    epoch: SystemTime,
     in_flight: AtomicUsize,
 }
 
 impl Engine {
     /// `seed` decides everything that is random.
     pub fn new(script: Script, seed: u64, journal: Journal) -> Arc<Engine> {
-        let counters = |rules: usize| (AtomicU64::new(0), (0..rules).map(|_| AtomicU64::new(0)).collect());
-        let definitions = |kind, list: Vec<&str>| Pages::new(kind, &list, script.page_size, seed);
         Arc::new(Engine {
-            tool_index: script.tools.iter().enumerate().map(|(index, tool)| (tool.name.clone(), index)).collect(),
-            calls: script.tools.iter().map(|tool| counters(tool.rules.len())).collect(),
-            tools: definitions("tools", script.tools.iter().map(|tool| &*tool.definition).collect()),
-            resources: definitions("resources", script.resources.iter().map(|it| &*it.definition).collect()),
-            prompts: definitions("prompts", script.prompts.iter().map(|it| &*it.definition).collect()),
-            server_meta: format!("\"io.modelcontextprotocol/serverInfo\":{}", script.server_info),
-            capabilities: envelope::capabilities(&script),
-            script,
+            state: Arc::new(State::new(script.state.clone())),
+            catalog: ArcSwap::from_pointee(Catalog::new(Arc::new(script), seed)),
             seed,
             journal,
+            audience: Audience::default(),
+            tasks: Tasks::default(),
+            seal: Seal::new(seed),
+            epoch: SystemTime::now(),
             in_flight: AtomicUsize::new(0),
         })
     }
 
-    pub fn script(&self) -> &Script {
-        &self.script
+    /// Serves another script from here on, `at` this time since the mock was started. Connections stay; counters,
+    /// state and tasks begin anew. Clients are told that the lists have changed.
+    pub fn load(&self, script: Script, at: Duration) {
+        let before = self.catalog();
+        self.restart(Arc::new(script), at);
+        for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
+            self.publish_change(&before, kind);
+        }
+    }
+
+    /// Begins anew with the same script: the journal, counters, state, tasks and every change of the lists are gone.
+    pub fn reset(&self, at: Duration) {
+        self.restart(self.catalog().script.clone(), at);
+        self.journal.clear();
+    }
+
+    fn restart(&self, script: Arc<Script>, at: Duration) {
+        self.forget_tasks(at);
+        self.state.replace(script.state.clone());
+        self.catalog.store(Arc::new(Catalog::new(script, self.seed)));
+    }
+
+    fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    /// The name of the server that is served.
+    pub fn name(&self) -> String {
+        self.catalog.load().script.name.clone()
+    }
+
+    /// The versions that are offered, oldest first.
+    pub fn versions(&self) -> Vec<Version> {
+        self.catalog.load().script.versions.clone()
+    }
+
+    /// How the script wants to be served over HTTP.
+    pub fn http(&self) -> HttpPolicy {
+        self.catalog.load().script.http
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn millis(time: Duration) -> u64 {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
     }
 
     pub fn journal(&self) -> &Journal {
@@ -140,9 +182,13 @@ impl Engine {
         self.in_flight.load(Ordering::Relaxed)
     }
 
+    pub fn offers_version(&self, version: Version) -> bool {
+        self.catalog.load().script.versions.contains(&version)
+    }
+
     /// Whether the script offers a version of the era.
     pub fn offers(&self, era: Era) -> bool {
-        self.script.versions.iter().any(|version| version.era() == era)
+        self.catalog.load().script.versions.iter().any(|version| version.era() == era)
     }
 
     /// Which era a message belongs to, from how it opens (2026-07-28, Versioning: Backward Compatibility): modern if
@@ -226,10 +272,17 @@ impl Engine {
     }
 
     /// Journals a request that the protocol itself answers, with the members of its result.
-    fn answer(&self, id: &Id, era: Era, members: &str, cacheable: bool, incoming: Incoming<'_>) -> Intake {
+    fn answer(
+        &self,
+        catalog: &Catalog,
+        id: &Id,
+        era: Era,
+        members: &str,
+        cacheable: bool,
+        incoming: Incoming<'_>,
+    ) -> Intake {
         self.note(incoming, Handling::Protocol);
-        let frame = message::result(id, &self.result(era, members, None, cacheable));
-        Intake::Answer(Answer { status: 200, frame })
+        Intake::Answer(Answer::ok(message::result(id, &catalog.result(era, members, None, cacheable))))
     }
 }
 

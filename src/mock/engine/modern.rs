@@ -7,14 +7,15 @@ use http::HeaderMap;
 
 use super::{
     Engine, Incoming, Intake,
-    methods::Call,
-    params::{Meta, Params, invalid, optional_text, text},
+    call::Call,
+    catalog::Catalog,
+    params::{Meta, Params, invalid, log_level, text},
 };
 use crate::{
-    mock::{journal::Handling, script::LogLevel},
+    mock::journal::Handling,
     wire::{
         Era, Message, Request, RpcError, Version,
-        message::{HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, is_object},
+        message::{HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, is_object},
     },
 };
 
@@ -28,7 +29,8 @@ struct Refusal(u16, RpcError);
 
 impl From<RpcError> for Refusal {
     fn from(error: RpcError) -> Self {
-        Refusal(200, error)
+        let status = if error.code == MISSING_CAPABILITY { 400 } else { 200 };
+        Refusal(status, error)
     }
 }
 
@@ -60,9 +62,10 @@ impl Engine {
     /// The order of the checks follows from what each of them may rely on: headers are there, `_meta` is complete,
     /// both agree, the version is offered, the method exists, the other headers agree with the body.
     fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Intake, Refusal> {
+        let catalog = &self.catalog();
         let header_version = match incoming.headers.map(required_headers).transpose() {
             Err(Refusal(status, error)) if request.method == "initialize" => {
-                return Err(Refusal(status, self.no_handshake(error)));
+                return Err(Refusal(status, catalog.no_handshake(error)));
             }
             version => version?,
         };
@@ -70,7 +73,7 @@ impl Engine {
         let params = Params::parse(request.params).map_err(bad_request)?;
         let meta = params.meta().map_err(bad_request)?;
         let version = required_meta(&meta).map_err(|error| match &*request.method {
-            "initialize" => Refusal(400, self.no_handshake(error)),
+            "initialize" => Refusal(400, catalog.no_handshake(error)),
             _ => Refusal(400, error),
         })?;
         if let Some(header) = header_version.filter(|header| *header != version) {
@@ -78,11 +81,11 @@ impl Engine {
                 "Header mismatch: MCP-Protocol-Version is {header}, but the body says {version}"
             )));
         }
-        let offered = version.parse::<Version>().ok().filter(|version| self.script().versions.contains(version));
+        let offered = version.parse::<Version>().ok().filter(|version| catalog.script.versions.contains(version));
         let Some(version) = offered.filter(|version| version.era() == Era::Modern) else {
-            return Err(bad_request(self.unsupported_version(&version)));
+            return Err(bad_request(catalog.unsupported_version(&version)));
         };
-        if !self.knows(&request.method) {
+        if !catalog.knows(&request.method) {
             let message = format!("Method not found: {}", request.method);
             return Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, message)));
         }
@@ -90,44 +93,43 @@ impl Engine {
             mirrored_headers(headers, &request.method, &params)?;
         }
         if request.method == "server/discover" {
-            return Ok(self.discover(request, incoming));
+            return Ok(self.discover(catalog, request, incoming));
         }
-        let log_level = optional_text("logLevel", meta.log_level)?;
-        let log_level = log_level
-            .map(|name| LogLevel::parse(&name).ok_or_else(|| invalid(format!("unknown log level {name}"))))
-            .transpose()?;
-        let call = Call { version, log_level, request, params, meta, incoming };
+        let log_level = log_level("io.modelcontextprotocol/logLevel", meta.log_level)?;
+        let call = Call { catalog, version, peer: None, log_level, request, params, meta, incoming };
         match self.method(&call)? {
             Some(intake) => Ok(intake),
             None => Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, "Method not found"))),
         }
     }
 
-    /// A legacy client learns from the refusal of its handshake what the server speaks (Versioning: Backward
-    /// Compatibility).
-    fn no_handshake(&self, mut error: RpcError) -> RpcError {
-        let offered: Vec<_> = self.script().versions.iter().map(|version| version.as_str()).collect();
-        error.message = format!("{}; this server has no handshake and speaks {}", error.message, offered.join(", "));
-        error
-    }
-
-    fn knows(&self, method: &str) -> bool {
-        method == "server/discover" || self.has_method(method)
-    }
-
     /// 2026-07-28, Discovery.
-    fn discover(&self, request: &Request<'_>, incoming: Incoming<'_>) -> Intake {
-        let versions: Vec<_> = self.script().versions.iter().rev().map(|version| format!("\"{version}\"")).collect();
-        let instructions = self.script().instructions.as_ref();
+    fn discover(&self, catalog: &Catalog, request: &Request<'_>, incoming: Incoming<'_>) -> Intake {
+        let versions: Vec<_> = catalog.script.versions.iter().rev().map(|version| format!("\"{version}\"")).collect();
+        let instructions = catalog.script.instructions.as_ref();
         let instructions =
             instructions.map(|text| format!(",\"instructions\":{}", serde_json::Value::from(text.as_str())));
         let members = format!(
             "\"supportedVersions\":[{}],\"capabilities\":{}{}",
             versions.join(","),
-            self.capabilities,
+            catalog.capabilities(Era::Modern),
             instructions.unwrap_or_default(),
         );
-        self.answer(&request.id, Era::Modern, &members, true, incoming)
+        self.answer(catalog, &request.id, Era::Modern, &members, true, incoming)
+    }
+}
+
+impl Catalog {
+    /// A legacy client learns from the refusal of its handshake what the server speaks (Versioning: Backward
+    /// Compatibility).
+    fn no_handshake(&self, mut error: RpcError) -> RpcError {
+        let offered: Vec<_> = self.script.versions.iter().map(|version| version.as_str()).collect();
+        error.message = format!("{}; this server has no handshake and speaks {}", error.message, offered.join(", "));
+        error
+    }
+
+    fn knows(&self, method: &str) -> bool {
+        method == "server/discover" || self.has_method(Era::Modern, method) || self.method_stub(method).is_some()
     }
 }
 
@@ -168,6 +170,7 @@ fn mirrored_headers(headers: &HeaderMap, method: &str, params: &Params<'_>) -> R
     let (member, source) = match method {
         "tools/call" | "prompts/get" => ("name", params.name),
         "resources/read" => ("uri", params.uri),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => ("taskId", params.task_id),
         _ => return Ok(()),
     };
     let expected = text(member, source)?;

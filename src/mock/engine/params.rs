@@ -5,14 +5,17 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::{
-    Id, RpcError,
-    message::{INVALID_PARAMS, is_object},
+use crate::{
+    mock::script::LogLevel,
+    wire::{
+        Id, RpcError,
+        message::{INVALID_PARAMS, is_object},
+    },
 };
 
 /// Everything that some method takes; all of it is optional here and checked by the method.
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct Params<'a> {
     #[serde(borrow)]
     pub(super) name: Option<&'a RawValue>,
@@ -30,8 +33,25 @@ pub(super) struct Params<'a> {
     pub(super) capabilities: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) client_info: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "present")]
+    pub(super) input_responses: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) request_state: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) notifications: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) task_id: Option<&'a RawValue>,
+    #[serde(borrow, rename = "ref")]
+    pub(super) reference: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) argument: Option<&'a RawValue>,
     #[serde(borrow, rename = "_meta")]
     meta: Option<&'a RawValue>,
+}
+
+/// A member that is there, even if it is null.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize, Default)]
@@ -87,6 +107,15 @@ pub(super) fn optional_text<'a>(name: &str, value: Option<&'a RawValue>) -> Resu
         Ok(text) => Ok(Some(text.0)),
         Err(_) => Err(invalid(format!("`{name}` must be a string"))),
     }
+}
+
+/// A member that must be a log level if it is there.
+///
+/// # Errors
+/// It is something else.
+pub(super) fn log_level(name: &str, value: Option<&RawValue>) -> Result<Option<LogLevel>, RpcError> {
+    let level = |name: Cow<'_, str>| LogLevel::parse(&name).ok_or_else(|| invalid(format!("unknown log level {name}")));
+    optional_text(name, value)?.map(level).transpose()
 }
 
 pub(super) fn invalid(message: impl Into<String>) -> RpcError {

@@ -45,8 +45,8 @@ prompts:
     messages: [{ role: user, content: "Hello {{ args.who }}" }]
 "#;
 
-struct Mock {
-    engine: Arc<Engine>,
+pub(super) struct Mock {
+    pub(super) engine: Arc<Engine>,
     peer: Arc<Peer>,
     headers: Option<HeaderMap>,
 }
@@ -57,7 +57,7 @@ impl Mock {
         Mock { engine: Engine::new(script, 1, Journal::default()), peer: Arc::default(), headers: None }
     }
 
-    fn legacy(script: &str, version: &str) -> Mock {
+    pub(super) fn legacy(script: &str, version: &str) -> Mock {
         let mock = Mock::new(script);
         let params =
             json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } });
@@ -76,11 +76,11 @@ impl Mock {
     /// Every event of an answer; waits are skipped.
     fn events(&self, frame: &Json) -> Vec<Event> {
         match self.intake(&frame.to_string()) {
-            Intake::Answer(answer) => vec![Event::Finish(answer.frame)],
+            Intake::Answer(answer) => vec![Event::Finish(answer)],
             Intake::Exchange(mut exchange) => {
-                let mut events = vec![exchange.next_event()];
+                let mut events = vec![exchange.next_event(Duration::ZERO)];
                 while !matches!(events.last(), Some(Event::Finish(_) | Event::Exit(_))) {
-                    events.push(exchange.next_event());
+                    events.push(exchange.next_event(Duration::ZERO));
                 }
                 events
             }
@@ -90,12 +90,12 @@ impl Mock {
 
     fn send(&self, frame: Json) -> Json {
         match self.events(&frame).pop() {
-            Some(Event::Finish(bytes)) => serde_json::from_slice(&bytes).expect("JSON"),
+            Some(Event::Finish(answer)) => serde_json::from_slice(&answer.frame).expect("JSON"),
             other => panic!("no answer: {other:?}"),
         }
     }
 
-    fn call(&self, method: &str, params: Json) -> Json {
+    pub(super) fn call(&self, method: &str, params: Json) -> Json {
         self.send(json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
     }
 
@@ -141,7 +141,7 @@ fn an_undeclared_capability_has_no_methods() {
     for method in ["resources/list", "prompts/get", "logging/setLevel", "completion/complete", "tools/nope"] {
         assert_eq!(mock.call(method, json!({}))["error"]["code"], -32601, "{method}");
     }
-    assert!(mock.engine.capabilities == r#"{"tools":{}}"#, "{}", mock.engine.capabilities);
+    assert!(mock.engine.catalog().capabilities(Era::Legacy) == r#"{"tools":{}}"#);
 }
 
 #[test]
@@ -191,8 +191,11 @@ fn steps_run_in_order_and_only_what_the_client_asked_for_is_sent() {
         .into_iter()
         .map(|event| match event {
             Event::Wait(time) => format!("wait {time:?}"),
-            Event::Send(bytes) | Event::Finish(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Event::Send(bytes) | Event::Finish(Answer { frame: bytes, .. }) => {
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
             Event::Exit(code) => format!("exit {code}"),
+            other => format!("{other:?}"),
         })
         .collect();
     assert_eq!(

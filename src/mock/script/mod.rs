@@ -1,30 +1,76 @@
 //! A mock server's script: what it offers and how it answers. Immutable; what changes while it serves is in the engine.
 //!
-//! [`Script::parse`] reads the YAML of a file; `docs` of the format are in the README and in `rehearse mock --help`.
+//! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
 
-mod offer;
+mod ask;
+mod capabilities;
+mod condition;
+mod definition;
+mod http;
+mod log_level;
+mod method;
+mod mirrored;
+mod prompt;
+mod reader;
 mod reply;
+mod resource;
 mod rule;
+mod step;
+mod stub;
+mod tool;
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
-pub use offer::{PromptStub, ResourceStub, ToolStub};
+pub use ask::Question;
+pub(crate) use ask::includes;
+pub use capabilities::Capabilities;
+pub(crate) use capabilities::TASKS;
+pub use condition::{Condition, Facts, Lazy};
+pub use http::{Form, HttpAnswer, HttpPolicy};
+pub use log_level::LogLevel;
+pub use method::{Completion, MethodStub, Reference};
+pub use prompt::PromptStub;
+use reader::Reader;
+pub use reader::Uses;
+use reply::Subject;
 pub use reply::{Body, Reply};
-pub use rule::{Answer, LogLevel, Plan, Rule, Step, Then};
+pub use resource::{ResourceStub, ResourceTemplateStub};
+pub use rule::{Answer, Plan, Rule, Then};
+pub use step::{Action, Change, Step, TaskSpec};
+pub use stub::{Calls, Kind, Stub, StubRef};
+pub use tool::ToolStub;
 
-use super::template::{SCRIPT_NAMES, Templates};
+use super::template::Templates;
 use crate::{
     config::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml},
     wire::Version,
 };
 
-const KEYS: &[&str] = &["server", "instructions", "protocol", "pageSize", "tools", "resources", "prompts"];
+const KEYS: &[&str] = &[
+    "server",
+    "instructions",
+    "protocol",
+    "pageSize",
+    "capabilities",
+    "state",
+    "http",
+    "requestState",
+    "unexpected",
+    "tools",
+    "resources",
+    "resourceTemplates",
+    "prompts",
+    "completions",
+    "methods",
+];
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
+/// How long the state of an unfinished call is valid, unless the script says otherwise.
+const REQUEST_STATE_TTL: Duration = Duration::from_secs(600);
 
 /// The script that is served when none is written yet, embedded in the binary.
 pub const EMBEDDED: &[(&str, &str)] = &[("basic", include_str!("../../../mock-servers/basic.yaml"))];
 
-/// A parsed script.
+/// A parsed script. The lists begin with what the script declares; replacements for it follow.
 #[derive(Debug)]
 pub struct Script {
     /// The server's name.
@@ -35,9 +81,25 @@ pub struct Script {
     /// The versions that are offered, oldest first. Never empty.
     pub versions: Vec<Version>,
     pub page_size: Option<usize>,
+    /// The `ServerCapabilities` for each era.
+    pub capabilities: Capabilities,
+    /// The server's state at the start.
+    pub state: serde_json::Map<String, serde_json::Value>,
+    pub http: HttpPolicy,
+    pub request_state_ttl: Duration,
+    /// Whether a request that nothing answers breaks the verification.
+    pub strict: bool,
     pub tools: Vec<ToolStub>,
     pub resources: Vec<ResourceStub>,
+    pub resource_templates: Vec<ResourceTemplateStub>,
     pub prompts: Vec<PromptStub>,
+    pub methods: Vec<MethodStub>,
+    pub completions: Vec<Completion>,
+    /// How many of each kind the script declares.
+    declared: [usize; 5],
+    /// How many stubs there are of all kinds.
+    pub stubs: usize,
+    pub uses: Uses,
     pub templates: Templates,
 }
 
@@ -85,45 +147,109 @@ impl Script {
             return Err(problem.hint("start with `server: { name: my-server }`").into());
         }
         let fields = root.fields("a mock script", KEYS)?;
-        let mut templates = Templates::new(source, SCRIPT_NAMES);
+        let mut reader = Reader::new(source);
         let (name, server_info) = match fields.get("server") {
             Some(node) => read_server(node)?,
             None => implementation("mock", None, ""),
         };
         let mut problems = Vec::new();
-        let tools = fields.read_each("tools", |node| ToolStub::read(node, &mut templates));
-        let tools = tools.unwrap_or_else(|found| record(&mut problems, found));
-        let resources = fields.read_each("resources", |node| ResourceStub::read(node, &mut templates));
-        let resources = resources.unwrap_or_else(|found| record(&mut problems, found));
-        let prompts = fields.read_each("prompts", |node| PromptStub::read(node, &mut templates));
-        let prompts = prompts.unwrap_or_else(|found| record(&mut problems, found));
-        for (key, name_key) in [("tools", "name"), ("resources", "uri"), ("prompts", "name")] {
-            problems.extend(duplicates(fields.get(key), name_key));
+        let mut tools = reader.each(&fields, Kind::Tool, ToolStub::read, &mut problems);
+        let mut resources = reader.each(&fields, Kind::Resource, ResourceStub::read, &mut problems);
+        let mut resource_templates =
+            reader.each(&fields, Kind::ResourceTemplate, ResourceTemplateStub::read, &mut problems);
+        let mut prompts = reader.each(&fields, Kind::Prompt, PromptStub::read, &mut problems);
+        let methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
+        let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
+        let completions = completions.unwrap_or_else(|found| record(&mut problems, found));
+        for kind in Kind::ALL {
+            problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
+        problems.extend(reader.unknown_mentions(&fields));
+        let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
+        let has = |kind: Kind| declared[kind as usize] > 0;
+        let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty());
+        let capabilities = match fields.read("capabilities", |node| capabilities.patched(node)) {
+            Ok(patched) => patched.unwrap_or(capabilities),
+            Err(found) => {
+                problems.extend(found.0);
+                capabilities
+            }
+        };
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.span.start);
             return Err(Problems(problems));
         }
+        tools.append(&mut reader.replacements.tools);
+        resources.append(&mut reader.replacements.resources);
+        resource_templates.append(&mut reader.replacements.resource_templates);
+        prompts.append(&mut reader.replacements.prompts);
+        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
         Ok(Script {
             name,
             server_info,
             instructions: fields.read("instructions", |node| Ok(node.str()?.to_owned()))?,
             versions: fields.read("protocol", read_versions)?.unwrap_or_else(|| Version::ALL.to_vec()),
             page_size: fields.read("pageSize", read_page_size)?,
+            capabilities,
+            state: fields.read("state", read_state)?.unwrap_or_default(),
+            http: fields.read("http", HttpPolicy::read)?.unwrap_or_default(),
+            request_state_ttl: fields.read("requestState", read_ttl)?.unwrap_or(REQUEST_STATE_TTL),
+            strict: fields.read("unexpected", read_strict)?.unwrap_or(false),
             tools,
             resources,
+            resource_templates,
             prompts,
-            templates,
+            methods,
+            completions,
+            declared,
+            stubs: reader.stubs,
+            uses: reader.uses,
+            templates: reader.templates,
         })
     }
 
-    /// Whether some answer writes log messages, so that the capability must be declared.
-    pub fn logs(&self) -> bool {
-        let steps = self.tools.iter().flat_map(|tool| &tool.rules).filter_map(|rule| match &rule.answer.plan {
-            Plan::Steps(steps) => Some(steps),
-            Plan::Sequence { .. } => None,
-        });
-        steps.flatten().any(|step| matches!(step, Step::Log { .. }))
+    /// How many stubs of a kind the script declares; those behind them are replacements.
+    pub fn declared(&self, kind: Kind) -> usize {
+        self.declared[kind as usize]
+    }
+
+    /// How many stubs of a kind there are, replacements among them.
+    pub fn count(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Tool => self.tools.len(),
+            Kind::Resource => self.resources.len(),
+            Kind::ResourceTemplate => self.resource_templates.len(),
+            Kind::Prompt => self.prompts.len(),
+            Kind::Method => self.methods.len(),
+        }
+    }
+
+    pub fn stub(&self, StubRef { kind, index }: StubRef) -> &Stub {
+        match kind {
+            Kind::Tool => &self.tools[index].stub,
+            Kind::Resource => &self.resources[index].stub,
+            Kind::ResourceTemplate => &self.resource_templates[index].stub,
+            Kind::Prompt => &self.prompts[index].stub,
+            Kind::Method => &self.methods[index].stub,
+        }
+    }
+
+    /// The MCP definition of a stub as JSON text; empty for a method, which has none.
+    pub fn definition(&self, StubRef { kind, index }: StubRef) -> &str {
+        match kind {
+            Kind::Tool => &self.tools[index].definition,
+            Kind::Resource => &self.resources[index].definition,
+            Kind::ResourceTemplate => &self.resource_templates[index].definition,
+            Kind::Prompt => &self.prompts[index].definition,
+            Kind::Method => "",
+        }
+    }
+
+    /// Every stub, kind after kind.
+    pub fn all_stubs(&self) -> impl Iterator<Item = (StubRef, &Stub)> {
+        let refs =
+            Kind::ALL.into_iter().flat_map(|kind| (0..self.count(kind)).map(move |index| StubRef { kind, index }));
+        refs.map(|stub| (stub, self.stub(stub)))
     }
 }
 
@@ -165,6 +291,20 @@ fn read_page_size(node: &Node) -> Result<usize, Problems> {
         0 => Err(node.problem("a page holds at least one item").into()),
         size => Ok(size),
     }
+}
+
+fn read_strict(node: &Node) -> Result<bool, Problems> {
+    match node.str()? {
+        "fail" => Ok(true),
+        "error" => Ok(false),
+        _ => Err(node
+            .problem("`unexpected` is `error` (answer it as the protocol says) or `fail` (the verification, too)")
+            .into()),
+    }
+}
+
+fn read_state(node: &Node) -> Result<serde_json::Map<String, serde_json::Value>, Problems> {
+    Ok(node.entries()?.iter().map(|entry| (entry.key.clone(), entry.node.to_json())).collect())
 }
 
 fn duplicates(list: Option<&Node>, key: &str) -> Vec<Problem> {

@@ -1,12 +1,18 @@
 //! One answer of a script.
 
+use base64::Engine as _;
+
+use super::Kind;
 use crate::{
     config::{Entry, Node, Problems, Value},
     mock::template::{Data, Templates, Text},
 };
 
-const KINDS: &[&str] = &["text", "json", "structured", "content", "error", "rpcError", "result", "raw"];
-const KEYS: &[&str] = &["text", "json", "structured", "content", "error", "rpcError", "result", "raw", "_meta"];
+/// The kinds of reply that everything can give.
+const COMMON: &[&str] = &["rpcError", "result", "raw"];
+const TOOL: &[&str] = &["text", "json", "structured", "content", "error"];
+const PROMPT: &[&str] = &["messages"];
+const RESOURCE: &[&str] = &["text", "json", "blob", "contents"];
 
 /// How a request is answered.
 #[derive(Debug)]
@@ -15,8 +21,8 @@ pub enum Reply {
     Result(Body),
     /// The `result` member exactly as written.
     Verbatim(Data),
-    /// A JSON-RPC error.
-    RpcError { code: i64, message: Text, data: Option<Data> },
+    /// A JSON-RPC error, and the HTTP status if it is not the one that the protocol has for the code.
+    RpcError { code: i64, message: Text, data: Option<Data>, status: Option<u16> },
     /// These bytes instead of a message.
     Raw(Text),
 }
@@ -28,35 +34,151 @@ pub struct Body {
     pub meta: Option<Data>,
 }
 
+/// What a reply answers for, and what it takes from there.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    Tool,
+    /// The JSON texts of the `uri` and the `mimeType`.
+    Resource {
+        uri: Option<String>,
+        mime_type: Option<String>,
+    },
+    ResourceTemplate {
+        mime_type: Option<String>,
+    },
+    /// The JSON text of the `description`.
+    Prompt {
+        description: Option<String>,
+    },
+    Method,
+}
+
+impl Subject {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Subject::Tool => Kind::Tool,
+            Subject::Resource { .. } => Kind::Resource,
+            Subject::ResourceTemplate { .. } => Kind::ResourceTemplate,
+            Subject::Prompt { .. } => Kind::Prompt,
+            Subject::Method => Kind::Method,
+        }
+    }
+
+    /// The kinds of reply that a stub may have without `reply:` around them.
+    pub(super) fn short_forms(&self) -> &'static [&'static str] {
+        match self {
+            Subject::Tool | Subject::Method => &[],
+            Subject::Resource { .. } | Subject::ResourceTemplate { .. } => RESOURCE,
+            Subject::Prompt { .. } => PROMPT,
+        }
+    }
+
+    fn replies(&self) -> &'static [&'static str] {
+        match self {
+            Subject::Tool => TOOL,
+            _ => self.short_forms(),
+        }
+    }
+
+    /// The reply of a stub that gives none: an empty resource or prompt; nothing for the others.
+    pub(super) fn default_reply(&self, templates: &mut Templates) -> Option<Reply> {
+        let members = match self {
+            Subject::Tool | Subject::Method => return None,
+            Subject::Prompt { .. } => self.prompt(Data::Literal("[]".into())),
+            _ => vec![self.contents("text", Data::Literal("\"\"".into()), templates)],
+        };
+        Some(Reply::Result(Body { members, meta: None }))
+    }
+
+    fn prompt(&self, messages: Data) -> Vec<(&'static str, Data)> {
+        let description = match self {
+            Subject::Prompt { description } => description.as_ref(),
+            _ => None,
+        };
+        let description = description.map(|json| ("description", Data::Literal(json.clone())));
+        description.into_iter().chain([("messages", messages)]).collect()
+    }
+
+    /// One resource content.
+    fn contents(&self, member: &str, content: Data, templates: &mut Templates) -> (&'static str, Data) {
+        let (uri, mime_type) = match self {
+            Subject::Resource { uri, mime_type } => (uri.clone().map(Data::Literal), mime_type.as_ref()),
+            Subject::ResourceTemplate { mime_type } => (templates.expression("uri"), mime_type.as_ref()),
+            _ => (None, None),
+        };
+        let uri = uri.map(|uri| ("uri".to_owned(), uri));
+        let mime_type = mime_type.map(|json| ("mimeType".to_owned(), Data::Literal(json.clone())));
+        let members = uri.into_iter().chain(mime_type).chain([(member.to_owned(), content)]);
+        ("contents", Data::Sequence(vec![Data::Mapping(members.collect())]))
+    }
+}
+
 impl Reply {
     /// Reads a reply: a mapping with one of the kinds, or a text as short form of `text:`.
     ///
     /// # Errors
     /// No kind or two kinds; a kind's value is wrong.
-    pub fn read(node: &Node, templates: &mut Templates) -> Result<Reply, Problems> {
-        if let Value::String(_) = node.value {
-            return Ok(Reply::Result(Body { members: vec![text_content(templates.text_data(node)?)], meta: None }));
+    pub(super) fn read(node: &Node, subject: &Subject, templates: &mut Templates) -> Result<Reply, Problems> {
+        let kinds = [subject.replies(), COMMON].concat();
+        if let Value::String(_) = node.value
+            && kinds.contains(&"text")
+        {
+            return Reply::read_kind("text", node, None, subject, templates);
         }
-        let fields = node.fields("a reply", KEYS)?;
-        let Entry { key, node: value, .. } = fields.exactly_one(KINDS)?;
+        let fields = node.fields("a reply", &[&kinds[..], &["_meta"]].concat())?;
+        let Entry { key, node: value, .. } = fields.exactly_one(&kinds)?;
         let meta = fields.read("_meta", |node| node.entries().and_then(|_| templates.data(node)))?;
-        let members = match key.as_str() {
-            "text" => vec![text_content(templates.text_data(value)?)],
-            "json" => vec![text_content(Data::quoted(value, templates)?)],
-            "structured" => {
-                value.entries()?;
-                vec![text_content(Data::quoted(value, templates)?), ("structuredContent", templates.data(value)?)]
-            }
-            "content" => vec![("content", read_content(value, templates)?)],
-            "error" => {
-                vec![text_content(templates.text_data(value)?), ("isError", Data::Literal("true".into()))]
-            }
+        Reply::read_kind(key, value, meta, subject, templates)
+    }
+
+    /// Reads the value of one kind of reply.
+    ///
+    /// # Errors
+    /// The value is wrong.
+    pub(super) fn read_kind(
+        kind: &str,
+        value: &Node,
+        meta: Option<Data>,
+        subject: &Subject,
+        templates: &mut Templates,
+    ) -> Result<Reply, Problems> {
+        let is_tool = matches!(subject, Subject::Tool);
+        let members = match kind {
             "rpcError" => return read_rpc_error(value, templates),
             "result" => {
                 value.entries()?;
                 return Ok(Reply::Verbatim(templates.data(value)?));
             }
-            _ => return Ok(Reply::Raw(templates.text(value)?)),
+            "raw" => return Ok(Reply::Raw(templates.text(value)?)),
+            "text" if is_tool => vec![text_content(templates.text_data(value)?)],
+            "json" if is_tool => vec![text_content(Data::quoted(value, templates)?)],
+            "structured" => {
+                value.entries()?;
+                vec![text_content(Data::quoted(value, templates)?), ("structuredContent", templates.data(value)?)]
+            }
+            "content" => vec![("content", read_content(value, templates)?)],
+            "error" => vec![text_content(templates.text_data(value)?), ("isError", Data::Literal("true".into()))],
+            "messages" => subject.prompt(Data::Sequence(value.each(|message| read_message(message, templates))?)),
+            "contents" => {
+                value.items()?;
+                vec![("contents", templates.data(value)?)]
+            }
+            "blob" => {
+                let text = value.str()?;
+                if !text.contains("{{") && base64::engine::general_purpose::STANDARD.decode(text).is_err() {
+                    return Err(value.problem("a `blob` is base64").hint("put readable content under `text`").into());
+                }
+                let blob = templates.text_data(value)?;
+                vec![subject.contents("blob", blob, templates)]
+            }
+            "json" => {
+                let json = Data::quoted(value, templates)?;
+                vec![subject.contents("text", json, templates)]
+            }
+            _ => {
+                let text = templates.text_data(value)?;
+                vec![subject.contents("text", text, templates)]
+            }
         };
         Ok(Reply::Result(Body { members, meta }))
     }
@@ -81,12 +203,13 @@ impl Reply {
 fn text_content(text: Data) -> (&'static str, Data) {
     let content = match text {
         Data::Literal(text) => Data::Literal(format!("[{{\"type\":\"text\",\"text\":{text}}}]")),
-        text => Data::Sequence(vec![Data::Mapping(vec![
-            ("type".into(), Data::Literal("\"text\"".into())),
-            ("text".into(), text),
-        ])]),
+        text => Data::Sequence(vec![text_block(text)]),
     };
     ("content", content)
+}
+
+fn text_block(text: Data) -> Data {
+    Data::Mapping(vec![("type".into(), Data::Literal("\"text\"".into())), ("text".into(), text)])
 }
 
 /// Content blocks as MCP writes them. The kind of block is not limited to those that a version knows.
@@ -113,11 +236,33 @@ fn read_content(node: &Node, templates: &mut Templates) -> Result<Data, Problems
     templates.data(node)
 }
 
+fn read_message(node: &Node, templates: &mut Templates) -> Result<Data, Problems> {
+    let fields = node.fields("a prompt message", &["role", "content"])?;
+    let role = fields.required("role")?;
+    if !matches!(role.str()?, "user" | "assistant") {
+        return Err(role.problem("the role is `user` or `assistant`").into());
+    }
+    let content = fields.required("content")?;
+    let content = match content.value {
+        Value::String(_) => text_block(templates.text_data(content)?),
+        _ => {
+            content.entries()?;
+            templates.data(content)?
+        }
+    };
+    Ok(Data::Mapping(vec![("role".into(), Data::Literal(role.to_json_text())), ("content".into(), content)]))
+}
+
 fn read_rpc_error(node: &Node, templates: &mut Templates) -> Result<Reply, Problems> {
-    let fields = node.fields("`rpcError`", &["code", "message", "data"])?;
+    let fields = node.fields("`rpcError`", &["code", "message", "data", "status"])?;
+    let read_status = |node: &Node| match node.integer()? {
+        status @ 200..=599 => Ok(status),
+        _ => Err(node.problem("an HTTP status is from 200 to 599").into()),
+    };
     Ok(Reply::RpcError {
         code: fields.required("code")?.integer()?,
         message: templates.text(fields.required("message")?)?,
         data: fields.read("data", |node| templates.data(node))?,
+        status: fields.read("status", read_status)?,
     })
 }

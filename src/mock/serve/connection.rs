@@ -10,10 +10,10 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::play::{ID_IN_USE, InFlight, Played, play};
+use super::play::{Beginning, ID_IN_USE, InFlight, Played, play, play_in_background};
 use crate::{
     mock::{
-        engine::{Engine, Event, Exchange, Incoming, Intake, Peer},
+        engine::{Engine, Exchange, Incoming, Intake, Listen, Outlet, Peer},
         journal::Handling,
     },
     transport::Transport,
@@ -33,8 +33,82 @@ pub(super) struct Connection {
     in_flight: Arc<InFlight>,
     outgoing: mpsc::Sender<Bytes>,
     tasks: TaskTracker,
+    /// What has no end of its own ends.
+    ending: CancellationToken,
+    /// Everything ends.
     closed: CancellationToken,
     died: Arc<OnceLock<u8>>,
+}
+
+/// What an exchange of a connection needs to reach the client.
+struct Delivery {
+    outgoing: mpsc::Sender<Bytes>,
+    started: Instant,
+    ending: CancellationToken,
+    closed: CancellationToken,
+    died: Arc<OnceLock<u8>>,
+    tasks: TaskTracker,
+}
+
+impl Delivery {
+    /// Plays a task, until the connection ends.
+    fn detach(&self, exchange: Box<Exchange>) {
+        let (started, ending, closed, died) =
+            (self.started, self.ending.clone(), self.closed.clone(), self.died.clone());
+        self.tasks.spawn(async move {
+            let code = tokio::select! {
+                code = play_in_background(exchange, started) => code,
+                () = ending.cancelled() => None,
+                () = closed.cancelled() => None,
+            };
+            if let Some(code) = code {
+                let _ = died.set(code);
+                closed.cancel();
+            }
+        });
+    }
+
+    /// # Errors
+    /// The client is gone.
+    async fn deliver(&self, played: Played) -> Result<(), mpsc::error::SendError<Bytes>> {
+        match played {
+            Played::Frame(frame) => self.outgoing.send(frame).await,
+            Played::Response(answer) => self.outgoing.send(answer.frame).await,
+            Played::Disconnect(_) => Ok(()),
+            Played::Detached(answer, exchange) => {
+                self.detach(exchange);
+                self.outgoing.send(answer.frame).await
+            }
+            Played::Died(code) => {
+                let _ = self.died.set(code);
+                self.closed.cancel();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Notifications of a connection that belong to no request. A client that does not read loses them.
+#[derive(Debug)]
+struct Unasked(mpsc::WeakSender<Bytes>);
+
+impl Outlet for Unasked {
+    fn push(&self, frame: Bytes) {
+        if let Some(outgoing) = self.0.upgrade() {
+            let _ = outgoing.try_send(frame);
+        }
+    }
+}
+
+/// Notifications of one subscription.
+#[derive(Debug)]
+pub(super) struct Notices(pub(super) mpsc::UnboundedSender<Bytes>);
+
+impl Outlet for Notices {
+    fn push(&self, frame: Bytes) {
+        // The receiver is gone only if the subscription is.
+        let _ = self.0.send(frame);
+    }
 }
 
 impl Connection {
@@ -52,9 +126,11 @@ impl Connection {
             in_flight: Arc::default(),
             outgoing,
             tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
             closed: CancellationToken::new(),
             died: Arc::default(),
         };
+        connection.peer.set_outlet(Box::new(Unasked(connection.outgoing.downgrade())));
         (connection, frames)
     }
 
@@ -69,10 +145,8 @@ impl Connection {
             Intake::Silent => {}
             Intake::Cancel(id) => self.in_flight.cancel(&id),
             Intake::Answer(answer) => self.send(answer.frame).await,
-            Intake::Exchange(mut exchange) => match exchange.next_event() {
-                Event::Finish(frame) => self.send(frame).await,
-                first => self.start(exchange, first).await,
-            },
+            Intake::Exchange(exchange) => self.start(exchange).await,
+            Intake::Listen(listen) => self.listen(listen).await,
             Intake::Batch(parts) => {
                 for part in parts {
                     Box::pin(self.take(part)).await;
@@ -81,27 +155,27 @@ impl Connection {
         }
     }
 
-    async fn start(&self, exchange: Box<Exchange>, first: Event) {
+    /// What needs no waiting is sent at once; the rest by a task.
+    async fn start(&self, exchange: Box<Exchange>) {
         let id = exchange.id().clone();
+        let mut played = match play(exchange, self.started) {
+            Beginning::Response(answer) => return self.send(answer.frame).await,
+            Beginning::Detached(answer, exchange) => {
+                self.delivery().detach(exchange);
+                return self.send(answer.frame).await;
+            }
+            Beginning::Under(way) => way,
+        };
         let Some(cancelled) = self.in_flight.enter(&id) else {
             return self.refuse(Some(&id), ID_IN_USE).await;
         };
-        let (outgoing, in_flight, closed, died) =
-            (self.outgoing.clone(), self.in_flight.clone(), self.closed.clone(), self.died.clone());
+        let delivery = self.delivery();
+        let (in_flight, closed) = (self.in_flight.clone(), self.closed.clone());
         self.tasks.spawn(async move {
             let playing = async {
-                let mut played = std::pin::pin!(play(exchange, first));
                 while let Some(played) = played.next().await {
-                    match played {
-                        Played::Frame(frame) => {
-                            if outgoing.send(frame).await.is_err() {
-                                break;
-                            }
-                        }
-                        Played::Died(code) => {
-                            let _ = died.set(code);
-                            closed.cancel();
-                        }
+                    if delivery.deliver(played).await.is_err() {
+                        break;
                     }
                 }
             };
@@ -109,6 +183,48 @@ impl Connection {
                 () = playing => {}
                 () = cancelled.cancelled() => {}
                 () = closed.cancelled() => {}
+            }
+            in_flight.leave(&id);
+        });
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery {
+            outgoing: self.outgoing.clone(),
+            started: self.started,
+            closed: self.closed.clone(),
+            ending: self.ending.clone(),
+            died: self.died.clone(),
+            tasks: self.tasks.clone(),
+        }
+    }
+
+    /// Tells the client of changes until it cancels, or until the connection ends.
+    async fn listen(&self, listen: Listen) {
+        let id = listen.id().clone();
+        let Some(cancelled) = self.in_flight.enter(&id) else {
+            return self.refuse(Some(&id), ID_IN_USE).await;
+        };
+        let (sender, mut notices) = mpsc::unbounded_channel();
+        let subscription = listen.open(Box::new(Notices(sender)));
+        let (outgoing, in_flight) = (self.outgoing.clone(), self.in_flight.clone());
+        let (closed, ending) = (self.closed.clone(), self.ending.clone());
+        self.tasks.spawn(async move {
+            loop {
+                let frame = tokio::select! {
+                    biased;
+                    () = cancelled.cancelled() => break,
+                    () = closed.cancelled() => break,
+                    frame = notices.recv() => frame,
+                    () = ending.cancelled() => {
+                        let _ = outgoing.send(subscription.closing()).await;
+                        break;
+                    }
+                };
+                let Some(frame) = frame else { break };
+                if outgoing.send(frame).await.is_err() {
+                    break;
+                }
             }
             in_flight.leave(&id);
         });
@@ -136,8 +252,9 @@ impl Connection {
         self.died.get().copied()
     }
 
-    /// Waits for the answers that are under way.
+    /// Ends what has no end of its own, and waits for the answers that are under way.
     pub(super) async fn finish(&self) {
+        self.ending.cancel();
         self.tasks.close();
         tokio::select! {
             () = self.tasks.wait() => {}

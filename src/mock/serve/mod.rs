@@ -26,7 +26,7 @@ pub use pipe::{Ended, serve_pipe};
 use tokio::net::TcpListener;
 
 use self::{session::Sessions, sse::Streams};
-use super::engine::Engine;
+use super::engine::{Engine, Exchange};
 use crate::transport::{
     Transport,
     server::{HostPolicy, Shutdown, accept},
@@ -68,6 +68,20 @@ struct Shared {
 }
 
 impl Shared {
+    /// Plays what nobody waits for, until the server ends.
+    fn spawn_background(self: &Arc<Self>, exchange: Box<Exchange>) {
+        let shared = self.clone();
+        self.shutdown.tasks.spawn(async move {
+            let code = tokio::select! {
+                code = play::play_in_background(exchange, shared.started) => code,
+                () = shared.shutdown.stop.cancelled() => None,
+            };
+            if let Some(code) = code {
+                shared.die(code);
+            }
+        });
+    }
+
     /// The script lets the server die: every connection breaks off, nothing listens any more.
     fn die(&self, code: u8) {
         let _ = self.died.set(code);

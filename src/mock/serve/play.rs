@@ -2,44 +2,94 @@
 
 use std::{
     collections::HashMap,
+    future::poll_fn,
+    pin::Pin,
     sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    mock::engine::{Event, Exchange},
+    mock::engine::{Answer, Event, Exchange},
     wire::Id,
 };
 
 /// What an exchange gives, in its time.
+#[derive(Debug)]
 pub(super) enum Played {
+    /// A message on the way.
     Frame(Bytes),
+    /// The stream is to be closed where it can be resumed, after telling the client when to come back.
+    Disconnect(Option<Duration>),
+    /// The response.
+    Response(Answer),
+    /// The response; the rest is for [`play_in_background`].
+    Detached(Answer, Box<Exchange>),
     /// The server dies with this exit code.
     Died(u8),
 }
 
-/// The frames of an exchange as they fall due, the response last. `first` was taken from the exchange already.
-pub(super) fn play(exchange: Box<Exchange>, first: Event) -> impl Stream<Item = Played> + Send {
-    stream::unfold(Some((exchange, first)), |state| async {
-        let (mut exchange, mut event) = state?;
-        loop {
-            match event {
-                Event::Wait(time) => {
-                    tokio::time::sleep(time).await;
-                    event = exchange.next_event();
-                }
-                Event::Send(frame) => {
-                    let next = exchange.next_event();
-                    return Some((Played::Frame(frame), Some((exchange, next))));
-                }
-                Event::Finish(frame) => return Some((Played::Frame(frame), None)),
-                Event::Exit(code) => return Some((Played::Died(code), None)),
+/// What an exchange gives from its beginning.
+pub(super) enum Beginning {
+    /// The response is there at once.
+    Response(Answer),
+    /// The response is there at once; the rest is for [`play_in_background`].
+    Detached(Answer, Box<Exchange>),
+    Under(Way),
+}
+
+/// What an exchange gives as it falls due, the response last.
+pub(super) type Way = Pin<Box<dyn Stream<Item = Played> + Send>>;
+
+/// Begins to play an exchange. `started` is when the mock was.
+pub(super) fn play(mut exchange: Box<Exchange>, started: Instant) -> Beginning {
+    match exchange.next_event(started.elapsed()) {
+        Event::Finish(answer) => Beginning::Response(answer),
+        Event::Detach(answer) => Beginning::Detached(answer, exchange),
+        first => Beginning::Under(Box::pin(stream::unfold(Some((exchange, Some(first))), move |state| async move {
+            let (exchange, first) = state?;
+            next_played(exchange, first, started).await
+        }))),
+    }
+}
+
+type State = Option<(Box<Exchange>, Option<Event>)>;
+
+async fn next_played(
+    mut exchange: Box<Exchange>,
+    mut first: Option<Event>,
+    started: Instant,
+) -> Option<(Played, State)> {
+    loop {
+        let event = first.take().unwrap_or_else(|| exchange.next_event(started.elapsed()));
+        return Some(match event {
+            Event::Wait(time) => {
+                tokio::time::sleep(time).await;
+                continue;
             }
-        }
-    })
+            Event::Await(limit) => {
+                let answered = poll_fn(|context| exchange.poll_answers(context));
+                // Whether the time was up is the exchange's to see.
+                let _ = tokio::time::timeout(limit, answered).await;
+                continue;
+            }
+            Event::Send(frame) => (Played::Frame(frame), Some((exchange, None))),
+            Event::Disconnect(retry) => (Played::Disconnect(retry), Some((exchange, None))),
+            Event::Detach(answer) => (Played::Detached(answer, exchange), None),
+            Event::Finish(answer) => (Played::Response(answer), None),
+            Event::Exit(code) => (Played::Died(code), None),
+        });
+    }
+}
+
+/// Plays what nobody waits for; the code if the server dies of it.
+pub(super) async fn play_in_background(exchange: Box<Exchange>, started: Instant) -> Option<u8> {
+    let Beginning::Under(played) = play(exchange, started) else { return None };
+    let died = |played| std::future::ready(if let Played::Died(code) = played { Some(code) } else { None });
+    std::pin::pin!(played.filter_map(died)).next().await
 }
 
 /// Why a request is refused whose id belongs to another one (2025-11-25, Basic: Requests).

@@ -4,9 +4,10 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -17,13 +18,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::play::InFlight;
 use crate::{
-    mock::engine::Peer,
+    mock::{
+        engine::{Outlet, Peer},
+        script::HttpAnswer,
+    },
     wire::{Version, sse::Event},
 };
 
 const MAX_SESSIONS: usize = 10_000;
 /// How many complete streams of a session can still be resumed, and how many bytes they may have.
 const MAX_STREAMS: usize = 64;
+/// How many notifications are kept for a client that has not asked for them yet.
+const MAX_UNREAD: usize = 1024;
 const MAX_STREAM_BYTES: usize = 16 << 20;
 
 /// An id that cannot be guessed: 128 bits from the system's generator, in hex.
@@ -47,6 +53,8 @@ pub(super) struct Session {
     /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
     streams: Mutex<VecDeque<Arc<StreamLog>>>,
+    /// The stream of what belongs to no request; and whether the client reads it yet.
+    standalone: Mutex<Option<(Arc<StreamLog>, bool)>>,
     next_stream: AtomicU64,
     last_used: AtomicU64,
 }
@@ -68,10 +76,13 @@ impl Sessions {
             in_flight: InFlight::default(),
             ended: CancellationToken::new(),
             streams: Mutex::default(),
+            standalone: Mutex::default(),
             next_stream: AtomicU64::new(0),
             last_used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed)),
         };
-        sessions.insert(id.clone(), Arc::new(session));
+        let session = Arc::new(session);
+        session.peer.set_outlet(Box::new(Unasked(Arc::downgrade(&session))));
+        sessions.insert(id.clone(), session);
         Some(id)
     }
 
@@ -96,18 +107,43 @@ impl Session {
     }
 
     /// Opens the stream of a request, or a standalone one. Since 2025-11-25 it begins with an event that gives the
-    /// client an id to resume from.
-    pub(super) fn open_stream(&self, kind: StreamKind) -> Arc<StreamLog> {
+    /// client an id to resume from, unless `http` says otherwise.
+    pub(super) fn open_stream(&self, kind: StreamKind, http: HttpAnswer) -> Arc<StreamLog> {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let (events, length) = (Mutex::default(), watch::Sender::new(Length::default()));
-        let log = Arc::new(StreamLog { number, kind, events, length });
-        if self.primes() {
-            log.append(Event { data: Some(Bytes::new()), ..Event::default() });
+        let (entries, length) = (Mutex::default(), watch::Sender::new(Length::default()));
+        let log = Arc::new(StreamLog { number, kind, entries, length });
+        let retry = http.retry.map(milliseconds);
+        match http.priming.unwrap_or_else(|| self.primes()) {
+            true => log.append(Event { data: Some(Bytes::new()), retry, ..Event::default() }),
+            false if retry.is_some() => log.append(Event { retry, ..Event::default() }),
+            false => {}
         }
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         forget(&mut streams);
         streams.push_back(log.clone());
         log
+    }
+
+    /// The stream for a client that asks for what belongs to no request: what came before it asked is in it.
+    pub(super) fn open_standalone(&self, http: HttpAnswer) -> Arc<StreamLog> {
+        let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((log, read)) = standalone.as_mut().filter(|(_, read)| !read) {
+            *read = true;
+            return log.clone();
+        }
+        let log = self.open_stream(StreamKind::Standalone, http);
+        *standalone = Some((log.clone(), true));
+        log
+    }
+
+    /// Adds a frame to the stream of what belongs to no request.
+    fn push(&self, frame: Bytes) {
+        let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = || (self.open_stream(StreamKind::Standalone, HttpAnswer::default()), false);
+        let (log, read) = standalone.get_or_insert_with(open);
+        if *read || log.length.borrow().events < MAX_UNREAD {
+            log.push(frame);
+        }
     }
 
     /// The stream of an event id, and the position after that event.
@@ -117,6 +153,22 @@ impl Session {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let log = streams.iter().find(|log| log.number == stream)?;
         (event < log.length.borrow().events).then(|| (log.clone(), event + 1))
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Notifications of a session that belong to no request.
+#[derive(Debug)]
+struct Unasked(Weak<Session>);
+
+impl Outlet for Unasked {
+    fn push(&self, frame: Bytes) {
+        if let Some(session) = self.0.upgrade() {
+            session.push(frame);
+        }
     }
 }
 
@@ -141,8 +193,16 @@ fn forget(streams: &mut VecDeque<Arc<StreamLog>>) {
 pub(super) struct StreamLog {
     number: u64,
     pub(super) kind: StreamKind,
-    events: Mutex<Vec<Bytes>>,
+    entries: Mutex<Vec<Entry>>,
     length: watch::Sender<Length>,
+}
+
+/// A piece of a stream.
+#[derive(Clone, Debug)]
+struct Entry {
+    bytes: Bytes,
+    /// Whether the connection is closed after it. A client that resumes the stream does not see it again.
+    cut: bool,
 }
 
 /// What a stream was opened for.
@@ -167,11 +227,25 @@ impl StreamLog {
     }
 
     fn append(&self, event: Event) {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = Some(format!("{}-{}", self.number, events.len()));
-        let event = Event { id, ..event }.encode();
-        let added = event.len();
-        events.push(event);
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = Some(format!("{}-{}", self.number, entries.len()));
+        let bytes = Event { id, ..event }.encode();
+        self.add(&mut entries, Entry { bytes, cut: false });
+    }
+
+    /// Closes the connection here, after telling the client when to come back.
+    pub(super) fn cut(&self, retry: Option<Duration>) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = match retry.map(milliseconds) {
+            Some(retry) => Event { retry: Some(retry), ..Event::default() }.encode(),
+            None => Bytes::new(),
+        };
+        self.add(&mut entries, Entry { bytes, cut: true });
+    }
+
+    fn add(&self, entries: &mut Vec<Entry>, entry: Entry) {
+        let added = entry.bytes.len();
+        entries.push(entry);
         self.length.send_modify(|it| {
             it.events += 1;
             it.bytes += added;
@@ -186,18 +260,26 @@ impl StreamLog {
     /// The events from a position on, as they come, until the stream is complete or one of `ends` is cancelled.
     pub(super) fn read(self: Arc<Self>, from: usize, ends: [CancellationToken; 2]) -> impl Stream<Item = Bytes> + Send {
         let changes = self.length.subscribe();
-        stream::unfold((self, changes, from, ends), |(log, mut changes, position, ends)| async move {
-            let length = tokio::select! {
-                biased;
-                length = changes.wait_for(|it| it.events > position || it.complete) => length.map(|it| *it).ok()?,
-                () = ends[0].cancelled() => return None,
-                () = ends[1].cancelled() => return None,
-            };
-            if length.events <= position {
-                return None;
+        stream::unfold(Some((self, changes, from, ends)), move |state| async move {
+            let (log, mut changes, mut position, ends) = state?;
+            loop {
+                let length = tokio::select! {
+                    biased;
+                    length = changes.wait_for(|it| it.events > position || it.complete) => length.map(|it| *it).ok()?,
+                    () = ends[0].cancelled() => return None,
+                    () = ends[1].cancelled() => return None,
+                };
+                if length.events <= position {
+                    return None;
+                }
+                let entry = log.entries.lock().unwrap_or_else(PoisonError::into_inner)[position].clone();
+                position += 1;
+                match entry.cut {
+                    true if position == from + 1 && from > 0 => {}
+                    true => return (!entry.bytes.is_empty()).then_some((entry.bytes, None)),
+                    false => return Some((entry.bytes, Some((log, changes, position, ends)))),
+                }
             }
-            let event = log.events.lock().unwrap_or_else(PoisonError::into_inner)[position].clone();
-            Some((event, (log, changes, position + 1, ends)))
         })
     }
 }
@@ -229,19 +311,19 @@ mod tests {
     fn only_complete_streams_are_forgotten_the_oldest_first() {
         let sessions = Sessions::default();
         let session = sessions.open(initialized()).and_then(|id| sessions.get(&id)).expect("open");
-        let pending = session.open_stream(StreamKind::Request);
+        let pending = session.open_stream(StreamKind::Request, HttpAnswer::default());
         pending.push(Bytes::from_static(b"{}"));
         for _ in 0..2 * MAX_STREAMS {
-            let log = session.open_stream(StreamKind::Request);
+            let log = session.open_stream(StreamKind::Request, HttpAnswer::default());
             log.push(Bytes::from_static(b"{}"));
             log.complete();
         }
         assert!(session.resume("0-0").is_some(), "still under way");
         assert!(session.resume("1-0").is_none() && session.resume("128-0").is_some());
-        let large = session.open_stream(StreamKind::Request);
+        let large = session.open_stream(StreamKind::Request, HttpAnswer::default());
         large.push(vec![b'x'; MAX_STREAM_BYTES + 1].into());
         large.complete();
-        session.open_stream(StreamKind::Request);
+        session.open_stream(StreamKind::Request, HttpAnswer::default());
         assert!(session.resume("128-0").is_none() && session.resume("129-0").is_none());
     }
 

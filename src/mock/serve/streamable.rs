@@ -3,26 +3,29 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{FutureExt, StreamExt, future};
+use futures_util::{FutureExt, Stream, StreamExt, future, stream};
 use http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Shared,
+    connection::Notices,
     http::{accepts, empty, events, json},
-    play::{ID_IN_USE, Played, play},
+    play::{Beginning, ID_IN_USE, Played, Way, play},
     session::{Session, StreamKind, StreamLog},
 };
 use crate::{
     mock::{
-        engine::{Event, Exchange, Incoming, Intake, SESSION_HEADER, VERSION_HEADER},
+        engine::{Answer, Incoming, Intake, Listen, Peer, SESSION_HEADER, VERSION_HEADER},
         journal::Handling,
+        script::{Form, HttpAnswer},
     },
     transport::{
         Transport,
         server::{Body, Request, Response},
     },
-    wire::{Era, Message, RpcError, Version, message, sse},
+    wire::{Era, Id, Message, RpcError, Version, message, sse},
 };
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -41,7 +44,15 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
     match Message::parse(&bytes) {
         Ok(message) if shared.engine.era_of(&message, Some(&headers)) == Era::Modern => {
             let intake = shared.engine.receive_modern(message, incoming);
-            modern_response(&shared, intake)
+            lone_response(&shared, intake).await
+        }
+        Ok(message) if !shared.engine.http().sessions => {
+            let peer = match message.method() {
+                Some("initialize") => Arc::default(),
+                _ => Arc::new(Peer::stateless(claimed_version(&headers))),
+            };
+            let intake = shared.engine.receive_legacy(&peer, message, incoming);
+            lone_response(&shared, intake).await
         }
         Ok(message) if message.method() == Some("initialize") && !headers.contains_key(SESSION_HEADER) => {
             initialize(&shared, message, incoming)
@@ -54,15 +65,15 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
             match (shared.session(&headers), parsed) {
                 (Ok(session), Ok(message)) => {
                     let intake = shared.engine.receive_legacy(&session.peer, message, incoming);
-                    legacy_response(&shared, &session, intake)
+                    session_response(&shared, &session, intake).await
                 }
                 (Ok(session), Err(error)) => {
                     let intake = shared.engine.receive_broken(&session.peer, error, incoming);
-                    legacy_response(&shared, &session, intake)
+                    session_response(&shared, &session, intake).await
                 }
                 (Err(_), Err(error)) => {
                     let intake = shared.engine.receive_broken(&Arc::default(), error, incoming);
-                    modern_response(&shared, intake)
+                    lone_response(&shared, intake).await
                 }
                 (Err(refusal), Ok(_)) => refuse(refusal),
             }
@@ -73,7 +84,7 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
 /// A legacy client opens the standalone stream, or resumes one that broke off.
 pub(super) fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
     let refuse = |status, why: &str| shared.refuse(Transport::Http, status, why);
-    if !shared.engine.offers(Era::Legacy) || is_modern(headers) {
+    if !has_sessions(shared, headers) {
         return shared.not_allowed(Transport::Http, "POST");
     }
     if !accepts(headers, "text/event-stream") {
@@ -87,13 +98,13 @@ pub(super) fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
     match resumed {
         Some(None) => refuse(StatusCode::BAD_REQUEST, "the Last-Event-ID belongs to no stream of this session"),
         Some(Some((log, from))) => stream_response(shared, &session, log, from),
-        None => stream_response(shared, &session, session.open_stream(StreamKind::Standalone), 0),
+        None => stream_response(shared, &session, session.open_standalone(shared.engine.http().answer), 0),
     }
 }
 
 /// A legacy client ends its session.
 pub(super) fn delete(shared: &Shared, headers: &HeaderMap) -> Response {
-    if !shared.engine.offers(Era::Legacy) || is_modern(headers) {
+    if !has_sessions(shared, headers) {
         return shared.not_allowed(Transport::Http, "POST");
     }
     match shared.session(headers) {
@@ -104,6 +115,18 @@ pub(super) fn delete(shared: &Shared, headers: &HeaderMap) -> Response {
         }
         Err((status, why)) => shared.refuse(Transport::Http, status, &why),
     }
+}
+
+/// The version of a request without a session; one that says nothing is of 2025-03-26 (2025-11-25, Transports:
+/// Protocol Version Header).
+fn claimed_version(headers: &HeaderMap) -> Version {
+    let version = headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok()?.parse::<Version>().ok());
+    version.filter(|version| version.era() == Era::Legacy).unwrap_or(Version::V2025_03_26)
+}
+
+/// Whether there can be a session for a request.
+fn has_sessions(shared: &Shared, headers: &HeaderMap) -> bool {
+    shared.engine.offers(Era::Legacy) && shared.engine.http().sessions && !is_modern(headers)
 }
 
 /// The modern era has neither a standalone stream nor sessions to end (2026-07-28, Streamable HTTP: Earlier Streamable
@@ -122,11 +145,13 @@ impl Shared {
         };
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id));
         let session = session.ok_or((StatusCode::NOT_FOUND, "there is no such session (any more)".to_owned()))?;
-        if let (Some(header), Some(version)) = (headers.get(VERSION_HEADER), session.peer.version())
-            && header.as_bytes() != version.as_str().as_bytes()
-        {
-            let header = String::from_utf8_lossy(header.as_bytes());
-            return Err(bad_request(format!("MCP-Protocol-Version is {header}, but the session speaks {version}")));
+        // The negotiated version should be sent, but only one that is not offered must be refused.
+        if let Some(header) = headers.get(VERSION_HEADER) {
+            let version = header.to_str().ok().and_then(|text| text.parse::<Version>().ok());
+            if version.is_none_or(|version| !self.engine.offers_version(version)) {
+                let header = String::from_utf8_lossy(header.as_bytes());
+                return Err(bad_request(format!("MCP-Protocol-Version {header} is not offered")));
+            }
         }
         Ok(session)
     }
@@ -153,79 +178,150 @@ fn status(code: u16) -> StatusCode {
 /// The response to what needs no stream.
 fn simple_response(intake: Intake) -> Response {
     match intake {
-        Intake::Answer(answer) => json(status(answer.status), answer.frame),
+        Intake::Answer(answer) => whole(answer),
         _ => empty(StatusCode::ACCEPTED),
     }
 }
 
-/// One JSON object if the answer is there at once; else a stream of the request's own, whose end by the client is the
-/// cancellation of the request (2026-07-28, Streamable HTTP: Cancellation).
-fn modern_response(shared: &Arc<Shared>, intake: Intake) -> Response {
-    let Intake::Exchange(mut exchange) = intake else { return simple_response(intake) };
-    match exchange.next_event() {
-        Event::Finish(frame) => json(StatusCode::OK, frame),
-        first => {
-            let shared = shared.clone();
-            let frames = play(exchange, first).filter_map(move |played| {
-                future::ready(match played {
-                    Played::Frame(frame) => Some(sse::Event::message(frame).encode()),
-                    Played::Died(code) => {
-                        shared.die(code);
-                        None
-                    }
-                })
-            });
-            events(Body::stream(frames))
+fn whole(answer: Answer) -> Response {
+    json(status(answer.status), answer.frame)
+}
+
+/// The response to a request that stands alone: one JSON object if the answer is there at once; else a stream of the
+/// request's own, whose end by the client is the cancellation of the request (2026-07-28, Streamable HTTP:
+/// Cancellation).
+async fn lone_response(shared: &Arc<Shared>, intake: Intake) -> Response {
+    let exchange = match intake {
+        Intake::Exchange(exchange) => exchange,
+        Intake::Listen(listen) => return events(Body::stream(subscribed(shared, listen))),
+        intake => return simple_response(intake),
+    };
+    let form = exchange.http().form();
+    let mut played = match play(exchange, shared.started) {
+        Beginning::Response(answer) if form != Form::Sse || answer.status != 200 => return whole(answer),
+        Beginning::Response(answer) => stream::iter([Played::Response(answer)]).boxed(),
+        Beginning::Detached(answer, exchange) => {
+            shared.spawn_background(exchange);
+            return whole(answer);
         }
+        Beginning::Under(way) => way,
+    };
+    if form == Form::Json {
+        while let Some(played) = played.next().await {
+            match played {
+                Played::Response(answer) => return whole(answer),
+                Played::Detached(answer, exchange) => {
+                    shared.spawn_background(exchange);
+                    return whole(answer);
+                }
+                Played::Died(code) => shared.die(code),
+                Played::Frame(_) | Played::Disconnect(_) => {}
+            }
+        }
+        return empty(StatusCode::INTERNAL_SERVER_ERROR);
     }
+    let shared = shared.clone();
+    let frames = played.filter_map(move |played| {
+        future::ready(match played {
+            Played::Frame(frame) => Some(sse::Event::message(frame).encode()),
+            Played::Response(answer) => Some(sse::Event::message(answer.frame).encode()),
+            Played::Detached(answer, exchange) => {
+                shared.spawn_background(exchange);
+                Some(sse::Event::message(answer.frame).encode())
+            }
+            Played::Disconnect(_) => None,
+            Played::Died(code) => {
+                shared.die(code);
+                None
+            }
+        })
+    });
+    events(Body::stream(frames))
+}
+
+/// The notifications of a subscription; the server's end is its end (2026-07-28, Subscriptions).
+fn subscribed(shared: &Arc<Shared>, listen: Listen) -> impl Stream<Item = Bytes> + Send + 'static {
+    let (sender, notices) = mpsc::unbounded_channel();
+    let subscription = listen.open(Box::new(Notices(sender)));
+    let stop = shared.shutdown.stop.clone();
+    stream::unfold(Some((subscription, notices, stop)), |state| async {
+        let (subscription, mut notices, stop) = state?;
+        let frame = tokio::select! {
+            biased;
+            frame = notices.recv() => frame,
+            () = stop.cancelled() => {
+                return Some((sse::Event::message(subscription.closing()).encode(), None));
+            }
+        };
+        Some((sse::Event::message(frame?).encode(), Some((subscription, notices, stop))))
+    })
 }
 
 /// One JSON object if the answer is there at once; else a resumable stream. A lost connection cancels nothing
 /// (2025-11-25, Transports: Sending Messages to the Server).
-fn legacy_response(shared: &Arc<Shared>, session: &Arc<Session>, intake: Intake) -> Response {
+async fn session_response(shared: &Arc<Shared>, session: &Arc<Session>, intake: Intake) -> Response {
     match intake {
         Intake::Cancel(id) => {
             session.in_flight.cancel(&id);
             empty(StatusCode::ACCEPTED)
         }
-        Intake::Exchange(mut exchange) => match exchange.next_event() {
-            Event::Finish(frame) => json(StatusCode::OK, frame),
-            first => stream_exchanges(shared, session, Vec::new(), vec![(exchange, first)]),
+        Intake::Exchange(exchange) => match exchange.http().form() {
+            Form::Json => lone_response(shared, Intake::Exchange(exchange)).await,
+            form => {
+                let (id, http) = (exchange.id().clone(), exchange.http());
+                let played = match play(exchange, shared.started) {
+                    Beginning::Response(answer) if form == Form::Auto || answer.status != 200 => return whole(answer),
+                    Beginning::Response(answer) => stream::iter([Played::Response(answer)]).boxed(),
+                    // Tasks are of the modern era, which has no sessions.
+                    Beginning::Detached(answer, _) => return whole(answer),
+                    Beginning::Under(way) => way,
+                };
+                stream_answers(shared, session, http, Vec::new(), vec![Pending { id, played }])
+            }
         },
         Intake::Batch(parts) => batch_response(shared, session, parts),
         intake => simple_response(intake),
     }
 }
 
+/// An answer that is not there yet.
+struct Pending {
+    id: Id,
+    played: Way,
+}
+
 fn batch_response(shared: &Arc<Shared>, session: &Arc<Session>, parts: Vec<Intake>) -> Response {
-    let (mut ready, mut exchanges) = (Vec::new(), Vec::new());
+    let (mut ready, mut pending) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
             Intake::Answer(answer) => ready.push(answer.frame),
             Intake::Cancel(id) => session.in_flight.cancel(&id),
-            Intake::Exchange(mut exchange) => match exchange.next_event() {
-                Event::Finish(frame) => ready.push(frame),
-                first => exchanges.push((exchange, first)),
-            },
-            Intake::Silent | Intake::Batch(_) => {}
+            Intake::Exchange(exchange) => {
+                let id = exchange.id().clone();
+                match play(exchange, shared.started) {
+                    Beginning::Response(answer) | Beginning::Detached(answer, _) => ready.push(answer.frame),
+                    Beginning::Under(played) => pending.push(Pending { id, played }),
+                }
+            }
+            Intake::Silent | Intake::Listen(_) | Intake::Batch(_) => {}
         }
     }
-    if ready.is_empty() && exchanges.is_empty() {
+    if ready.is_empty() && pending.is_empty() {
         return empty(StatusCode::ACCEPTED);
     }
-    stream_exchanges(shared, session, ready, exchanges)
+    stream_answers(shared, session, shared.engine.http().answer, ready, pending)
 }
 
-fn stream_exchanges(
+fn stream_answers(
     shared: &Arc<Shared>,
     session: &Arc<Session>,
+    http: HttpAnswer,
     ready: Vec<Bytes>,
-    exchanges: Vec<(Box<Exchange>, Event)>,
+    pending: Vec<Pending>,
 ) -> Response {
-    let log = session.open_stream(StreamKind::Request);
+    let log = session.open_stream(StreamKind::Request, http);
     ready.into_iter().for_each(|frame| log.push(frame));
-    let answers = exchanges.into_iter().map(|(exchange, first)| {
-        let id = exchange.id().clone();
+    let answers = pending.into_iter().map(|Pending { id, played }| {
         let (shared, session, log) = (shared.clone(), session.clone(), log.clone());
         async move {
             let Some(cancelled) = session.in_flight.enter(&id) else {
@@ -235,7 +331,7 @@ fn stream_exchanges(
                 return log.push(message::error(Some(&id), &error));
             };
             tokio::select! {
-                () = deliver(&shared, exchange, first, &log) => {}
+                () = deliver(&shared, played, &log) => {}
                 () = cancelled.cancelled() => {}
                 () = session.ended.cancelled() => {}
                 () = shared.shutdown.kill.cancelled() => {}
@@ -249,11 +345,12 @@ fn stream_exchanges(
     stream_response(shared, session, log, 0)
 }
 
-async fn deliver(shared: &Shared, exchange: Box<Exchange>, first: Event, log: &StreamLog) {
-    let mut played = std::pin::pin!(play(exchange, first));
+async fn deliver(shared: &Shared, mut played: Way, log: &StreamLog) {
     while let Some(played) = played.next().await {
         match played {
             Played::Frame(frame) => log.push(frame),
+            Played::Response(answer) | Played::Detached(answer, _) => log.push(answer.frame),
+            Played::Disconnect(retry) => log.cut(retry),
             Played::Died(code) => shared.die(code),
         }
     }

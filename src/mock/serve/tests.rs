@@ -277,8 +277,11 @@ mod network {
         assert_eq!(reply["result"]["content"][0]["text"], "hi");
         let without = Client { headers: client.headers[..2].to_vec(), ..Client::open(SCRIPT).await };
         assert_eq!(without.post("/mcp", &call(1, "echo")).await.status(), 400);
-        let wrong_version = client.request(reqwest::Method::POST, "/mcp").header("mcp-protocol-version", "2025-06-18");
-        assert_eq!(wrong_version.body(call(1, "echo").to_string()).send().await.expect("a response").status(), 400);
+        for (version, expected) in [("2025-06-18", 200), ("2025-06-19", 400)] {
+            let request = client.request(reqwest::Method::POST, "/mcp").header("mcp-protocol-version", version);
+            let response = request.body(call(1, "echo").to_string()).send().await.expect("a response");
+            assert_eq!(response.status(), expected, "{version}");
+        }
         let delete =
             || async { client.request(reqwest::Method::DELETE, "/mcp").send().await.expect("a response").status() };
         assert_eq!(delete().await, 204);

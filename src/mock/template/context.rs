@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, OnceLock, PoisonError},
+    time::SystemTime,
 };
 
 use bytes::Bytes;
@@ -11,7 +12,22 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::Id;
+use crate::{mock::state::State, wire::Id};
+
+/// Values that templates see under further names, which can be added while the context is in use.
+#[derive(Clone, Debug, Default)]
+pub struct Bound(Arc<Mutex<BTreeMap<String, minijinja::Value>>>);
+
+impl Bound {
+    pub fn bind(&self, name: &str, value: &serde_json::Value) {
+        let value = minijinja::Value::from(Serde(value));
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), value);
+    }
+
+    fn get(&self, name: &str) -> Option<minijinja::Value> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+}
 
 /// What a template can see of a request. Nothing is parsed before a template asks for it.
 #[derive(Debug)]
@@ -26,6 +42,13 @@ pub struct Context {
     pub call: u64,
     /// Seeds `rand`, so that the same run draws the same numbers.
     pub seed: u64,
+    /// When the request came.
+    pub now: SystemTime,
+    /// The server's state, as it is whenever a template looks at it.
+    pub state: Option<Arc<State>>,
+    /// Instead of the `arguments` of the request.
+    pub args: Option<serde_json::Value>,
+    pub bound: Bound,
 }
 
 impl Context {
@@ -58,6 +81,9 @@ impl LazyContext {
             arguments: Option<&'a RawValue>,
         }
         self.args.get_or_init(|| {
+            if let Some(args) = &self.context.args {
+                return minijinja::Value::from(Serde(args));
+            }
             let params = self.context.params.as_deref();
             let arguments = params.and_then(|text| serde_json::from_slice::<Arguments<'_>>(text).ok()?.arguments);
             arguments.map_or_else(empty, |text| serde_json::from_str(text.get()).unwrap_or_else(unreadable))
@@ -94,7 +120,12 @@ impl Object for LazyContext {
                 let rand = || Arc::new(Rand(Mutex::new(StdRng::seed_from_u64(self.context.seed))));
                 minijinja::Value::from_dyn_object(self.rand.get_or_init(rand).clone())
             }
-            _ => return None,
+            "state" => {
+                let state = self.context.state.as_ref().map(|state| state.get());
+                minijinja::Value::from(Serde(state.as_deref().unwrap_or(&serde_json::Map::new())))
+            }
+            "now" => humantime::format_rfc3339_millis(self.context.now).to_string().into(),
+            name => return self.context.bound.get(name),
         })
     }
 

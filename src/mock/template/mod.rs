@@ -10,14 +10,14 @@ use std::sync::{Arc, LazyLock};
 use minijinja::{Environment, Expression, UndefinedBehavior, syntax::SyntaxConfig};
 use serde_json::Value as Json;
 
-pub use self::context::{Context, ProcessEnvironment};
+pub use self::context::{Bound, Context, ProcessEnvironment};
 use crate::{
     config::{Node, Problems, Source, Value, nearest},
     wire::MAX_FRAME,
 };
 
 /// The names that a template of a mock script may use.
-pub const SCRIPT_NAMES: &[&str] = &["args", "params", "uri", "id", "headers", "call", "env", "rand"];
+pub const SCRIPT_NAMES: &[&str] = &["args", "params", "uri", "id", "headers", "state", "call", "env", "now", "rand"];
 
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(environment);
 
@@ -49,6 +49,8 @@ pub struct Templates {
     environment: Environment<'static>,
     source: Arc<Source>,
     names: &'static [&'static str],
+    /// Further names, which the templates that are being read may use.
+    bound: Vec<String>,
     uses_headers: bool,
 }
 
@@ -101,6 +103,14 @@ impl Data {
 }
 
 impl Native {
+    /// Whether the expression is true, in the sense of Jinja.
+    ///
+    /// # Errors
+    /// As [`Templates::render`].
+    pub fn is_true(&self, context: &minijinja::Value) -> Result<bool, RenderError> {
+        Ok(self.eval(context)?.is_true())
+    }
+
     fn eval(&self, context: &minijinja::Value) -> Result<minijinja::Value, RenderError> {
         let value = self.expression.eval(context.clone()).map_err(|error| RenderError::at(&self.position, &error))?;
         match value.is_undefined() {
@@ -131,7 +141,31 @@ impl RenderError {
 impl Templates {
     /// The templates of `source`; `names` are those that a template may use.
     pub fn new(source: &Arc<Source>, names: &'static [&'static str]) -> Self {
-        Templates { environment: environment(), source: source.clone(), names, uses_headers: false }
+        Templates { environment: environment(), source: source.clone(), names, bound: Vec::new(), uses_headers: false }
+    }
+
+    /// Lets the templates that are read from here on use a further name; `false` if there is one of that name already.
+    pub fn bind(&mut self, name: &str) -> bool {
+        let is_new = !self.bound.iter().any(|bound| bound == name);
+        if is_new {
+            self.bound.push(name.to_owned());
+        }
+        is_new
+    }
+
+    /// The further names.
+    pub fn bound(&self) -> Vec<String> {
+        self.bound.clone()
+    }
+
+    /// The further names are these.
+    pub fn rebind(&mut self, names: Vec<String>) {
+        self.bound = names;
+    }
+
+    /// There are no further names.
+    pub fn unbind(&mut self) {
+        self.bound.clear();
     }
 
     fn position(&self, node: &Node) -> String {
@@ -160,26 +194,53 @@ impl Templates {
         let invalid = |error: minijinja::Error| node.problem(format!("template: {error}"));
         self.environment.add_template_owned(name.clone(), source.to_owned()).map_err(invalid)?;
         let template = self.environment.get_template(&name).map_err(invalid)?;
-        let mut unknown: Vec<_> = template.undeclared_variables(false).into_iter().collect();
-        self.uses_headers |= unknown.iter().any(|name| name == "headers");
-        unknown.retain(|name| {
-            !self.names.contains(&name.as_str()) && !self.environment.globals().any(|(global, _)| global == name)
-        });
-        unknown.sort();
-        match unknown.first() {
-            None => Ok(match self.lone_expression(source, node) {
-                Some(native) => Text::Expression(native),
-                None => Text::Template { name },
-            }),
-            Some(name) => {
-                let problem = node.problem(format!("template: there is no `{name}`"));
-                Err(match nearest(name, self.names) {
-                    Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                    None => problem.hint(format!("templates can use {}", self.names.join(", "))),
-                }
-                .into())
-            }
+        let uses_headers = template.undeclared_variables(false).contains("headers");
+        self.check_names(template.undeclared_variables(false), node)?;
+        self.uses_headers |= uses_headers;
+        Ok(match self.lone_expression(source, node) {
+            Some(native) => Text::Expression(native),
+            None => Text::Template { name },
+        })
+    }
+
+    /// Reads an expression that is true or false, written without braces.
+    ///
+    /// # Errors
+    /// Its syntax is wrong, or it uses a name that no template has.
+    pub fn condition(&mut self, node: &Node) -> Result<Box<Native>, Problems> {
+        let source = node.str()?;
+        if is_template(source) {
+            let problem = node.problem("a condition is an expression without braces");
+            return Err(problem.hint("for example `if: guest.action == 'accept'`").into());
         }
+        let expression = ENVIRONMENT.compile_expression_owned(source.to_owned());
+        let expression = expression.map_err(|error| node.problem(format!("expression: {error}")))?;
+        let names = expression.undeclared_variables(false);
+        self.uses_headers |= names.contains("headers");
+        self.check_names(names, node)?;
+        Ok(Box::new(Native { expression, position: self.position(node) }))
+    }
+
+    /// The data that an expression gives, if it can be compiled.
+    pub fn expression(&self, source: &str) -> Option<Data> {
+        let expression = ENVIRONMENT.compile_expression_owned(source.to_owned()).ok()?;
+        Some(Data::Native(Box::new(Native { expression, position: self.source.name.clone() })))
+    }
+
+    fn check_names(&self, names: std::collections::HashSet<String>, node: &Node) -> Result<(), Problems> {
+        let is_known = |name: &String| {
+            self.names.contains(&name.as_str())
+                || self.bound.contains(name)
+                || self.environment.globals().any(|(global, _)| global == name)
+        };
+        let Some(name) = names.into_iter().filter(|name| !is_known(name)).min() else { return Ok(()) };
+        let known: Vec<_> = self.names.iter().copied().chain(self.bound.iter().map(String::as_str)).collect();
+        let problem = node.problem(format!("template: there is no `{name}`"));
+        Err(match nearest(&name, &known) {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => problem.hint(format!("templates can use {}", known.join(", "))),
+        }
+        .into())
     }
 
     /// The expression, if the text is one and nothing else.
@@ -320,6 +381,10 @@ mod tests {
             headers: vec![("x-tenant".into(), "acme".into())],
             call: 3,
             seed: 7,
+            now: std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_784_548_800_123),
+            state: None,
+            args: None,
+            bound: Bound::default(),
         };
         let mut out = String::new();
         templates.write_json(&data, &context.into_value(), &mut out).map_err(|error| error.to_string())?;

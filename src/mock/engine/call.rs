@@ -1,0 +1,254 @@
+//! A request on its way through the engine, and which rule of the script answers it.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use serde_json::{Map, Value as Json, json, value::RawValue};
+
+use super::{
+    Answer, Engine, Exchange, Incoming, Intake, Peer,
+    ask::RequestState,
+    catalog::{Catalog, RuleRef},
+    exchange::{Counts, Origin, Resumed},
+    params::{Meta, Params, invalid, optional_text},
+};
+use crate::{
+    mock::{
+        journal::Handling,
+        matcher::Mismatch,
+        script::{Facts, Kind, Lazy, LogLevel, Stub, StubRef},
+        template::{Bound, Context},
+    },
+    wire::{
+        Era, Id, Request, RpcError, Version,
+        message::{self, INTERNAL_ERROR},
+    },
+};
+
+/// A request and everything that is known of who sent it.
+pub(super) struct Call<'a> {
+    pub(super) catalog: &'a Arc<Catalog>,
+    pub(super) version: Version,
+    /// The legacy client.
+    pub(super) peer: Option<&'a Arc<Peer>>,
+    /// The least severe log message that the client wants; `None` for no messages at all.
+    pub(super) log_level: Option<LogLevel>,
+    pub(super) request: &'a Request<'a>,
+    pub(super) params: Params<'a>,
+    pub(super) meta: Meta<'a>,
+    pub(super) incoming: Incoming<'a>,
+}
+
+impl Call<'_> {
+    pub(super) fn era(&self) -> Era {
+        self.version.era()
+    }
+
+    /// What the client declares.
+    pub(super) fn capabilities(&self) -> Json {
+        match self.peer {
+            Some(peer) => peer.capabilities(),
+            None => self.meta.client_capabilities.map(parsed).unwrap_or_default(),
+        }
+    }
+
+    /// The answers that a modern request carries.
+    ///
+    /// # Errors
+    /// They are no object, or one of them is none.
+    pub(super) fn input_responses(&self) -> Result<Option<Map<String, Json>>, RpcError> {
+        if self.params.input_responses.is_none() {
+            return Ok(None);
+        }
+        let responses = object("inputResponses", self.params.input_responses)?;
+        match responses.iter().find(|(_, response)| !response.is_object()) {
+            Some((name, _)) => Err(invalid(format!("inputResponses.{name}: an answer is an object"))),
+            None => Ok(Some(responses)),
+        }
+    }
+
+    /// What the request asks for, whatever else it carries.
+    fn digest(&self) -> String {
+        let subject = [self.params.name, self.params.uri, self.params.arguments];
+        let subject: Vec<_> = subject.into_iter().map(|member| member.map(parsed)).collect();
+        super::seal::digest(&[&json!(self.request.method), &json!(subject)])
+    }
+
+    /// What templates see of the request.
+    fn context(&self, engine: &Engine, call: u64, seed: u64, args: Option<Json>) -> Context {
+        let params = self.request.params.map(|params| self.incoming.bytes.slice_ref(params.get().as_bytes()));
+        let headers = self.incoming.headers.filter(|_| self.catalog.script.templates.uses_headers());
+        let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        Context {
+            params,
+            id: self.request.id.clone(),
+            headers: headers.into_iter().flatten().map(pair).collect(),
+            call,
+            seed,
+            now: engine.epoch + self.incoming.at,
+            state: Some(engine.state.clone()),
+            args,
+            bound: Bound::default(),
+        }
+    }
+
+    /// What templates see that answer for no stub.
+    pub(super) fn plain_context(&self, engine: &Engine) -> minijinja::Value {
+        self.context(engine, 1, engine.seed, None).into_value()
+    }
+}
+
+impl Engine {
+    /// Answers by the rules of a stub. `args` are its arguments as far as its rules need them; `bound_args` are those
+    /// that templates see instead of the request's.
+    ///
+    /// # Errors
+    /// The state that the request carries is not this server's, has lapsed, or belongs to another request.
+    pub(super) fn answer_by_rule(
+        self: &Arc<Self>,
+        call: &Call<'_>,
+        stub_ref: StubRef,
+        args: &Json,
+        bound_args: Option<Json>,
+    ) -> Result<Intake, RpcError> {
+        let stub = call.catalog.script.stub(stub_ref);
+        if call.era() == Era::Modern && call.params.request_state.is_some() {
+            let state = self.request_state(call, stub)?;
+            let rule = RuleRef { stub: stub_ref, index: state.rule };
+            let resumed = Resumed { next: state.next, answers: state.answers };
+            return self.exchange(call, rule, state.counts, bound_args, Some(resumed));
+        }
+        let of_stub = call.catalog.count(stub);
+        match self.select(call, stub, args, of_stub) {
+            Ok(index) => {
+                let counts = Counts { of_stub, of_rule: call.catalog.count_rule(stub, index) };
+                self.exchange(call, RuleRef { stub: stub_ref, index }, counts, bound_args, None)
+            }
+            Err((nearest, why)) => {
+                let (noun, name) = (stub_ref.kind.noun(), &stub.name);
+                let text = match &nearest {
+                    Some(rule) => {
+                        format!("No rule of the {noun} {name} matches the arguments; nearest is {rule}: {why}")
+                    }
+                    None => format!("The script does not say how the {noun} {name} answers"),
+                };
+                self.note(call.incoming, Handling::Miss { nearest, why });
+                match stub_ref.kind {
+                    Kind::Tool => Ok(self.tool_error(call, &text)),
+                    _ => {
+                        let error = RpcError::new(INTERNAL_ERROR, text);
+                        Ok(Intake::Answer(Answer::ok(message::error(Some(&call.request.id), &error))))
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first rule that holds; or the label of the nearest one and where it differs.
+    fn select(&self, call: &Call<'_>, stub: &Stub, args: &Json, nth: u64) -> Result<usize, (Option<String>, String)> {
+        let mut nearest: Option<(usize, &str, Mismatch)> = None;
+        for (index, rule) in stub.rules.iter().enumerate() {
+            let Some(when) = &rule.when else { return Ok(index) };
+            let mut mismatches = when.mismatches(&self.facts(call, args, nth, (stub.number, index)));
+            if mismatches.is_empty() {
+                return Ok(index);
+            }
+            if nearest.as_ref().is_none_or(|(count, ..)| mismatches.len() < *count) {
+                nearest = Some((mismatches.len(), &rule.label, mismatches.remove(0)));
+            }
+        }
+        Err(match nearest {
+            Some((_, label, mismatch)) => (Some(label.to_owned()), mismatch.to_string()),
+            None => (None, "it has no reply".into()),
+        })
+    }
+
+    /// What conditions can look at. `drawn_for` makes the draw of each of them its own.
+    fn facts<'f>(&'f self, call: &'f Call<'_>, args: &'f Json, nth: u64, drawn_for: (usize, usize)) -> Facts<'f> {
+        Facts {
+            args: Lazy::new(move || args.clone()),
+            params: Lazy::new(|| call.request.params.map(parsed).unwrap_or_default()),
+            headers: call.incoming.headers,
+            version: call.version,
+            transport: call.incoming.transport,
+            capabilities: Lazy::new(|| call.capabilities()),
+            call: nth,
+            state: Lazy::new(|| Json::Object(Map::clone(&self.state.get()))),
+            at: call.incoming.at,
+            draw: draw(self.seed, nth, drawn_for),
+        }
+    }
+
+    /// The state of an earlier round, if it is one of this request (2026-07-28, Multi Round-Trip Requests: Server
+    /// Requirements).
+    fn request_state(&self, call: &Call<'_>, stub: &Stub) -> Result<RequestState, RpcError> {
+        let token = optional_text("requestState", call.params.request_state)?.unwrap_or_default();
+        let state: RequestState =
+            self.seal.open(&token).map_err(|error| invalid(format!("Invalid requestState: {error}")))?;
+        let rule = stub.rules.get(state.rule).filter(|rule| *rule.label == *state.label);
+        if rule.is_none() || state.stub != stub.number || state.digest != call.digest() {
+            return Err(invalid("Invalid requestState: it belongs to another request"));
+        }
+        if state.expires < Engine::millis(call.incoming.at) {
+            return Err(invalid("Invalid requestState: it has lapsed"));
+        }
+        Ok(state)
+    }
+
+    fn exchange(
+        self: &Arc<Self>,
+        call: &Call<'_>,
+        rule: RuleRef,
+        counts: Counts,
+        args: Option<Json>,
+        resumed: Option<Resumed>,
+    ) -> Result<Intake, RpcError> {
+        let uses = &call.catalog.script.uses;
+        let is_modern = call.era() == Era::Modern;
+        let inputs = if is_modern { call.input_responses()?.unwrap_or_default() } else { Map::new() };
+        let (stub, selected) = call.catalog.rule(rule);
+        self.note(call.incoming, Handling::Rule(selected.label.clone()));
+        let token = call.meta.progress_token.filter(|token| Id::parse(token).is_some());
+        let origin = Origin {
+            id: call.request.id.clone(),
+            version: call.version,
+            peer: call.peer.filter(|_| uses.questions).cloned(),
+            progress_token: token.map(|token| token.get().to_owned()),
+            log_level: call.log_level,
+            capabilities: if uses.questions || uses.tasks { call.capabilities() } else { Json::Null },
+            inputs,
+            digest: if uses.questions && is_modern { call.digest() } else { String::new() },
+        };
+        let seed = self.seed ^ counts.of_stub.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (stub.number as u64) << 32;
+        let context = call.context(self, counts.of_stub, seed, args);
+        let exchange = Exchange::new(self.clone(), call.catalog.clone(), origin, rule, counts, context, resumed);
+        Ok(Intake::Exchange(Box::new(exchange)))
+    }
+}
+
+/// A number from 0 to below 1 that the seed and the call decide.
+fn draw(seed: u64, nth: u64, drawn_for: (usize, usize)) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, nth, drawn_for).hash(&mut hasher);
+    (hasher.finish() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn parsed(value: &RawValue) -> Json {
+    serde_json::from_str(value.get()).unwrap_or_default()
+}
+
+/// A member that must be an object if it is there.
+///
+/// # Errors
+/// It is something else.
+pub(super) fn object(name: &str, value: Option<&RawValue>) -> Result<Map<String, Json>, RpcError> {
+    let Some(value) = value else { return Ok(Map::new()) };
+    if !message::is_object(Some(value)) {
+        return Err(invalid(format!("`{name}` must be an object")));
+    }
+    serde_json::from_str(value.get()).map_err(|error| invalid(format!("`{name}` cannot be read: {error}")))
+}

@@ -1,0 +1,122 @@
+//! The legacy client at the other end of a connection or session.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicI64, AtomicU8, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use futures_channel::oneshot;
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    mock::script::LogLevel,
+    wire::{Id, Response, RpcError, Version},
+};
+
+/// What a client answered to a question.
+pub(super) type ClientAnswer = Result<Json, RpcError>;
+
+/// Where frames go that answer no request of the client. Pushing never waits; what a client does not read may be lost.
+pub trait Outlet: fmt::Debug + Send + Sync {
+    fn push(&self, frame: Bytes);
+}
+
+/// What the engine knows of one legacy connection or session. Modern requests need none.
+#[derive(Debug, Default)]
+pub struct Peer {
+    version: OnceLock<Version>,
+    log_level: AtomicU8,
+    capabilities: OnceLock<Json>,
+    outlet: OnceLock<Box<dyn Outlet>>,
+    subscriptions: Mutex<HashSet<String>>,
+    questions: AtomicI64,
+    asked: Mutex<HashMap<i64, oneshot::Sender<ClientAnswer>>>,
+}
+
+impl Peer {
+    /// A client whose every request stands alone.
+    pub fn stateless(version: Version) -> Peer {
+        Peer { version: version.into(), capabilities: Json::Object(Map::new()).into(), ..Peer::default() }
+    }
+
+    /// The version that was negotiated, once the handshake was answered.
+    pub fn version(&self) -> Option<Version> {
+        self.version.get().copied()
+    }
+
+    /// Sends notifications that belong to no request to `outlet` from now on.
+    pub fn set_outlet(&self, outlet: Box<dyn Outlet>) {
+        let _ = self.outlet.set(outlet);
+    }
+
+    /// Ends the handshake; `false` if it had ended before.
+    pub(super) fn initialize(&self, version: Version, capabilities: Json) -> bool {
+        let is_first = self.version.set(version).is_ok();
+        if is_first {
+            let _ = self.capabilities.set(capabilities);
+        }
+        is_first
+    }
+
+    /// What the client declared.
+    pub(super) fn capabilities(&self) -> Json {
+        self.capabilities.get().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn log_level(&self) -> LogLevel {
+        LogLevel::from_u8(self.log_level.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn set_log_level(&self, level: LogLevel) {
+        self.log_level.store(level.as_u8(), Ordering::Relaxed);
+    }
+
+    pub(super) fn subscribe(&self, uri: &str) {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).insert(uri.to_owned());
+    }
+
+    pub(super) fn unsubscribe(&self, uri: &str) {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+    }
+
+    pub(super) fn has_subscribed(&self, uri: &str) -> bool {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).contains(uri)
+    }
+
+    /// Sends a notification that belongs to no request.
+    pub(super) fn push(&self, frame: Bytes) {
+        if let Some(outlet) = self.outlet.get() {
+            outlet.push(frame);
+        }
+    }
+
+    /// The id of a new question, and where its answer will come.
+    pub(super) fn ask(&self) -> (Id, oneshot::Receiver<ClientAnswer>) {
+        let id = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
+        let (sender, receiver) = oneshot::channel();
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        // Questions of answers that were cancelled wait for nobody.
+        asked.retain(|_, sender| !sender.is_canceled());
+        asked.insert(id, sender);
+        (Id::Number(id), receiver)
+    }
+
+    /// Takes a client's response; `false` if it answers no open question.
+    pub(super) fn answered(&self, response: &Response<'_>) -> bool {
+        let Some(Id::Number(id)) = response.id else { return false };
+        let sender = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let parse = |result: &serde_json::value::RawValue| {
+            serde_json::from_str(result.get()).map_err(|error| RpcError::new(0, error.to_string()))
+        };
+        let answer = match &response.outcome {
+            Ok(result) => parse(result),
+            Err(error) => Err(error.clone()),
+        };
+        sender.is_some_and(|sender| sender.send(answer).is_ok())
+    }
+}

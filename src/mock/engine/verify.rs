@@ -1,0 +1,134 @@
+//! Whether the clients did what the script expects of them.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::Engine;
+use crate::mock::{
+    journal::{Entry, Handling},
+    script::{Calls, Stub},
+};
+
+/// What was expected and did not come, and what came and was not expected.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Verification {
+    pub unmet: Vec<Unmet>,
+    /// Requests that nothing in the script answers, if the script says that there must be none.
+    pub unexpected: Vec<Entry>,
+}
+
+/// A tool, another stub or a rule that was used too often or not often enough.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unmet {
+    /// Where it stands in the script: `tools.echo.rules[1]`.
+    pub label: String,
+    /// What was expected, as text: `at least 2 calls`.
+    pub expected: String,
+    pub calls: u64,
+    /// Requests that were nearly it, and why they were not; the latest last.
+    pub near_misses: Vec<String>,
+}
+
+impl Verification {
+    pub fn holds(&self) -> bool {
+        self.unmet.is_empty() && self.unexpected.is_empty()
+    }
+}
+
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for unmet in &self.unmet {
+            let calls = if unmet.calls == 1 { "call" } else { "calls" };
+            writeln!(f, "{}: expected {}, got {} {calls}", unmet.label, unmet.expected, unmet.calls)?;
+            for miss in &unmet.near_misses {
+                writeln!(f, "  near miss: {miss}")?;
+            }
+        }
+        for entry in &self.unexpected {
+            let method = entry.method().unwrap_or_else(|| "a message without a method".into());
+            writeln!(f, "unexpected: {method} (number {}): {}", entry.number, entry.handling)?;
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Holds what the clients did so far against the script's `expect` and `unexpected`.
+    pub fn verify(&self) -> Verification {
+        let catalog = self.catalog();
+        let journal = self.journal.entries();
+        let mut unmet = Vec::new();
+        let mut check = |label: &str, name: &str, expect: Option<Calls>, calls: u64| {
+            if let Some(expected) = expect.filter(|expected| !expected.contains(calls)) {
+                let near_misses = journal.iter().filter_map(|entry| near_miss(entry, label, name)).collect();
+                unmet.push(Unmet { label: label.to_owned(), expected: expected.to_string(), calls, near_misses });
+            }
+        };
+        for (_, stub) in catalog.script.all_stubs() {
+            let Stub { label, name, rules, expect, .. } = stub;
+            let (calls, of_rules) = catalog.counts(stub);
+            check(label, name, *expect, calls);
+            for (rule, calls) in rules.iter().zip(of_rules) {
+                check(&rule.label, name, rule.expect, calls);
+            }
+        }
+        let is_miss = |entry: &&Entry| matches!(entry.handling, Handling::Miss { .. });
+        let unexpected = journal.iter().filter(is_miss).filter(|_| catalog.script.strict).cloned().collect();
+        Verification { unmet, unexpected }
+    }
+}
+
+/// Why a request was not answered by what has this label or name, though that is what it was most like.
+fn near_miss(entry: &Entry, label: &str, name: &str) -> Option<String> {
+    match &entry.handling {
+        Handling::Miss { nearest: Some(nearest), why } if nearest == label || nearest == name => {
+            Some(format!("{} (number {}): {why}", entry.method()?, entry.number))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::Mock;
+
+    const SCRIPT: &str = "
+unexpected: fail
+tools:
+  - { name: once, expect: { calls: 1 }, reply: x }
+  - name: by_city
+    rules:
+      - { when: { args: { city: Paris } }, expect: { calls: { min: 1 } }, reply: x }
+  - { name: never, expect: { calls: { max: 0 } }, reply: x }
+";
+
+    #[test]
+    fn what_was_not_called_as_expected_is_named_with_its_near_misses() {
+        let mock = Mock::legacy(SCRIPT, "2025-11-25");
+        mock.call("tools/call", json!({ "name": "once", "arguments": {} }));
+        mock.call("tools/call", json!({ "name": "by_city", "arguments": { "city": "Rome" } }));
+        mock.call("tools/call", json!({ "name": "never", "arguments": {} }));
+        let verification = mock.engine.verify();
+        assert!(!verification.holds());
+        assert_eq!(
+            verification.to_string(),
+            "tools.by_city.rules[0]: expected at least 1 call, got 0 calls\n  \
+             near miss: tools/call (number 3): /city: expected \"Paris\", found \"Rome\"\n\
+             tools.never: expected 0 calls, got 1 call\n\
+             unexpected: tools/call (number 3): no rule matched; nearest is tools.by_city.rules[0]: /city: expected \"Paris\", found \"Rome\"\n"
+        );
+    }
+
+    #[test]
+    fn it_holds_when_everything_came_and_again_after_a_reset() {
+        let mock = Mock::legacy("tools: [{ name: once, expect: { calls: 1 }, reply: x }]", "2025-11-25");
+        assert!(!mock.engine.verify().holds());
+        mock.call("tools/call", json!({ "name": "once", "arguments": {} }));
+        assert!(mock.engine.verify().holds());
+        mock.engine.reset(std::time::Duration::ZERO);
+        assert_eq!(mock.engine.verify().unmet[0].calls, 0);
+    }
+}

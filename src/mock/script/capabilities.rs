@@ -1,0 +1,145 @@
+//! What a server declares.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Kind, Uses};
+use crate::{
+    config::{Node, Problems, Value},
+    wire::Era,
+};
+
+/// The extension of SEP-2663.
+pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// The `ServerCapabilities` of a server in each era.
+#[derive(Clone, Debug)]
+pub struct Capabilities {
+    legacy: Map<String, Json>,
+    modern: Map<String, Json>,
+}
+
+impl Capabilities {
+    /// What follows from the script: what it has something for, nothing else.
+    pub(super) fn of(uses: &Uses, has: impl Fn(Kind) -> bool, completions: bool) -> Capabilities {
+        let mut members = Map::new();
+        if completions {
+            members.insert("completions".into(), json!({}));
+        }
+        if uses.logging {
+            members.insert("logging".into(), json!({}));
+        }
+        let lists = [
+            ("prompts", Kind::Prompt, has(Kind::Prompt)),
+            ("resources", Kind::Resource, has(Kind::Resource) || has(Kind::ResourceTemplate)),
+            ("tools", Kind::Tool, has(Kind::Tool)),
+        ];
+        for (name, kind, declared) in lists {
+            let mut settings = Map::new();
+            if uses.change(kind) {
+                settings.insert("listChanged".into(), true.into());
+            }
+            if kind == Kind::Resource && uses.updates {
+                settings.insert("subscribe".into(), true.into());
+            }
+            if declared {
+                members.insert(name.into(), settings.into());
+            }
+        }
+        let mut modern = members.clone();
+        if uses.tasks {
+            modern.insert("extensions".into(), json!({ TASKS: {} }));
+        }
+        Capabilities { legacy: members, modern }
+    }
+
+    /// The same with a JSON merge patch (RFC 7396) applied.
+    pub(super) fn patched(&self, node: &Node) -> Result<Capabilities, Problems> {
+        for entry in node.entries()? {
+            if !matches!(entry.node.value, Value::Null | Value::Mapping(_)) {
+                return Err(entry.node.problem("a capability is a mapping, or null to take it away").into());
+            }
+        }
+        let patch = node.to_json();
+        let patched = |members: &Map<String, Json>| match merge(Json::Object(members.clone()), &patch) {
+            Json::Object(members) => members,
+            _ => Map::new(),
+        };
+        Ok(Capabilities { legacy: patched(&self.legacy), modern: patched(&self.modern) })
+    }
+
+    pub fn of_era(&self, era: Era) -> &Map<String, Json> {
+        match era {
+            Era::Legacy => &self.legacy,
+            Era::Modern => &self.modern,
+        }
+    }
+
+    /// Whether a capability is declared, by the names that lead to it: `["resources", "subscribe"]`.
+    pub fn declares(&self, era: Era, path: &[&str]) -> bool {
+        let (first, rest) = path.split_first().map_or(("", path), |(first, rest)| (*first, rest));
+        let first = self.of_era(era).get(first);
+        let last = rest.iter().fold(first, |value, name| value.and_then(|value| value.get(*name)));
+        last.is_some_and(|value| *value != Json::Bool(false))
+    }
+}
+
+fn merge(target: Json, patch: &Json) -> Json {
+    let Json::Object(patch) = patch else { return patch.clone() };
+    let mut target = match target {
+        Json::Object(target) => target,
+        _ => Map::new(),
+    };
+    for (name, value) in patch {
+        match value {
+            Json::Null => {
+                target.remove(name);
+            }
+            value => {
+                let before = target.remove(name).unwrap_or_default();
+                target.insert(name.clone(), merge(before, value));
+            }
+        }
+    }
+    Json::Object(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{config::Source, mock::script::Script, wire::Era};
+
+    fn declared(text: &str, era: Era) -> String {
+        let script = Script::parse(&Source::new("m", text)).unwrap_or_else(|error| panic!("{error}"));
+        serde_json::to_string(script.capabilities.of_era(era)).expect("JSON")
+    }
+
+    #[test]
+    fn what_the_script_has_something_for_is_declared_and_nothing_else() {
+        assert_eq!(declared("server: { name: s }", Era::Legacy), "{}");
+        let text = "
+tools:
+  - name: t
+    steps:
+      - log: hi
+      - notify: notifications/prompts/list_changed
+      - notify: { method: notifications/resources/updated, params: { uri: 'file:///a' } }
+      - task: {}
+      - reply: x
+prompts: [{ name: p }]
+resourceTemplates: [{ uriTemplate: 'file:///{name}' }]
+completions: [{ prompt: p, argument: a, values: [x] }]";
+        let common =
+            r#""completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"subscribe":true},"tools":{}"#;
+        assert_eq!(declared(text, Era::Legacy), format!("{{{common}}}"));
+        let tasks = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
+        assert_eq!(declared(text, Era::Modern), format!("{{{common},{tasks}}}"));
+    }
+
+    #[test]
+    fn a_patch_adds_changes_and_takes_away() {
+        let text = "
+tools: [{ name: t }]
+prompts: [{ name: p }]
+capabilities: { prompts: null, tools: { listChanged: true }, experimental: { x: {} } }";
+        assert_eq!(declared(text, Era::Legacy), r#"{"tools":{"listChanged":true},"experimental":{"x":{}}}"#);
+    }
+}

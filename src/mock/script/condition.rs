@@ -1,0 +1,299 @@
+//! Conditions: when a rule answers, and when a fault strikes.
+
+use std::{cell::OnceCell, time::Duration};
+
+use http::HeaderMap;
+use serde_json::Value as Json;
+
+use super::Reader;
+use crate::{
+    config::{Node, Problems, Value},
+    mock::matcher::{Matcher, Mismatch},
+    transport::Transport,
+    wire::{Era, Version},
+};
+
+/// The keys of a condition.
+pub(super) const KEYS: &[&str] = &[
+    "args",
+    "params",
+    "headers",
+    "era",
+    "version",
+    "transport",
+    "capabilities",
+    "call",
+    "state",
+    "probability",
+    "time",
+];
+
+/// What must hold of a request. Everything that is given must hold.
+#[derive(Debug, Default)]
+pub struct Condition {
+    args: Option<Matcher>,
+    params: Option<Matcher>,
+    headers: Vec<(String, Matcher)>,
+    eras: Vec<Era>,
+    versions: Vec<Version>,
+    transports: Vec<Transport>,
+    capabilities: Option<Matcher>,
+    call: Option<Numbers>,
+    state: Option<Matcher>,
+    probability: Option<f64>,
+    time: Option<(Duration, Duration)>,
+}
+
+/// A set of call numbers, which are counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Numbers {
+    OneOf(Vec<u64>),
+    Range(u64, u64),
+    Every(u64),
+}
+
+/// What a condition can look at. Nothing is parsed before a condition asks for it.
+pub struct Facts<'a> {
+    pub args: Lazy<'a>,
+    pub params: Lazy<'a>,
+    pub headers: Option<&'a HeaderMap>,
+    pub version: Version,
+    pub transport: Transport,
+    /// What the client declares.
+    pub capabilities: Lazy<'a>,
+    /// Which call this is of what the rule or the fault belongs to, counted from 1.
+    pub call: u64,
+    pub state: Lazy<'a>,
+    /// Time since the mock was started.
+    pub at: Duration,
+    /// A number from 0 to below 1 that the seed and the call decide.
+    pub draw: f64,
+}
+
+/// A value that is made when it is looked at.
+pub struct Lazy<'a>(OnceCell<Json>, Box<dyn Fn() -> Json + 'a>);
+
+impl<'a> Lazy<'a> {
+    pub fn new(make: impl Fn() -> Json + 'a) -> Self {
+        Lazy(OnceCell::new(), Box::new(make))
+    }
+
+    pub fn get(&self) -> &Json {
+        self.0.get_or_init(&self.1)
+    }
+}
+
+impl Condition {
+    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<Condition, Problems> {
+        Condition::read_fields(&node.fields("`when`", KEYS)?, reader)
+    }
+
+    /// Reads the keys of a condition from a mapping that may have others.
+    pub(super) fn read_fields(fields: &crate::config::Fields<'_>, reader: &mut Reader) -> Result<Condition, Problems> {
+        let header = |entry: &crate::config::Entry| Ok((entry.key.to_lowercase(), Matcher::read(&entry.node)?));
+        let headers = fields.get("headers").map_or(Ok(&[][..]), Node::entries)?;
+        reader.uses.headers |= !headers.is_empty();
+        Ok(Condition {
+            args: fields.read("args", Matcher::read)?,
+            params: fields.read("params", Matcher::read)?,
+            headers: Problems::collect(headers.iter().map(header))?,
+            eras: fields.read("era", |node| one_or_more(node, read_era))?.unwrap_or_default(),
+            versions: fields.read("version", |node| one_or_more(node, read_parsed))?.unwrap_or_default(),
+            transports: fields.read("transport", |node| one_or_more(node, read_parsed))?.unwrap_or_default(),
+            capabilities: fields.read("capabilities", Matcher::read)?,
+            call: fields.read("call", Numbers::read)?,
+            state: fields.read("state", Matcher::read)?,
+            probability: fields.read("probability", read_probability)?,
+            time: fields.read("time", read_time)?,
+        })
+    }
+
+    /// Everything in which the request differs; empty if the condition holds.
+    pub fn mismatches(&self, facts: &Facts<'_>) -> Vec<Mismatch> {
+        let mut found = Vec::new();
+        let mut other = |what: &str, holds: bool, actual: String| {
+            if !holds {
+                found.push(Mismatch { pointer: what.into(), message: format!("it is {actual}") });
+            }
+        };
+        let (version, transport) = (facts.version, facts.transport);
+        other("era", self.eras.is_empty() || self.eras.contains(&version.era()), version.era().to_string());
+        other("version", self.versions.is_empty() || self.versions.contains(&version), version.to_string());
+        other("transport", self.transports.is_empty() || self.transports.contains(&transport), transport.to_string());
+        other("call", self.call.as_ref().is_none_or(|numbers| numbers.contains(facts.call)), facts.call.to_string());
+        let in_time = self.time.is_none_or(|(after, until)| (after..until).contains(&facts.at));
+        other("time", in_time, format!("{:.3} s after the start", facts.at.as_secs_f64()));
+        other(
+            "probability",
+            self.probability.is_none_or(|limit| facts.draw < limit),
+            format!("drawn {:.3}", facts.draw),
+        );
+        let mut json = |what: &str, matcher: Option<&Matcher>, value: &Lazy<'_>| {
+            let mismatches = matcher.map(|matcher| matcher.mismatches(Some(value.get()))).unwrap_or_default();
+            found.extend(mismatches.into_iter().map(|it| Mismatch { pointer: format!("{what}{}", it.pointer), ..it }));
+        };
+        json("", self.args.as_ref(), &facts.args);
+        json("params", self.params.as_ref(), &facts.params);
+        json("capabilities", self.capabilities.as_ref(), &facts.capabilities);
+        json("state", self.state.as_ref(), &facts.state);
+        for (name, matcher) in &self.headers {
+            let value = facts.headers.and_then(|headers| headers.get(name));
+            let value = value.map(|value| Json::from(String::from_utf8_lossy(value.as_bytes())));
+            let mismatches = matcher.mismatches(value.as_ref()).into_iter();
+            found.extend(mismatches.map(|it| Mismatch { pointer: format!("header {name}{}", it.pointer), ..it }));
+        }
+        found
+    }
+}
+
+impl Numbers {
+    fn read(node: &Node) -> Result<Numbers, Problems> {
+        match &node.value {
+            Value::Mapping(_) if node.get("every").is_some() => {
+                let every = node.fields("`call`", &["every"])?.required("every")?;
+                match every.integer()? {
+                    0 => Err(every.problem("`every: 1` is every call, `every: 2` every second one").into()),
+                    every => Ok(Numbers::Every(every)),
+                }
+            }
+            Value::Mapping(_) => {
+                let fields = node.fields("`call`", &["min", "max", "every"])?;
+                let min = fields.read("min", Node::integer)?.unwrap_or(1);
+                Ok(Numbers::Range(min, fields.read("max", Node::integer)?.unwrap_or(u64::MAX)))
+            }
+            _ => Ok(Numbers::OneOf(one_or_more(node, Node::integer)?)),
+        }
+    }
+
+    fn contains(&self, number: u64) -> bool {
+        match self {
+            Numbers::OneOf(numbers) => numbers.contains(&number),
+            Numbers::Range(min, max) => (*min..=*max).contains(&number),
+            Numbers::Every(every) => number.is_multiple_of(*every),
+        }
+    }
+}
+
+fn one_or_more<T>(node: &Node, mut read: impl FnMut(&Node) -> Result<T, Problems>) -> Result<Vec<T>, Problems> {
+    match node.value {
+        Value::Sequence(_) => node.each(read),
+        _ => Ok(vec![read(node)?]),
+    }
+}
+
+fn read_parsed<T: std::str::FromStr<Err: std::fmt::Display>>(node: &Node) -> Result<T, Problems> {
+    Ok(node.str()?.parse().map_err(|error| node.problem(format!("{error}")))?)
+}
+
+fn read_era(node: &Node) -> Result<Era, Problems> {
+    match node.str()? {
+        "legacy" => Ok(Era::Legacy),
+        "modern" => Ok(Era::Modern),
+        _ => Err(node.problem("the eras are legacy and modern").into()),
+    }
+}
+
+fn read_probability(node: &Node) -> Result<f64, Problems> {
+    let number = match &node.value {
+        Value::Number(text) => text.parse().ok(),
+        _ => None,
+    };
+    let number = number.filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| node.problem("a probability is a number from 0 to 1").into())
+}
+
+fn read_time(node: &Node) -> Result<(Duration, Duration), Problems> {
+    let fields = node.fields("`time`", &["after", "until"])?;
+    let after = fields.read("after", Node::duration)?.unwrap_or_default();
+    let until = fields.read("until", Node::duration)?.unwrap_or(Duration::MAX);
+    if after >= until {
+        return Err(node.problem("`after` is not before `until`").into());
+    }
+    Ok((after, until))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::{Source, parse_yaml};
+
+    fn condition(text: &str) -> Result<Condition, String> {
+        let source = Source::new("m", text);
+        let mut reader = Reader::new(&source);
+        let read = parse_yaml(&source).and_then(|node| Condition::read(&node, &mut reader));
+        read.map_err(|problems| problems.in_source(&source).to_string())
+    }
+
+    fn found(text: &str) -> Vec<String> {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-tenant", http::HeaderValue::from_static("acme"));
+        let facts = Facts {
+            args: Lazy::new(|| json!({ "city": "Paris" })),
+            params: Lazy::new(|| json!({ "name": "t" })),
+            headers: Some(&headers),
+            version: Version::LATEST,
+            transport: Transport::Http,
+            capabilities: Lazy::new(|| json!({ "sampling": {} })),
+            call: 4,
+            state: Lazy::new(|| json!({ "step": "paid" })),
+            at: Duration::from_secs(7),
+            draw: 0.25,
+        };
+        condition(text).expect(text).mismatches(&facts).iter().map(Mismatch::to_string).collect()
+    }
+
+    #[test]
+    fn everything_that_is_given_must_hold() {
+        for holds in [
+            "{}",
+            "{ args: { city: Paris }, params: { name: t }, state: { step: paid }, capabilities: { sampling: {} } }",
+            "{ headers: { X-Tenant: acme, x-other: { exists: false } } }",
+            "{ era: modern, version: [2025-11-25, 2026-07-28], transport: [http, ws] }",
+            "{ call: 4 }",
+            "{ call: [1, 4] }",
+            "{ call: { min: 3 } }",
+            "{ call: { every: 2 } }",
+            "{ time: { after: 5s, until: 10s }, probability: 0.3 }",
+        ] {
+            assert_eq!(found(holds), [""; 0], "{holds}");
+        }
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        assert_eq!(
+            found("{ era: legacy, call: { every: 3 }, time: { until: 5s }, probability: 0.2, transport: stdio }"),
+            [
+                "era: it is modern",
+                "transport: it is http",
+                "call: it is 4",
+                "time: it is 7.000 s after the start",
+                "probability: it is drawn 0.250",
+            ]
+        );
+        assert_eq!(
+            found("{ args: { city: Rome }, state: { step: open }, headers: { x-tenant: other } }"),
+            [
+                r#"/city: expected "Rome", found "Paris""#,
+                r#"state/step: expected "open", found "paid""#,
+                r#"header x-tenant: expected "other", found "acme""#,
+            ]
+        );
+    }
+
+    #[test]
+    fn mistakes_are_found_when_it_is_read() {
+        for (text, message) in [
+            ("{ probability: 2 }", "a probability is a number from 0 to 1"),
+            ("{ call: { every: 0 } }", "`every: 1` is every call"),
+            ("{ time: { after: 5s, until: 5s } }", "`after` is not before `until`"),
+            ("{ era: old }", "the eras are legacy and modern"),
+            ("{ arg: { x: 1 } }", "did you mean `args`?"),
+        ] {
+            let error = condition(text).expect_err(text);
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! How a server behaves on streamable HTTP, where the protocol leaves a choice.
+
+use std::time::Duration;
+
+use crate::config::{Fields, Node, Problems};
+
+/// The choices of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct HttpPolicy {
+    /// Whether legacy clients get a session. Without sessions every request stands alone and needs no handshake.
+    pub sessions: bool,
+    pub answer: HttpAnswer,
+}
+
+impl Default for HttpPolicy {
+    fn default() -> Self {
+        HttpPolicy { sessions: true, answer: HttpAnswer::default() }
+    }
+}
+
+/// The choices for one answer; what is not given is as the server has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HttpAnswer {
+    pub form: Option<Form>,
+    /// Whether a legacy stream begins with an event that carries only an id (2025-11-25, Transports).
+    pub priming: Option<bool>,
+    /// After which time a client should reconnect.
+    pub retry: Option<Duration>,
+}
+
+/// What an answer is sent as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A JSON object if the answer is there at once, else a stream.
+    Auto,
+    /// A JSON object always; what comes before the answer is lost.
+    Json,
+    /// A stream always.
+    Sse,
+}
+
+impl HttpPolicy {
+    pub(super) fn read(node: &Node) -> Result<HttpPolicy, Problems> {
+        let fields = node.fields("`http`", &["sessions", "answers", "priming", "retry"])?;
+        let sessions = fields.read("sessions", Node::bool)?.unwrap_or(true);
+        Ok(HttpPolicy { sessions, answer: HttpAnswer::read_fields(&fields)? })
+    }
+}
+
+impl HttpAnswer {
+    pub(super) fn read(node: &Node) -> Result<HttpAnswer, Problems> {
+        HttpAnswer::read_fields(&node.fields("`http`", &["answers", "priming", "retry"])?)
+    }
+
+    fn read_fields(fields: &Fields<'_>) -> Result<HttpAnswer, Problems> {
+        let read_form = |node: &Node| match node.str()? {
+            "auto" => Ok(Form::Auto),
+            "json" => Ok(Form::Json),
+            "sse" => Ok(Form::Sse),
+            _ => Err(node.problem("`answers` is `auto`, `json` or `sse`").into()),
+        };
+        Ok(HttpAnswer {
+            form: fields.read("answers", read_form)?,
+            priming: fields.read("priming", Node::bool)?,
+            retry: fields.read("retry", Node::duration)?,
+        })
+    }
+
+    /// These choices, and those of `server` where there are none.
+    pub fn or(self, server: HttpAnswer) -> HttpAnswer {
+        HttpAnswer {
+            form: self.form.or(server.form),
+            priming: self.priming.or(server.priming),
+            retry: self.retry.or(server.retry),
+        }
+    }
+
+    pub fn form(self) -> Form {
+        self.form.unwrap_or(Form::Auto)
+    }
+}

@@ -1,0 +1,33 @@
+//! Prompts.
+
+use super::{Reader, Stub, Subject, definition};
+use crate::config::{Node, Problems};
+
+const MEMBERS: &[&str] = &["name", "title", "description", "arguments", "icons", "_meta"];
+
+/// A prompt of the script.
+#[derive(Debug)]
+pub struct PromptStub {
+    pub stub: Stub,
+    /// The MCP `Prompt` as JSON text.
+    pub definition: String,
+    /// The names of the arguments that must be given.
+    pub required: Vec<String>,
+}
+
+impl PromptStub {
+    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<PromptStub, Problems> {
+        let subject = Subject::Prompt { description: node.get("description").map(Node::to_json_text) };
+        let fields = node.fields("a prompt", &Stub::keys(MEMBERS, &subject))?;
+        let mut required = Vec::new();
+        for argument in fields.get("arguments").map_or(Ok(&[][..]), Node::items)? {
+            let argument = argument.fields("a prompt argument", &["name", "title", "description", "required"])?;
+            let name = argument.required("name")?.str()?;
+            if argument.read("required", Node::bool)?.unwrap_or(false) {
+                required.push(name.to_owned());
+            }
+        }
+        let definition = definition::object(&definition::members(&fields, MEMBERS)?);
+        Ok(PromptStub { stub: Stub::read(&fields, &subject, reader)?, definition, required })
+    }
+}

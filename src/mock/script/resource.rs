@@ -1,0 +1,79 @@
+//! Resources and resource templates.
+
+use super::{Reader, Stub, Subject, definition};
+use crate::{
+    config::{Node, Problems},
+    mock::uri_template::UriTemplate,
+};
+
+const MEMBERS: &[&str] = &["name", "title", "description", "mimeType", "size", "annotations", "icons", "_meta"];
+
+/// A resource of the script.
+#[derive(Debug)]
+pub struct ResourceStub {
+    pub stub: Stub,
+    /// The MCP `Resource` as JSON text.
+    pub definition: String,
+}
+
+/// A resource template of the script.
+#[derive(Debug)]
+pub struct ResourceTemplateStub {
+    pub stub: Stub,
+    /// The MCP `ResourceTemplate` as JSON text.
+    pub definition: String,
+    pub template: UriTemplate,
+}
+
+impl ResourceStub {
+    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<ResourceStub, Problems> {
+        let uri = node.get("uri").map(Node::to_json_text);
+        let subject = Subject::Resource { uri, mime_type: mime_type(node) };
+        let members = [&["uri"], MEMBERS].concat();
+        let fields = node.fields("a resource", &Stub::keys(&members, &subject))?;
+        let stub = Stub::read(&fields, &subject, reader)?;
+        let mut definition = definition::members(&fields, &members)?;
+        if fields.get("name").is_none() {
+            definition.push(format!("\"name\":{}", fields.required("uri")?.to_json_text()));
+        }
+        Ok(ResourceStub { stub, definition: definition::object(&definition) })
+    }
+}
+
+impl ResourceTemplateStub {
+    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<ResourceTemplateStub, Problems> {
+        let subject = Subject::ResourceTemplate { mime_type: mime_type(node) };
+        let members = [&["uriTemplate"], MEMBERS].concat();
+        let fields = node.fields("a resource template", &Stub::keys(&members, &subject))?;
+        let uri_template = fields.required("uriTemplate")?;
+        let template = UriTemplate::parse(uri_template.str()?).map_err(|error| {
+            uri_template
+                .problem(format!("not a URI template: {error}"))
+                .hint("for example file:///logs/{day} (RFC 6570)")
+        })?;
+        let stub = Stub::read(&fields, &subject, reader)?;
+        let mut definition = definition::members(&fields, &members)?;
+        if fields.get("name").is_none() {
+            definition.push(format!("\"name\":{}", uri_template.to_json_text()));
+        }
+        Ok(ResourceTemplateStub { stub, definition: definition::object(&definition), template })
+    }
+}
+
+fn mime_type(node: &Node) -> Option<String> {
+    node.get("mimeType").map(Node::to_json_text)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{config::Source, mock::script::Script};
+
+    #[test]
+    fn contents_are_checked() {
+        let errors = |text: &str| Script::parse(&Source::new("m", text)).expect_err(text).to_string();
+        assert!(errors("resources: [{ uri: 'file:///a', blob: '***' }]").contains("a `blob` is base64"));
+        assert!(errors("resources: [{ uri: 'file:///a', blob: aGk=, text: x }]").contains("both `blob` and `text`"));
+        assert!(errors("resources: [{ name: a }]").contains("a resource needs a `uri`"));
+        assert!(errors("resourceTemplates: [{ uriTemplate: 'a{', text: x }]").contains("not a URI template"));
+    }
+}

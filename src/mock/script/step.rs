@@ -1,0 +1,310 @@
+//! Steps: the actions of a longer answer.
+
+use std::time::Duration;
+
+use super::{
+    Kind, LogLevel, PromptStub, Question, Reader, Reply, ResourceStub, ResourceTemplateStub, Subject, ToolStub,
+};
+use crate::{
+    config::{Entry, Node, Problems, Value},
+    mock::template::{Data, Native, Text},
+};
+
+const KINDS: &[&str] = &[
+    "wait",
+    "log",
+    "progress",
+    "elicit",
+    "sample",
+    "roots",
+    "ask",
+    "set",
+    "notify",
+    "enable",
+    "disable",
+    "replace",
+    "task",
+    "disconnect",
+    "reply",
+    "exit",
+];
+/// What can be enabled, disabled and replaced.
+const LISTED: [Kind; 4] = [Kind::Tool, Kind::Prompt, Kind::Resource, Kind::ResourceTemplate];
+
+/// How long a client has to answer a question, unless the script says otherwise.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// One action, and the condition under which it is done.
+#[derive(Debug)]
+pub struct Step {
+    /// An expression; the step is left out where it is not true.
+    pub condition: Option<Box<Native>>,
+    pub action: Action,
+}
+
+#[derive(Debug)]
+pub enum Action {
+    Wait(Duration),
+    /// A wait whose length is a template.
+    WaitAs(Text),
+    /// `notifications/message`, if the client wants this level.
+    Log {
+        level: LogLevel,
+        logger: Option<Text>,
+        data: Data,
+    },
+    /// `notifications/progress`, if the client sent a token. The members besides the token.
+    Progress(Vec<(&'static str, Data)>),
+    /// Questions to the client, all at once. Never empty.
+    Ask {
+        questions: Vec<Question>,
+        limit: Duration,
+    },
+    /// Values of the server's state; a null removes one.
+    Set(Vec<(String, Data)>),
+    /// A notification to whoever subscribed to it, or else to the caller.
+    Notify {
+        method: String,
+        params: Option<Data>,
+    },
+    Change(Change),
+    Task(TaskSpec),
+    /// The stream of the answer is closed, and can be resumed; the client is told after which time.
+    Disconnect(Option<Duration>),
+    Reply(Reply),
+    /// The server dies without an answer; a process exits with this code.
+    Exit(u8),
+}
+
+/// A change of what the server offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Enable(Kind, String),
+    Disable(Kind, String),
+    /// Which of the script's replacements of this kind.
+    Replace(Kind, usize),
+}
+
+impl Change {
+    pub fn kind(&self) -> Kind {
+        match self {
+            Change::Enable(kind, _) | Change::Disable(kind, _) | Change::Replace(kind, _) => *kind,
+        }
+    }
+}
+
+/// From here on a call runs as a task, if the client can have one (SEP-2663, Task Creation).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskSpec {
+    /// How long the task can be asked for, from its creation; without an end if there is none.
+    pub ttl: Option<Duration>,
+    /// How often the client should ask.
+    pub poll_interval: Duration,
+    /// A client without tasks is refused.
+    pub required: bool,
+}
+
+impl From<Action> for Step {
+    fn from(action: Action) -> Self {
+        Step { condition: None, action }
+    }
+}
+
+impl Step {
+    pub(super) fn read_all(node: &Node, subject: &Subject, reader: &mut Reader) -> Result<Vec<Step>, Problems> {
+        let steps = node.each(|node| Step::read(node, subject, reader))?;
+        let ends = |step: &Step| step.condition.is_none() && matches!(step.action, Action::Reply(_) | Action::Exit(_));
+        match steps.iter().position(ends) {
+            Some(end) if end + 1 == steps.len() => Ok(steps),
+            Some(end) => Err(node.items()?[end + 1].problem("nothing follows a `reply` or an `exit`").into()),
+            None => Err(node.problem("the last step must be a `reply` or an `exit`").into()),
+        }
+    }
+
+    fn read(node: &Node, subject: &Subject, reader: &mut Reader) -> Result<Step, Problems> {
+        let fields = node.fields("a step", &[KINDS, &["if"]].concat())?;
+        let condition = fields.read("if", |node| reader.templates.condition(node))?;
+        let Entry { key, node, .. } = fields.exactly_one(KINDS)?;
+        Ok(Step { condition, action: Action::read(key, node, subject, reader)? })
+    }
+}
+
+impl Action {
+    fn read(key: &str, node: &Node, subject: &Subject, reader: &mut Reader) -> Result<Action, Problems> {
+        Ok(match key {
+            "wait" => match &node.value {
+                Value::String(text) if text.contains("{{") => Action::WaitAs(reader.templates.text(node)?),
+                _ => Action::Wait(node.duration()?),
+            },
+            "log" => Action::read_log(node, reader)?,
+            "progress" => Action::read_progress(node, reader)?,
+            "elicit" | "sample" | "roots" | "ask" => {
+                if *subject == Subject::Method {
+                    return Err(node.problem("only tools, prompts and resources can ask the client").into());
+                }
+                reader.uses.questions = true;
+                Action::read_ask(key, node, reader)?
+            }
+            "set" => {
+                let values = node.entries()?.iter();
+                let values = values.map(|entry| Ok((entry.key.clone(), reader.templates.data(&entry.node)?)));
+                Action::Set(Problems::collect(values)?)
+            }
+            "notify" => Action::read_notify(node, reader)?,
+            "enable" | "disable" | "replace" => Action::read_change(key, node, reader)?,
+            "task" => {
+                if *subject != Subject::Tool {
+                    return Err(node.problem("only a tool can run as a task").into());
+                }
+                reader.uses.tasks = true;
+                Action::Task(TaskSpec::read(node)?)
+            }
+            "disconnect" => {
+                let fields = node.fields("`disconnect`", &["retry"])?;
+                Action::Disconnect(fields.read("retry", Node::duration)?)
+            }
+            "reply" => Action::Reply(Reply::read(node, subject, &mut reader.templates)?),
+            _ if node.is_null() => Action::Exit(1),
+            _ => Action::Exit(node.integer()?),
+        })
+    }
+
+    fn read_log(node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+        reader.uses.logging = true;
+        if let Value::String(_) = node.value {
+            return Ok(Action::Log { level: LogLevel::INFO, logger: None, data: reader.templates.data(node)? });
+        }
+        let fields = node.fields("`log`", &["level", "logger", "data"])?;
+        Ok(Action::Log {
+            level: fields.read("level", LogLevel::read)?.unwrap_or(LogLevel::INFO),
+            logger: fields.read("logger", |node| reader.templates.text(node))?,
+            data: reader.templates.data(fields.required("data")?)?,
+        })
+    }
+
+    fn read_progress(node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+        let fields = node.fields("`progress`", &["progress", "total", "message"])?;
+        let is_number = |node: &Node| match &node.value {
+            Value::Number(_) => true,
+            Value::String(text) => text.contains("{{"),
+            _ => false,
+        };
+        fields.required("progress")?;
+        let numbers = ["progress", "total"].into_iter().filter_map(|name| Some((name, fields.get(name)?)));
+        for (name, node) in numbers {
+            if !is_number(node) {
+                return Err(node.problem(format!("`{name}` is a number")).into());
+            }
+        }
+        let mut members = Vec::new();
+        for name in ["progress", "total", "message"] {
+            if let Some(node) = fields.get(name) {
+                members.push((name, reader.templates.data(node)?));
+            }
+        }
+        Ok(Action::Progress(members))
+    }
+
+    fn read_ask(key: &str, node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+        let mut limit = ANSWER_LIMIT;
+        let questions = if key == "ask" {
+            let entries = node.entries()?.iter();
+            let questions = entries.map(|entry| {
+                let Entry { key, node, .. } =
+                    entry.node.fields("a question", Question::KINDS)?.exactly_one(Question::KINDS)?;
+                Question::read(key, node, Some((&entry.key, entry.key_span)), reader, &mut limit)
+            });
+            Problems::collect(questions)?
+        } else {
+            vec![Question::read(key, node, None, reader, &mut limit)?]
+        };
+        if questions.is_empty() {
+            return Err(node.problem("`ask` needs at least one question").into());
+        }
+        Ok(Action::Ask { questions, limit })
+    }
+
+    fn read_notify(node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+        let (method, params) = match node.value {
+            Value::String(_) => (node, None),
+            _ => {
+                let fields = node.fields("`notify`", &["method", "params"])?;
+                (fields.required("method")?, fields.get("params"))
+            }
+        };
+        let name = method.str()?;
+        if !name.starts_with("notifications/") {
+            let problem = method.problem("the method of a notification begins with `notifications/`");
+            return Err(problem.hint("for example notifications/resources/updated").into());
+        }
+        match name {
+            "notifications/tools/list_changed" => reader.uses.changes(Kind::Tool),
+            "notifications/prompts/list_changed" => reader.uses.changes(Kind::Prompt),
+            "notifications/resources/list_changed" => reader.uses.changes(Kind::Resource),
+            "notifications/resources/updated" => {
+                reader.uses.updates = true;
+                if params.and_then(|params| params.get("uri")).is_none() {
+                    return Err(node.problem("notifications/resources/updated needs `params: { uri: … }`").into());
+                }
+            }
+            _ => {}
+        }
+        let params = params.map(|params| params.entries().and_then(|_| reader.templates.data(params))).transpose()?;
+        Ok(Action::Notify { method: name.to_owned(), params })
+    }
+
+    fn read_change(key: &str, node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+        let keys = LISTED.map(Kind::key);
+        let Entry { key: kind, node, .. } = node.fields(&format!("`{key}`"), &keys)?.exactly_one(&keys)?;
+        let kind = LISTED.into_iter().find(|listed| listed.key() == kind.as_str()).unwrap_or(Kind::Tool);
+        reader.uses.changes(kind);
+        Ok(Action::Change(match key {
+            "enable" | "disable" => {
+                let name = node.str()?.to_owned();
+                reader.mentioned.push((kind, name.clone(), node.span));
+                if key == "enable" { Change::Enable(kind, name) } else { Change::Disable(kind, name) }
+            }
+            _ => {
+                let bound = reader.templates.bound();
+                let replacements = &mut reader.replacements;
+                let index = match kind {
+                    Kind::Tool => replacements.tools.len(),
+                    Kind::Prompt => replacements.prompts.len(),
+                    Kind::Resource => replacements.resources.len(),
+                    _ => replacements.resource_templates.len(),
+                };
+                match kind {
+                    Kind::Tool => {
+                        let tool = ToolStub::read(node, reader)?;
+                        reader.replacements.tools.push(tool);
+                    }
+                    Kind::Prompt => {
+                        let prompt = PromptStub::read(node, reader)?;
+                        reader.replacements.prompts.push(prompt);
+                    }
+                    Kind::Resource => {
+                        let resource = ResourceStub::read(node, reader)?;
+                        reader.replacements.resources.push(resource);
+                    }
+                    _ => {
+                        let template = ResourceTemplateStub::read(node, reader)?;
+                        reader.replacements.resource_templates.push(template);
+                    }
+                }
+                reader.templates.rebind(bound);
+                Change::Replace(kind, index)
+            }
+        }))
+    }
+}
+
+impl TaskSpec {
+    fn read(node: &Node) -> Result<TaskSpec, Problems> {
+        let fields = node.fields("`task`", &["ttl", "pollInterval", "required"])?;
+        Ok(TaskSpec {
+            ttl: fields.read("ttl", Node::duration)?,
+            poll_interval: fields.read("pollInterval", Node::duration)?.unwrap_or(Duration::from_millis(500)),
+            required: fields.read("required", Node::bool)?.unwrap_or(false),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! What everything that a script answers for has in common: tools, resources, resource templates, prompts and methods.
+
+use std::sync::Arc;
+
+use super::{Reader, Rule, Subject, rule::ANSWER_KEYS};
+use crate::config::{Fields, Node, Problems};
+
+/// The keys of a stub besides its MCP members and its answer.
+const STUB_KEYS: &[&str] = &["enabled", "scopes", "expect", "rules"];
+
+/// What a stub answers for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Tool,
+    Resource,
+    ResourceTemplate,
+    Prompt,
+    Method,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 5] = [Kind::Tool, Kind::Resource, Kind::ResourceTemplate, Kind::Prompt, Kind::Method];
+
+    /// The key of a script under which such stubs stand, which is also the member of a list's result.
+    pub fn list_key(self) -> &'static str {
+        match self {
+            Kind::Tool => "tools",
+            Kind::Resource => "resources",
+            Kind::ResourceTemplate => "resourceTemplates",
+            Kind::Prompt => "prompts",
+            Kind::Method => "methods",
+        }
+    }
+
+    /// The key under which a step or a condition names one of them.
+    pub fn key(self) -> &'static str {
+        match self {
+            Kind::Tool => "tool",
+            Kind::Resource => "resource",
+            Kind::ResourceTemplate => "resourceTemplate",
+            Kind::Prompt => "prompt",
+            Kind::Method => "method",
+        }
+    }
+
+    /// The member by which clients name one of them.
+    pub fn name_key(self) -> &'static str {
+        match self {
+            Kind::Tool | Kind::Prompt => "name",
+            Kind::Resource => "uri",
+            Kind::ResourceTemplate => "uriTemplate",
+            Kind::Method => "method",
+        }
+    }
+
+    /// How one of them is called in messages.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Kind::Tool => "tool",
+            Kind::Resource => "resource",
+            Kind::ResourceTemplate => "resource template",
+            Kind::Prompt => "prompt",
+            Kind::Method => "method",
+        }
+    }
+}
+
+/// A stub by its kind and its position in the script's list of that kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StubRef {
+    pub kind: Kind,
+    pub index: usize,
+}
+
+/// How something is answered, and for whom.
+#[derive(Debug)]
+pub struct Stub {
+    /// Where the stub stands, as the journal shows it: `tools.echo`.
+    pub label: Arc<str>,
+    /// The name, URI, URI template or method by which clients ask for it.
+    pub name: String,
+    /// Its position among all stubs of the script.
+    pub number: usize,
+    /// Empty if the script does not say how it answers.
+    pub rules: Vec<Rule>,
+    /// Whether it is there when the server starts.
+    pub enabled: bool,
+    /// The scopes that a token needs for it.
+    pub scopes: Vec<String>,
+    /// How often it must be called for the verification to hold.
+    pub expect: Option<Calls>,
+}
+
+/// A number of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calls {
+    pub min: u64,
+    pub max: u64,
+}
+
+impl Calls {
+    pub fn contains(self, calls: u64) -> bool {
+        (self.min..=self.max).contains(&calls)
+    }
+
+    /// Reads `{ calls: 2 }` or `{ calls: { min: 1, max: 3 } }`.
+    pub(super) fn read(node: &Node) -> Result<Calls, Problems> {
+        let calls = node.fields("`expect`", &["calls"])?.required("calls")?;
+        if calls.items().is_err() && calls.entries().is_err() {
+            let exactly = calls.integer()?;
+            return Ok(Calls { min: exactly, max: exactly });
+        }
+        let fields = calls.fields("`calls`", &["min", "max"])?;
+        let min = fields.read("min", Node::integer)?.unwrap_or(0);
+        let max = fields.read("max", Node::integer)?.unwrap_or(u64::MAX);
+        if min > max {
+            return Err(calls.problem("`min` is more than `max`").into());
+        }
+        Ok(Calls { min, max })
+    }
+}
+
+impl std::fmt::Display for Calls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let calls = |number: u64| if number == 1 { "call" } else { "calls" };
+        match (self.min, self.max) {
+            (min, max) if min == max => write!(f, "{min} {}", calls(min)),
+            (min, u64::MAX) => write!(f, "at least {min} {}", calls(min)),
+            (0, max) => write!(f, "at most {max} {}", calls(max)),
+            (min, max) => write!(f, "{min} to {max} calls"),
+        }
+    }
+}
+
+impl Stub {
+    /// The keys that a stub with these MCP members may have.
+    pub(super) fn keys<'k>(members: &[&'k str], subject: &Subject) -> Vec<&'k str> {
+        [members, STUB_KEYS, ANSWER_KEYS, subject.short_forms()].concat()
+    }
+
+    pub(super) fn read(fields: &Fields<'_>, subject: &Subject, reader: &mut Reader) -> Result<Stub, Problems> {
+        let kind = subject.kind();
+        let name = fields.required(kind.name_key())?.str()?.to_owned();
+        let label = format!("{}.{name}", kind.list_key());
+        reader.stubs += 1;
+        let number = reader.stubs - 1;
+        let scopes = fields.read_each("scopes", |node| Ok(node.str()?.to_owned()))?;
+        reader.uses.scopes |= !scopes.is_empty();
+        Ok(Stub {
+            rules: Rule::read_all(fields, &label, subject, reader)?,
+            enabled: fields.read("enabled", Node::bool)?.unwrap_or(true),
+            expect: fields.read("expect", Calls::read)?,
+            label: label.into(),
+            name,
+            number,
+            scopes,
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! Tools. Their MCP members are passed through as they are written.
+
+use super::{Reader, Reply, Stub, Subject, definition, mirrored::Mirrored};
+use crate::{
+    config::{Node, Problems, Value},
+    mock::matcher::Schema,
+};
+
+const MEMBERS: &[&str] =
+    &["name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "execution", "_meta"];
+
+/// A tool of the script.
+#[derive(Debug)]
+pub struct ToolStub {
+    pub stub: Stub,
+    /// The MCP `Tool` as JSON text.
+    pub definition: String,
+    /// The compiled `inputSchema`, if the script gives one.
+    pub input: Option<Schema>,
+    /// The compiled `outputSchema`.
+    pub output: Option<Schema>,
+    /// The parameters that a client repeats in headers.
+    pub mirrored: Mirrored,
+}
+
+impl ToolStub {
+    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<ToolStub, Problems> {
+        let subject = Subject::Tool;
+        let keys = [&Stub::keys(MEMBERS, &subject)[..], &["unchecked"]].concat();
+        let fields = node.fields("a tool", &keys)?;
+        let mut members = definition::members(&fields, MEMBERS)?;
+        if fields.get("inputSchema").is_none() {
+            members.push("\"inputSchema\":{\"type\":\"object\"}".into());
+        }
+        let unchecked = fields.read("unchecked", Node::bool)?.unwrap_or(false);
+        let stub = Stub::read(&fields, &subject, reader)?;
+        let definition = definition::object(&members);
+        if unchecked {
+            return Ok(ToolStub { stub, definition, input: None, output: None, mirrored: Mirrored::default() });
+        }
+        if let Some(schema) = fields.get("inputSchema")
+            && schema.get("type").map(|kind| &kind.value) != Some(&Value::String("object".into()))
+        {
+            let problem = schema.problem("an inputSchema has `type: object`");
+            return Err(problem.hint("`unchecked: true` lets a tool be wrong on purpose").into());
+        }
+        let tool = ToolStub {
+            definition,
+            input: fields.read("inputSchema", Schema::read)?,
+            output: fields.read("outputSchema", Schema::read)?,
+            mirrored: fields.read("inputSchema", Mirrored::read)?.unwrap_or_default(),
+            stub,
+        };
+        let unstructured = |reply: &Reply| reply.is_unstructured();
+        if tool.output.is_some() && tool.stub.rules.iter().flat_map(|rule| rule.answer.replies()).any(unstructured) {
+            let problem = node.problem("a tool with an outputSchema gives `structured` replies or errors");
+            return Err(problem.hint("use `result:` for a reply that is wrong on purpose").into());
+        }
+        match tool.output_violation() {
+            None => Ok(tool),
+            Some(violation) => {
+                let problem = node.problem(format!("a `structured` reply breaks the tool's outputSchema: {violation}"));
+                Err(problem.hint("use `result:` for a reply that is wrong on purpose").into())
+            }
+        }
+    }
+
+    fn output_violation(&self) -> Option<String> {
+        let schema = self.output.as_ref()?;
+        let replies = self.stub.rules.iter().flat_map(|rule| rule.answer.replies());
+        let mut literals = replies.filter_map(Reply::literal_structured_content);
+        literals.find_map(|literal| {
+            let value = serde_json::from_str(literal).ok()?;
+            schema.violations(&value).first().map(ToString::to_string)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{config::Source, mock::script::Script};
+
+    fn errors(text: &str) -> String {
+        Script::parse(&Source::new("m", text)).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn a_structured_reply_that_breaks_its_schema_is_refused_when_read() {
+        let text =
+            "tools: [{ name: t, outputSchema: { type: object, required: [ok] }, reply: { structured: { no: 1 } } }]";
+        assert!(errors(text).contains("breaks the tool's outputSchema"), "{}", errors(text));
+        let text = "tools: [{ name: t, outputSchema: { type: object }, reply: plain }]";
+        assert!(errors(text).contains("gives `structured` replies"), "{}", errors(text));
+    }
+
+    #[test]
+    fn members_that_break_the_protocol_are_refused() {
+        for (text, message) in [
+            ("tools: [{ name: t, inputSchema: { type: string } }]", "an inputSchema has `type: object`"),
+            ("tools: [{ name: t, description: 5 }]", "expected a text"),
+            ("tools: [{ name: t, annotations: x }]", "expected a mapping"),
+            ("tools: [{ name: t, reply: { content: [{ type: text }] } }]", "a `text` block needs a `text`"),
+            (
+                "tools: [{ name: t, reply: { content: [{ type: image, data: aGk= }] } }]",
+                "an `image` block needs a `mimeType`",
+            ),
+            ("tools: [{ name: t, reply: { text: x, _meta: [1] } }]", "expected a mapping"),
+            ("tools: [{ name: t, steps: [{ progress: { progress: abc } }, { reply: x }] }]", "`progress` is a number"),
+        ] {
+            assert!(errors(text).contains(message), "{}", errors(text));
+        }
+    }
+
+    #[test]
+    fn an_unchecked_tool_may_break_the_protocol() {
+        let text = "tools: [{ name: t, unchecked: true, inputSchema: { type: string }, reply: x }]";
+        let script = Script::parse(&Source::new("m", text)).expect("valid");
+        assert!(script.tools[0].definition.contains("\"inputSchema\":{\"type\":\"string\"}"));
+    }
+}
