@@ -48,10 +48,11 @@ impl Session {
     /// # Errors
     /// [`ConnectError`] says how far it came. Nothing is left running.
     pub async fn connect(config: &ServerConfig, protocol: Protocol) -> Result<Session, ConnectError> {
-        Session::connect_with(config, protocol, None).await
+        Session::connect_with(config, protocol, None, Tap::new()).await
     }
 
-    /// As [`Session::connect`], and hands on what the server's process writes to its standard error.
+    /// As [`Session::connect`], and hands on what the server's process writes to its standard error. The tap, which must be
+    /// new, has what went over the wire also if there is no session in the end.
     ///
     /// # Errors
     /// As [`Session::connect`].
@@ -59,6 +60,7 @@ impl Session {
         config: &ServerConfig,
         protocol: Protocol,
         stderr: Option<StderrSink>,
+        tap: Tap,
     ) -> Result<Session, ConnectError> {
         let transport = config.target.transport();
         if !protocol.is_carried_by(transport) {
@@ -66,11 +68,11 @@ impl Session {
         }
         let (deadline, target) = (Instant::now() + config.timeouts.connect, describe(&config.target));
         let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, stderr };
-        let opened = match timeout_at(deadline, open(config, stderr)).await {
+        let opened = match timeout_at(deadline, open(config, stderr, tap.clone())).await {
             Ok(opened) => opened.map_err(|error| ConnectError::from_open(error, &target))?,
             Err(_) => return Err(late(Vec::new())),
         };
-        let Opened { tap, link, raw, child } = opened;
+        let Opened { link, raw, child } = opened;
         let shaken =
             timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &config.answers, &target)).await;
         let (running, info) = match shaken {
@@ -173,13 +175,13 @@ impl fmt::Debug for Session {
     }
 }
 
-async fn open(config: &ServerConfig, stderr: Option<StderrSink>) -> Result<Opened, OpenError> {
+async fn open(config: &ServerConfig, stderr: Option<StderrSink>, tap: Tap) -> Result<Opened, OpenError> {
     match &config.target {
-        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr),
-        Target::Http(at) => client::http::open(&at.url, &at.headers),
-        Target::Sse(at) => client::sse::open(&at.url, &at.headers).await,
-        Target::Ws(at) => client::ws::open(&at.url, &at.headers).await,
-        Target::Memory(address) => client::memory::open(address),
+        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, tap),
+        Target::Http(at) => client::http::open(&at.url, &at.headers, tap),
+        Target::Sse(at) => client::sse::open(&at.url, &at.headers, tap).await,
+        Target::Ws(at) => client::ws::open(&at.url, &at.headers, tap).await,
+        Target::Memory(address) => client::memory::open(address, tap),
     }
 }
 

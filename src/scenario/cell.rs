@@ -10,12 +10,12 @@ use super::{
     Action, Cell, Expect, Observation, Options, Recorded, Scenario, Step,
     live::Live,
     observe::Outcome,
-    redact::{self, Known},
+    redact::{self, Known, Used},
     result::{CellResult, Problem, Status, StepResult, TraceLine},
 };
 use crate::{
     client::{Answers, ConnectError, LastLines, Session, StderrLine, StderrSink},
-    transport::Stray,
+    transport::{Stray, Tap},
     wire::Version,
 };
 
@@ -26,6 +26,14 @@ const TRACE_WIDTH: usize = 2000;
 pub(super) struct Ran {
     pub(super) result: CellResult,
     pub(super) recorded: Vec<Recorded>,
+    pub(super) redacted: Used,
+}
+
+impl Ran {
+    /// Nothing was done.
+    pub(super) fn idle(result: CellResult) -> Ran {
+        Ran { result, recorded: Vec::new(), redacted: Used::new() }
+    }
 }
 
 /// Runs a cell. Whatever it started is gone when this returns, also if `cancel` ended it.
@@ -43,6 +51,7 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         captured: Map::new(),
         is_noisy: false,
         recorded: Vec::new(),
+        redacted: vec![false; scenario.redactions.len()],
         known: known(scenario),
         sink,
     };
@@ -51,7 +60,7 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
         Err(why) => Err((Status::Error, why)),
     };
-    let Runner { servers, recorded, .. } = runner;
+    let Runner { servers, recorded, redacted, .. } = runner;
     future::join_all(servers.into_iter().map(Live::stop)).await;
     let failed = steps.iter().any(|step| step.status == Status::Failed);
     let (status, reason) = match ended {
@@ -65,6 +74,7 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
     Ran {
         result: CellResult { cell, status, reason, duration: started.elapsed(), steps, stderr: stderr.to_vec() },
         recorded,
+        redacted,
     }
 }
 
@@ -76,6 +86,7 @@ pub(super) struct Runner<'a> {
     /// Whether the present step expects frames that belong to nothing.
     is_noisy: bool,
     recorded: Vec<Recorded>,
+    redacted: Used,
     known: Vec<Known>,
     sink: StderrSink,
 }
@@ -232,7 +243,8 @@ impl Runner<'_> {
         if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
             config.timeouts.connect = limit;
         }
-        match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone())).await {
+        let tap = live.tap.insert(Tap::new()).clone();
+        match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone()), tap).await {
             Ok(session) => {
                 session.ignore_strays(self.is_noisy);
                 live.session = Some(session);
@@ -269,27 +281,30 @@ impl Runner<'_> {
     fn record(&mut self, step: &Step, index: usize, observation: &mut Observation) {
         let Some(spec) = &step.snapshot else { return };
         if let Outcome::Result(result) = &mut observation.outcome {
-            redact::apply_at(result, &self.scenario.redactions);
+            redact::apply_at(result, &self.scenario.redactions, &mut self.redacted);
         }
         let shows_asked = step.expect.as_ref().is_some_and(Expect::has_asked);
         let mut view = observation.snapshot(shows_asked);
-        redact::apply(&mut view, &self.scenario.redactions, &self.known);
+        redact::apply(&mut view, &self.scenario.redactions, &self.known, &mut self.redacted);
         view.sort_all_objects();
         let text = serde_json::to_string_pretty(&view).unwrap_or_default();
         let key = spec.key(self.cell, self.version(step));
         self.recorded.push(Recorded { step: index, key, title: step.title(), text });
     }
 
-    /// How much every session has seen so far.
-    fn marks(&self) -> Vec<usize> {
-        self.servers.iter().map(|live| live.session.as_ref().map_or(0, |session| session.tap().len())).collect()
+    /// How much has gone over every connection so far.
+    fn marks(&self) -> Vec<Option<(Tap, usize)>> {
+        let mark = |tap: &Tap| (tap.clone(), tap.len());
+        self.servers.iter().map(|live| live.tap.as_ref().map(mark)).collect()
     }
 
     /// The last frames since the marks.
-    fn trace(&self, marks: &[usize]) -> Vec<TraceLine> {
+    fn trace(&self, marks: &[Option<(Tap, usize)>]) -> Vec<TraceLine> {
         let mut lines = Vec::new();
-        for (live, from) in self.servers.iter().zip(marks) {
-            let frames = live.session.as_ref().map(|session| session.tap().since(*from)).unwrap_or_default();
+        for (live, mark) in self.servers.iter().zip(marks) {
+            let Some(tap) = &live.tap else { continue };
+            let from = mark.as_ref().filter(|(marked, _)| marked.is(tap)).map_or(0, |(_, from)| *from);
+            let frames = tap.since(from);
             let left_out = frames.len().saturating_sub(TRACE_LINES);
             for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
                 let text = String::from_utf8_lossy(&frame.bytes);

@@ -4,7 +4,8 @@ use serde_json::Value as Json;
 
 use super::{Observation, observe::Outcome};
 use crate::{
-    config::{Node, Problem, Problems, Value},
+    client::Failure,
+    config::{Node, Problem, Problems, Value, nearest},
     mock::matcher::Matcher,
     transport::Stray,
 };
@@ -124,7 +125,7 @@ impl Expect {
             result: matcher("result")?,
             at: Problems::collect(at)?,
             rpc_error: matcher("rpcError")?,
-            failure: matcher("failure")?,
+            failure: fields.read("failure", read_failure)?,
             notifications: matcher("notifications")?,
             asked: matcher("asked")?,
             noise: fields.read("noise", Noise::read)?.flatten(),
@@ -249,6 +250,23 @@ impl Expect {
     }
 }
 
+/// A matcher for the kind of a failure, which is one of a few words.
+fn read_failure(node: &Node) -> Result<Matcher, Problems> {
+    let kinds = [&Failure::KINDS[..], &["connect"]].concat();
+    match &node.value {
+        Value::String(kind) if !kinds.contains(&kind.as_str()) => {
+            let problem = node.problem(format!("there is no failure `{kind}`"));
+            let near = nearest(kind, &kinds).map(|near| format!("did you mean `{near}`?"));
+            Err(problem.hint(near.unwrap_or_else(|| format!("failures are {}", kinds.join(", ")))).into())
+        }
+        Value::String(_) | Value::Mapping(_) => Matcher::read(node),
+        _ => {
+            let problem = node.problem("a failure is one word");
+            Err(problem.hint(format!("one of {}", kinds.join(", "))).into())
+        }
+    }
+}
+
 fn mismatches(name: &str, matcher: &Matcher, value: Option<&Json>, found: &mut Vec<String>) {
     let mismatches = matcher.mismatches(value);
     found.extend(mismatches.iter().map(|mismatch| format!("{name}{}: {}", mismatch.pointer, mismatch.message)));
@@ -267,7 +285,6 @@ mod tests {
 
     use super::*;
     use crate::{
-        client::Failure,
         config::{Source, parse_yaml},
         wire::RpcError,
     };
@@ -333,6 +350,10 @@ mod tests {
             ("{}", "an `expect` without expectations"),
             ("{ failure: timeout, text: x }", "`text` beside `failure`"),
             ("{ none: true, at: { /a: 1 } }", "`at` beside `none`"),
+            ("{ failure: timout }", "e:1:12: there is no failure `timout` (did you mean `timeout`?)"),
+            ("{ failure: explosion }", "(failures are timeout, cancelled, disconnected,"),
+            ("{ failure: [timeout] }", "a failure is one word"),
+            ("{ noise: 5 }", "`noise` is true, or a matcher for the list of all texts"),
             ("{ status: 200 }", "only the answer to a raw frame has a `status`"),
             ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
             ("{ at: { content/0: 1 } }", "`at` has JSON pointers"),

@@ -18,7 +18,7 @@ use crate::{
         script::Script,
         serve::{Listen, MockServer, serve_pipe},
     },
-    transport::Transport,
+    transport::{Tap, Transport},
 };
 
 const MOCK_GRACE: Duration = Duration::from_millis(500);
@@ -27,6 +27,8 @@ const MOCK_GRACE: Duration = Duration::from_millis(500);
 pub(super) struct Live {
     pub(super) config: ServerConfig,
     mock: Option<LocalMock>,
+    /// The record of the last attempt to open a session.
+    pub(super) tap: Option<Tap>,
     /// Open from the first step that needs it.
     pub(super) session: Option<Session>,
     /// The frames with notifications that steps have waited for.
@@ -53,7 +55,7 @@ impl Live {
             Kind::Mock(path) => start_mock(path, transport, options).await?,
         };
         let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts, answers };
-        Ok(Live { config, mock, session: None, taken: Mutex::default() })
+        Ok(Live { config, mock, tap: None, session: None, taken: Mutex::default() })
     }
 
     /// Closes the session and ends the mock. Nothing of it is left running.

@@ -19,6 +19,8 @@ use crate::{
 
 const KEYS: &[&str] = &["server", "answers", "expect", "snapshot", "capture", "timeout", "only"];
 
+const OTHER_NAMES: &[(&str, &str)] = &[("list_tools", "discover"), ("initialize", "connect"), ("call_tool", "call")];
+
 /// A step of a scenario.
 #[derive(Debug)]
 pub struct Step {
@@ -88,6 +90,7 @@ impl Step {
         servers: &[&str],
         templates: &mut Templates,
     ) -> Result<Step, Problems> {
+        refuse_other_names(node)?;
         let fields = node.fields("a step", &[ACTIONS, KEYS].concat())?;
         let Entry { key, node: value, .. } = fields.exactly_one(ACTIONS)?;
         let action = Action::read(key, value, source, servers, templates)?;
@@ -144,6 +147,23 @@ impl Step {
         std::iter::once(self).chain(inside)
     }
 
+    /// The same, each with its place in the file, if this is that of the step.
+    pub(super) fn with_nodes<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (&'a Step, &'a Node)> {
+        let inside = node.get("parallel").and_then(|node| node.items().ok()).unwrap_or_default();
+        self.with_parallel().zip(std::iter::once(node).chain(inside))
+    }
+
+    /// The key of the snapshot that the step brings in a cell if all goes well; none if that depends on the negotiation.
+    pub(super) fn certain_snapshot(&self, cell: Cell) -> Option<String> {
+        let spec = self.snapshot.as_ref().filter(|spec| spec.has_key_for(cell))?;
+        self.certainly_exists_in(cell).then(|| spec.key(cell, None))
+    }
+
+    /// Whether the step exists in a cell, whatever is negotiated.
+    pub(super) fn certainly_exists_in(&self, cell: Cell) -> bool {
+        !self.only.needs_version(cell.protocol) && self.may_exist_in(cell)
+    }
+
     /// Whether the step exists in a cell, as far as that can be said before the version is negotiated.
     pub(super) fn may_exist_in(&self, cell: Cell) -> bool {
         self.only.needs_version(cell.protocol) || self.only.holds(cell.transport, cell.protocol, None)
@@ -161,5 +181,21 @@ impl Step {
     /// How the step is called in reports: `call echo`.
     pub fn title(&self) -> String {
         self.action.title()
+    }
+}
+
+/// What people look for under the name that the protocol has for it.
+fn refuse_other_names(node: &Node) -> Result<(), Problems> {
+    let entries = node.entries().unwrap_or_default();
+    let other = entries.iter().find_map(|entry| {
+        let (_, name) = OTHER_NAMES.iter().find(|(other, _)| *other == entry.key)?;
+        Some((entry, name))
+    });
+    match other {
+        None => Ok(()),
+        Some((entry, name)) => {
+            let problem = Problem::new(entry.key_span, format!("a step has no key `{}`", entry.key));
+            Err(problem.hint(format!("did you mean `{name}`?")).into())
+        }
     }
 }

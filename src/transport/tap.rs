@@ -80,6 +80,11 @@ impl Tap {
         Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::default(), changed }))
     }
 
+    /// Whether the two are the record of the same connection.
+    pub fn is(&self, other: &Tap) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Adds a frame that is being written or has just been read.
     pub fn record(&self, direction: Direction, bytes: Bytes) {
         let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };

@@ -71,19 +71,19 @@ struct State {
 ///
 /// # Errors
 /// [`OpenError::Invalid`] if the URL or a header cannot be used.
-pub(crate) fn open(url: &str, headers: &[(String, String)]) -> Result<Opened, OpenError> {
+pub(crate) fn open(url: &str, headers: &[(String, String)], tap: Tap) -> Result<Opened, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
-    let (http, headers, tap) = (web::client(&url)?, web::header_map(headers)?, Tap::new());
+    let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .reinit_on_expired_session(false)
         .max_concurrent_requests(CONCURRENT_POSTS);
     config.retry_config = Arc::new(NeverRetry::default());
     let (state, listening) = (Mutex::default(), watch::Sender::new(false));
-    let shared = Shared { http, url, headers, tap: tap.clone(), state, listening };
+    let shared = Shared { http, url, headers, tap, state, listening };
     let client = HttpClient(Arc::new(shared));
     let worker = StreamableHttpClientWorker::new(client.clone(), config);
     let raw = RawSender::Http(client.clone());
-    Ok(Opened { tap, link: Link::Http(HttpLink { worker, client }), raw, child: None })
+    Ok(Opened { link: Link::Http(HttpLink { worker, client }), raw, child: None })
 }
 
 impl HttpClient {
