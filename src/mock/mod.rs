@@ -6,3 +6,4 @@ pub mod matcher;
 pub mod script;
 pub mod serve;
 pub mod template;
+pub mod uri_template;
