@@ -11,6 +11,8 @@ mod methods;
 mod modern;
 mod pages;
 mod params;
+#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not ask for input yet"))]
+mod seal;
 
 use std::{
     collections::HashMap,

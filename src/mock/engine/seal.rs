@@ -1,0 +1,238 @@
+//! What a mock gives out and must recognise later: signed state, digests of requests, names that nobody guesses.
+//!
+//! 2026-07-28, Multi Round-Trip Requests, Server Requirements 4 and 5: `requestState` comes back from the client, so its
+//! integrity is protected, and it says for which request it was made. Whoever knows the seed can forge everything here;
+//! a mock that is served to strangers needs a secret one.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use ring::{digest::SHA256, hmac};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Number, Value as Json};
+
+/// The keys of one mock. The same seed gives the same keys, so that a run can be repeated.
+pub(super) struct Seal {
+    state: hmac::Key,
+    names: hmac::Key,
+}
+
+/// Why a token was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SealError {
+    /// The token is not of the form of a token, or holds something else than what was asked for.
+    #[error("it is malformed")]
+    Malformed,
+    /// The signature is not that of the payload.
+    #[error("its signature is wrong")]
+    Tampered,
+}
+
+impl Seal {
+    pub(super) fn new(seed: u64) -> Seal {
+        let root = hmac::Key::new(hmac::HMAC_SHA256, &seed.to_le_bytes());
+        // One key for each purpose, so that no name is ever a valid signature.
+        let key = |purpose: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, purpose).as_ref());
+        Seal { state: key(b"state"), names: key(b"names") }
+    }
+
+    /// A token that holds the payload, readable but signed. A payload that JSON cannot express (a mapping whose keys are
+    /// no texts) gives a token that never opens.
+    pub(super) fn seal(&self, payload: &impl Serialize) -> String {
+        let mut token = BASE64.encode(serde_json::to_vec(payload).unwrap_or_default());
+        let signature = hmac::sign(&self.state, token.as_bytes());
+        token.push('.');
+        BASE64.encode_string(signature, &mut token);
+        token
+    }
+
+    /// The payload of a token that [`Seal::seal`] gave. Signatures are compared in constant time.
+    ///
+    /// # Errors
+    /// The token is malformed or was changed, or another seed gave it.
+    pub(super) fn open<T: DeserializeOwned>(&self, token: &str) -> Result<T, SealError> {
+        let (payload, signature) = token.split_once('.').ok_or(SealError::Malformed)?;
+        let signature = BASE64.decode(signature).map_err(|_| SealError::Malformed)?;
+        hmac::verify(&self.state, payload.as_bytes(), &signature).map_err(|_| SealError::Tampered)?;
+        let payload = BASE64.decode(payload).map_err(|_| SealError::Malformed)?;
+        serde_json::from_slice(&payload).map_err(|_| SealError::Malformed)
+    }
+
+    /// A name of 32 hexadecimal digits that nobody guesses who has not seen it, such as the id of a task: the same for
+    /// the same `what` and `number`, and another for every other.
+    pub(super) fn unguessable(&self, what: &str, number: u64) -> String {
+        let mut context = hmac::Context::with_key(&self.names);
+        context.update(&number.to_le_bytes());
+        context.update(what.as_bytes());
+        hex(&context.sign().as_ref()[..16])
+    }
+}
+
+impl std::fmt::Debug for Seal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Seal")
+    }
+}
+
+/// The SHA-256 of the parts as 64 hexadecimal digits. The order of the members of an object does not matter, nor how a
+/// number is written: `1`, `1.0` and `1e0` are one.
+pub(super) fn digest(parts: &[&Json]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        // Complete JSON values on lines of their own cannot run into each other.
+        write_canonical(part, &mut text);
+        text.push('\n');
+    }
+    hex(ring::digest::digest(&SHA256, text.as_bytes()).as_ref())
+}
+
+fn write_canonical(value: &Json, text: &mut String) {
+    match value {
+        Json::Array(items) => {
+            text.push('[');
+            for item in items {
+                write_canonical(item, text);
+                text.push(',');
+            }
+            text.push(']');
+        }
+        Json::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            text.push('{');
+            for (name, value) in members {
+                text.push_str(&Json::from(name.as_str()).to_string());
+                text.push(':');
+                write_canonical(value, text);
+                text.push(',');
+            }
+            text.push('}');
+        }
+        Json::Number(number) => text.push_str(&canonical(number)),
+        scalar => text.push_str(&scalar.to_string()),
+    }
+}
+
+/// Whole numbers that a double holds exactly are written without a fraction.
+fn canonical(number: &Number) -> String {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(float) if float.fract() == 0.0 && float.abs() <= EXACT => format!("{:.0}", float + 0.0),
+        _ => number.to_string(),
+    }
+}
+
+/// Lower-case hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_sealed_opens_with_the_same_seed_only() {
+        let payload =
+            json!({ "method": "tools/call", "step": 3, "until": 1_700_000_000_000_u64, "bound": { "guest": null } });
+        let token = Seal::new(1).seal(&payload);
+        assert_eq!(Seal::new(1).open::<Json>(&token), Ok(payload.clone()));
+        assert_eq!(Seal::new(1).seal(&payload), token);
+        assert_eq!(Seal::new(2).open::<Json>(&token), Err(SealError::Tampered));
+        assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)), "{token}");
+    }
+
+    #[test]
+    fn every_changed_byte_of_a_token_is_noticed() {
+        let seal = Seal::new(7);
+        let token = seal.seal(&json!({ "step": 1 }));
+        for index in 0..token.len() {
+            for replacement in ["A", "B", "", "AA", ".", "="] {
+                let mut changed = token.clone();
+                changed.replace_range(index..=index, replacement);
+                let opened = seal.open::<Json>(&changed);
+                assert!(changed == token || opened.is_err(), "{changed}");
+            }
+        }
+        assert_eq!(seal.open::<Json>(&format!("{token}-TAMPERED")), Err(SealError::Tampered));
+        let (payload, signature) = token.split_once('.').expect("a dot");
+        assert_eq!(seal.open::<Json>(&format!("{payload}x.{signature}")), Err(SealError::Tampered));
+        let other = seal.seal(&json!({ "step": 2 }));
+        let (other, _) = other.split_once('.').expect("a dot");
+        assert_eq!(seal.open::<Json>(&format!("{other}.{signature}")), Err(SealError::Tampered));
+    }
+
+    #[test]
+    fn what_is_no_token_is_malformed() {
+        let seal = Seal::new(7);
+        for token in ["", ".", "a", "e30", "e30.***", "e30.e30="] {
+            let error = seal.open::<Json>(token).expect_err(token);
+            assert_eq!(error, if token == "." { SealError::Tampered } else { SealError::Malformed }, "{token}");
+        }
+        assert_eq!(seal.open::<u64>(&seal.seal(&"text")), Err(SealError::Malformed));
+        let no_json = std::collections::BTreeMap::from([(vec![1], 1)]);
+        assert_eq!(seal.open::<Json>(&seal.seal(&no_json)), Err(SealError::Malformed));
+    }
+
+    #[test]
+    fn the_digest_ignores_the_order_of_members_and_the_spelling_of_numbers_only() {
+        let value = |text: &str| serde_json::from_str::<Json>(text).expect(text);
+        let same = [
+            r#"{"a":1,"b":[{"x":1e2,"y":-0.0}],"c":9007199254740992}"#,
+            r#"{"c":9007199254740992.0,"b":[{"y":0,"x":100}],"a":1.0}"#,
+        ];
+        assert_eq!(digest(&[&value(same[0])]), digest(&[&value(same[1])]));
+        let different = [
+            "[1,2]",
+            "[2,1]",
+            "[12]",
+            "[[1],2]",
+            "[1.5]",
+            r#""1""#,
+            "1",
+            "true",
+            "null",
+            r#"{"a":1}"#,
+            r#"{"a":"1"}"#,
+            r#"{"b":1}"#,
+            r#"{"a":{"b":1}}"#,
+            "{}",
+            "[]",
+            r#""""#,
+            "1e300",
+            "18446744073709551615",
+            "18446744073709551614",
+        ];
+        let digests: std::collections::HashSet<_> = different.iter().map(|text| digest(&[&value(text)])).collect();
+        assert_eq!(digests.len(), different.len());
+        assert_ne!(digest(&[&json!("a"), &json!("b")]), digest(&[&json!("ab")]));
+        assert_ne!(digest(&[&json!("a"), &json!("b")]), digest(&[&json!("b"), &json!("a")]));
+        assert_ne!(digest(&[&json!(null), &json!("b")]), digest(&[&json!("b")]));
+    }
+
+    #[test]
+    fn digests_are_sha256() {
+        assert_eq!(digest(&[]), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_eq!(hex(&[0, 0x1f, 0xf1, 0xff]), "001ff1ff");
+    }
+
+    #[test]
+    fn names_are_the_same_for_the_same_seed_and_number_only() {
+        let name = |seed, what: &str, number| Seal::new(seed).unguessable(what, number);
+        assert_eq!(name(1, "task", 1), name(1, "task", 1));
+        let all = [name(1, "task", 1), name(1, "task", 2), name(1, "session", 1), name(2, "task", 1)];
+        let distinct: std::collections::HashSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
+        for name in &all {
+            assert!(name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_token_makes_opening_panic(token in "\\PC{0,20}(\\.\\PC{0,20})?") {
+            prop_assert!(Seal::new(1).open::<Json>(&token).is_err());
+        }
+    }
+}
