@@ -2,6 +2,7 @@
 //!
 //! [`Script::parse`] reads the YAML of a file; `docs` of the format are in the README and in `rehearse mock --help`.
 
+pub mod mirrored;
 mod offer;
 mod reply;
 mod rule;
