@@ -19,7 +19,7 @@ use crate::{
     },
     wire::{
         Era, RpcError, Version,
-        message::{self, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
+        message::{self, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
     },
 };
 
@@ -153,11 +153,16 @@ impl Engine {
             return Ok(self.miss(call, Kind::Tool, &name, &invalid(format!("Unknown tool: {name}"))));
         };
         let tool = &call.catalog.script.tools[stub.index];
-        let needs_arguments = tool.input.is_some() || tool.stub.rules.iter().any(|rule| rule.when.is_some());
+        let mirroring = call.incoming.headers.filter(|_| call.era() == Era::Modern && !tool.mirrored.is_empty());
+        let needs_arguments =
+            tool.input.is_some() || mirroring.is_some() || tool.stub.rules.iter().any(|rule| rule.when.is_some());
         let arguments = match needs_arguments || call.params.arguments.is_some_and(|it| !it.get().starts_with('{')) {
             true => Json::Object(object("arguments", call.params.arguments)?),
             false => Json::Null,
         };
+        if let Some(headers) = mirroring {
+            tool.mirrored.check(headers, &arguments).map_err(|why| RpcError::new(HEADER_MISMATCH, why))?;
+        }
         if let Some(violation) = tool.input.as_ref().and_then(|input| input.violations(&arguments).into_iter().next()) {
             return self.invalid_arguments(call, &name, &violation);
         }

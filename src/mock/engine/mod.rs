@@ -287,4 +287,6 @@ impl Engine {
 }
 
 #[cfg(test)]
+mod test_client;
+#[cfg(test)]
 mod tests;

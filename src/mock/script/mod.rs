@@ -9,7 +9,7 @@ mod definition;
 mod http;
 mod log_level;
 mod method;
-mod mirrored;
+pub(crate) mod mirrored;
 mod prompt;
 mod reader;
 mod reply;
