@@ -23,7 +23,7 @@ use crate::{
     },
     wire::{
         Era, Id, Request, RpcError, Version,
-        message::{self, INTERNAL_ERROR},
+        message::{self, INTERNAL_ERROR, INVALID_REQUEST},
     },
 };
 
@@ -116,6 +116,12 @@ impl Engine {
         bound_args: Option<Json>,
     ) -> Result<Intake, RpcError> {
         let stub = call.catalog.script.stub(stub_ref);
+        if let Some(Err(challenge)) = call.incoming.token.map(|token| token.allows(&stub.scopes)) {
+            self.note(call.incoming, Handling::Refused(challenge.reason()));
+            let error = RpcError::new(INVALID_REQUEST, challenge.reason());
+            let answer = Answer::new(challenge.status, message::error(Some(&call.request.id), &error));
+            return Ok(Intake::Answer(Answer { challenge: Some(challenge), ..answer }));
+        }
         if call.era() == Era::Modern && call.params.request_state.is_some() {
             let state = self.request_state(call, stub)?;
             let rule = RuleRef { stub: stub_ref, index: state.rule };

@@ -414,7 +414,7 @@ impl Exchange {
             Outcome::Verbatim(result) => Answer::ok(message::result(id, &result)),
             Outcome::Error(error, status) => {
                 let status = status.unwrap_or_else(|| status_of(era, error.code));
-                Answer { status, frame: message::error(Some(id), &error) }
+                Answer::new(status, message::error(Some(id), &error))
             }
             Outcome::Raw(bytes) => Answer::ok(bytes),
         })

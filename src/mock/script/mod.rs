@@ -3,6 +3,7 @@
 //! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
 
 mod ask;
+mod auth;
 mod capabilities;
 mod condition;
 mod definition;
@@ -23,6 +24,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 pub use ask::Question;
 pub(crate) use ask::includes;
+pub use auth::{Auth, Challenge, Token};
 pub use capabilities::Capabilities;
 pub(crate) use capabilities::TASKS;
 pub use condition::{Condition, Facts, Lazy};
@@ -54,6 +56,7 @@ const KEYS: &[&str] = &[
     "capabilities",
     "state",
     "http",
+    "auth",
     "requestState",
     "unexpected",
     "tools",
@@ -86,6 +89,8 @@ pub struct Script {
     /// The server's state at the start.
     pub state: serde_json::Map<String, serde_json::Value>,
     pub http: HttpPolicy,
+    /// Who may use the server over the network; everyone if there is none.
+    pub auth: Option<Auth>,
     pub request_state_ttl: Duration,
     /// Whether a request that nothing answers breaks the verification.
     pub strict: bool,
@@ -165,6 +170,10 @@ impl Script {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
         problems.extend(reader.unknown_mentions(&fields));
+        problems.extend(reader.scopes.filter(|_| fields.get("auth").is_none()).map(|span| {
+            let problem = Problem::new(span, "`scopes` need tokens that have them");
+            problem.hint("add `auth: { tokens: [{ token: …, scopes: […] }] }`")
+        }));
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
         let has = |kind: Kind| declared[kind as usize] > 0;
         let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty());
@@ -193,6 +202,7 @@ impl Script {
             capabilities,
             state: fields.read("state", read_state)?.unwrap_or_default(),
             http: fields.read("http", HttpPolicy::read)?.unwrap_or_default(),
+            auth: fields.read("auth", Auth::read)?,
             request_state_ttl: fields.read("requestState", read_ttl)?.unwrap_or(REQUEST_STATE_TTL),
             strict: fields.read("unexpected", read_strict)?.unwrap_or(false),
             tools,

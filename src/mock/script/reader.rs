@@ -17,6 +17,8 @@ pub(super) struct Reader {
     pub(super) replacements: Replacements,
     /// What steps enable and disable, and where they say so.
     pub(super) mentioned: Vec<(Kind, String, Span)>,
+    /// Where a stub first says which scopes it needs.
+    pub(super) scopes: Option<Span>,
 }
 
 /// Stubs that stand in steps, to replace others.
@@ -37,7 +39,6 @@ pub struct Uses {
     /// Whether some step says that a resource was updated.
     pub updates: bool,
     pub headers: bool,
-    pub scopes: bool,
     tools_change: bool,
     prompts_change: bool,
     resources_change: bool,
@@ -73,6 +74,7 @@ impl Reader {
             uses: Uses::default(),
             replacements: Replacements::default(),
             mentioned: Vec::new(),
+            scopes: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Reader, Rule, Subject, rule::ANSWER_KEYS};
+use super::{Reader, Rule, Subject, auth, rule::ANSWER_KEYS};
 use crate::config::{Fields, Node, Problems};
 
 /// The keys of a stub besides its MCP members and its answer.
@@ -144,8 +144,8 @@ impl Stub {
         let label = format!("{}.{name}", kind.list_key());
         reader.stubs += 1;
         let number = reader.stubs - 1;
-        let scopes = fields.read_each("scopes", |node| Ok(node.str()?.to_owned()))?;
-        reader.uses.scopes |= !scopes.is_empty();
+        let scopes = fields.read_each("scopes", auth::read_scope)?;
+        reader.scopes = reader.scopes.or(fields.get("scopes").map(|node| node.span));
         Ok(Stub {
             rules: Rule::read_all(fields, &label, subject, reader)?,
             enabled: fields.read("enabled", Node::bool)?.unwrap_or(true),
