@@ -6,6 +6,7 @@ pub mod mirrored;
 mod offer;
 mod reply;
 mod rule;
+pub mod skill;
 
 use std::{path::Path, sync::Arc};
 
