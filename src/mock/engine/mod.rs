@@ -18,6 +18,7 @@ mod pages;
 mod params;
 mod peer;
 mod seal;
+mod skills;
 mod tasks;
 mod verify;
 

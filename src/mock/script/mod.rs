@@ -16,6 +16,7 @@ mod reader;
 mod reply;
 mod resource;
 mod rule;
+mod skill;
 mod step;
 mod stub;
 mod tool;
@@ -26,7 +27,7 @@ pub use ask::Question;
 pub(crate) use ask::includes;
 pub use auth::{Auth, Challenge, Token};
 pub use capabilities::Capabilities;
-pub(crate) use capabilities::TASKS;
+pub(crate) use capabilities::{SKILLS, TASKS};
 pub use condition::{Condition, Facts, Lazy};
 pub use http::{Form, HttpAnswer, HttpPolicy};
 pub use log_level::LogLevel;
@@ -38,6 +39,8 @@ use reply::Subject;
 pub use reply::{Body, Reply};
 pub use resource::{ResourceStub, ResourceTemplateStub};
 pub use rule::{Answer, Plan, Rule, Then};
+pub(crate) use skill::directory as skill_directory;
+pub use skill::{SkillResource, SkillStub};
 pub use step::{Action, Change, Step, TaskSpec};
 pub use stub::{Calls, Kind, Stub, StubRef};
 pub use tool::ToolStub;
@@ -65,6 +68,7 @@ const KEYS: &[&str] = &[
     "prompts",
     "completions",
     "methods",
+    "skills",
 ];
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
@@ -100,6 +104,7 @@ pub struct Script {
     pub prompts: Vec<PromptStub>,
     pub methods: Vec<MethodStub>,
     pub completions: Vec<Completion>,
+    pub skills: Vec<SkillStub>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
     /// How many stubs there are of all kinds.
@@ -166,6 +171,9 @@ impl Script {
         let methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
         let completions = completions.unwrap_or_else(|found| record(&mut problems, found));
+        let skills = fields.read("skills", skill::read_all).unwrap_or_else(|found| Some(record(&mut problems, found)));
+        let skills = skills.unwrap_or_default();
+        resources.extend(skills.iter().flat_map(|skill| &skill.resources).map(|file| reader.skill_file(file)));
         for kind in Kind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
@@ -176,7 +184,7 @@ impl Script {
         }));
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
         let has = |kind: Kind| declared[kind as usize] > 0;
-        let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty());
+        let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty(), !skills.is_empty());
         let capabilities = match fields.read("capabilities", |node| capabilities.patched(node)) {
             Ok(patched) => patched.unwrap_or(capabilities),
             Err(found) => {
@@ -211,6 +219,7 @@ impl Script {
             prompts,
             methods,
             completions,
+            skills,
             declared,
             stubs: reader.stubs,
             uses: reader.uses,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, PromptStub, ResourceStub, ResourceTemplateStub, ToolStub};
+use super::{Kind, PromptStub, ResourceStub, ResourceTemplateStub, SkillResource, Stub, ToolStub};
 use crate::{
     config::{Fields, Node, Problem, Problems, Source, Span, nearest},
     mock::template::{SCRIPT_NAMES, Templates},
@@ -91,6 +91,15 @@ impl Reader {
             problems.extend(found.0);
             Vec::new()
         })
+    }
+
+    /// A file of a skill as a resource.
+    pub(super) fn skill_file(&mut self, file: &SkillResource) -> ResourceStub {
+        self.stubs += 1;
+        ResourceStub {
+            stub: Stub::literal(Kind::Resource, &file.uri, self.stubs - 1, file.contents.clone()),
+            definition: file.definition.clone(),
+        }
     }
 
     /// Steps that enable or disable what the script does not have.

@@ -138,6 +138,13 @@ impl Stub {
         [members, STUB_KEYS, ANSWER_KEYS, subject.short_forms()].concat()
     }
 
+    /// A resource that always has these contents, which are JSON text.
+    pub(super) fn literal(kind: Kind, name: &str, number: usize, contents: String) -> Stub {
+        let label: Arc<str> = format!("{}.{name}", kind.list_key()).into();
+        let rules = vec![Rule::literal(label.clone(), "contents", contents)];
+        Stub { label, name: name.to_owned(), number, rules, enabled: true, scopes: Vec::new(), expect: None }
+    }
+
     pub(super) fn read(fields: &Fields<'_>, subject: &Subject, reader: &mut Reader) -> Result<Stub, Problems> {
         let kind = subject.kind();
         let name = fields.required(kind.name_key())?.str()?.to_owned();
