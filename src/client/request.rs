@@ -18,6 +18,14 @@ use crate::wire::{Frame, Id, Message, ParseError, Version, message::split_batch}
 const CANCELLATION: Duration = Duration::from_millis(500);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
+/// A request that is under way.
+pub(super) struct Sent {
+    handle: RequestHandle<RoleClient>,
+    pub(super) id: Id,
+    /// The first frame of the tap in which its answer may be.
+    pub(super) from: usize,
+}
+
 impl Session {
     /// Makes any request once and returns the result as it came.
     ///
@@ -33,37 +41,69 @@ impl Session {
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let (deadline, from) = (Instant::now() + limit, self.tap().len());
-        let mut with = PeerRequestOptions::no_options();
-        with.meta = options.meta.map(|meta| RequestMetaObject(MetaObject(meta)));
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
-        let mut handle = match self.peer().send_cancellable_request(request, with).await {
-            Ok(handle) => handle,
-            Err(error) => return Err(self.failed(error).await),
-        };
-        let id = wire_id(&handle.id);
+        let deadline = Instant::now() + limit;
+        let mut sent = self.send(method, params, options.meta).await?;
         tokio::select! {
             biased;
-            answer = self.tap().answer(from, &id) => match answer {
-                Some(answer) => self.read(&answer, &id),
+            outcome = self.outcome(&mut sent) => outcome,
+            () = cancelled(options.cancel) => {
+                sent.abandon("cancelled by the user").await;
+                Err(Failure::Cancelled)
+            }
+            () = sleep_until(deadline) => {
+                sent.abandon("timeout").await;
+                Err(Failure::Timeout(limit))
+            }
+        }
+    }
+
+    /// Sends a request, with what the session adds to the `_meta` of each.
+    ///
+    /// # Errors
+    /// It could not be sent.
+    pub(super) async fn send(
+        &self,
+        method: &str,
+        params: Option<Map<String, Value>>,
+        meta: Option<Map<String, Value>>,
+    ) -> Result<Sent, Failure> {
+        let from = self.tap().len();
+        let meta = match self.log_level_meta() {
+            None => meta,
+            Some(mut own) => {
+                own.extend(meta.unwrap_or_default());
+                Some(own)
+            }
+        };
+        let mut with = PeerRequestOptions::no_options();
+        with.meta = meta.map(|meta| RequestMetaObject(MetaObject(meta)));
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
+        match self.peer().send_cancellable_request(request, with).await {
+            Ok(handle) => Ok(Sent { id: wire_id(&handle.id), from, handle }),
+            Err(error) => Err(self.failed(error).await),
+        }
+    }
+
+    /// What comes of a request that has been sent. Cancel-safe.
+    ///
+    /// # Errors
+    /// Any [`Failure`] but a timeout and a cancellation.
+    pub(super) async fn outcome(&self, sent: &mut Sent) -> Result<Box<RawValue>, Failure> {
+        let Sent { handle, id, from } = sent;
+        tokio::select! {
+            biased;
+            answer = self.tap().answer(*from, id) => match answer {
+                Some(answer) => self.read(&answer, id),
                 None => Err(self.disconnected().await),
             },
-            outcome = &mut handle.rx => match (self.tap().answered(from, &id), outcome) {
-                (Some(answer), _) => self.read(&answer, &id),
+            outcome = &mut handle.rx => match (self.tap().answered(*from, id), outcome) {
+                (Some(answer), _) => self.read(&answer, id),
                 (None, Ok(Ok(_))) => {
                     Err(Failure::Malformed(format!("the answer carries another type of id than {id}")))
                 }
                 (None, Ok(Err(error))) => Err(self.failed(error).await),
                 (None, Err(_)) => Err(self.disconnected().await),
             },
-            () = cancelled(options.cancel) => {
-                abandon(handle, "cancelled by the user").await;
-                Err(Failure::Cancelled)
-            }
-            () = sleep_until(deadline) => {
-                abandon(handle, "timeout").await;
-                Err(Failure::Timeout(limit))
-            }
         }
     }
 
@@ -133,13 +173,16 @@ pub(super) fn wire_id(id: &RequestId) -> Id {
     }
 }
 
-async fn cancelled(token: Option<CancellationToken>) {
+pub(super) async fn cancelled(token: Option<CancellationToken>) {
     match token {
         Some(token) => token.cancelled_owned().await,
         None => std::future::pending().await,
     }
 }
 
-async fn abandon(handle: RequestHandle<RoleClient>, reason: &str) {
-    let _ = timeout(CANCELLATION, handle.cancel(Some(reason.to_owned()))).await;
+impl Sent {
+    /// Tells the server that nobody waits for the answer any more.
+    pub(super) async fn abandon(self, reason: &str) {
+        let _ = timeout(CANCELLATION, self.handle.cancel(Some(reason.to_owned()))).await;
+    }
 }

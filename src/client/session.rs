@@ -1,13 +1,19 @@
 //! A live connection with one server.
 
-use std::{fmt, process::ExitStatus, time::Duration};
+use std::{
+    fmt,
+    process::ExitStatus,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use rmcp::{RoleClient, service::Peer};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
+    Answers, ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
     handshake::{self, Running},
+    subscription::Subscription,
 };
 use crate::transport::{
     Tap,
@@ -28,6 +34,10 @@ pub struct Session {
     child: Option<Child>,
     info: PeerInfo,
     timeouts: Timeouts,
+    answers: Answers,
+    /// The least severe log messages that every request of a modern session asks for.
+    log_level: Mutex<Option<String>>,
+    subscriptions: Mutex<Vec<Subscription>>,
 }
 
 impl Session {
@@ -59,7 +69,8 @@ impl Session {
             Err(_) => return Err(late(Vec::new())),
         };
         let Opened { tap, link, raw, child } = opened;
-        let shaken = timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &target)).await;
+        let shaken =
+            timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &config.answers, &target)).await;
         let (running, info) = match shaken {
             Ok(Ok(shaken)) => shaken,
             Ok(Err(error)) => {
@@ -76,8 +87,9 @@ impl Session {
                 return Err(late(lines));
             }
         };
-        let (name, timeouts) = (config.name.clone(), config.timeouts);
-        Ok(Session { name, running, tap, sender: raw, child, info, timeouts })
+        let (name, timeouts, answers) = (config.name.clone(), config.timeouts, config.answers.clone());
+        let (log_level, subscriptions) = (Mutex::default(), Mutex::default());
+        Ok(Session { name, running, tap, sender: raw, child, info, timeouts, answers, log_level, subscriptions })
     }
 
     pub fn name(&self) -> &str {
@@ -98,6 +110,11 @@ impl Session {
         self.timeouts
     }
 
+    /// What the session answers when the server asks.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
     /// Takes leave: ends the HTTP session, closes the socket, or closes the process's standard input and stops the
     /// process if need be. Returns the exit status of the process. Takes at most 8 s and the process's
     /// [`StopGrace`](super::StopGrace).
@@ -108,6 +125,14 @@ impl Session {
             Some(child) => child.stop().await,
             None => None,
         }
+    }
+
+    pub(super) fn log_level(&self) -> MutexGuard<'_, Option<String>> {
+        self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn subscriptions(&self) -> MutexGuard<'_, Vec<Subscription>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {

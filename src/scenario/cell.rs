@@ -1,6 +1,6 @@
 //! Running one cell: its own mocks and sessions, one step after another.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Instant};
 
 use futures_util::future;
 use serde_json::{Map, Value as Json, json};
@@ -14,7 +14,7 @@ use super::{
     result::{CellResult, Problem, Status, StepResult, TraceLine},
 };
 use crate::{
-    client::{ConnectError, LastLines, Session, StderrLine, StderrSink},
+    client::{Answers, ConnectError, LastLines, Session, StderrLine, StderrSink},
     wire::Version,
 };
 
@@ -78,8 +78,9 @@ pub(super) struct Runner<'a> {
 
 impl Runner<'_> {
     async fn start(&mut self, options: &Options) -> Result<(), String> {
-        for spec in &self.scenario.servers {
-            self.servers.push(Live::start(spec, self.cell.transport, options).await?);
+        for (index, spec) in self.scenario.servers.iter().enumerate() {
+            let answers = Answers::scripted(self.scenario.answers.clone(), self.scenario.questions(index));
+            self.servers.push(Live::start(spec, answers, self.cell.transport, options).await?);
         }
         Ok(())
     }
@@ -169,6 +170,8 @@ impl Runner<'_> {
         }
         let finished = std::sync::Mutex::new(Vec::new());
         let this = &*self;
+        let servers: BTreeSet<_> = steps.iter().map(|step| step.server).collect();
+        let _overlays: Vec<_> = servers.into_iter().map(|server| this.overlay(step, server)).collect();
         let run = async |position: usize, step: &Step, unreachable: Option<Observation>| {
             let observation = match unreachable {
                 Some(failed) => Ok(failed),
@@ -185,7 +188,7 @@ impl Runner<'_> {
         let (mut problems, mut views) = (Vec::new(), Vec::new());
         for (position, (step, observation)) in steps.iter().zip(observations).enumerate() {
             let observation = observation?;
-            views.push(observation.snapshot());
+            views.push(observation.snapshot(false));
             let found = self.judge(step, index, observation);
             problems.extend(found.into_iter().map(|problem| format!("[{position}] {}: {problem}", step.title())));
         }
@@ -220,7 +223,7 @@ impl Runner<'_> {
                     message: format!("the handshake was refused: {error}"),
                     error: serde_json::to_value(&error).ok(),
                 };
-                Ok(Err(Observation { outcome, notifications: Vec::new(), status: None }))
+                Ok(Err(Observation::new(outcome)))
             }
             Err(error) => Ok(Err(Observation::failed("connect", error.to_string()))),
         }
@@ -246,7 +249,8 @@ impl Runner<'_> {
         if let Outcome::Result(result) = &mut observation.outcome {
             redact::apply_at(result, &self.scenario.redactions);
         }
-        let mut view = observation.snapshot();
+        let shows_asked = step.expect.as_ref().is_some_and(Expect::has_asked);
+        let mut view = observation.snapshot(shows_asked);
         redact::apply(&mut view, &self.scenario.redactions, &self.known);
         view.sort_all_objects();
         let text = serde_json::to_string_pretty(&view).unwrap_or_default();

@@ -18,6 +18,8 @@ const KEYS: &[&str] = &[
     "rpcError",
     "failure",
     "notifications",
+    "asked",
+    "statuses",
     "status",
     "none",
 ];
@@ -39,14 +41,27 @@ pub struct Expect {
     rpc_error: Option<Matcher>,
     failure: Option<Matcher>,
     notifications: Option<Matcher>,
+    asked: Option<Matcher>,
+    /// Those of a task.
+    statuses: Option<Matcher>,
     status: Option<Matcher>,
     /// No answer at all is expected.
     none: bool,
 }
 
+/// What only some steps bring.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Observable {
+    /// The HTTP status of a raw frame.
+    pub(super) status: bool,
+    /// The statuses of a task.
+    pub(super) task: bool,
+}
+
 impl Expect {
-    /// `is_raw` is whether the step sends a raw frame, which alone has a status.
-    pub(super) fn read(node: &Node, is_raw: bool) -> Result<Expect, Problems> {
+    /// # Errors
+    /// Every mistake, and expectations that the step cannot meet.
+    pub(super) fn read(node: &Node, observable: Observable) -> Result<Expect, Problems> {
         let fields = node.fields("`expect`", KEYS)?;
         if fields.is_empty() {
             return Err(node.problem("an `expect` without expectations").hint("leave it out").into());
@@ -57,8 +72,14 @@ impl Expect {
             let message = format!("`{}` beside `{}`: a step with the one has not the other", entry.key, other.key);
             return Err(Problem::new(entry.key_span, message).into());
         }
-        if let Some(entry) = fields.entry("status").filter(|_| !is_raw) {
-            return Err(Problem::new(entry.key_span, "only the answer to a raw frame has a `status`").into());
+        let special = [
+            ("status", observable.status, "only the answer to a raw frame has a `status`"),
+            ("statuses", observable.task, "only a call with `task: true` has `statuses`"),
+        ];
+        for (key, exists, message) in special {
+            if let Some(entry) = fields.entry(key).filter(|_| !exists) {
+                return Err(Problem::new(entry.key_span, message).into());
+            }
         }
         let matcher = |key: &str| fields.read(key, Matcher::read);
         let at = fields.get("at").map(Node::entries).transpose()?.unwrap_or_default();
@@ -79,14 +100,22 @@ impl Expect {
             rpc_error: matcher("rpcError")?,
             failure: matcher("failure")?,
             notifications: matcher("notifications")?,
+            asked: matcher("asked")?,
+            statuses: matcher("statuses")?,
             status: matcher("status")?,
             none: fields.read("none", Node::bool)?.unwrap_or(false),
         })
     }
 
-    /// Whether the notifications of the step are judged.
-    pub(super) fn has_notifications(&self) -> bool {
-        self.notifications.is_some()
+    /// The expectation, if there is one, of something that belongs to a session and not to one of several steps.
+    pub(super) fn of_session(&self) -> Option<&'static str> {
+        let of_session = [("notifications", &self.notifications), ("asked", &self.asked)];
+        of_session.into_iter().find(|(_, matcher)| matcher.is_some()).map(|(key, _)| key)
+    }
+
+    /// Whether what the server asks is judged.
+    pub(super) fn has_asked(&self) -> bool {
+        self.asked.is_some()
     }
 
     /// Everything in which an observation differs. Whatever is not a plain result must be expected.
@@ -120,9 +149,17 @@ impl Expect {
                 }
             }
         }
-        if let Some(matcher) = expect.and_then(|expect| expect.notifications.as_ref()) {
-            let notifications = Json::Array(observation.notifications.clone());
-            mismatches("notifications", matcher, Some(&notifications), &mut found);
+        let lists = expect.map(|expect| {
+            [
+                ("notifications", &expect.notifications, &observation.notifications),
+                ("asked", &expect.asked, &observation.asked),
+                ("statuses", &expect.statuses, &observation.statuses),
+            ]
+        });
+        for (name, matcher, list) in lists.into_iter().flatten() {
+            if let Some(matcher) = matcher {
+                mismatches(name, matcher, Some(&list.clone().into()), &mut found);
+            }
         }
         if let (Some(matcher), Some(status)) = (expect.and_then(|it| it.status.as_ref()), observation.status) {
             mismatches("status", matcher, Some(&status.into()), &mut found);
@@ -182,7 +219,8 @@ mod tests {
 
     fn judge(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
-        let expect = (!expect.is_empty()).then(|| Expect::read(&node, true).expect(expect));
+        let expect =
+            (!expect.is_empty()).then(|| Expect::read(&node, Observable { status: true, task: true }).expect(expect));
         Expect::judge(expect.as_ref(), observation)
     }
 
@@ -229,7 +267,7 @@ mod tests {
         assert_eq!(judge("{ rpcError: { code: -32602 } }", &rpc), [""; 0]);
         assert_eq!(judge("{ failure: rpc }", &rpc), [""; 0]);
         assert_eq!(judge("{ rpcError: { code: 1 } }", &rpc), ["rpcError/code: expected 1, found -32602"]);
-        let silence = Observation { outcome: Outcome::Silence, notifications: Vec::new(), status: None };
+        let silence = Observation::new(Outcome::Silence);
         assert_eq!(judge("", &silence), ["no answer came"]);
         assert_eq!(judge("{ none: true }", &silence), [""; 0]);
     }
@@ -241,10 +279,11 @@ mod tests {
             ("{ failure: timeout, text: x }", "`text` beside `failure`"),
             ("{ none: true, at: { /a: 1 } }", "`at` beside `none`"),
             ("{ status: 200 }", "only the answer to a raw frame has a `status`"),
+            ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
             ("{ at: { content/0: 1 } }", "`at` has JSON pointers"),
         ] {
             let source = Source::new("e", text);
-            let read = parse_yaml(&source).and_then(|node| Expect::read(&node, false));
+            let read = parse_yaml(&source).and_then(|node| Expect::read(&node, Observable::default()));
             let shown = read.expect_err(text).in_source(&source).to_string();
             assert!(shown.contains(message), "{shown}");
         }

@@ -8,16 +8,16 @@ use std::{
 
 use serde::Serialize;
 
-use super::{Redaction, ServerSpec, Step, snapshot};
+use super::{Redaction, ServerSpec, Step, answers, snapshot};
 use crate::{
-    client::Protocol,
+    client::{AnswerScript, Protocol, Question},
     config::{Diagnostics, Node, Problems, Source, parse_yaml},
     mock::template::Templates,
     transport::Transport,
     wire::Version,
 };
 
-const KEYS: &[&str] = &["description", "servers", "matrix", "steps", "redact"];
+const KEYS: &[&str] = &["description", "servers", "matrix", "answers", "steps", "redact"];
 /// The names that a template of a scenario may use.
 const NAMES: &[&str] = &["captured", "env"];
 
@@ -34,6 +34,8 @@ pub struct Scenario {
     /// In the order of the file. Never empty.
     pub servers: Vec<ServerSpec>,
     pub matrix: Matrix,
+    /// What the client answers unless a step says otherwise.
+    pub answers: AnswerScript,
     pub steps: Vec<Step>,
     pub redactions: Vec<Redaction>,
     pub templates: Templates,
@@ -138,8 +140,14 @@ impl Scenario {
         let steps = Problems::collect(steps);
         let servers = Problems::collect(entries.iter().map(|entry| ServerSpec::read(&entry.key, &entry.node, folder)));
         let redactions = fields.read_each("redact", Redaction::read);
-        let matrix = fields.read("matrix", Matrix::read);
-        let (servers, steps, redactions, matrix) = Problems::all4(servers, steps, redactions, matrix)?;
+        let settings = match (fields.read("matrix", Matrix::read), fields.read("answers", answers::read)) {
+            (Ok(matrix), Ok(answers)) => Ok((matrix, answers)),
+            (matrix, answers) => {
+                let problems = [matrix.err(), answers.err()].into_iter().flatten();
+                Err(Problems(problems.flat_map(|problems| problems.0).collect()))
+            }
+        };
+        let (servers, steps, redactions, (matrix, answers)) = Problems::all4(servers, steps, redactions, settings)?;
         let matrix = matrix.unwrap_or_default().or(Matrix::of(&servers));
         if servers.is_empty() {
             return Err(server_nodes.problem("a scenario needs at least one server").into());
@@ -156,6 +164,10 @@ impl Scenario {
                 let at = node.get("only").unwrap_or(node);
                 return Err(at.problem("the step exists in no cell of the matrix").into());
             }
+            if matrix.cells().any(|cell| step.with_parallel().any(|step| step.is_too_old_for(cell))) {
+                let problem = node.problem("tasks exist in 2026-07-28 only, but the step also runs in other versions");
+                return Err(problem.hint("add `only: { era: modern }`").into());
+            }
         }
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Ok(Scenario {
@@ -163,6 +175,7 @@ impl Scenario {
             path: path.to_owned(),
             description: fields.read("description", |node| Ok(node.str()?.to_owned()))?,
             matrix,
+            answers: answers.unwrap_or_default(),
             steps,
             redactions,
             servers,
@@ -173,6 +186,12 @@ impl Scenario {
     /// Every cell of the matrix with the reason why it does not exist, if it does not.
     pub fn cells(&self) -> Vec<(Cell, Option<String>)> {
         self.matrix.cells().map(|cell| (cell, self.not_applicable(cell))).collect()
+    }
+
+    /// The questions that steps with this server answer, besides those that the whole scenario does.
+    pub(super) fn questions(&self, server: usize) -> Vec<Question> {
+        let steps = self.steps.iter().filter(|step| step.with_parallel().any(|step| step.server == server));
+        steps.flat_map(|step| &step.answers).flat_map(AnswerScript::questions).collect()
     }
 
     fn not_applicable(&self, cell: Cell) -> Option<String> {
@@ -303,6 +322,18 @@ mod tests {
             (
                 "servers: { s: { mock: basic } }\nsteps: [{ ping: {}, only: { protocol: 2025-06-18 } }]",
                 "demo.yaml:2:27: the step exists in no cell of the matrix",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: x, task: true }, only: { protocol: 2026-07-28 } }\n- { call: { tool: x, task: true } }",
+                "demo.yaml:4:3: tasks exist in 2026-07-28 only, but the step also runs in other versions (add `only:",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ listen: { tools: false } }]",
+                "demo.yaml:2:19: nothing to listen to",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ complete: { argument: a } }]",
+                "demo.yaml:2:21: `complete` needs one of `prompt` or `resource`",
             ),
             ("servers: {}\nsteps: [{ connect: {} }]", "demo.yaml:1:10: a scenario needs at least one server"),
             (

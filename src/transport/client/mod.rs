@@ -11,6 +11,7 @@ mod headers;
 pub(crate) mod http;
 pub mod memory;
 mod raw;
+mod resume;
 pub(crate) mod sse;
 pub(crate) mod stdio;
 pub(crate) mod web;
