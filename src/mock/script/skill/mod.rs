@@ -85,7 +85,7 @@ pub(super) fn read_all(list: &Node) -> Result<Vec<SkillStub>, Problems> {
 /// The direct children of a directory as MCP `Resource`s in JSON text, for `resources/directory/read`; `None` if there is
 /// no directory with that URI. Prefixes of skills' paths are directories too.
 pub(crate) fn directory(skills: &[SkillStub], uri: &str) -> Option<Vec<String>> {
-    uri.strip_prefix(SCHEME).filter(|path| !path.is_empty() && !path.ends_with('/'))?;
+    uri.strip_prefix(SCHEME)?;
     let inside = format!("{uri}/");
     let depth = inside.matches('/').count() - SCHEME.matches('/').count();
     let mut directories = HashSet::new();
@@ -188,8 +188,7 @@ fn clashes(skills: &[SkillStub]) -> Vec<Problem> {
 fn read_prefix(node: &Node) -> Result<String, Problems> {
     let text = node.str()?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=".contains(c);
-    let segment =
-        |segment: &str| !segment.is_empty() && !segment.trim_matches('.').is_empty() && segment.chars().all(allowed);
+    let segment = |segment: &str| !segment.trim_matches('.').is_empty() && segment.chars().all(allowed);
     if text.split('/').all(segment) {
         return Ok(text.to_owned());
     }

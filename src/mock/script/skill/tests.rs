@@ -323,7 +323,7 @@ proptest! {
     fn the_frontmatter_of_the_file_is_that_of_the_entry(
         description in "[ -~]{1,10}\\PC{0,20}[\u{7f}-\u{9f}\u{2028}\u{feff}\n\t\"\\\\:#'-]{0,4}x",
         keys in prop::collection::vec("[a-z]{1,3}|\\PC{1,8}|[:#?\\[{\"'&*!|>% ~-][ a]{0,2}", 0..4),
-        value in "true|NO|~|null|1e3|0x1|2026-07-28|- a|a: b|a #b|[ -~]{0,12}|[\n\r\u{85}\u{7f}]a",
+        value in "true|a |NO|~|null|1e3|0x1|2026-07-28|- a|a: b|a #b|[ -~]{0,12}|[\n\r\u{85}\u{7f}]a",
         number in any::<f64>().prop_filter("JSON", |number| number.is_finite()),
     ) {
         let mut more = serde_json::Map::new();
