@@ -18,9 +18,10 @@ use crate::{
     mock::{
         journal::Handling,
         matcher::Mismatch,
-        script::{Facts, Kind, Lazy, LogLevel, Stub, StubRef},
+        script::{Facts, Form, Kind, Lazy, LogLevel, Stub, StubRef},
         template::{Bound, Context},
     },
+    transport::Transport,
     wire::{
         Era, Id, Request, RpcError, Version,
         message::{self, INTERNAL_ERROR, INVALID_REQUEST},
@@ -217,12 +218,14 @@ impl Engine {
         let is_modern = call.era() == Era::Modern;
         let inputs = if is_modern { call.input_responses()?.unwrap_or_default() } else { Map::new() };
         let (stub, selected) = call.catalog.rule(rule);
+        let form = selected.answer.http.or(call.catalog.script.http.answer).form();
+        let can_be_asked = call.incoming.transport != Transport::Http || form != Form::Json;
         self.note(call.incoming, Handling::Rule(selected.label.clone()));
         let token = call.meta.progress_token.filter(|token| Id::parse(token).is_some());
         let origin = Origin {
             id: call.request.id.clone(),
             version: call.version,
-            peer: call.peer.filter(|_| uses.questions).cloned(),
+            peer: call.peer.filter(|_| uses.questions && can_be_asked).cloned(),
             progress_token: token.map(|token| token.get().to_owned()),
             log_level: call.log_level,
             capabilities: if uses.questions || uses.tasks { call.capabilities() } else { Json::Null },

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config::parse_duration,
     mock::{
-        script::{Action, Body, Form, HttpAnswer, Kind, LogLevel, Plan, Reply, Rule, Step, Stub, Then, ToolStub},
+        script::{Action, Body, HttpAnswer, Kind, LogLevel, Plan, Reply, Rule, Step, Stub, Then, ToolStub},
         template::{Bound, Context, Data, RenderError},
     },
     wire::{
@@ -436,11 +436,6 @@ impl Exchange {
         let mut json = String::new();
         catalog.script.templates.write_json(data, self.context.get(), &mut json)?;
         Ok(json)
-    }
-
-    /// Whether messages can reach the client before the response.
-    pub(super) fn can_send(&self) -> bool {
-        self.http().form() != Form::Json
     }
 }
 
