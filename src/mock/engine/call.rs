@@ -93,7 +93,7 @@ impl Call<'_> {
             now: engine.epoch + self.incoming.at,
             state: Some(engine.state.clone()),
             args,
-            bound: Bound::default(),
+            bound: self.catalog.script.uses.questions.then(Bound::default),
         }
     }
 
