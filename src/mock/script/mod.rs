@@ -158,11 +158,18 @@ impl Script {
         }
         let fields = root.fields("a mock script", KEYS)?;
         let mut reader = Reader::new(source);
-        let (name, server_info) = match fields.get("server") {
-            Some(node) => read_server(node)?,
-            None => implementation("mock", None, ""),
-        };
         let mut problems = Vec::new();
+        let server = note(&mut problems, fields.read("server", read_server));
+        let (name, server_info) = server.unwrap_or_else(|| implementation("mock", None, ""));
+        let instructions = note(&mut problems, fields.read("instructions", |node| Ok(node.str()?.to_owned())));
+        let versions = note(&mut problems, fields.read("protocol", read_versions));
+        let page_size = note(&mut problems, fields.read("pageSize", read_page_size));
+        let state = note(&mut problems, fields.read("state", read_state));
+        let http = note(&mut problems, fields.read("http", HttpPolicy::read));
+        let auth = note(&mut problems, fields.read("auth", Auth::read));
+        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
+        let request_state_ttl = note(&mut problems, fields.read("requestState", read_ttl));
+        let strict = note(&mut problems, fields.read("unexpected", read_strict));
         let mut tools = reader.each(&fields, Kind::Tool, ToolStub::read, &mut problems);
         let mut resources = reader.each(&fields, Kind::Resource, ResourceStub::read, &mut problems);
         let mut resource_templates =
@@ -170,14 +177,13 @@ impl Script {
         let mut prompts = reader.each(&fields, Kind::Prompt, PromptStub::read, &mut problems);
         let methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
-        let completions = completions.unwrap_or_else(|found| record(&mut problems, found));
-        let skills = fields.read("skills", skill::read_all).unwrap_or_else(|found| Some(record(&mut problems, found)));
-        let skills = skills.unwrap_or_default();
+        let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
+        let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
         resources.extend(skills.iter().flat_map(|skill| &skill.resources).map(|file| reader.skill_file(file)));
         for kind in Kind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
-        problems.extend(reader.unknown_mentions(&fields));
+        problems.extend(reader.unknown_names(root));
         problems.extend(reader.scopes.filter(|_| fields.get("auth").is_none()).map(|span| {
             let problem = Problem::new(span, "`scopes` need tokens that have them");
             problem.hint("add `auth: { tokens: [{ token: …, scopes: […] }] }`")
@@ -185,13 +191,7 @@ impl Script {
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
         let has = |kind: Kind| declared[kind as usize] > 0;
         let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty(), !skills.is_empty());
-        let capabilities = match fields.read("capabilities", |node| capabilities.patched(node)) {
-            Ok(patched) => patched.unwrap_or(capabilities),
-            Err(found) => {
-                problems.extend(found.0);
-                capabilities
-            }
-        };
+        let patched = note(&mut problems, fields.read("capabilities", |node| capabilities.patched(node)));
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.span.start);
             return Err(Problems(problems));
@@ -200,19 +200,18 @@ impl Script {
         resources.append(&mut reader.replacements.resources);
         resource_templates.append(&mut reader.replacements.resource_templates);
         prompts.append(&mut reader.replacements.prompts);
-        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
         Ok(Script {
             name,
             server_info,
-            instructions: fields.read("instructions", |node| Ok(node.str()?.to_owned()))?,
-            versions: fields.read("protocol", read_versions)?.unwrap_or_else(|| Version::ALL.to_vec()),
-            page_size: fields.read("pageSize", read_page_size)?,
-            capabilities,
-            state: fields.read("state", read_state)?.unwrap_or_default(),
-            http: fields.read("http", HttpPolicy::read)?.unwrap_or_default(),
-            auth: fields.read("auth", Auth::read)?,
-            request_state_ttl: fields.read("requestState", read_ttl)?.unwrap_or(REQUEST_STATE_TTL),
-            strict: fields.read("unexpected", read_strict)?.unwrap_or(false),
+            instructions,
+            versions: versions.unwrap_or_else(|| Version::ALL.to_vec()),
+            page_size,
+            capabilities: patched.unwrap_or(capabilities),
+            state: state.unwrap_or_default(),
+            http: http.unwrap_or_default(),
+            auth,
+            request_state_ttl: request_state_ttl.unwrap_or(REQUEST_STATE_TTL),
+            strict: strict.unwrap_or(false),
             tools,
             resources,
             resource_templates,
@@ -272,9 +271,12 @@ impl Script {
     }
 }
 
-fn record<T>(problems: &mut Vec<Problem>, found: Problems) -> Vec<T> {
-    problems.extend(found.0);
-    Vec::new()
+/// What was read, if anything was; what is wrong with it is added to the problems.
+fn note<T>(problems: &mut Vec<Problem>, read: Result<Option<T>, Problems>) -> Option<T> {
+    read.unwrap_or_else(|found| {
+        problems.extend(found.0);
+        None
+    })
 }
 
 fn implementation(name: &str, version: Option<&str>, more: &str) -> (String, String) {
@@ -365,6 +367,15 @@ mod tests {
             "m.yaml:4:5: a tool has no key `repply` (did you mean `reply`?)\n\
              m.yaml:6:20: template: there is no `arg` (did you mean `args`?)\n\
              m.yaml:9:24: the role is `user` or `assistant`"
+        );
+    }
+
+    #[test]
+    fn a_completion_is_of_something_that_the_script_has() {
+        let text = "prompts: [{ name: greet }]\ncompletions:\n- { prompt: great, argument: a, values: [] }\n- { resource: 'x:/{a}', argument: a, values: [] }";
+        assert_eq!(
+            errors(text),
+            "m.yaml:3:13: there is no prompt `great` (did you mean `greet`?)\nm.yaml:4:15: there is no resource `x:/{a}` (only what is there can be completed)"
         );
     }
 
