@@ -216,6 +216,7 @@ impl Engine {
         let origin = Origin {
             id: call.request.id.clone(),
             version: call.version,
+            transport: call.incoming.transport,
             peer: call.peer.filter(|_| uses.questions).cloned(),
             progress_token: token.map(|token| token.get().to_owned()),
             log_level: call.log_level,

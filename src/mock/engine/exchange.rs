@@ -22,6 +22,7 @@ use crate::{
         script::{Action, Body, Form, HttpAnswer, Kind, LogLevel, Plan, Reply, Rule, Step, Stub, Then, ToolStub},
         template::{Bound, Context, Data, RenderError},
     },
+    transport::Transport,
     wire::{
         Era, Id, RpcError, Version,
         message::{self, HEADER_MISMATCH, INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
@@ -33,6 +34,7 @@ use crate::{
 pub(super) struct Origin {
     pub(super) id: Id,
     pub(super) version: Version,
+    pub(super) transport: Transport,
     /// The legacy client.
     pub(super) peer: Option<Arc<Peer>>,
     /// The progress token of the request as JSON text.
@@ -440,7 +442,7 @@ impl Exchange {
 
     /// Whether messages can reach the client before the response.
     pub(super) fn can_send(&self) -> bool {
-        self.http().form() != Form::Json
+        self.origin.transport != Transport::Http || self.http().form() != Form::Json
     }
 }
 
