@@ -2,8 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Action, Calls, Condition, HttpAnswer, Reader, Reply, Step, Subject};
-use crate::config::{Entry, Fields, Node, Problem, Problems};
+use super::{Action, Body, Calls, Condition, HttpAnswer, Reader, Reply, Step, Subject};
+use crate::{
+    config::{Entry, Fields, Node, Problem, Problems},
+    mock::template::Data,
+};
 
 /// The keys by which a stub or a rule says how it answers.
 pub(super) const ANSWER_KEYS: &[&str] = &["delay", "reply", "replies", "then", "steps", "http"];
@@ -78,6 +81,13 @@ impl Rule {
             index += 1;
             Rule::read(node, format!("{label}.rules[{}]", index - 1), subject, reader)
         })
+    }
+
+    /// A rule that always answers with one member, which is JSON text.
+    pub(super) fn literal(label: Arc<str>, member: &'static str, json: String) -> Rule {
+        let body = Body { members: vec![(member, Data::Literal(json))], meta: None };
+        let plan = Plan::Steps(vec![Step::from(Action::Reply(Reply::Result(body)))]);
+        Rule { label, when: None, expect: None, answer: Answer::new(plan) }
     }
 
     fn read(node: &Node, label: String, subject: &Subject, reader: &mut Reader) -> Result<Rule, Problems> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Reader, Rule, Subject, rule::ANSWER_KEYS};
+use super::{Reader, Rule, Subject, auth, rule::ANSWER_KEYS};
 use crate::config::{Fields, Node, Problems};
 
 /// The keys of a stub besides its MCP members and its answer.
@@ -138,14 +138,21 @@ impl Stub {
         [members, STUB_KEYS, ANSWER_KEYS, subject.short_forms()].concat()
     }
 
+    /// A resource that always has these contents, which are JSON text.
+    pub(super) fn literal(kind: Kind, name: &str, number: usize, contents: String) -> Stub {
+        let label: Arc<str> = format!("{}.{name}", kind.list_key()).into();
+        let rules = vec![Rule::literal(label.clone(), "contents", contents)];
+        Stub { label, name: name.to_owned(), number, rules, enabled: true, scopes: Vec::new(), expect: None }
+    }
+
     pub(super) fn read(fields: &Fields<'_>, subject: &Subject, reader: &mut Reader) -> Result<Stub, Problems> {
         let kind = subject.kind();
         let name = fields.required(kind.name_key())?.str()?.to_owned();
         let label = format!("{}.{name}", kind.list_key());
         reader.stubs += 1;
         let number = reader.stubs - 1;
-        let scopes = fields.read_each("scopes", |node| Ok(node.str()?.to_owned()))?;
-        reader.uses.scopes |= !scopes.is_empty();
+        let scopes = fields.read_each("scopes", auth::read_scope)?;
+        reader.scopes = reader.scopes.or(fields.get("scopes").map(|node| node.span));
         Ok(Stub {
             rules: Rule::read_all(fields, &label, subject, reader)?,
             enabled: fields.read("enabled", Node::bool)?.unwrap_or(true),

@@ -1,6 +1,6 @@
 //! Tools. Their MCP members are passed through as they are written.
 
-use super::{Reader, Reply, Stub, Subject, definition, mirrored::Mirrored};
+use super::{Reader, Reply, Stub, Subject, definition, mirrored::MirroredParameters};
 use crate::{
     config::{Node, Problems, Value},
     mock::matcher::Schema,
@@ -20,7 +20,7 @@ pub struct ToolStub {
     /// The compiled `outputSchema`.
     pub output: Option<Schema>,
     /// The parameters that a client repeats in headers.
-    pub mirrored: Mirrored,
+    pub mirrored: MirroredParameters,
 }
 
 impl ToolStub {
@@ -36,7 +36,13 @@ impl ToolStub {
         let stub = Stub::read(&fields, &subject, reader)?;
         let definition = definition::object(&members);
         if unchecked {
-            return Ok(ToolStub { stub, definition, input: None, output: None, mirrored: Mirrored::default() });
+            return Ok(ToolStub {
+                stub,
+                definition,
+                input: None,
+                output: None,
+                mirrored: MirroredParameters::default(),
+            });
         }
         if let Some(schema) = fields.get("inputSchema")
             && schema.get("type").map(|kind| &kind.value) != Some(&Value::String("object".into()))
@@ -48,7 +54,7 @@ impl ToolStub {
             definition,
             input: fields.read("inputSchema", Schema::read)?,
             output: fields.read("outputSchema", Schema::read)?,
-            mirrored: fields.read("inputSchema", Mirrored::read)?.unwrap_or_default(),
+            mirrored: fields.read("inputSchema", MirroredParameters::read)?.unwrap_or_default(),
             stub,
         };
         let unstructured = |reply: &Reply| reply.is_unstructured();

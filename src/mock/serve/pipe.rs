@@ -43,7 +43,7 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let (connection, mut frames) = Connection::open(engine, transport, Instant::now());
+    let (connection, mut frames) = Connection::open(engine, transport, Instant::now(), None);
     let mut writer = LineWriter::new(writer);
     let write = async {
         while let Some(frame) = frames.recv().await {

@@ -48,7 +48,8 @@ pub struct Context {
     pub state: Option<Arc<State>>,
     /// Instead of the `arguments` of the request.
     pub args: Option<serde_json::Value>,
-    pub bound: Bound,
+    /// What a script binds while it answers; only one that does needs it.
+    pub bound: Option<Bound>,
 }
 
 impl Context {
@@ -125,7 +126,7 @@ impl Object for LazyContext {
                 minijinja::Value::from(Serde(state.as_deref().unwrap_or(&serde_json::Map::new())))
             }
             "now" => humantime::format_rfc3339_millis(self.context.now).to_string().into(),
-            name => return self.context.bound.get(name),
+            name => return self.context.bound.as_ref()?.get(name),
         })
     }
 

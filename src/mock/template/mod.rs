@@ -384,7 +384,7 @@ mod tests {
             now: std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_784_548_800_123),
             state: None,
             args: None,
-            bound: Bound::default(),
+            bound: None,
         };
         let mut out = String::new();
         templates.write_json(&data, &context.into_value(), &mut out).map_err(|error| error.to_string())?;
