@@ -7,7 +7,10 @@ use rmcp::{
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
 };
 
-use crate::{transport::client::LinkError, wire::RpcError};
+use crate::{
+    transport::{Stray, client::LinkError},
+    wire::RpcError,
+};
 
 /// A request that brought no result. It is data about the server, not an error of ours. Its text stands beside its
 /// [`kind`](Failure::kind), and does not repeat it.
@@ -71,6 +74,14 @@ impl Failure {
             LinkError::Status { status, body } => Failure::Http { status: *status, body: body.clone() },
             LinkError::Malformed(what) | LinkError::Invalid(what) => Failure::Malformed(what.clone()),
             error => Failure::Disconnected { detail: error.to_string() },
+        }
+    }
+
+    /// A frame that does not carry the id of the request, but can only be its answer.
+    pub(super) fn from_stray(stray: Stray) -> Failure {
+        match stray {
+            Stray::Unaddressed(error) => Failure::Rpc(error),
+            stray => Failure::Malformed(stray.to_string()),
         }
     }
 

@@ -18,6 +18,7 @@ mod raw;
 mod request;
 mod rounds;
 mod session;
+mod strays;
 mod subscription;
 mod task;
 #[cfg(test)]

@@ -12,7 +12,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{CallOptions, Failure, Session};
-use crate::wire::{Frame, Id, Message, ParseError, Version, message::split_batch};
+use crate::{
+    transport::{Arrival, Wanted},
+    wire::{Frame, Id, Message, ParseError, Version, message::split_batch},
+};
 
 /// How long a cancellation may take to leave. It is queued by then, and goes out even if nobody waits for it.
 const CANCELLATION: Duration = Duration::from_millis(500);
@@ -90,21 +93,32 @@ impl Session {
     /// Any [`Failure`] but a timeout and a cancellation.
     pub(super) async fn outcome(&self, sent: &mut Sent) -> Result<Box<RawValue>, Failure> {
         let Sent { handle, id, from } = sent;
+        let wanted = Wanted { id: Some(id), unaddressed: false, strays: !self.ignores_strays() };
         tokio::select! {
             biased;
-            answer = self.tap().answer(*from, id) => match answer {
-                Some(answer) => self.read(&answer, id),
+            arrival = self.tap().answer(*from, wanted) => match arrival {
+                Some(arrival) => self.accept(arrival, id),
                 None => Err(self.disconnected().await),
             },
-            outcome = &mut handle.rx => match (self.tap().answered(*from, id), outcome) {
-                (Some(answer), _) => self.read(&answer, id),
-                (None, Ok(Ok(_))) => {
-                    Err(Failure::Malformed(format!("the answer carries another type of id than {id}")))
+            outcome = &mut handle.rx => match (self.tap().answered(*from, wanted), outcome) {
+                (Some(arrival), _) => self.accept(arrival, id),
+                (None, outcome) => {
+                    // Whatever rmcp has found out about the frames since then, they are not stray as well.
+                    self.take_since(*from);
+                    match outcome {
+                        Ok(Ok(_)) => Err(Failure::Malformed(format!("the answer carries another type of id than {id}"))),
+                        Ok(Err(error)) => Err(self.failed(error).await),
+                        Err(_) => Err(self.disconnected().await),
+                    }
                 }
-                (None, Ok(Err(error))) => Err(self.failed(error).await),
-                (None, Err(_)) => Err(self.disconnected().await),
             },
         }
+    }
+
+    fn accept(&self, arrival: Arrival, id: &Id) -> Result<Box<RawValue>, Failure> {
+        let Some(stray) = arrival.stray else { return self.read(&arrival.frame, id) };
+        self.take(arrival.index);
+        Err(Failure::from_stray(stray))
     }
 
     fn read(&self, answer: &Frame, id: &Id) -> Result<Box<RawValue>, Failure> {

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{
     Answers, ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
     handshake::{self, Running},
+    strays::Judged,
     subscription::Subscription,
 };
 use crate::transport::{
@@ -38,6 +39,7 @@ pub struct Session {
     /// The least severe log messages that every request of a modern session asks for.
     log_level: Mutex<Option<String>>,
     subscriptions: Mutex<Vec<Subscription>>,
+    strays: Mutex<Judged>,
 }
 
 impl Session {
@@ -88,8 +90,21 @@ impl Session {
             }
         };
         let (name, timeouts, answers) = (config.name.clone(), config.timeouts, config.answers.clone());
-        let (log_level, subscriptions) = (Mutex::default(), Mutex::default());
-        Ok(Session { name, running, tap, sender: raw, child, info, timeouts, answers, log_level, subscriptions })
+        let (log_level, subscriptions, strays) = (Mutex::default(), Mutex::default(), Mutex::new(Judged::after(&tap)));
+        let session = Session {
+            name,
+            running,
+            tap,
+            sender: raw,
+            child,
+            info,
+            timeouts,
+            answers,
+            log_level,
+            subscriptions,
+            strays,
+        };
+        Ok(session)
     }
 
     pub fn name(&self) -> &str {
@@ -133,6 +148,10 @@ impl Session {
 
     pub(super) fn subscriptions(&self) -> MutexGuard<'_, Vec<Subscription>> {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn judged(&self) -> MutexGuard<'_, Judged> {
+        self.strays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     client::{Answers, ConnectError, LastLines, Session, StderrLine, StderrSink},
+    transport::Stray,
     wire::Version,
 };
 
@@ -40,6 +41,7 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         cell,
         servers: Vec::new(),
         captured: Map::new(),
+        is_noisy: false,
         recorded: Vec::new(),
         known: known(scenario),
         sink,
@@ -71,6 +73,8 @@ pub(super) struct Runner<'a> {
     cell: Cell,
     pub(super) servers: Vec<Live>,
     pub(super) captured: Map<String, Json>,
+    /// Whether the present step expects frames that belong to nothing.
+    is_noisy: bool,
     recorded: Vec<Recorded>,
     known: Vec<Known>,
     sink: StderrSink,
@@ -96,10 +100,14 @@ impl Runner<'_> {
         for step in &scenario.steps {
             let started = Instant::now();
             let marks = self.marks();
-            let ran = tokio::select! {
+            self.is_noisy = step.expect.as_ref().is_some_and(Expect::has_noise);
+            let mut ran = tokio::select! {
                 ran = self.step(step, done.len()) => ran,
                 () = cancel.cancelled() => return Err((Status::NotRun, "interrupted".into())),
             };
+            if let Ok(Some(problems)) = &mut ran {
+                problems.extend(Expect::judge_noise(step.expect.as_ref(), &self.strays()));
+            }
             let (problems, status) = match ran {
                 Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
                 Ok(Some(problems)) => (problems, Status::Failed),
@@ -107,20 +115,32 @@ impl Runner<'_> {
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
             let trace = self.trace(&marks);
-            let problem = |message| Problem { message, snapshot: None, difference: None };
             done.push(StepResult {
                 title: step.title(),
                 line: step.line,
                 status,
                 duration: started.elapsed(),
-                problems: problems.into_iter().map(problem).collect(),
+                problems: problems.into_iter().map(Problem::new).collect(),
                 trace,
             });
             if status == Status::Failed && !options.keep_going {
                 break;
             }
         }
+        // What came after the end of the last step is not lost.
+        let late = Expect::judge_noise(None, &self.strays());
+        if let Some(last) =
+            done.iter_mut().rfind(|step| step.status != Status::NotApplicable).filter(|_| !late.is_empty())
+        {
+            last.status = Status::Failed;
+            last.problems.extend(late.into_iter().map(Problem::new));
+        }
         Ok(())
+    }
+
+    /// What has come from the servers since the last call and belongs to nothing.
+    fn strays(&self) -> Vec<Stray> {
+        self.servers.iter().filter_map(|live| live.session.as_ref()).flat_map(Session::strays).collect()
     }
 
     /// The problems of a step; `None` if it does not exist in this cell.
@@ -204,7 +224,8 @@ impl Runner<'_> {
     /// Opens the session of a step's server. The inner error is what the step observes if that fails.
     async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, String> {
         let live = &mut self.servers[step.server];
-        if live.session.is_some() {
+        if let Some(session) = &live.session {
+            session.ignore_strays(self.is_noisy);
             return Ok(Ok(()));
         }
         let mut config = live.config.clone();
@@ -213,6 +234,7 @@ impl Runner<'_> {
         }
         match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone())).await {
             Ok(session) => {
+                session.ignore_strays(self.is_noisy);
                 live.session = Some(session);
                 Ok(Ok(()))
             }

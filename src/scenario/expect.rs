@@ -4,8 +4,9 @@ use serde_json::Value as Json;
 
 use super::{Observation, observe::Outcome};
 use crate::{
-    config::{Node, Problem, Problems},
+    config::{Node, Problem, Problems, Value},
     mock::matcher::Matcher,
+    transport::Stray,
 };
 
 const KEYS: &[&str] = &[
@@ -19,6 +20,7 @@ const KEYS: &[&str] = &[
     "failure",
     "notifications",
     "asked",
+    "noise",
     "statuses",
     "status",
     "none",
@@ -42,11 +44,35 @@ pub struct Expect {
     failure: Option<Matcher>,
     notifications: Option<Matcher>,
     asked: Option<Matcher>,
+    noise: Option<Noise>,
     /// Those of a task.
     statuses: Option<Matcher>,
     status: Option<Matcher>,
     /// No answer at all is expected.
     none: bool,
+}
+
+/// Frames that belong to nothing: log lines between the messages, answers that nobody asked for.
+#[derive(Debug)]
+enum Noise {
+    /// At least one.
+    Any,
+    /// The list of their texts.
+    Matches(Matcher),
+}
+
+impl Noise {
+    /// `true`, a matcher, or `false`, which says what holds anyway.
+    fn read(node: &Node) -> Result<Option<Noise>, Problems> {
+        match node.value {
+            Value::Bool(is_expected) => Ok(is_expected.then_some(Noise::Any)),
+            Value::Sequence(_) | Value::Mapping(_) => Ok(Some(Noise::Matches(Matcher::read(node)?))),
+            _ => {
+                let problem = node.problem("`noise` is true, or a matcher for the list of all texts");
+                Err(problem.hint("for example `noise: { contains: Listening }`").into())
+            }
+        }
+    }
 }
 
 /// What only some steps bring.
@@ -101,6 +127,7 @@ impl Expect {
             failure: matcher("failure")?,
             notifications: matcher("notifications")?,
             asked: matcher("asked")?,
+            noise: fields.read("noise", Noise::read)?.flatten(),
             statuses: matcher("statuses")?,
             status: matcher("status")?,
             none: fields.read("none", Node::bool)?.unwrap_or(false),
@@ -109,13 +136,41 @@ impl Expect {
 
     /// The expectation, if there is one, of something that belongs to a session and not to one of several steps.
     pub(super) fn of_session(&self) -> Option<&'static str> {
-        let of_session = [("notifications", &self.notifications), ("asked", &self.asked)];
-        of_session.into_iter().find(|(_, matcher)| matcher.is_some()).map(|(key, _)| key)
+        let of_session = [
+            ("notifications", self.notifications.is_some()),
+            ("asked", self.asked.is_some()),
+            ("noise", self.noise.is_some()),
+        ];
+        of_session.into_iter().find(|(_, is_expected)| *is_expected).map(|(key, _)| key)
     }
 
     /// Whether what the server asks is judged.
     pub(super) fn has_asked(&self) -> bool {
         self.asked.is_some()
+    }
+
+    /// Whether frames that belong to nothing are expected.
+    pub(super) fn has_noise(&self) -> bool {
+        self.noise.is_some()
+    }
+
+    /// What is wrong with the frames that belonged to nothing. None may come unless they are expected.
+    pub(super) fn judge_noise(expect: Option<&Expect>, strays: &[Stray]) -> Vec<String> {
+        let mut found = Vec::new();
+        match expect.and_then(|expect| expect.noise.as_ref()) {
+            None => found.extend(strays.iter().map(|stray| format!("noise: {stray}"))),
+            Some(Noise::Any) if strays.is_empty() => found.push("noise: expected some, but none came".into()),
+            Some(Noise::Any) => {}
+            Some(Noise::Matches(matcher)) => {
+                let text = |stray: &Stray| match stray {
+                    Stray::NoMessage { text, .. } => text.clone(),
+                    stray => stray.to_string(),
+                };
+                let texts: Json = strays.iter().map(text).collect();
+                mismatches("noise", matcher, Some(&texts), &mut found);
+            }
+        }
+        found
     }
 
     /// Everything in which an observation differs. Whatever is not a plain result must be expected.

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     client::{CallOptions, Failure, HeaderChange, Interest, Listing, Overlay, Reference, Session, TaskRun},
     mock::template::{Data, ProcessEnvironment, Text},
+    transport::Stray,
     wire::{Direction, Era, Frame, Message, Version},
 };
 
@@ -211,11 +212,15 @@ impl Runner<'_> {
         };
         let refused = reply.status.filter(|status| !(200..300).contains(status));
         let mut observation = match reply.answer.as_ref().map(crate::wire::Frame::message) {
+            _ if reply.stray.as_ref().is_some_and(|stray| !matches!(stray, Stray::Unaddressed(_))) => {
+                Observation::failed("malformed", reply.stray.map(|stray| stray.to_string()).unwrap_or_default())
+            }
             Some(Ok(Message::Response(response))) => match response.outcome {
                 Ok(result) => observed_raw(Ok(result.to_owned())),
                 Err(error) => Observation::failure(&Failure::Rpc(error)),
             },
-            Some(_) => Observation::failed("malformed", "the answer is no response"),
+            Some(Ok(_)) => Observation::failed("malformed", "the answer is no response"),
+            Some(Err(why)) => Observation::failed("malformed", why.to_string()),
             None => match refused {
                 Some(status) => {
                     let body = String::from_utf8_lossy(&reply.body).into_owned();

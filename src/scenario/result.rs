@@ -138,6 +138,13 @@ impl Totals {
     }
 }
 
+impl Problem {
+    /// A problem that has nothing to do with a snapshot.
+    pub(super) fn new(message: String) -> Problem {
+        Problem { message, snapshot: None, difference: None }
+    }
+}
+
 impl CellResult {
     /// A cell in which nothing was done.
     pub(super) fn idle(cell: Cell, status: Status, reason: impl Into<String>) -> CellResult {

@@ -248,3 +248,51 @@ steps:
     assert_eq!(problems(&result), [""; 0]);
     assert_eq!((result.totals.passed, result.totals.not_applicable), (1, 1));
 }
+
+/// Says more than it is asked for: around the handshake, before, after and instead of the answers.
+fn noisy(message: &Value) -> Vec<String> {
+    let log = |text: &str| vec![text.to_owned()];
+    let hello = || vec![result(message, r#"{"content":[{"type":"text","text":"hello"}]}"#)];
+    match (message["method"].as_str(), message["params"]["name"].as_str()) {
+        (Some("initialize" | "server/discover"), _) => [log("Listening"), greet(message)].concat(),
+        (_, Some("quiet")) => hello(),
+        (_, Some("logs")) => [log("called"), hello()].concat(),
+        (_, Some("twice")) => [hello(), hello()].concat(),
+        (_, Some("garbage")) => log("<html>"),
+        _ => Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn noise_is_a_failure_of_the_step_in_which_it_came_unless_it_is_expected() {
+    let steps = "
+steps:
+  - { connect: {} }
+  - { call: { tool: logs } }
+  - { call: { tool: logs }, expect: { text: hello, noise: true } }
+  - { call: { tool: logs }, expect: { text: hello, noise: [called] } }
+  - { call: { tool: logs }, expect: { text: hello, noise: { contains: shouted } } }
+  - { call: { tool: quiet }, expect: { text: hello, noise: true } }
+  - { call: { tool: garbage }, expect: { failure: malformed } }
+  - { raw: { jsonrpc: '2.0', id: r, method: tools/call, params: { name: garbage } }, expect: { failure: malformed } }
+  - { parallel: [{ call: { tool: quiet } }, { call: { tool: quiet } }], expect: { noise: false } }
+  - { call: { tool: quiet }, expect: { text: hello } }
+  - { call: { tool: twice }, expect: { text: hello } }
+";
+    let not_json = "not JSON: expected value at line 1 column 1";
+    // The first call of `logs` has been answered by then, as far as its caller is concerned.
+    let expected = |protocol: &str| {
+        [
+            format!("{protocol}: noise: {not_json}: Listening"),
+            format!("{protocol}: malformed: {not_json}: called"),
+            format!(r#"{protocol}: noise: expected a list with "shouted", found ["called"]"#),
+            format!("{protocol}: noise: expected some, but none came"),
+        ]
+    };
+    let found = problems(&play(steps, noisy).await);
+    for (found, protocol) in found.chunks(5).zip(["2025-11-25", "2026-07-28"]) {
+        assert_eq!(found[..4], expected(protocol));
+        assert!(found[4].contains("noise: another answer to the id"), "{}", found[4]);
+    }
+    assert_eq!(found.len(), 10, "{found:?}");
+}
