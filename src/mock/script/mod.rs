@@ -13,6 +13,7 @@ mod method;
 pub(crate) mod mirrored;
 mod prompt;
 mod reader;
+mod repeat;
 mod reply;
 mod resource;
 mod rule;
@@ -156,6 +157,7 @@ impl Script {
             let problem = Problem::new(Span::default(), "the script is empty");
             return Err(problem.hint("start with `server: { name: my-server }`").into());
         }
+        let root = &*repeat::expand(root, source)?;
         let fields = root.fields("a mock script", KEYS)?;
         let mut reader = Reader::new(source);
         let mut problems = Vec::new();
@@ -194,6 +196,8 @@ impl Script {
         let patched = note(&mut problems, fields.read("capabilities", |node| capabilities.patched(node)));
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.span.start);
+            // What repeats is wrong in the same way each time.
+            problems.dedup();
             return Err(Problems(problems));
         }
         tools.append(&mut reader.replacements.tools);
