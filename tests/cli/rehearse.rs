@@ -295,6 +295,10 @@ impl Run {
         self
     }
 
+    pub(crate) fn stdout_text(&self) -> &str {
+        &self.stdout
+    }
+
     pub(crate) fn stderr(&self) -> &str {
         &self.stderr
     }

@@ -81,6 +81,8 @@ pub const EMBEDDED: &[(&str, &str)] = &[("basic", include_str!("../../../mock-se
 /// A parsed script. The lists begin with what the script declares; replacements for it follow.
 #[derive(Debug)]
 pub struct Script {
+    /// The text that was read.
+    pub source: Arc<Source>,
     /// The server's name.
     pub name: String,
     /// The MCP `Implementation` of the server as JSON text.
@@ -227,7 +229,14 @@ impl Script {
             stubs: reader.stubs,
             uses: reader.uses,
             templates: reader.templates,
+            source: source.clone(),
         })
+    }
+
+    /// The same script for a server that may be given another one while it serves: it declares that its lists change.
+    #[must_use]
+    pub fn reloadable(self) -> Script {
+        Script { capabilities: self.capabilities.with_changes(), ..self }
     }
 
     /// How many stubs of a kind the script declares; those behind them are replacements.

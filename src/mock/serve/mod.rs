@@ -122,6 +122,11 @@ impl MockServer {
         &self.shared.engine
     }
 
+    /// Time since the mock was started.
+    pub fn uptime(&self) -> Duration {
+        self.shared.started.elapsed()
+    }
+
     /// The URL of a network transport; `None` for the others.
     pub fn url(&self, transport: Transport) -> Option<String> {
         match transport {
