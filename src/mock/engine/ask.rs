@@ -168,7 +168,7 @@ impl Exchange {
         limit: Duration,
         at: Duration,
     ) -> Result<Event, RenderError> {
-        let Some(peer) = self.origin.peer.clone().filter(|_| self.can_send()) else {
+        let Some(peer) = self.origin.peer.clone() else {
             let outcome = self.failure("The client cannot be asked: its answers have no way back to the server");
             return Ok(self.conclude(outcome, at));
         };

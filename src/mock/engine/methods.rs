@@ -15,7 +15,7 @@ use crate::{
     mock::{
         journal::Handling,
         matcher::Mismatch,
-        script::{Kind, StubRef, TASKS},
+        script::{Kind, SKILLS, StubRef, TASKS},
     },
     wire::{
         Era, RpcError, Version,
@@ -42,6 +42,8 @@ impl Catalog {
                         || declares(&["resources", "subscribe"])
                         || declares(&["extensions", TASKS]))
             }
+            "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS]),
+            "resources/directory/read" => is_modern && declares(&["extensions", SKILLS, "directoryRead"]),
             "tasks/get" | "tasks/update" | "tasks/cancel" => is_modern && declares(&["extensions", TASKS]),
             _ => false,
         }
@@ -78,6 +80,9 @@ impl Engine {
             "prompts/list" => self.list(call, Kind::Prompt),
             "prompts/get" => self.get_prompt(call),
             "completion/complete" => self.complete(call),
+            "skills/list" => self.list_skills(call),
+            "skills/get" => self.get_skill(call),
+            "resources/directory/read" => self.read_directory(call),
             "logging/setLevel" => self.set_log_level(call).map(|()| empty("")),
             "resources/subscribe" | "resources/unsubscribe" => self.subscribe(call).map(|()| empty("")),
             "subscriptions/listen" => self.listen(call).map(|listen| {

@@ -18,6 +18,7 @@ mod pages;
 mod params;
 mod peer;
 mod seal;
+mod skills;
 mod tasks;
 mod verify;
 
@@ -45,7 +46,7 @@ pub const SESSION_HEADER: &str = "mcp-session-id";
 use self::{catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
 use super::{
     journal::{Handling, Journal},
-    script::{HttpPolicy, Kind, Script},
+    script::{Auth, Challenge, HttpPolicy, Kind, Script, Token},
     state::State,
 };
 use crate::{
@@ -62,6 +63,8 @@ pub struct Incoming<'a> {
     pub at: Duration,
     /// The headers of the request that carried the frame; `None` where a transport has none.
     pub headers: Option<&'a HeaderMap>,
+    /// What the client has shown that it may do, if the server wants to know.
+    pub token: Option<&'a Token>,
 }
 
 /// What to do about a frame.
@@ -85,11 +88,17 @@ pub enum Intake {
 pub struct Answer {
     pub status: u16,
     pub frame: Bytes,
+    /// The client must show that it may do more.
+    pub challenge: Option<Challenge>,
 }
 
 impl Answer {
+    fn new(status: u16, frame: Bytes) -> Answer {
+        Answer { status, frame, challenge: None }
+    }
+
     fn ok(frame: Bytes) -> Answer {
-        Answer { status: 200, frame }
+        Answer::new(200, frame)
     }
 }
 
@@ -163,6 +172,11 @@ impl Engine {
     /// How the script wants to be served over HTTP.
     pub fn http(&self) -> HttpPolicy {
         self.catalog.load().script.http
+    }
+
+    /// Who asks, and what the server's metadata are, if the script says who may use it.
+    pub fn auth<T>(&self, look: impl FnOnce(&Auth) -> T) -> Option<T> {
+        self.catalog.load().script.auth.as_ref().map(look)
     }
 
     pub fn state(&self) -> &State {
@@ -249,7 +263,7 @@ impl Engine {
     fn refuse_frame(&self, error: &crate::wire::ParseError, incoming: Incoming<'_>) -> Intake {
         self.note(incoming, Handling::Refused(error.to_string()));
         let error_object = RpcError::new(error.code(), error.to_string());
-        Intake::Answer(Answer { status: 400, frame: message::error(error.id(), &error_object) })
+        Intake::Answer(Answer::new(400, message::error(error.id(), &error_object)))
     }
 
     /// Takes a notification, whose handling is the same in both eras.
@@ -268,7 +282,7 @@ impl Engine {
     /// Journals the refusal of a request and answers it with an error.
     fn refuse(&self, id: &Id, status: u16, error: RpcError, incoming: Incoming<'_>) -> Intake {
         self.note(incoming, Handling::Refused(error.message.clone()));
-        Intake::Answer(Answer { status, frame: message::error(Some(id), &error) })
+        Intake::Answer(Answer::new(status, message::error(Some(id), &error)))
     }
 
     /// Journals a request that the protocol itself answers, with the members of its result.

@@ -51,7 +51,7 @@ impl Engine {
                 self.note(incoming, Handling::Refused(error.message.clone()));
                 let frame = crate::wire::message::error(response.id.as_ref(), &error);
                 match incoming.headers {
-                    Some(_) => Intake::Answer(super::Answer { status: 400, frame }),
+                    Some(_) => Intake::Answer(super::Answer::new(400, frame)),
                     None => Intake::Silent,
                 }
             }

@@ -106,7 +106,8 @@ impl TestClient {
     pub(super) fn intake(&self, frame: &Json) -> Intake {
         let bytes = Bytes::from(frame.to_string());
         let (transport, at) = (Transport::Memory, self.clock.get());
-        self.engine.receive(&self.peer, Incoming { bytes: &bytes, transport, at, headers: self.headers.as_ref() })
+        self.engine
+            .receive(&self.peer, Incoming { bytes: &bytes, transport, at, headers: self.headers.as_ref(), token: None })
     }
 
     pub(super) fn request(&self, method: &str, params: Json) -> Json {

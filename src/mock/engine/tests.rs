@@ -69,8 +69,10 @@ impl Mock {
     fn intake(&self, frame: &str) -> Intake {
         let bytes = Bytes::copy_from_slice(frame.as_bytes());
         let headers = self.headers.as_ref();
-        self.engine
-            .receive(&self.peer, Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers })
+        self.engine.receive(
+            &self.peer,
+            Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers, token: None },
+        )
     }
 
     /// Every event of an answer; waits are skipped.

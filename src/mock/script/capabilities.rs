@@ -10,6 +10,8 @@ use crate::{
 
 /// The extension of SEP-2663.
 pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
+/// The extension of SEP-2640.
+pub(crate) const SKILLS: &str = "io.modelcontextprotocol/skills";
 
 /// The `ServerCapabilities` of a server in each era.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// What follows from the script: what it has something for, nothing else.
-    pub(super) fn of(uses: &Uses, has: impl Fn(Kind) -> bool, completions: bool) -> Capabilities {
+    pub(super) fn of(uses: &Uses, has: impl Fn(Kind) -> bool, completions: bool, skills: bool) -> Capabilities {
         let mut members = Map::new();
         if completions {
             members.insert("completions".into(), json!({}));
@@ -46,8 +48,11 @@ impl Capabilities {
             }
         }
         let mut modern = members.clone();
-        if uses.tasks {
-            modern.insert("extensions".into(), json!({ TASKS: {} }));
+        let extensions = [(TASKS, uses.tasks, json!({})), (SKILLS, skills, json!({ "directoryRead": true }))];
+        let extensions = extensions.into_iter().filter(|(_, used, _)| *used);
+        let extensions: Map<_, _> = extensions.map(|(name, _, settings)| (name.to_owned(), settings)).collect();
+        if !extensions.is_empty() {
+            modern.insert("extensions".into(), extensions.into());
         }
         Capabilities { legacy: members, modern }
     }

@@ -3,6 +3,7 @@
 //! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
 
 mod ask;
+mod auth;
 mod capabilities;
 mod condition;
 mod definition;
@@ -12,9 +13,11 @@ mod method;
 pub(crate) mod mirrored;
 mod prompt;
 mod reader;
+mod repeat;
 mod reply;
 mod resource;
 mod rule;
+mod skill;
 mod step;
 mod stub;
 mod tool;
@@ -23,8 +26,9 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 pub use ask::Question;
 pub(crate) use ask::includes;
+pub use auth::{Auth, Challenge, Token};
 pub use capabilities::Capabilities;
-pub(crate) use capabilities::TASKS;
+pub(crate) use capabilities::{SKILLS, TASKS};
 pub use condition::{Condition, Facts, Lazy};
 pub use http::{Form, HttpAnswer, HttpPolicy};
 pub use log_level::LogLevel;
@@ -36,6 +40,8 @@ use reply::Subject;
 pub use reply::{Body, Reply};
 pub use resource::{ResourceStub, ResourceTemplateStub};
 pub use rule::{Answer, Plan, Rule, Then};
+pub(crate) use skill::directory as skill_directory;
+pub use skill::{SkillResource, SkillStub};
 pub use step::{Action, Change, Step, TaskSpec};
 pub use stub::{Calls, Kind, Stub, StubRef};
 pub use tool::ToolStub;
@@ -54,6 +60,7 @@ const KEYS: &[&str] = &[
     "capabilities",
     "state",
     "http",
+    "auth",
     "requestState",
     "unexpected",
     "tools",
@@ -62,6 +69,7 @@ const KEYS: &[&str] = &[
     "prompts",
     "completions",
     "methods",
+    "skills",
 ];
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
@@ -88,6 +96,8 @@ pub struct Script {
     /// The server's state at the start.
     pub state: serde_json::Map<String, serde_json::Value>,
     pub http: HttpPolicy,
+    /// Who may use the server over the network; everyone if there is none.
+    pub auth: Option<Auth>,
     pub request_state_ttl: Duration,
     /// Whether a request that nothing answers breaks the verification.
     pub strict: bool,
@@ -97,6 +107,7 @@ pub struct Script {
     pub prompts: Vec<PromptStub>,
     pub methods: Vec<MethodStub>,
     pub completions: Vec<Completion>,
+    pub skills: Vec<SkillStub>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
     /// How many stubs there are of all kinds.
@@ -148,13 +159,21 @@ impl Script {
             let problem = Problem::new(Span::default(), "the script is empty");
             return Err(problem.hint("start with `server: { name: my-server }`").into());
         }
+        let root = &*repeat::expand(root, source)?;
         let fields = root.fields("a mock script", KEYS)?;
         let mut reader = Reader::new(source);
-        let (name, server_info) = match fields.get("server") {
-            Some(node) => read_server(node)?,
-            None => implementation("mock", None, ""),
-        };
         let mut problems = Vec::new();
+        let server = note(&mut problems, fields.read("server", read_server));
+        let (name, server_info) = server.unwrap_or_else(|| implementation("mock", None, ""));
+        let instructions = note(&mut problems, fields.read("instructions", |node| Ok(node.str()?.to_owned())));
+        let versions = note(&mut problems, fields.read("protocol", read_versions));
+        let page_size = note(&mut problems, fields.read("pageSize", read_page_size));
+        let state = note(&mut problems, fields.read("state", read_state));
+        let http = note(&mut problems, fields.read("http", HttpPolicy::read));
+        let auth = note(&mut problems, fields.read("auth", Auth::read));
+        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
+        let request_state_ttl = note(&mut problems, fields.read("requestState", read_ttl));
+        let strict = note(&mut problems, fields.read("unexpected", read_strict));
         let mut tools = reader.each(&fields, Kind::Tool, ToolStub::read, &mut problems);
         let mut resources = reader.each(&fields, Kind::Resource, ResourceStub::read, &mut problems);
         let mut resource_templates =
@@ -162,47 +181,50 @@ impl Script {
         let mut prompts = reader.each(&fields, Kind::Prompt, PromptStub::read, &mut problems);
         let methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
-        let completions = completions.unwrap_or_else(|found| record(&mut problems, found));
+        let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
+        let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
+        resources.extend(skills.iter().flat_map(|skill| &skill.resources).map(|file| reader.skill_file(file)));
         for kind in Kind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
-        problems.extend(reader.unknown_mentions(&fields));
+        problems.extend(reader.unknown_names(root));
+        problems.extend(reader.scopes.filter(|_| fields.get("auth").is_none()).map(|span| {
+            let problem = Problem::new(span, "`scopes` need tokens that have them");
+            problem.hint("add `auth: { tokens: [{ token: …, scopes: […] }] }`")
+        }));
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
         let has = |kind: Kind| declared[kind as usize] > 0;
-        let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty());
-        let capabilities = match fields.read("capabilities", |node| capabilities.patched(node)) {
-            Ok(patched) => patched.unwrap_or(capabilities),
-            Err(found) => {
-                problems.extend(found.0);
-                capabilities
-            }
-        };
+        let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty(), !skills.is_empty());
+        let patched = note(&mut problems, fields.read("capabilities", |node| capabilities.patched(node)));
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.span.start);
+            // What repeats is wrong in the same way each time.
+            problems.dedup();
             return Err(Problems(problems));
         }
         tools.append(&mut reader.replacements.tools);
         resources.append(&mut reader.replacements.resources);
         resource_templates.append(&mut reader.replacements.resource_templates);
         prompts.append(&mut reader.replacements.prompts);
-        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
         Ok(Script {
             name,
             server_info,
-            instructions: fields.read("instructions", |node| Ok(node.str()?.to_owned()))?,
-            versions: fields.read("protocol", read_versions)?.unwrap_or_else(|| Version::ALL.to_vec()),
-            page_size: fields.read("pageSize", read_page_size)?,
-            capabilities,
-            state: fields.read("state", read_state)?.unwrap_or_default(),
-            http: fields.read("http", HttpPolicy::read)?.unwrap_or_default(),
-            request_state_ttl: fields.read("requestState", read_ttl)?.unwrap_or(REQUEST_STATE_TTL),
-            strict: fields.read("unexpected", read_strict)?.unwrap_or(false),
+            instructions,
+            versions: versions.unwrap_or_else(|| Version::ALL.to_vec()),
+            page_size,
+            capabilities: patched.unwrap_or(capabilities),
+            state: state.unwrap_or_default(),
+            http: http.unwrap_or_default(),
+            auth,
+            request_state_ttl: request_state_ttl.unwrap_or(REQUEST_STATE_TTL),
+            strict: strict.unwrap_or(false),
             tools,
             resources,
             resource_templates,
             prompts,
             methods,
             completions,
+            skills,
             declared,
             stubs: reader.stubs,
             uses: reader.uses,
@@ -262,9 +284,12 @@ impl Script {
     }
 }
 
-fn record<T>(problems: &mut Vec<Problem>, found: Problems) -> Vec<T> {
-    problems.extend(found.0);
-    Vec::new()
+/// What was read, if anything was; what is wrong with it is added to the problems.
+fn note<T>(problems: &mut Vec<Problem>, read: Result<Option<T>, Problems>) -> Option<T> {
+    read.unwrap_or_else(|found| {
+        problems.extend(found.0);
+        None
+    })
 }
 
 fn implementation(name: &str, version: Option<&str>, more: &str) -> (String, String) {
@@ -355,6 +380,15 @@ mod tests {
             "m.yaml:4:5: a tool has no key `repply` (did you mean `reply`?)\n\
              m.yaml:6:20: template: there is no `arg` (did you mean `args`?)\n\
              m.yaml:9:24: the role is `user` or `assistant`"
+        );
+    }
+
+    #[test]
+    fn a_completion_is_of_something_that_the_script_has() {
+        let text = "prompts: [{ name: greet }]\ncompletions:\n- { prompt: great, argument: a, values: [] }\n- { resource: 'x:/{a}', argument: a, values: [] }";
+        assert_eq!(
+            errors(text),
+            "m.yaml:3:13: there is no prompt `great` (did you mean `greet`?)\nm.yaml:4:15: there is no resource `x:/{a}` (only what is there can be completed)"
         );
     }
 

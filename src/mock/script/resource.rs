@@ -46,11 +46,7 @@ impl ResourceTemplateStub {
         let members = [&["uriTemplate"], MEMBERS].concat();
         let fields = node.fields("a resource template", &Stub::keys(&members, &subject))?;
         let uri_template = fields.required("uriTemplate")?;
-        let template = UriTemplate::parse(uri_template.str()?).map_err(|error| {
-            uri_template
-                .problem(format!("not a URI template: {error}"))
-                .hint("for example file:///logs/{day} (RFC 6570)")
-        })?;
+        let template = UriTemplate::read(uri_template)?;
         let stub = Stub::read(&fields, &subject, reader)?;
         let mut definition = definition::members(&fields, &members)?;
         if fields.get("name").is_none() {

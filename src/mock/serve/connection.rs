@@ -15,6 +15,7 @@ use crate::{
     mock::{
         engine::{Engine, Exchange, Incoming, Intake, Listen, Outlet, Peer},
         journal::Handling,
+        script::Token,
     },
     transport::Transport,
     wire::{Id, RpcError, message},
@@ -29,6 +30,7 @@ pub(super) struct Connection {
     engine: Arc<Engine>,
     transport: Transport,
     started: Instant,
+    token: Option<Arc<Token>>,
     peer: Arc<Peer>,
     in_flight: Arc<InFlight>,
     outgoing: mpsc::Sender<Bytes>,
@@ -112,16 +114,19 @@ impl Outlet for Notices {
 }
 
 impl Connection {
+    /// `token` is what the client has shown when it connected.
     pub(super) fn open(
         engine: Arc<Engine>,
         transport: Transport,
         started: Instant,
+        token: Option<Arc<Token>>,
     ) -> (Connection, mpsc::Receiver<Bytes>) {
         let (outgoing, frames) = mpsc::channel(BACKLOG);
         let connection = Connection {
             engine,
             transport,
             started,
+            token,
             peer: Arc::default(),
             in_flight: Arc::default(),
             outgoing,
@@ -136,7 +141,8 @@ impl Connection {
 
     /// Takes a frame from the client. Answers that take time are given later, out of order.
     pub(super) async fn receive(&self, bytes: &Bytes) {
-        let incoming = Incoming { bytes, transport: self.transport, at: self.started.elapsed(), headers: None };
+        let (at, token) = (self.started.elapsed(), self.token.as_deref());
+        let incoming = Incoming { bytes, transport: self.transport, at, headers: None, token };
         self.take(self.engine.receive(&self.peer, incoming)).await;
     }
 

@@ -63,7 +63,7 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let (connection, mut frames) = Connection::open(engine, transport, started);
+    let (connection, mut frames) = Connection::open(engine, transport, started, None);
     let mut writer = LineWriter::new(writer);
     let write = async {
         while let Some(frame) = frames.recv().await {

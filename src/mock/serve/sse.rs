@@ -17,6 +17,7 @@ use super::{
     session::unguessable_id,
 };
 use crate::{
+    mock::script::Token,
     transport::{
         Transport,
         server::{Body, Request, Response},
@@ -28,7 +29,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Streams(Mutex<HashMap<String, Arc<Connection>>>);
 
-pub(super) fn open(shared: Arc<Shared>, headers: &HeaderMap) -> Response {
+pub(super) fn open(shared: Arc<Shared>, headers: &HeaderMap, token: Option<Arc<Token>>) -> Response {
     if !shared.engine.offers(Era::Legacy) {
         return shared.refuse(Transport::Sse, StatusCode::NOT_FOUND, "this server offers no version that has HTTP+SSE");
     }
@@ -37,7 +38,7 @@ pub(super) fn open(shared: Arc<Shared>, headers: &HeaderMap) -> Response {
         return shared.refuse(Transport::Sse, StatusCode::NOT_ACCEPTABLE, why);
     }
     let id = unguessable_id();
-    let (connection, frames) = Connection::open(shared.engine.clone(), Transport::Sse, shared.started);
+    let (connection, frames) = Connection::open(shared.engine.clone(), Transport::Sse, shared.started, token);
     let connection = Arc::new(connection);
     shared.streams.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), connection.clone());
     let endpoint =

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::{Shared, connection::Connection};
-use crate::transport::{
-    Transport,
-    server::{
-        Request, Response,
-        ws::{self, Received},
+use crate::{
+    mock::script::Token,
+    transport::{
+        Transport,
+        server::{
+            Request, Response,
+            ws::{self, Received},
+        },
     },
 };
 
-pub(super) fn open(shared: Arc<Shared>, request: Request) -> Response {
+pub(super) fn open(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) -> Response {
     match ws::accept_key(request.headers()) {
         Ok(key) => {
-            let task = serve(shared.clone(), request);
+            let task = serve(shared.clone(), request, token);
             shared.shutdown.tasks.spawn(task);
             ws::switch(key)
         }
@@ -28,13 +31,13 @@ pub(super) fn open(shared: Arc<Shared>, request: Request) -> Response {
     }
 }
 
-async fn serve(shared: Arc<Shared>, request: Request) {
+async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) {
     let upgraded = tokio::select! {
         upgraded = ws::upgrade(request) => upgraded,
         () = shared.shutdown.kill.cancelled() => return,
     };
     let Ok((mut sender, mut receiver)) = upgraded else { return };
-    let (connection, mut frames) = Connection::open(shared.engine.clone(), Transport::Ws, shared.started);
+    let (connection, mut frames) = Connection::open(shared.engine.clone(), Transport::Ws, shared.started, token);
     let write = async {
         while let Some(frame) = frames.recv().await {
             if sender.send(frame).await.is_err() {
