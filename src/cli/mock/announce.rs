@@ -27,12 +27,17 @@ pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64) -> String {
     text
 }
 
-/// Says where the server listens.
+/// Says where the server listens, in one line.
+pub(super) fn line(server: &MockServer, seed: u64) -> String {
+    let (name, address, strong) = (server.engine().name(), server.address(), style::STRONG);
+    format!("{strong}{}{strong:#} listens on {address} (seed {seed})\n", style::printable(&name))
+}
+
+/// Says where the server listens and what to do with it.
 pub(super) fn network(server: &MockServer, seed: u64) -> String {
-    let (engine, address) = (server.engine(), server.address());
-    let name = engine.name();
+    let (name, address) = (server.engine().name(), server.address());
     let (strong, dim, doubtful) = (style::STRONG, style::DIM, style::DOUBTFUL);
-    let mut text = format!("{strong}{}{strong:#} listens on {address} (seed {seed})\n\n", style::printable(&name));
+    let mut text = line(server, seed) + "\n";
     for (transport, url) in urls(server) {
         match url {
             Some(url) => text.push_str(&format!("  {transport:<5} {strong}{url}{strong:#}\n")),

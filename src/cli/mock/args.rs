@@ -1,12 +1,13 @@
 //! The arguments of `rehearse mock`.
 
 use std::{
+    ffi::OsString,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
 };
 
 /// The flags that say how a script is served.
-const SERVING: &[&str] = &["listen", "allowed_hosts", "seed", "journal", "verbose", "watch", "verify"];
+const SERVING: &[&str] = &["listen", "allowed_hosts", "seed", "journal", "verbose", "watch", "verify", "exec"];
 
 macro_rules! examples {
     () => {
@@ -17,6 +18,7 @@ Examples:
   rehearse mock my.yaml --listen :0 --verbose     # a free port; show every request
   rehearse mock my.yaml --listen 8888 --watch     # serve every edit as it is saved
   rehearse mock my.yaml --journal requests.jsonl  # keep every request, and the rule that answered
+  rehearse mock my.yaml --exec -- npm test        # run the tests against it, then verify
   rehearse mock --validate mocks/*.yaml           # check scripts, serve nothing
   rehearse mock --list                            # the embedded scripts"
     };
@@ -42,6 +44,13 @@ A script:
 
 The mock ends with the client's end of stdin, or with SIGINT or SIGTERM; answers that are under way
 may take 5 s longer, and a second signal ends it at once. A script's `exit` step ends it with its code.
+
+The command of --exec finds the mock in variables:
+  REHEARSE_URL      streamable HTTP     REHEARSE_CONFIG  a file with { \"mcpServers\": { … } }
+  REHEARSE_SSE_URL  HTTP+SSE            REHEARSE_STDIO   a command that is the mock on stdio
+  REHEARSE_WS_URL   WebSocket
+All of them are the same mock, with one state, one journal and one verification. The exit code is the
+command's if it failed; else 1 if what the script expects did not come.
 
 If the script expects something (`expect`, or `unexpected: fail`), it is told on stderr at the end
 whether it came, with the requests that were nearly it; with --verify the exit code is 1 if it did not."
@@ -78,6 +87,12 @@ pub(in crate::cli) struct MockArgs {
     /// End with exit code 1 if what the script expects did not come
     #[arg(long)]
     pub(super) verify: bool,
+    /// Serve while the command after `--` runs, with URLs in its environment; then verify what the script expects
+    #[arg(long, requires = "command", conflicts_with = "watch")]
+    pub(super) exec: bool,
+    /// The command of --exec, and its arguments
+    #[arg(value_name = "COMMAND", last = true, requires = "exec", value_hint = clap::ValueHint::CommandWithArguments)]
+    pub(super) command: Vec<OsString>,
     /// Show the embedded scripts, and serve nothing
     #[arg(long, conflicts_with_all = SERVING, conflicts_with_all = ["scripts", "validate"])]
     pub(super) list: bool,

@@ -5,20 +5,25 @@ mod args;
 mod background;
 mod catalogue;
 mod console;
+mod exec;
 mod follow;
+mod relay;
+mod stage;
 mod stdio;
+mod terminal;
 mod verdict;
 mod watch;
 
 use std::{
     fs::File,
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 pub(super) use args::MockArgs;
 use rand::RngExt;
+pub(super) use relay::{RelayArgs, relay};
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -54,13 +59,15 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
     let [path] = &args.scripts[..] else {
         return Err(Failure::Usage("one script is served at a time; `--validate` takes several".into()));
     };
-    if args.format == Format::Json && args.listen.is_none() {
-        return Err(Failure::Usage("over stdio there is nothing to write as JSON: add `--listen :0`".into()));
+    if args.format == Format::Json && (args.exec || args.listen.is_none()) {
+        let hint = if args.exec { "the command has the URLs in variables" } else { "add `--listen :0`" };
+        return Err(Failure::Usage(format!("here there is nothing to write as JSON: {hint}")));
     }
     let script = Script::load(path)?;
     let watch = args.watch.then(|| Watch::of(path, &script)).transpose()?;
     let script = if args.watch { script.reloadable() } else { script };
-    let journal = args.journal.as_deref().map(|path| follow::open(path, args.listen.is_none())).transpose()?;
+    let journal =
+        args.journal.as_deref().map(|path| follow::open(path, args.listen.is_none() && !args.exec)).transpose()?;
     let (console, said) = Console::open();
     let exit = serve(&args, script, watch, journal, &console).unwrap_or_else(|failure| {
         console.say(failure.text());
@@ -82,11 +89,13 @@ fn serve(
     let seed = args.seed.unwrap_or_else(|| rand::rng().random::<u32>().into());
     let engine = Engine::new(script, seed, Journal::new(sender));
     let mock = Mock { args, seed, engine: engine.clone(), watch, console };
+    let several_threads = || runtime::Builder::new_multi_thread().enable_all().build().map_err(runtime_failure);
     let exit = match args.listen {
-        Some(address) => {
-            let runtime = runtime::Builder::new_multi_thread().enable_all().build().map_err(runtime_failure)?;
-            runtime.block_on(mock.listen(address))
+        _ if args.exec => {
+            let address = args.listen.unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+            several_threads()?.block_on(mock.exec(address))
         }
+        Some(address) => several_threads()?.block_on(mock.listen(address)),
         None => {
             // One thread, for the sake of a fast start.
             let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(runtime_failure)?;
@@ -96,9 +105,9 @@ fn serve(
             exit
         }
     };
-    let exit = exit.map(|exit| match verdict::tell(&engine, args.verify, console) {
-        false if args.verify => Exit::Violation,
-        _ => exit,
+    let exit = exit.map(|exit| match (verdict::tell(&engine, args.verify, console), exit) {
+        (false, Exit::Success | Exit::Scripted(_)) if args.verify || args.exec => Exit::Violation,
+        (_, exit) => exit,
     });
     drop(engine);
     let followed = follower.map_or(Ok(()), |follower| follower.finish(GRACE));
@@ -151,7 +160,7 @@ impl Mock<'_> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let listen = Listen { address, allowed_hosts: args.allowed_hosts.clone() };
         let server = MockServer::start(engine.clone(), listen).await.map_err(|error| cannot_listen(address, &error))?;
-        let started = Instant::now();
+        let started = server.started();
         console.say(announce::network(&server, seed));
         if args.format == Format::Json {
             announce::as_json(&server, seed)?;
@@ -161,12 +170,12 @@ impl Mock<'_> {
                 server.stop(Duration::ZERO).await;
                 return Ok(Exit::Scripted(code));
             }
-            () = signals.next() => say_stopping(console, &engine),
+            _ = signals.next() => say_stopping(console, &engine),
             () = watch::follow(watch, &engine, started, console) => {}
         }
         tokio::select! {
             () = server.stop(GRACE) => {}
-            () = signals.next() => {}
+            _ = signals.next() => {}
         }
         Ok(Exit::Success)
     }

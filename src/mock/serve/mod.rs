@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use pipe::{Ended, serve_pipe};
+pub use pipe::{Ended, serve_pipe, serve_pipe_since};
 use tokio::net::TcpListener;
 
 use self::{session::Sessions, sse::Streams};
@@ -122,9 +122,8 @@ impl MockServer {
         &self.shared.engine
     }
 
-    /// Time since the mock was started.
-    pub fn uptime(&self) -> Duration {
-        self.shared.started.elapsed()
+    pub fn started(&self) -> Instant {
+        self.shared.started
     }
 
     /// The URL of a network transport; `None` for the others.
