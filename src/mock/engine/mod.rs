@@ -18,6 +18,7 @@ mod pages;
 mod params;
 mod peer;
 mod seal;
+mod strike;
 mod tasks;
 mod verify;
 
@@ -37,6 +38,7 @@ pub use exchange::{Event, Exchange};
 pub use listen::{Listen, Subscription};
 pub use modern::VERSION_HEADER;
 pub use peer::{Outlet, Peer};
+pub use strike::Faulty;
 pub use verify::{Unmet, Verification};
 
 /// Names the session of a legacy HTTP request.
@@ -76,6 +78,8 @@ pub enum Intake {
     Exchange(Box<Exchange>),
     /// The client listens for changes from here on.
     Listen(Listen),
+    /// Faults strike the answer.
+    Faulty(Box<Faulty>),
     /// One intake for every message of a batch (2025-03-26 only).
     Batch(Vec<Intake>),
 }

@@ -39,8 +39,8 @@ fn mismatch(message: impl Into<String>) -> Refusal {
 }
 
 impl Engine {
-    /// Takes a message of the modern era.
-    pub fn receive_modern(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
+    /// Takes a message of the modern era, before any fault.
+    pub(super) fn modern_message(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
         match message {
             Message::Request(request) => {
                 let refused = |Refusal(status, error)| self.refuse(&request.id, status, error, incoming);

@@ -6,6 +6,7 @@ mod ask;
 mod capabilities;
 mod condition;
 mod definition;
+mod fault;
 mod http;
 mod log_level;
 mod method;
@@ -26,6 +27,7 @@ pub(crate) use ask::includes;
 pub use capabilities::Capabilities;
 pub(crate) use capabilities::TASKS;
 pub use condition::{Condition, Facts, Lazy};
+pub use fault::{FaultRule, Target};
 pub use http::{Form, HttpAnswer, HttpPolicy};
 pub use log_level::LogLevel;
 pub use method::{Completion, MethodStub, Reference};
@@ -62,6 +64,7 @@ const KEYS: &[&str] = &[
     "prompts",
     "completions",
     "methods",
+    "faults",
 ];
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
@@ -95,6 +98,7 @@ pub struct Script {
     pub prompts: Vec<PromptStub>,
     pub methods: Vec<MethodStub>,
     pub completions: Vec<Completion>,
+    pub faults: Vec<FaultRule>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
     /// How many stubs there are of all kinds.
@@ -161,6 +165,8 @@ impl Script {
         let methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
         let completions = completions.unwrap_or_else(|found| record(&mut problems, found));
+        let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
+        let faults = faults.unwrap_or_else(|found| record(&mut problems, found));
         for kind in Kind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
@@ -201,6 +207,7 @@ impl Script {
             prompts,
             methods,
             completions,
+            faults,
             declared,
             stubs: reader.stubs,
             uses: reader.uses,
