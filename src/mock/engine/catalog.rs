@@ -21,6 +21,8 @@ pub(super) struct Catalog {
     modern_capabilities: String,
     /// How often each stub was called, and each rule of it; by the number of the stub.
     calls: Vec<(AtomicU64, Vec<AtomicU64>)>,
+    /// How often each entry of `faults` has covered a request.
+    strikes: Vec<AtomicU64>,
     tools: Offer,
     resources: Offer,
     resource_templates: Offer,
@@ -46,6 +48,7 @@ impl Catalog {
             legacy_capabilities: capabilities(Era::Legacy),
             modern_capabilities: capabilities(Era::Modern),
             calls,
+            strikes: script.faults.iter().map(|_| AtomicU64::new(0)).collect(),
             tools: Offer::new(Kind::Tool, &script, seed),
             resources: Offer::new(Kind::Resource, &script, seed),
             resource_templates: Offer::new(Kind::ResourceTemplate, &script, seed),
@@ -81,6 +84,11 @@ impl Catalog {
     /// Counts a call of a stub; gives its number, from 1.
     pub(super) fn count(&self, stub: &Stub) -> u64 {
         self.calls[stub.number].0.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a request that an entry of `faults` covers; gives its number, from 1.
+    pub(super) fn count_strike(&self, fault: usize) -> u64 {
+        self.strikes[fault].fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Counts an answer of a rule; gives its number, from 1.

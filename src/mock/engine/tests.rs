@@ -71,7 +71,13 @@ impl Mock {
         let headers = self.headers.as_ref();
         self.engine.receive(
             &self.peer,
-            Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers, token: None },
+            Incoming {
+                bytes: &bytes,
+                transport: if headers.is_some() { Transport::Http } else { Transport::Memory },
+                at: Duration::ZERO,
+                headers,
+                token: None,
+            },
         )
     }
 

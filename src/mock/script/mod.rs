@@ -7,6 +7,7 @@ mod auth;
 mod capabilities;
 mod condition;
 mod definition;
+mod fault;
 mod http;
 mod log_level;
 mod method;
@@ -30,6 +31,7 @@ pub use auth::{Auth, Challenge, Token};
 pub use capabilities::Capabilities;
 pub(crate) use capabilities::{SKILLS, TASKS};
 pub use condition::{Condition, Facts, Lazy};
+pub use fault::{FaultRule, Target};
 pub use http::{Form, HttpAnswer, HttpPolicy};
 pub use log_level::LogLevel;
 pub use method::{Completion, MethodStub, Reference};
@@ -70,6 +72,7 @@ const KEYS: &[&str] = &[
     "completions",
     "methods",
     "skills",
+    "faults",
 ];
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
@@ -108,6 +111,7 @@ pub struct Script {
     pub methods: Vec<MethodStub>,
     pub completions: Vec<Completion>,
     pub skills: Vec<SkillStub>,
+    pub faults: Vec<FaultRule>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
     /// How many stubs there are of all kinds.
@@ -184,6 +188,8 @@ impl Script {
         let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
         let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
         resources.extend(skills.iter().flat_map(|skill| &skill.resources).map(|file| reader.skill_file(file)));
+        let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
+        let faults = note(&mut problems, faults.map(Some)).unwrap_or_default();
         for kind in Kind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
@@ -225,6 +231,7 @@ impl Script {
             methods,
             completions,
             skills,
+            faults,
             declared,
             stubs: reader.stubs,
             uses: reader.uses,
