@@ -108,14 +108,11 @@ fn merge(target: Json, patch: &Json) -> Json {
         _ => Map::new(),
     };
     for (name, value) in patch {
-        match value {
-            Json::Null => {
-                target.remove(name);
-            }
-            value => {
-                let before = target.remove(name).unwrap_or_default();
-                target.insert(name.clone(), merge(before, value));
-            }
+        if value.is_null() {
+            target.shift_remove(name);
+        } else {
+            let member = target.entry(name).or_insert(Json::Null);
+            *member = merge(member.take(), value);
         }
     }
     Json::Object(target)
