@@ -101,7 +101,8 @@ impl Capabilities {
     }
 }
 
-fn merge(target: Json, patch: &Json) -> Json {
+/// The target with a JSON merge patch (RFC 7396) applied.
+pub(crate) fn merge(target: Json, patch: &Json) -> Json {
     let Json::Object(patch) = patch else { return patch.clone() };
     let mut target = match target {
         Json::Object(target) => target,
