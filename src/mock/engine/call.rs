@@ -195,9 +195,11 @@ impl Engine {
     /// Requirements).
     fn request_state(&self, call: &Call<'_>, stub: &Stub) -> Result<RequestState, RpcError> {
         let token = optional_text("requestState", call.params.request_state)?.unwrap_or_default();
-        let state: RequestState =
+        let mut state: RequestState =
             self.seal.open(&token).map_err(|error| invalid(format!("Invalid requestState: {error}")))?;
-        let rule = stub.rules.get(state.rule).filter(|rule| *rule.label == *state.label);
+        // Rules may have been added in front of it.
+        let rule = stub.rules.iter().position(|rule| *rule.label == *state.label);
+        state.rule = rule.unwrap_or_default();
         if rule.is_none() || state.stub != stub.number || state.digest != call.digest() {
             return Err(invalid("Invalid requestState: it belongs to another request"));
         }

@@ -4,6 +4,7 @@
 //! earlier request, or an [`Exchange`], which is asked for one [`Event`] after another until it has finished. Whoever
 //! drives it does the waiting and the sending, so that one engine behaves the same on every transport.
 
+mod added;
 mod ask;
 mod call;
 mod catalog;
@@ -35,6 +36,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::HeaderMap;
 
+pub use added::RuleStatus;
 pub use exchange::{Event, Exchange};
 pub use listen::{Listen, Subscription};
 pub use modern::VERSION_HEADER;
@@ -45,7 +47,7 @@ pub use verify::{Unmet, Verification};
 /// Names the session of a legacy HTTP request.
 pub const SESSION_HEADER: &str = "mcp-session-id";
 
-use self::{catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
+use self::{added::Added, catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
 use super::{
     journal::{Handling, Journal},
     script::{Auth, Challenge, HttpPolicy, Kind, Script, Token},
@@ -118,6 +120,7 @@ impl Answer {
 #[derive(Debug)]
 pub struct Engine {
     catalog: ArcSwap<Catalog>,
+    added: Added,
     seed: u64,
     state: Arc<State>,
     journal: Journal,
@@ -135,6 +138,7 @@ impl Engine {
         Arc::new(Engine {
             state: Arc::new(State::new(script.state.clone())),
             catalog: ArcSwap::from_pointee(Catalog::new(Arc::new(script), seed)),
+            added: Added::default(),
             seed,
             journal,
             audience: Audience::default(),
@@ -146,8 +150,10 @@ impl Engine {
     }
 
     /// Serves another script from here on, `at` this time since the mock was started. Connections stay; counters,
-    /// state and tasks begin anew. Clients are told that the lists have changed.
+    /// state and tasks begin anew, and added rules are gone. Clients are told that the lists have changed.
     pub fn load(&self, script: Script, at: Duration) {
+        let mut added = self.added.lock();
+        added.clear();
         let before = self.catalog();
         self.restart(Arc::new(script), at);
         for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
@@ -155,9 +161,12 @@ impl Engine {
         }
     }
 
-    /// Begins anew with the same script: the journal, counters, state, tasks and every change of the lists are gone.
+    /// Begins anew with the script as it was loaded: the journal, counters, state, tasks, added rules and every change
+    /// of the lists are gone.
     pub fn reset(&self, at: Duration) {
-        self.restart(self.catalog().script.clone(), at);
+        let mut added = self.added.lock();
+        let script = self.original(&mut added);
+        self.restart(script, at);
         self.journal.clear();
     }
 

@@ -54,6 +54,18 @@ pub(super) enum Subject {
 }
 
 impl Subject {
+    /// What the stub at `node` answers for.
+    pub(super) fn of(kind: Kind, node: &Node) -> Subject {
+        let json = |member: &str| node.get(member).map(Node::to_json_text);
+        match kind {
+            Kind::Tool => Subject::Tool,
+            Kind::Resource => Subject::Resource { uri: json("uri"), mime_type: json("mimeType") },
+            Kind::ResourceTemplate => Subject::ResourceTemplate { mime_type: json("mimeType") },
+            Kind::Prompt => Subject::Prompt { description: json("description") },
+            Kind::Method => Subject::Method,
+        }
+    }
+
     pub(super) fn kind(&self) -> Kind {
         match self {
             Subject::Tool => Kind::Tool,

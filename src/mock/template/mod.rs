@@ -168,6 +168,11 @@ impl Templates {
         self.bound.clear();
     }
 
+    /// The templates that follow stand in another source.
+    pub fn read_from(&mut self, source: &Arc<Source>) {
+        self.source = source.clone();
+    }
+
     fn position(&self, node: &Node) -> String {
         let (line, column) = self.source.position(node.span.start);
         format!("{}:{line}:{column}", self.source.name)
