@@ -71,6 +71,18 @@ fn only_the_transports_of_the_script_are_in_the_environment() {
 }
 
 #[test]
+fn a_token_and_the_admin_api_are_in_the_environment_if_there_are_any() {
+    let show = r#"echo "$REHEARSE_TOKEN $REHEARSE_ADMIN_URL $REHEARSE_ADMIN_TOKEN"; cat $REHEARSE_CONFIG"#;
+    exec(EASY, show).run().stdout_has("  \n").code(0);
+    let script = "auth: { tokens: [{ token: secret }] }";
+    let args = ["mock", "mock.yaml", "--admin", "--exec", "--", "sh", "-c", show];
+    let run = Rehearse::new().file("mock.yaml", script).args(args).run().code(0);
+    let run = run.stdout_has("secret http://127.0.0.1:").stdout_has(r#""Authorization": "Bearer secret""#);
+    let token = run.stdout_text().lines().next().and_then(|line| line.rsplit(' ').next()).expect("a token");
+    assert!(token.len() == 64 && !run.stderr().contains(token), "{token}");
+}
+
+#[test]
 fn the_exit_code_is_that_of_the_command_and_then_that_of_the_verification() {
     let run = |script: &str, command: &str| -> Run { exec(script, command).run() };
     run(EASY, "exit 0").code(0);

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::{
     mock::{INITIALIZE, call, modern_call},
-    rehearse::Rehearse,
+    rehearse::{Post, Rehearse},
 };
 
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -80,6 +80,44 @@ fn the_urls_are_written_for_programs_as_one_line_of_json() {
     assert_eq!(line["http"], format!("http://{address}/mcp"));
     assert_eq!((&line["ws"], &line["sse"]), (&format!("ws://{address}/ws").into(), &Json::Null));
     mock.signal("TERM");
+    mock.end().code(0);
+}
+
+#[test]
+fn the_admin_api_is_announced_with_its_token_and_changes_what_is_served() {
+    let args = ["mock", "basic", "--listen", ":0", "--admin", "--format", "json"];
+    let mut mock = Rehearse::new().args(args).start();
+    let line: Json = serde_json::from_str(&mock.stdout_line("{")).expect("JSON");
+    let text = |value: &Json| value.as_str().expect("a text").to_owned();
+    let (url, token) = (text(&line["admin"]["url"]), text(&line["admin"]["token"]));
+    assert!(mock.stderr_line("  admin ").ends_with(&format!("{url} with the token {token}")));
+    let address = url.strip_prefix("http://").expect("a URL").to_owned();
+    let bearer = format!("Bearer {token}");
+    let rule = r#"{"tool": "fail", "rule": {"reply": "for once it works"}}"#;
+    let post = |headers: &[(&str, &str)]| Post::send(&address, "/rules", headers, rule).response();
+    assert!(post(&[("Host", &address)]).starts_with("HTTP/1.1 401 "));
+    assert!(post(&[("Host", &address), ("Authorization", &bearer)]).contains(r#"{"id":"r1"}"#));
+    let served = text(&line["http"]);
+    let served = served.strip_prefix("http://").and_then(|url| url.strip_suffix("/mcp")).expect("a URL");
+    assert!(modern_call(served, "fail").response().contains("for once it works"));
+    mock.signal("TERM");
+    mock.end().code(0);
+    Rehearse::new().args(["mock", "basic", "--admin=0.0.0.0:0"]).run().stderr_has("a loopback address").code(2);
+}
+
+#[test]
+fn a_mock_on_stdio_has_an_admin_api_too() {
+    let mut mock = Rehearse::new().args(["mock", "basic", "--admin"]).start();
+    let line = mock.stderr_line("  admin ");
+    let (url, token) = line.trim().trim_start_matches("admin ").split_once(" with the token ").expect("both");
+    let (address, bearer) = (url.strip_prefix("http://").expect("a URL"), format!("Bearer {token}"));
+    let headers = [("Host", address), ("Authorization", bearer.as_str())];
+    let rule = r#"{"tool": "fail", "rule": {"reply": "for once it works"}}"#;
+    assert!(Post::send(address, "/rules", &headers, rule).response().contains(r#"{"id":"r1"}"#));
+    mock.send(INITIALIZE);
+    mock.send(&call("fail"));
+    mock.stdout_line("for once it works");
+    mock.hang_up();
     mock.end().code(0);
 }
 

@@ -6,18 +6,19 @@ use std::{
     path::Path,
 };
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::{
     cli::{Failure, style},
-    mock::{engine::Engine, serve::MockServer},
+    mock::{admin::AdminServer, engine::Engine, serve::MockServer},
     transport::Transport,
 };
 
 /// Says that the script is served over stdio; and to someone at a terminal, what to do with that.
-pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64) -> String {
+pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64, admin: Option<&AdminServer>) -> String {
     let (strong, name) = (style::STRONG, engine.name());
     let mut text = format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&name));
+    text.extend(admin.map(describe));
     if stdin().is_terminal() {
         text.push_str("\nWaiting for JSON-RPC messages, one a line. Ctrl-D ends it.\n");
         text.push_str("\nConfiguration of a client that starts it by itself:\n\n");
@@ -34,7 +35,7 @@ pub(super) fn line(server: &MockServer, seed: u64) -> String {
 }
 
 /// Says where the server listens and what to do with it.
-pub(super) fn network(server: &MockServer, seed: u64) -> String {
+pub(super) fn network(server: &MockServer, seed: u64, admin: Option<&AdminServer>) -> String {
     let (name, address) = (server.engine().name(), server.address());
     let (strong, dim, doubtful) = (style::STRONG, style::DIM, style::DOUBTFUL);
     let mut text = line(server, seed) + "\n";
@@ -44,12 +45,14 @@ pub(super) fn network(server: &MockServer, seed: u64) -> String {
             None => text.push_str(&format!("  {transport:<5} {dim}not in the versions of this script{dim:#}\n")),
         }
     }
+    text.extend(admin.map(describe));
     if !address.ip().is_loopback() {
         text.push_str(&format!("\n{doubtful}Everyone who can reach this machine can use it.{doubtful:#}\n"));
     }
-    if let Some((transport, url)) = endpoint(server) {
+    if let Some(entry) = entry(server) {
+        let members: Vec<_> = entry.iter().map(|(member, value)| format!("\"{member}\": {value}")).collect();
         text.push_str("\nConfiguration of a client:\n\n");
-        text.push_str(&client_config(&name, &format!("\"type\": \"{transport}\", \"url\": {}", Json::from(url))));
+        text.push_str(&client_config(&name, &members.join(", ")));
     }
     text.push_str("\nCtrl-C ends it.\n\n");
     text
@@ -59,12 +62,15 @@ pub(super) fn network(server: &MockServer, seed: u64) -> String {
 ///
 /// # Errors
 /// Nobody reads it.
-pub(super) fn as_json(server: &MockServer, seed: u64) -> Result<(), Failure> {
+pub(super) fn as_json(server: &MockServer, seed: u64, admin: Option<&AdminServer>) -> Result<(), Failure> {
     let mut line = json!({ "name": server.engine().name(), "seed": seed });
     for (transport, url) in urls(server) {
         if let Some(url) = url {
             line[transport.as_str()] = url.into();
         }
+    }
+    if let Some(admin) = admin {
+        line["admin"] = json!({ "url": admin.url(), "token": admin.token() });
     }
     let mut out = stdout().lock();
     let written = writeln!(out, "{line}").and_then(|()| out.flush());
@@ -82,12 +88,27 @@ pub(super) fn urls(server: &MockServer) -> Vec<(Transport, Option<String>)> {
     Transport::ALL.into_iter().filter_map(url).collect()
 }
 
-/// Where a client of no particular kind is sent.
-pub(super) fn endpoint(server: &MockServer) -> Option<(Transport, String)> {
-    urls(server).into_iter().find_map(|(transport, url)| Some((transport, url?)))
+fn describe(admin: &AdminServer) -> String {
+    let strong = style::STRONG;
+    format!("  {:<5} {strong}{}{strong:#} with the token {}\n", "admin", admin.url(), admin.token())
 }
 
-/// The entry of a client's configuration, ready to paste; `members` are those of the server.
+/// The entry of the server in a client's configuration.
+pub(super) fn entry(server: &MockServer) -> Option<Map<String, Json>> {
+    let (transport, url) = urls(server).into_iter().find_map(|(transport, url)| Some((transport, url?)))?;
+    let mut entry = Map::from_iter([("type".into(), json!(transport)), ("url".into(), json!(url))]);
+    if let Some(token) = token(server) {
+        entry.insert("headers".into(), json!({ "Authorization": format!("Bearer {token}") }));
+    }
+    Some(entry)
+}
+
+/// A token that the script accepts over the network, if it asks for one.
+pub(super) fn token(server: &MockServer) -> Option<String> {
+    server.engine().auth(|auth| auth.first_token().map(str::to_owned)).flatten()
+}
+
+/// A client's configuration, ready to paste; `members` are those of the server.
 fn client_config(name: &str, members: &str) -> String {
     format!("{{\n  \"mcpServers\": {{\n    {}: {{ {members} }}\n  }}\n}}\n", Json::from(name))
 }

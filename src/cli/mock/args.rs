@@ -7,7 +7,7 @@ use std::{
 };
 
 /// The flags that say how a script is served.
-const SERVING: &[&str] = &["listen", "allowed_hosts", "seed", "journal", "verbose", "watch", "verify", "exec"];
+const SERVING: &[&str] = &["listen", "allowed_hosts", "seed", "journal", "verbose", "watch", "verify", "exec", "admin"];
 
 macro_rules! examples {
     () => {
@@ -48,9 +48,13 @@ may take 5 s longer, and a second signal ends it at once. A script's `exit` step
 The command of --exec finds the mock in variables:
   REHEARSE_URL      streamable HTTP     REHEARSE_CONFIG  a file with { \"mcpServers\": { … } }
   REHEARSE_SSE_URL  HTTP+SSE            REHEARSE_STDIO   a command that is the mock on stdio
-  REHEARSE_WS_URL   WebSocket
+  REHEARSE_WS_URL   WebSocket           REHEARSE_TOKEN   the first token of the script's `auth`
+                    With --admin: REHEARSE_ADMIN_URL, REHEARSE_ADMIN_TOKEN
 All of them are the same mock, with one state, one journal and one verification. The exit code is the
 command's if it failed; else 1 if what the script expects did not come.
+
+--admin prints a URL and a token for `Authorization: Bearer TOKEN`; GET / there says what there is:
+GET and DELETE /journal, GET /verify, POST /reset, GET, PUT and PATCH /state, GET and POST /rules.
 
 If the script expects something (`expect`, or `unexpected: fail`), it is told on stderr at the end
 whether it came, with the requests that were nearly it; with --verify the exit code is 1 if it did not."
@@ -93,6 +97,10 @@ pub(in crate::cli) struct MockArgs {
     /// The command of --exec, and its arguments
     #[arg(value_name = "COMMAND", last = true, requires = "exec", value_hint = clap::ValueHint::CommandWithArguments)]
     pub(super) command: Vec<OsString>,
+    /// Let tests ask for the journal, state, verification and rules, at a loopback address [default: a free port]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
+    #[arg(value_parser = parse_loopback)]
+    pub(super) admin: Option<SocketAddr>,
     /// Show the embedded scripts, and serve nothing
     #[arg(long, conflicts_with_all = SERVING, conflicts_with_all = ["scripts", "validate"])]
     pub(super) list: bool,
@@ -125,6 +133,14 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = || port.parse().ok().filter(|_| !port.starts_with('+'));
     let address = text.parse().ok().or_else(|| port().map(|port| (Ipv4Addr::LOCALHOST, port).into()));
     address.ok_or_else(|| "expected an address such as 127.0.0.1:8888, or a port such as 8888".into())
+}
+
+fn parse_loopback(text: &str) -> Result<SocketAddr, String> {
+    let address = parse_address(text)?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("expected a loopback address: whoever reaches it and has the token may change the mock".into()),
+    }
 }
 
 fn parse_host(text: &str) -> Result<String, String> {
@@ -162,6 +178,12 @@ mod tests {
         ] {
             assert!(parse_address(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_admin_api_is_for_this_machine_only() {
+        assert!(parse_loopback("9000").is_ok() && parse_loopback("[::1]:0").is_ok());
+        assert!(parse_loopback("0.0.0.0:9000").is_err() && parse_loopback("192.168.0.1:9000").is_err());
     }
 
     #[test]

@@ -10,11 +10,14 @@ use std::{
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
-use super::{Mock, announce, cannot_listen, relay, runtime_failure, stage::Stage, terminal::Terminal};
+use super::{Mock, announce, cannot_listen, relay, runtime_failure, stage::Stage, start_admin, terminal::Terminal};
 use crate::{
     cli::{Exit, Failure, signals::Signals, style},
     client::{Change, Guard, Job},
-    mock::serve::{Listen, MockServer},
+    mock::{
+        admin::AdminServer,
+        serve::{Listen, MockServer},
+    },
 };
 
 /// How long what the command has left may take to end.
@@ -31,7 +34,8 @@ impl Mock<'_> {
         let (stop, started) = (CancellationToken::new(), server.started());
         let relays = tokio::spawn(relay::serve(listener, self.engine.clone(), started, stop.clone()));
         self.console.say(announce::line(&server, self.seed));
-        let ended = match self.start(&stage, &server) {
+        let admin = start_admin(self.args, &self.engine, started).await?;
+        let ended = match self.start(&stage, &server, admin.as_ref()) {
             Ok(job) => self.attend(job, &server, &mut signals).await,
             Err(failure) => Err(failure),
         };
@@ -42,7 +46,7 @@ impl Mock<'_> {
         ended.map(exit)
     }
 
-    fn start(&self, stage: &Stage, server: &MockServer) -> Result<Job, Failure> {
+    fn start(&self, stage: &Stage, server: &MockServer, admin: Option<&AdminServer>) -> Result<Job, Failure> {
         let rehearse = std::env::current_exe().map_err(runtime_failure)?;
         let mut guard = Command::new(rehearse);
         guard.arg("guard");
@@ -50,6 +54,9 @@ impl Mock<'_> {
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
         let mut command = Command::new(program);
         command.args(args).envs(stage.variables(server).map_err(runtime_failure)?);
+        if let Some(admin) = admin {
+            command.env("REHEARSE_ADMIN_URL", admin.url()).env("REHEARSE_ADMIN_TOKEN", admin.token());
+        }
         Job::start(command).map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))
     }
 

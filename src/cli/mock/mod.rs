@@ -31,6 +31,7 @@ use self::{args::Format, console::Console, watch::Watch};
 use super::{Exit, Failure, signals::Signals};
 use crate::{
     mock::{
+        admin::AdminServer,
         engine::Engine,
         journal::Journal,
         script::Script,
@@ -131,9 +132,10 @@ impl Mock<'_> {
     async fn stdio(self) -> Result<Exit, Failure> {
         let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        console.say(announce::stdio(&engine, &args.scripts[0], seed));
-        let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
         let (stop, started) = (CancellationToken::new(), Instant::now());
+        let admin = start_admin(args, &engine, started).await?;
+        console.say(announce::stdio(&engine, &args.scripts[0], seed, admin.as_ref()));
+        let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
         let second_signal = async {
             signals.next().await;
             say_stopping(console, &engine);
@@ -161,9 +163,10 @@ impl Mock<'_> {
         let listen = Listen { address, allowed_hosts: args.allowed_hosts.clone() };
         let server = MockServer::start(engine.clone(), listen).await.map_err(|error| cannot_listen(address, &error))?;
         let started = server.started();
-        console.say(announce::network(&server, seed));
+        let admin = start_admin(args, &engine, started).await?;
+        console.say(announce::network(&server, seed, admin.as_ref()));
         if args.format == Format::Json {
-            announce::as_json(&server, seed)?;
+            announce::as_json(&server, seed, admin.as_ref())?;
         }
         tokio::select! {
             code = server.died() => {
@@ -179,6 +182,12 @@ impl Mock<'_> {
         }
         Ok(Exit::Success)
     }
+}
+
+async fn start_admin(args: &MockArgs, engine: &Arc<Engine>, started: Instant) -> Result<Option<AdminServer>, Failure> {
+    let Some(address) = args.admin else { return Ok(None) };
+    let admin = AdminServer::start(engine.clone(), started, address).await;
+    admin.map(Some).map_err(|error| cannot_listen(address, &error))
 }
 
 fn say_stopping(console: &Console, engine: &Engine) {

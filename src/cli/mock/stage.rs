@@ -11,7 +11,7 @@ use std::{
 };
 
 use rand::RngExt;
-use serde_json::json;
+use serde_json::{Map, Value as Json, json};
 use tokio::net::UnixListener;
 
 use super::announce;
@@ -31,11 +31,9 @@ impl Stage {
         DirBuilder::new().mode(0o700).create(&folder)?;
         let stage = Stage { folder };
         let mut config = OpenOptions::new().create_new(true).write(true).mode(0o600).open(stage.config())?;
-        let servers = announce::endpoint(server).map(|(transport, url)| {
-            let server_name = server.engine().name();
-            json!({ server_name: { "type": transport, "url": url } })
-        });
-        writeln!(config, "{:#}", json!({ "mcpServers": servers.unwrap_or_else(|| json!({})) }))?;
+        let name = server.engine().name();
+        let servers = Map::from_iter(announce::entry(server).map(|entry| (name, Json::Object(entry))));
+        writeln!(config, "{:#}", json!({ "mcpServers": servers }))?;
         let listener = UnixListener::bind(stage.socket())?;
         Ok((stage, listener))
     }
@@ -54,6 +52,7 @@ impl Stage {
         let relay = [quoted(&rehearse), "relay".into(), quoted(&self.socket())].join(" ");
         let mut variables =
             BTreeMap::from([("REHEARSE_CONFIG", self.config().into_os_string()), ("REHEARSE_STDIO", relay.into())]);
+        variables.extend(announce::token(server).map(|token| ("REHEARSE_TOKEN", token.into())));
         for (transport, url) in announce::urls(server) {
             let name = match transport {
                 Transport::Http => "REHEARSE_URL",

@@ -195,9 +195,11 @@ impl Engine {
     /// Requirements).
     fn request_state(&self, call: &Call<'_>, stub: &Stub) -> Result<RequestState, RpcError> {
         let token = optional_text("requestState", call.params.request_state)?.unwrap_or_default();
-        let state: RequestState =
+        let mut state: RequestState =
             self.seal.open(&token).map_err(|error| invalid(format!("Invalid requestState: {error}")))?;
-        let rule = stub.rules.get(state.rule).filter(|rule| *rule.label == *state.label);
+        // Rules may have been added in front of it.
+        let rule = stub.rules.iter().position(|rule| *rule.label == *state.label);
+        state.rule = rule.unwrap_or_default();
         if rule.is_none() || state.stub != stub.number || state.digest != call.digest() {
             return Err(invalid("Invalid requestState: it belongs to another request"));
         }
@@ -242,13 +244,18 @@ impl Engine {
 }
 
 /// A number from 0 to below 1 that the seed and the call decide.
-fn draw(seed: u64, nth: u64, drawn_for: (usize, usize)) -> f64 {
-    let mut hasher = DefaultHasher::new();
-    (seed, nth, drawn_for).hash(&mut hasher);
-    (hasher.finish() >> 11) as f64 / (1u64 << 53) as f64
+pub(super) fn draw(seed: u64, nth: u64, drawn_for: (usize, usize)) -> f64 {
+    (drawn_seed(seed, nth, drawn_for) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn parsed(value: &RawValue) -> Json {
+/// A seed of its own for everything that is random about one call.
+pub(super) fn drawn_seed(seed: u64, nth: u64, drawn_for: (usize, usize)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, nth, drawn_for).hash(&mut hasher);
+    hasher.finish()
+}
+
+pub(super) fn parsed(value: &RawValue) -> Json {
     serde_json::from_str(value.get()).unwrap_or_default()
 }
 

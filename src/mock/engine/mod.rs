@@ -4,6 +4,7 @@
 //! earlier request, or an [`Exchange`], which is asked for one [`Event`] after another until it has finished. Whoever
 //! drives it does the waiting and the sending, so that one engine behaves the same on every transport.
 
+mod added;
 mod ask;
 mod call;
 mod catalog;
@@ -19,6 +20,7 @@ mod params;
 mod peer;
 mod seal;
 mod skills;
+mod strike;
 mod tasks;
 mod verify;
 
@@ -34,16 +36,18 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::HeaderMap;
 
+pub use added::RuleStatus;
 pub use exchange::{Event, Exchange};
 pub use listen::{Listen, Subscription};
 pub use modern::VERSION_HEADER;
 pub use peer::{Outlet, Peer};
+pub use strike::Faulty;
 pub use verify::{Unmet, Verification};
 
 /// Names the session of a legacy HTTP request.
 pub const SESSION_HEADER: &str = "mcp-session-id";
 
-use self::{catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
+use self::{added::Added, catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
 use super::{
     journal::{Handling, Journal},
     script::{Auth, Challenge, HttpPolicy, Kind, Script, Token},
@@ -61,10 +65,17 @@ pub struct Incoming<'a> {
     pub transport: Transport,
     /// Time since the mock was started.
     pub at: Duration,
-    /// The headers of the request that carried the frame; `None` where a transport has none.
+    /// The headers of the request that carried the frame or opened its connection; `None` where a transport has none.
     pub headers: Option<&'a HeaderMap>,
     /// What the client has shown that it may do, if the server wants to know.
     pub token: Option<&'a Token>,
+}
+
+impl<'a> Incoming<'a> {
+    /// The headers that repeat what the message says, as those of streamable HTTP do.
+    fn mirror(&self) -> Option<&'a HeaderMap> {
+        self.headers.filter(|_| self.transport == Transport::Http)
+    }
 }
 
 /// What to do about a frame.
@@ -79,6 +90,8 @@ pub enum Intake {
     Exchange(Box<Exchange>),
     /// The client listens for changes from here on.
     Listen(Listen),
+    /// Faults strike the answer.
+    Faulty(Box<Faulty>),
     /// One intake for every message of a batch (2025-03-26 only).
     Batch(Vec<Intake>),
 }
@@ -97,7 +110,8 @@ impl Answer {
         Answer { status, frame, challenge: None }
     }
 
-    fn ok(frame: Bytes) -> Answer {
+    /// An answer without anything special about it.
+    pub fn ok(frame: Bytes) -> Answer {
         Answer::new(200, frame)
     }
 }
@@ -106,6 +120,7 @@ impl Answer {
 #[derive(Debug)]
 pub struct Engine {
     catalog: ArcSwap<Catalog>,
+    added: Added,
     seed: u64,
     state: Arc<State>,
     journal: Journal,
@@ -123,6 +138,7 @@ impl Engine {
         Arc::new(Engine {
             state: Arc::new(State::new(script.state.clone())),
             catalog: ArcSwap::from_pointee(Catalog::new(Arc::new(script), seed)),
+            added: Added::default(),
             seed,
             journal,
             audience: Audience::default(),
@@ -134,8 +150,10 @@ impl Engine {
     }
 
     /// Serves another script from here on, `at` this time since the mock was started. Connections stay; counters,
-    /// state and tasks begin anew. Clients are told that the lists have changed.
+    /// state and tasks begin anew, and added rules are gone. Clients are told that the lists have changed.
     pub fn load(&self, script: Script, at: Duration) {
+        let mut added = self.added.lock();
+        added.clear();
         let before = self.catalog();
         self.restart(Arc::new(script), at);
         for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
@@ -143,9 +161,12 @@ impl Engine {
         }
     }
 
-    /// Begins anew with the same script: the journal, counters, state, tasks and every change of the lists are gone.
+    /// Begins anew with the script as it was loaded: the journal, counters, state, tasks, added rules and every change
+    /// of the lists are gone.
     pub fn reset(&self, at: Duration) {
-        self.restart(self.catalog().script.clone(), at);
+        let mut added = self.added.lock();
+        let script = self.original(&mut added);
+        self.restart(script, at);
         self.journal.clear();
     }
 
@@ -231,7 +252,7 @@ impl Engine {
     /// Takes a frame from a connection whose peer has state: every transport but streamable HTTP.
     pub fn receive(self: &Arc<Self>, peer: &Arc<Peer>, incoming: Incoming<'_>) -> Intake {
         match Message::parse(incoming.bytes) {
-            Ok(message) => match self.era_of(&message, incoming.headers) {
+            Ok(message) => match self.era_of(&message, incoming.mirror()) {
                 Era::Modern if incoming.transport.carries(Version::LATEST) => self.receive_modern(message, incoming),
                 _ => self.receive_legacy(peer, message, incoming),
             },

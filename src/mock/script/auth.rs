@@ -73,6 +73,11 @@ impl Auth {
         Ok(Auth { tokens, scopes, authorization_servers, supported })
     }
 
+    /// The first of the tokens.
+    pub fn first_token(&self) -> Option<&str> {
+        self.tokens.first().map(|token| token.token.as_str())
+    }
+
     /// The token of a request.
     ///
     /// # Errors

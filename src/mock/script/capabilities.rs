@@ -101,7 +101,8 @@ impl Capabilities {
     }
 }
 
-fn merge(target: Json, patch: &Json) -> Json {
+/// The target with a JSON merge patch (RFC 7396) applied.
+pub(crate) fn merge(target: Json, patch: &Json) -> Json {
     let Json::Object(patch) = patch else { return patch.clone() };
     let mut target = match target {
         Json::Object(target) => target,
@@ -120,6 +121,8 @@ fn merge(target: Json, patch: &Json) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use crate::{config::Source, mock::script::Script, wire::Era};
 
     fn declared(text: &str, era: Era) -> String {
@@ -156,8 +159,8 @@ tools: [{ name: t }]
 prompts: [{ name: p }]
 capabilities: { prompts: { listChanged: false } }";
         let script = Script::parse(&Source::new("m", text)).expect("valid").reloadable();
-        let declared = serde_json::to_string(script.capabilities.of_era(Era::Modern)).expect("JSON");
-        assert_eq!(declared, r#"{"prompts":{"listChanged":false},"tools":{"listChanged":true}}"#);
+        let declared = json!(script.capabilities.of_era(Era::Modern));
+        assert_eq!(declared, json!({ "prompts": { "listChanged": false }, "tools": { "listChanged": true } }));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 //!
 //! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
 
+mod added;
 mod ask;
 mod auth;
 mod capabilities;
 mod condition;
 mod definition;
+mod fault;
 mod http;
 mod log_level;
 mod method;
@@ -25,12 +27,14 @@ mod tool;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+pub use added::AddedRule;
 pub use ask::Question;
 pub(crate) use ask::includes;
 pub use auth::{Auth, Challenge, Token};
 pub use capabilities::Capabilities;
-pub(crate) use capabilities::{SKILLS, TASKS};
+pub(crate) use capabilities::{SKILLS, TASKS, merge};
 pub use condition::{Condition, Facts, Lazy};
+pub use fault::{FaultRule, Target};
 pub use http::{Form, HttpAnswer, HttpPolicy};
 pub use log_level::LogLevel;
 pub use method::{Completion, MethodStub, Reference};
@@ -72,6 +76,7 @@ const KEYS: &[&str] = &[
     "completions",
     "methods",
     "skills",
+    "faults",
 ];
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
@@ -110,12 +115,15 @@ pub struct Script {
     pub methods: Vec<MethodStub>,
     pub completions: Vec<Completion>,
     pub skills: Vec<SkillStub>,
+    pub faults: Vec<FaultRule>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
     /// How many stubs there are of all kinds.
     pub stubs: usize,
     pub uses: Uses,
     pub templates: Templates,
+    /// Whether another script may take its place while it is served.
+    is_reloadable: bool,
 }
 
 /// Why there is no script.
@@ -153,16 +161,27 @@ impl Script {
     /// # Errors
     /// Every mistake that was found, each with its position and a hint.
     pub fn parse(source: &Arc<Source>) -> Result<Script, Diagnostics> {
-        parse_yaml(source).and_then(|root| Script::read(&root, source)).map_err(|problems| problems.in_source(source))
+        Script::read(source, &[])
     }
 
-    fn read(root: &Node, source: &Arc<Source>) -> Result<Script, Problems> {
+    /// The same script with rules in front of its own, the last one foremost.
+    ///
+    /// # Errors
+    /// What is wrong with the first rule that does not fit, with positions in its text.
+    pub fn with(&self, rules: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
+        let script = Script::read(&self.source, rules)?;
+        Ok(if self.is_reloadable { script.reloadable() } else { script })
+    }
+
+    fn read(source: &Arc<Source>, added: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
+        let in_source = |problems: Problems| problems.in_source(source);
+        let root = parse_yaml(source).map_err(in_source)?;
         if root.is_null() {
             let problem = Problem::new(Span::default(), "the script is empty");
-            return Err(problem.hint("start with `server: { name: my-server }`").into());
+            return Err(in_source(problem.hint("start with `server: { name: my-server }`").into()));
         }
-        let root = &*repeat::expand(root, source)?;
-        let fields = root.fields("a mock script", KEYS)?;
+        let root = &*repeat::expand(&root, source).map_err(in_source)?;
+        let fields = root.fields("a mock script", KEYS).map_err(in_source)?;
         let mut reader = Reader::new(source);
         let mut problems = Vec::new();
         let server = note(&mut problems, fields.read("server", read_server));
@@ -181,11 +200,13 @@ impl Script {
         let mut resource_templates =
             reader.each(&fields, Kind::ResourceTemplate, ResourceTemplateStub::read, &mut problems);
         let mut prompts = reader.each(&fields, Kind::Prompt, PromptStub::read, &mut problems);
-        let methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
+        let mut methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
         let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
         let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
         resources.extend(skills.iter().flat_map(|skill| &skill.resources).map(|file| reader.skill_file(file)));
+        let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
+        let faults = note(&mut problems, faults.map(Some)).unwrap_or_default();
         for kind in Kind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
@@ -194,6 +215,17 @@ impl Script {
             let problem = Problem::new(span, "`scopes` need tokens that have them");
             problem.hint("add `auth: { tokens: [{ token: …, scopes: […] }] }`")
         }));
+        for added in added.iter().filter(|_| problems.is_empty()) {
+            let rule = added.read(root, &tools, &mut reader)?;
+            let mut stubs = (tools.iter_mut().map(|it| (Kind::Tool, &mut it.stub)))
+                .chain(resources.iter_mut().map(|it| (Kind::Resource, &mut it.stub)))
+                .chain(resource_templates.iter_mut().map(|it| (Kind::ResourceTemplate, &mut it.stub)))
+                .chain(prompts.iter_mut().map(|it| (Kind::Prompt, &mut it.stub)))
+                .chain(methods.iter_mut().map(|it| (Kind::Method, &mut it.stub)));
+            if let Some((_, stub)) = stubs.find(|(kind, stub)| *kind == added.kind && stub.name == added.name) {
+                stub.rules.insert(0, rule);
+            }
+        }
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
         let has = |kind: Kind| declared[kind as usize] > 0;
         let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty(), !skills.is_empty());
@@ -202,7 +234,7 @@ impl Script {
             problems.sort_by_key(|problem| problem.span.start);
             // What repeats is wrong in the same way each time.
             problems.dedup();
-            return Err(Problems(problems));
+            return Err(in_source(Problems(problems)));
         }
         tools.append(&mut reader.replacements.tools);
         resources.append(&mut reader.replacements.resources);
@@ -227,18 +259,20 @@ impl Script {
             methods,
             completions,
             skills,
+            faults,
             declared,
             stubs: reader.stubs,
             uses: reader.uses,
             templates: reader.templates,
             source: source.clone(),
+            is_reloadable: false,
         })
     }
 
     /// The same script for a server that may be given another one while it serves: it declares that its lists change.
     #[must_use]
     pub fn reloadable(self) -> Script {
-        Script { capabilities: self.capabilities.with_changes(), ..self }
+        Script { capabilities: self.capabilities.with_changes(), is_reloadable: true, ..self }
     }
 
     /// How many stubs of a kind the script declares; those behind them are replacements.

@@ -90,7 +90,7 @@ impl Rule {
         Rule { label, when: None, expect: None, answer: Answer::new(plan) }
     }
 
-    fn read(node: &Node, label: String, subject: &Subject, reader: &mut Reader) -> Result<Rule, Problems> {
+    pub(super) fn read(node: &Node, label: String, subject: &Subject, reader: &mut Reader) -> Result<Rule, Problems> {
         let keys = [&["when", "expect"], ANSWER_KEYS, subject.short_forms()].concat();
         let fields = node.fields("a rule", &keys)?;
         reader.unbind();
