@@ -1,15 +1,15 @@
 //! What a person is told when a mock starts: where it is, and how a client is pointed at it.
 
 use std::{
-    io::{IsTerminal, stdin},
+    io::{IsTerminal, Write, stdin, stdout},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     path::Path,
 };
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::{
-    cli::style,
+    cli::{Failure, style},
     mock::{engine::Engine, serve::MockServer},
     transport::Transport,
 };
@@ -27,28 +27,64 @@ pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64) -> String {
     text
 }
 
-/// Says where the server listens.
+/// Says where the server listens, in one line.
+pub(super) fn line(server: &MockServer, seed: u64) -> String {
+    let (name, address, strong) = (server.engine().name(), server.address(), style::STRONG);
+    format!("{strong}{}{strong:#} listens on {address} (seed {seed})\n", style::printable(&name))
+}
+
+/// Says where the server listens and what to do with it.
 pub(super) fn network(server: &MockServer, seed: u64) -> String {
-    let (engine, address) = (server.engine(), server.address());
-    let (name, versions) = (engine.name(), engine.versions());
+    let (name, address) = (server.engine().name(), server.address());
     let (strong, dim, doubtful) = (style::STRONG, style::DIM, style::DOUBTFUL);
-    let mut text = format!("{strong}{}{strong:#} listens on {address} (seed {seed})\n\n", style::printable(&name));
-    for transport in Transport::ALL {
-        let Some(url) = server.url(transport) else { continue };
-        let url = url.replacen(&address.to_string(), &reachable(address).to_string(), 1);
-        match versions.iter().any(|version| transport.carries(*version)) {
-            true => text.push_str(&format!("  {transport:<5} {strong}{url}{strong:#}\n")),
-            false => text.push_str(&format!("  {transport:<5} {dim}not in the versions of this script{dim:#}\n")),
+    let mut text = line(server, seed) + "\n";
+    for (transport, url) in urls(server) {
+        match url {
+            Some(url) => text.push_str(&format!("  {transport:<5} {strong}{url}{strong:#}\n")),
+            None => text.push_str(&format!("  {transport:<5} {dim}not in the versions of this script{dim:#}\n")),
         }
     }
     if !address.ip().is_loopback() {
         text.push_str(&format!("\n{doubtful}Everyone who can reach this machine can use it.{doubtful:#}\n"));
     }
-    let url = Json::from(format!("http://{}/mcp", reachable(address)));
-    text.push_str("\nConfiguration of a client:\n\n");
-    text.push_str(&client_config(&name, &format!("\"type\": \"http\", \"url\": {url}")));
+    if let Some((transport, url)) = endpoint(server) {
+        text.push_str("\nConfiguration of a client:\n\n");
+        text.push_str(&client_config(&name, &format!("\"type\": \"{transport}\", \"url\": {}", Json::from(url))));
+    }
     text.push_str("\nCtrl-C ends it.\n\n");
     text
+}
+
+/// Writes where the server listens to stdout, as one line of JSON.
+///
+/// # Errors
+/// Nobody reads it.
+pub(super) fn as_json(server: &MockServer, seed: u64) -> Result<(), Failure> {
+    let mut line = json!({ "name": server.engine().name(), "seed": seed });
+    for (transport, url) in urls(server) {
+        if let Some(url) = url {
+            line[transport.as_str()] = url.into();
+        }
+    }
+    let mut out = stdout().lock();
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.map_err(|error| Failure::cannot(format!("cannot write to stdout: {error}")))
+}
+
+/// The URL of each network transport under which a client reaches the server; none of those that no version of the
+/// script has.
+pub(super) fn urls(server: &MockServer) -> Vec<(Transport, Option<String>)> {
+    let (address, versions) = (server.address(), server.engine().versions());
+    let url = |transport: Transport| {
+        let url = server.url(transport)?.replacen(&address.to_string(), &reachable(address).to_string(), 1);
+        Some((transport, versions.iter().any(|version| transport.carries(*version)).then_some(url)))
+    };
+    Transport::ALL.into_iter().filter_map(url).collect()
+}
+
+/// Where a client of no particular kind is sent.
+pub(super) fn endpoint(server: &MockServer) -> Option<(Transport, String)> {
+    urls(server).into_iter().find_map(|(transport, url)| Some((transport, url?)))
 }
 
 /// The entry of a client's configuration, ready to paste; `members` are those of the server.

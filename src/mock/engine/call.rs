@@ -89,6 +89,7 @@ impl Call<'_> {
             id: self.request.id.clone(),
             headers: headers.into_iter().flatten().map(pair).collect(),
             call,
+            repetition: None,
             seed,
             now: engine.epoch + self.incoming.at,
             state: Some(engine.state.clone()),
@@ -233,7 +234,8 @@ impl Engine {
             digest: if uses.questions && is_modern { call.digest() } else { String::new() },
         };
         let seed = self.seed ^ counts.of_stub.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (stub.number as u64) << 32;
-        let context = call.context(self, counts.of_stub, seed, args);
+        let mut context = call.context(self, counts.of_stub, seed, args);
+        context.repetition = stub.repetition;
         let exchange = Exchange::new(self.clone(), call.catalog.clone(), origin, rule, counts, context, resumed);
         Ok(Intake::Exchange(Box::new(exchange)))
     }

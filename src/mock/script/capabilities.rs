@@ -72,6 +72,19 @@ impl Capabilities {
         Ok(Capabilities { legacy: patched(&self.legacy), modern: patched(&self.modern) })
     }
 
+    /// The same for a server whose lists may change although nothing in its script changes them; where the script says
+    /// whether they do, it is heeded.
+    pub(super) fn with_changes(mut self) -> Capabilities {
+        for members in [&mut self.legacy, &mut self.modern] {
+            for list in ["prompts", "resources", "tools"] {
+                if let Some(Json::Object(settings)) = members.get_mut(list) {
+                    settings.entry("listChanged").or_insert(true.into());
+                }
+            }
+        }
+        self
+    }
+
     pub fn of_era(&self, era: Era) -> &Map<String, Json> {
         match era {
             Era::Legacy => &self.legacy,
@@ -95,14 +108,11 @@ fn merge(target: Json, patch: &Json) -> Json {
         _ => Map::new(),
     };
     for (name, value) in patch {
-        match value {
-            Json::Null => {
-                target.remove(name);
-            }
-            value => {
-                let before = target.remove(name).unwrap_or_default();
-                target.insert(name.clone(), merge(before, value));
-            }
+        if value.is_null() {
+            target.shift_remove(name);
+        } else {
+            let member = target.entry(name).or_insert(Json::Null);
+            *member = merge(member.take(), value);
         }
     }
     Json::Object(target)
@@ -137,6 +147,17 @@ completions: [{ prompt: p, argument: a, values: [x] }]";
         assert_eq!(declared(text, Era::Legacy), format!("{{{common}}}"));
         let tasks = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
         assert_eq!(declared(text, Era::Modern), format!("{{{common},{tasks}}}"));
+    }
+
+    #[test]
+    fn a_script_that_may_be_loaded_again_declares_that_its_lists_change_unless_it_denies_it() {
+        let text = "
+tools: [{ name: t }]
+prompts: [{ name: p }]
+capabilities: { prompts: { listChanged: false } }";
+        let script = Script::parse(&Source::new("m", text)).expect("valid").reloadable();
+        let declared = serde_json::to_string(script.capabilities.of_era(Era::Modern)).expect("JSON");
+        assert_eq!(declared, r#"{"prompts":{"listChanged":false},"tools":{"listChanged":true}}"#);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod method;
 pub(crate) mod mirrored;
 mod prompt;
 mod reader;
+mod repeat;
 mod reply;
 mod resource;
 mod rule;
@@ -80,6 +81,8 @@ pub const EMBEDDED: &[(&str, &str)] = &[("basic", include_str!("../../../mock-se
 /// A parsed script. The lists begin with what the script declares; replacements for it follow.
 #[derive(Debug)]
 pub struct Script {
+    /// The text that was read.
+    pub source: Arc<Source>,
     /// The server's name.
     pub name: String,
     /// The MCP `Implementation` of the server as JSON text.
@@ -156,6 +159,7 @@ impl Script {
             let problem = Problem::new(Span::default(), "the script is empty");
             return Err(problem.hint("start with `server: { name: my-server }`").into());
         }
+        let root = &*repeat::expand(root, source)?;
         let fields = root.fields("a mock script", KEYS)?;
         let mut reader = Reader::new(source);
         let mut problems = Vec::new();
@@ -194,6 +198,8 @@ impl Script {
         let patched = note(&mut problems, fields.read("capabilities", |node| capabilities.patched(node)));
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.span.start);
+            // What repeats is wrong in the same way each time.
+            problems.dedup();
             return Err(Problems(problems));
         }
         tools.append(&mut reader.replacements.tools);
@@ -223,7 +229,14 @@ impl Script {
             stubs: reader.stubs,
             uses: reader.uses,
             templates: reader.templates,
+            source: source.clone(),
         })
+    }
+
+    /// The same script for a server that may be given another one while it serves: it declares that its lists change.
+    #[must_use]
+    pub fn reloadable(self) -> Script {
+        Script { capabilities: self.capabilities.with_changes(), ..self }
     }
 
     /// How many stubs of a kind the script declares; those behind them are replacements.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, PromptStub, ResourceStub, ResourceTemplateStub, SkillResource, Stub, ToolStub};
+use super::{Kind, PromptStub, ResourceStub, ResourceTemplateStub, SkillResource, Stub, ToolStub, repeat};
 use crate::{
     config::{Fields, Node, Problem, Problems, Source, Span, nearest},
     mock::template::{SCRIPT_NAMES, Templates},
@@ -13,6 +13,8 @@ pub(super) struct Reader {
     pub(super) templates: Templates,
     /// How many stubs were read.
     pub(super) stubs: usize,
+    /// Whether the stub that is being read is one of those that an item stands for.
+    pub(super) repeats: bool,
     pub(super) uses: Uses,
     pub(super) replacements: Replacements,
     /// What steps enable and disable, and where they say so.
@@ -71,10 +73,19 @@ impl Reader {
         Reader {
             templates: Templates::new(source, SCRIPT_NAMES),
             stubs: 0,
+            repeats: false,
             uses: Uses::default(),
             replacements: Replacements::default(),
             mentioned: Vec::new(),
             scopes: None,
+        }
+    }
+
+    /// The templates that follow know no answers of the client.
+    pub(super) fn unbind(&mut self) {
+        self.templates.unbind();
+        if self.repeats {
+            self.templates.bind(repeat::NAME);
         }
     }
 

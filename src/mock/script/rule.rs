@@ -61,7 +61,7 @@ impl Rule {
     ) -> Result<Vec<Rule>, Problems> {
         let plans = [PLANS, subject.short_forms()].concat();
         let Some(rules) = fields.get("rules") else {
-            reader.templates.unbind();
+            reader.unbind();
             let answer = match Answer::read(fields, subject, reader)? {
                 Some(answer) => Some(answer),
                 None => {
@@ -93,7 +93,7 @@ impl Rule {
     fn read(node: &Node, label: String, subject: &Subject, reader: &mut Reader) -> Result<Rule, Problems> {
         let keys = [&["when", "expect"], ANSWER_KEYS, subject.short_forms()].concat();
         let fields = node.fields("a rule", &keys)?;
-        reader.templates.unbind();
+        reader.unbind();
         let when = fields.read("when", |node| Condition::read(node, reader))?;
         let expect = fields.read("expect", Calls::read)?;
         let Some(answer) = Answer::read(&fields, subject, reader)? else {

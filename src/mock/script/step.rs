@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Kind, LogLevel, PromptStub, Question, Reader, Reply, ResourceStub, ResourceTemplateStub, Subject, ToolStub,
+    Kind, LogLevel, PromptStub, Question, Reader, Reply, ResourceStub, ResourceTemplateStub, Subject, ToolStub, repeat,
 };
 use crate::{
     config::{Entry, Node, Problems, Value},
@@ -265,6 +265,9 @@ impl Action {
                 if key == "enable" { Change::Enable(kind, name) } else { Change::Disable(kind, name) }
             }
             _ => {
+                if let Some(repeat) = node.get(repeat::KEY) {
+                    return Err(repeat.problem("a replacement is one, and cannot repeat").into());
+                }
                 let bound = reader.templates.bound();
                 let replacements = &mut reader.replacements;
                 let index = match kind {

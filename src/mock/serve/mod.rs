@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use pipe::{Ended, serve_pipe};
+pub use pipe::{Ended, serve_pipe, serve_pipe_since};
 use tokio::net::TcpListener;
 
 use self::{session::Sessions, sse::Streams};
@@ -120,6 +120,10 @@ impl MockServer {
 
     pub fn engine(&self) -> &Arc<Engine> {
         &self.shared.engine
+    }
+
+    pub fn started(&self) -> Instant {
+        self.shared.started
     }
 
     /// The URL of a network transport; `None` for the others.

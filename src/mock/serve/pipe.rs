@@ -43,7 +43,27 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let (connection, mut frames) = Connection::open(engine, transport, Instant::now(), None);
+    serve_pipe_since(Instant::now(), engine, transport, reader, writer, stop, grace).await
+}
+
+/// As [`serve_pipe`], for a mock that was `started` before: it serves others as well.
+///
+/// # Errors
+/// As [`serve_pipe`].
+pub async fn serve_pipe_since<R, W>(
+    started: Instant,
+    engine: Arc<Engine>,
+    transport: Transport,
+    reader: R,
+    writer: W,
+    stop: CancellationToken,
+    grace: Duration,
+) -> io::Result<Ended>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let (connection, mut frames) = Connection::open(engine, transport, started, None);
     let mut writer = LineWriter::new(writer);
     let write = async {
         while let Some(frame) = frames.recv().await {

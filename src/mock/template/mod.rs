@@ -380,6 +380,7 @@ mod tests {
             id: "r-1".into(),
             headers: vec![("x-tenant".into(), "acme".into())],
             call: 3,
+            repetition: None,
             seed: 7,
             now: std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_784_548_800_123),
             state: None,

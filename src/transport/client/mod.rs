@@ -9,6 +9,7 @@ mod events;
 mod guard;
 mod headers;
 pub(crate) mod http;
+mod job;
 pub mod memory;
 mod raw;
 mod resume;
@@ -23,6 +24,7 @@ pub use child::{Child, CommandSpec, LastLines, StderrLine, StderrSink, StopGrace
 pub(crate) use duplex::Duplex;
 pub use guard::Guard;
 pub(crate) use http::HttpLink;
+pub use job::{Change, Job};
 pub use raw::{HeaderChange, RawSender, Sent};
 
 /// What rmcp is served on.
