@@ -16,7 +16,7 @@
 //! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the tap |
 //! | [`config`] | files with a position for everything; diagnostics |
 //! | [`client`] | a session with one server, and what came of a call |
-//! | [`mock`] | scripts, the engine that plays them, serving, the journal |
+//! | [`mock`] | scripts, the engine that plays them, serving, the journal, the admin API |
 //! | [`scenario`] | scenario files, the cells of their matrix, expectations, snapshots |
 //! | [`report`] | reports, made from a run's result |
 //! | [`cli`] | the command line: arguments, colour, printing, exit codes |

@@ -31,6 +31,8 @@ pub enum Exit {
     NothingSelected,
     /// The code with which a mock's script lets the server die.
     Scripted(u8),
+    /// The code with which a command failed that was run.
+    Command(u8),
 }
 
 impl Exit {
@@ -42,7 +44,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::CannotRun => 3,
             Exit::NothingSelected => 4,
-            Exit::Scripted(code) => code,
+            Exit::Scripted(code) | Exit::Command(code) => code,
         }
     }
 }
@@ -76,6 +78,9 @@ enum Command {
     /// Kill what a run has left behind that was itself killed
     #[command(hide = true)]
     Guard,
+    /// Be a mock on stdio for the one that serves it elsewhere
+    #[command(hide = true)]
+    Relay(mock::RelayArgs),
 }
 
 impl Command {
@@ -87,6 +92,7 @@ impl Command {
                 Guard::watch(std::io::stdin().lock());
                 Ok(Exit::Success)
             }
+            Command::Relay(args) => mock::relay(&args),
         }
     }
 }

@@ -171,7 +171,7 @@ async fn execute(plan: Plan, options: Options) -> Result<(RunResult, bool), Fail
     tokio::pin!(running);
     let interrupted = tokio::select! {
         result = &mut running => return Ok((result, false)),
-        () = signals.next() => true,
+        _ = signals.next() => true,
     };
     super::style::leave_line();
     super::style::print("interrupted: stopping what was started\n");

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGINT, SIGTERM, SIGQUIT and SIGHUP. While this exists they no longer end the process by themselves.
@@ -30,7 +31,7 @@ impl Signals {
     }
 
     /// The next signal. Cancel-safe.
-    pub(super) async fn next(&mut self) {
+    pub(super) async fn next(&mut self) -> Number {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,
@@ -38,10 +39,10 @@ impl Signals {
             }
         };
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.quit.recv() => {}
-            _ = hangup => {}
+            _ = self.interrupt.recv() => Number::INT,
+            _ = self.terminate.recv() => Number::TERM,
+            _ = self.quit.recv() => Number::QUIT,
+            _ = hangup => Number::HUP,
         }
     }
 }

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Session, ToolOutcome};
+use crate::wire::Era;
+
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// How to make one request.
 ///
@@ -28,8 +31,17 @@ impl CallOptions {
     }
 }
 
+/// Of what an argument is completed.
+#[derive(Clone, Copy, Debug)]
+pub enum Reference<'a> {
+    Prompt(&'a str),
+    /// A resource's URI, or the template of one.
+    Resource(&'a str),
+}
+
 impl Session {
-    /// Calls a tool once: a result that asks for input is returned as it is (2026-07-28, Multi Round-Trip Requests).
+    /// Calls a tool, and answers what the server asks on the way with the session's [`Answers`](super::Answers): in
+    /// 2026-07-28 by calling it again for each round (Multi Round-Trip Requests).
     ///
     /// # Errors
     /// Any [`Failure`]. A tool that reports an error of its own is an `Ok` with `is_error`.
@@ -39,20 +51,21 @@ impl Session {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<ToolOutcome, Failure> {
-        let result = self.request("tools/call", Some(named(name, arguments)), options).await?;
+        let result = self.request_in_rounds("tools/call", named(name, arguments), options).await?;
         ToolOutcome::parse(result).map_err(Failure::Malformed)
     }
 
-    /// Reads a resource once and returns the result as it came.
+    /// Reads a resource and returns the result as it came; answers as [`Session::call_tool`] does.
     ///
     /// # Errors
     /// Any [`Failure`].
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<Box<RawValue>, Failure> {
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
-        self.request("resources/read", Some(params), options).await
+        self.request_in_rounds("resources/read", params, options).await
     }
 
-    /// Gets a prompt once and returns the result as it came. MCP wants the arguments to be strings.
+    /// Gets a prompt and returns the result as it came; answers as [`Session::call_tool`] does. MCP wants the arguments
+    /// to be strings.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -62,7 +75,51 @@ impl Session {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        self.request("prompts/get", Some(named(name, arguments)), options).await
+        self.request_in_rounds("prompts/get", named(name, arguments), options).await
+    }
+
+    /// Asks how the value of an argument can go on, and returns the result as it came. `context` has the values of other
+    /// arguments.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub async fn complete(
+        &self,
+        reference: Reference<'_>,
+        argument: &str,
+        value: &str,
+        context: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, Failure> {
+        let reference = match reference {
+            Reference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+            Reference::Resource(uri) => json!({ "type": "ref/resource", "uri": uri }),
+        };
+        let argument = json!({ "name": argument, "value": value });
+        let mut params = Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), argument)]);
+        if let Some(arguments) = context {
+            params.insert("context".to_owned(), json!({ "arguments": arguments }));
+        }
+        self.request("completion/complete", Some(params), options).await
+    }
+
+    /// Sets the least severe log messages to be sent from now on: at once on a legacy session, with every following
+    /// request on a modern one, which has no message for it (2026-07-28, Logging: Per-Request Log Level).
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub async fn set_log_level(&self, level: &str, options: CallOptions) -> Result<(), Failure> {
+        if self.info().version.era() == Era::Modern {
+            *self.log_level() = Some(level.to_owned());
+            return Ok(());
+        }
+        let params = Map::from_iter([("level".to_owned(), level.into())]);
+        self.request("logging/setLevel", Some(params), options).await.map(drop)
+    }
+
+    pub(super) fn log_level_meta(&self) -> Option<Map<String, Value>> {
+        let level = self.log_level().clone()?;
+        Some(Map::from_iter([(LOG_LEVEL.to_owned(), level.into())]))
     }
 
     /// Asks for a sign of life; 2026-07-28 knows no `ping`.
@@ -74,7 +131,7 @@ impl Session {
     }
 }
 
-fn named(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
+pub(super) fn named(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
     let mut params = Map::from_iter([("name".to_owned(), name.into())]);
     if let Some(arguments) = arguments {
         params.insert("arguments".to_owned(), arguments.into());

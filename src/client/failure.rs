@@ -7,7 +7,10 @@ use rmcp::{
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
 };
 
-use crate::{transport::client::LinkError, wire::RpcError};
+use crate::{
+    transport::{Stray, client::LinkError},
+    wire::RpcError,
+};
 
 /// A request that brought no result. It is data about the server, not an error of ours. Its text stands beside its
 /// [`kind`](Failure::kind), and does not repeat it.
@@ -31,18 +34,38 @@ pub enum Failure {
     /// A JSON-RPC error.
     #[error(transparent)]
     Rpc(RpcError),
+    /// The server asks for something that the session has no answer to, or an answer that this era cannot carry; the
+    /// request cannot go on.
+    #[error("{method} is asked for, {why}")]
+    Unanswered { method: String, why: &'static str },
+    /// The server does not send these notifications, though it was asked to.
+    #[error("there will be no {}", .0.join(", "))]
+    Unacknowledged(Vec<String>),
+    /// The task was cancelled; what the server says of it, if it does.
+    #[error("the task was given up{}", .0.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    TaskCancelled(Option<String>),
+    /// The server asks again and again.
+    #[error("more input is asked for after {0} times")]
+    Rounds(usize),
 }
 
 impl Failure {
-    /// One stable word: `timeout`, `cancelled`, `disconnected`, `http`, `malformed` or `rpc`.
+    /// The words for every kind of failure.
+    pub const KINDS: [&str; 9] =
+        ["timeout", "cancelled", "disconnected", "http", "malformed", "rpc", "unanswered", "unacknowledged", "rounds"];
+
+    /// One stable word, of [`Failure::KINDS`].
     pub fn kind(&self) -> &'static str {
         match self {
             Failure::Timeout(_) => "timeout",
-            Failure::Cancelled => "cancelled",
+            Failure::Cancelled | Failure::TaskCancelled(_) => "cancelled",
             Failure::Disconnected { .. } => "disconnected",
             Failure::Http { .. } => "http",
             Failure::Malformed(_) => "malformed",
             Failure::Rpc(_) => "rpc",
+            Failure::Unanswered { .. } => "unanswered",
+            Failure::Unacknowledged(_) => "unacknowledged",
+            Failure::Rounds(_) => "rounds",
         }
     }
 
@@ -51,6 +74,14 @@ impl Failure {
             LinkError::Status { status, body } => Failure::Http { status: *status, body: body.clone() },
             LinkError::Malformed(what) | LinkError::Invalid(what) => Failure::Malformed(what.clone()),
             error => Failure::Disconnected { detail: error.to_string() },
+        }
+    }
+
+    /// A frame that does not carry the id of the request, but can only be its answer.
+    pub(super) fn from_stray(stray: Stray) -> Failure {
+        match stray {
+            Stray::Unaddressed(error) => Failure::Rpc(error),
+            stray => Failure::Malformed(stray.to_string()),
         }
     }
 
@@ -103,8 +134,13 @@ mod tests {
             Failure::Disconnected { detail: detail() },
             Failure::Http { status: 404, body: String::new() },
             Failure::Malformed(detail()),
+            Failure::Unanswered { method: "roots/list".into(), why: "and there is no answer" },
+            Failure::Unacknowledged(vec!["notifications/x".into()]),
+            Failure::TaskCancelled(None),
+            Failure::Rounds(10),
         ];
         for failure in &failures {
+            assert!(Failure::KINDS.contains(&failure.kind()));
             assert!(!failure.to_string().to_lowercase().contains(failure.kind()), "{}: {failure}", failure.kind());
         }
         assert_eq!(failures[2].to_string(), detail());

@@ -1,5 +1,7 @@
 //! The handshake: rmcp performs it while the tap is watched for what rmcp would overlook.
 
+use std::time::Duration;
+
 use rmcp::{
     RoleClient,
     model::{
@@ -10,8 +12,9 @@ use rmcp::{
         ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
     },
 };
+use tokio::time::timeout;
 
-use super::{ConnectError, PeerInfo, Protocol, info::handshake_result};
+use super::{Answers, ConnectError, PeerInfo, Protocol, handler::Handler, info::handshake_result};
 use crate::{
     transport::{
         Tap, Transport,
@@ -20,7 +23,7 @@ use crate::{
     wire::{Direction, Era, Frame, Id, Message, Version},
 };
 
-pub(super) type Running = RunningService<RoleClient, ClientConfig>;
+pub(super) type Running = RunningService<RoleClient, Handler>;
 
 /// Shakes hands in the way of the protocol.
 ///
@@ -31,9 +34,11 @@ pub(super) async fn perform(
     link: Link,
     transport: Transport,
     protocol: Protocol,
+    answers: &Answers,
     target: &str,
 ) -> Result<(Running, PeerInfo), ConnectError> {
-    let (service, lifecycle) = lifecycle(transport, protocol);
+    let (config, lifecycle) = lifecycle(transport, protocol, answers);
+    let service = Handler::new(config, answers.clone());
     let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
     let http = match &link {
         Link::Http(link) => Some(link.client.clone()),
@@ -54,17 +59,25 @@ pub(super) async fn perform(
         }
     };
     running.set_response_cache_config(ClientCacheConfig::disabled()).await;
+    if let Some(http) = &http {
+        let _ = timeout(LISTENING, http.listening()).await;
+    }
     let selected = running.peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
     let info = PeerInfo::read(&tap.since(0), &selected).map_err(ConnectError::Malformed)?;
     Ok((running, info))
 }
 
+/// How long to wait for the stream on which a legacy server sends messages of its own. What it sends before may be lost,
+/// but some servers answer the GET only when they have something to say.
+const LISTENING: Duration = Duration::from_millis(500);
+
 /// rmcp's first request. Whatever a legacy server makes of a `server/discover` leads to the fallback.
 const PROBE: Id = Id::Number(0);
 
-fn lifecycle(transport: Transport, protocol: Protocol) -> (ClientConfig, ClientLifecycleMode) {
+fn lifecycle(transport: Transport, protocol: Protocol, answers: &Answers) -> (ClientConfig, ClientLifecycleMode) {
     let identity = Implementation::new("rehearse", env!("CARGO_PKG_VERSION"));
-    let config = ClientConfig::new(ClientCapabilities::default(), identity);
+    let capabilities = serde_json::from_value::<ClientCapabilities>(answers.capabilities().into());
+    let config = ClientConfig::new(capabilities.unwrap_or_default(), identity);
     let (version, mode) = match protocol {
         Protocol::Exact(version) if version.era() == Era::Modern => {
             (version, ClientLifecycleMode::Discover { preferred_versions: vec![rmcp_version(version)] })

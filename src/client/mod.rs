@@ -2,11 +2,13 @@
 //!
 //! rmcp sends the requests and keeps the protocol; every answer is taken from the tapped bytes, so nothing that rmcp
 //! drops is lost, and nothing that it refuses to parse becomes a hang. The client is an honest witness: it caches
-//! nothing, repeats nothing, and opens no second session behind the caller's back.
+//! nothing, repeats nothing but what a server asks it to, and opens no second session behind the caller's back.
 
+mod answers;
 mod call;
 mod connect;
 mod failure;
+mod handler;
 mod handshake;
 mod info;
 mod list;
@@ -14,13 +16,18 @@ mod outcome;
 mod protocol;
 mod raw;
 mod request;
+mod rounds;
 mod session;
+mod strays;
+mod subscription;
+mod task;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::time::Duration;
 
-pub use call::CallOptions;
+pub use answers::{Answer, AnswerScript, Answers, Overlay, Question};
+pub use call::{CallOptions, Reference};
 pub use connect::ConnectError;
 pub use failure::Failure;
 pub use info::{PeerInfo, PeerVersion};
@@ -29,10 +36,12 @@ pub use outcome::{Content, ToolOutcome};
 pub use protocol::{Protocol, UnknownProtocol};
 pub use raw::RawReply;
 pub use session::Session;
+pub use subscription::Interest;
+pub use task::TaskRun;
 
 use crate::transport::Transport;
 pub use crate::transport::client::{
-    CommandSpec, Guard, HeaderChange, LastLines, StderrLine, StderrSink, StopGrace,
+    Change, CommandSpec, Guard, HeaderChange, Job, LastLines, StderrLine, StderrSink, StopGrace,
     memory::{self, Address},
 };
 
@@ -42,6 +51,8 @@ pub struct ServerConfig {
     pub name: String,
     pub target: Target,
     pub timeouts: Timeouts,
+    /// What the client says when the server asks; of one session, for answers are used up.
+    pub answers: Answers,
 }
 
 /// Where a server is.
@@ -79,9 +90,9 @@ impl Default for Timeouts {
 }
 
 impl ServerConfig {
-    /// With the default timeouts.
+    /// With the default timeouts, and without answers to what the server asks.
     pub fn new(name: impl Into<String>, target: Target) -> Self {
-        ServerConfig { name: name.into(), target, timeouts: Timeouts::default() }
+        ServerConfig { name: name.into(), target, timeouts: Timeouts::default(), answers: Answers::default() }
     }
 }
 

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Failure, HeaderChange, Session};
-use crate::wire::{Direction, Frame, Id, Message, Response};
+use crate::{
+    transport::{Arrival, Stray, Wanted},
+    wire::{Direction, Frame, Message},
+};
 
 /// What came back after a raw frame.
 #[derive(Clone, Debug, Default)]
@@ -15,15 +18,17 @@ pub struct RawReply {
     pub status: Option<u16>,
     /// What the server sent from then on, up to the answer. Frames of other requests may be among them.
     pub frames: Vec<Frame>,
-    /// The response with the id of the frame, or else the first error without an id.
+    /// The response with the id of the frame, an error without an id, or a frame that belongs to nothing else.
     pub answer: Option<Frame>,
+    /// Why the answer is none, if it is only taken for it.
+    pub stray: Option<Stray>,
     /// The body of an HTTP answer that is no event stream.
     pub body: Bytes,
 }
 
 impl Session {
     /// Sends the bytes as they are, valid or not, and waits for what answers them: the response with their id if they
-    /// have one, else the first error without an id. Over streamable HTTP the end of the HTTP answer ends the wait, and
+    /// have one, an error without an id, or what can only be their answer as long as nothing else waits for one. Over streamable HTTP the end of the HTTP answer ends the wait, and
     /// `headers` change those that go with the session. A server that stays silent until the timeout is an `Ok` without
     /// an answer.
     ///
@@ -42,11 +47,11 @@ impl Session {
             Err(_) => return Err(Failure::Timeout(timeout)),
         };
         let mut reply = RawReply { status: sent.status, body: sent.body, ..RawReply::default() };
+        let wanted = Wanted { id: id.as_ref(), unaddressed: true, strays: !self.ignores_strays() };
         let answered = async {
-            let answers = |frame: &Frame| answers(frame, id.as_ref());
             let Some(answer) = sent.answer else {
                 let accepted = reply.status.is_none_or(|status| (200..300).contains(&status));
-                return if accepted { self.tap().wait_for(from, answers).await } else { None };
+                return if accepted { self.tap().answer(from, wanted).await } else { None };
             };
             let body = answer.finish();
             tokio::pin!(body);
@@ -55,31 +60,24 @@ impl Session {
                     reply.body = body;
                     None
                 }
-                found = self.tap().wait_for(from, answers) => found,
+                found = self.tap().answer(from, wanted) => found,
             }
         };
         let found = timeout_at(deadline, answered).await.ok().flatten();
-        let found = found.or_else(|| {
-            let frames = self.tap().since(from).into_iter().enumerate();
-            frames.map(|(index, frame)| (from + index, frame)).find(|(_, frame)| answers(frame, id.as_ref()))
-        });
-        let end = found.as_ref().map_or(usize::MAX, |(index, _)| index + 1 - from);
+        let found = found.or_else(|| self.tap().answered(from, wanted));
+        let end = found.as_ref().map_or(usize::MAX, |found| found.index + 1 - from);
+        if let Some(Arrival { index, stray: Some(_), .. }) = found {
+            self.take(index);
+        }
         let frames = self.tap().since(from).into_iter().take(end);
         reply.frames = frames.filter(|frame| frame.direction == Direction::ServerToClient).collect();
-        reply.answer = found.map(|(_, frame)| frame);
+        if let Some(Arrival { frame, stray, .. }) = found {
+            reply.answer = Some(frame);
+            reply.stray = stray;
+        }
         if reply.answer.is_none() && reply.status.is_none() && self.tap().closed().is_some() {
             return Err(self.disconnected().await);
         }
         Ok(reply)
     }
-}
-
-fn answers(frame: &Frame, id: Option<&Id>) -> bool {
-    frame.direction == Direction::ServerToClient
-        && match frame.message() {
-            Ok(Message::Response(Response { id: None, outcome })) => outcome.is_err(),
-            Ok(Message::Response(response)) => response.id.as_ref() == id,
-            Ok(_) => false,
-            Err(error) => id.is_some() && error.id() == id,
-        }
 }

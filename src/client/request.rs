@@ -12,11 +12,22 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{CallOptions, Failure, Session};
-use crate::wire::{Frame, Id, Message, ParseError, Version, message::split_batch};
+use crate::{
+    transport::{Arrival, Wanted},
+    wire::{Frame, Id, Message, ParseError, Version, message::split_batch},
+};
 
 /// How long a cancellation may take to leave. It is queued by then, and goes out even if nobody waits for it.
 const CANCELLATION: Duration = Duration::from_millis(500);
 const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A request that is under way.
+pub(super) struct Sent {
+    handle: RequestHandle<RoleClient>,
+    pub(super) id: Id,
+    /// The first frame of the tap in which its answer may be.
+    pub(super) from: usize,
+}
 
 impl Session {
     /// Makes any request once and returns the result as it came.
@@ -33,38 +44,81 @@ impl Session {
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let (deadline, from) = (Instant::now() + limit, self.tap().len());
-        let mut with = PeerRequestOptions::no_options();
-        with.meta = options.meta.map(|meta| RequestMetaObject(MetaObject(meta)));
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
-        let mut handle = match self.peer().send_cancellable_request(request, with).await {
-            Ok(handle) => handle,
-            Err(error) => return Err(self.failed(error).await),
-        };
-        let id = wire_id(&handle.id);
+        let deadline = Instant::now() + limit;
+        let mut sent = self.send(method, params, options.meta).await?;
         tokio::select! {
             biased;
-            answer = self.tap().answer(from, &id) => match answer {
-                Some(answer) => self.read(&answer, &id),
-                None => Err(self.disconnected().await),
-            },
-            outcome = &mut handle.rx => match (self.tap().answered(from, &id), outcome) {
-                (Some(answer), _) => self.read(&answer, &id),
-                (None, Ok(Ok(_))) => {
-                    Err(Failure::Malformed(format!("the answer carries another type of id than {id}")))
-                }
-                (None, Ok(Err(error))) => Err(self.failed(error).await),
-                (None, Err(_)) => Err(self.disconnected().await),
-            },
+            outcome = self.outcome(&mut sent) => outcome,
             () = cancelled(options.cancel) => {
-                abandon(handle, "cancelled by the user").await;
+                sent.abandon("cancelled by the user").await;
                 Err(Failure::Cancelled)
             }
             () = sleep_until(deadline) => {
-                abandon(handle, "timeout").await;
+                sent.abandon("timeout").await;
                 Err(Failure::Timeout(limit))
             }
         }
+    }
+
+    /// Sends a request, with what the session adds to the `_meta` of each.
+    ///
+    /// # Errors
+    /// It could not be sent.
+    pub(super) async fn send(
+        &self,
+        method: &str,
+        params: Option<Map<String, Value>>,
+        meta: Option<Map<String, Value>>,
+    ) -> Result<Sent, Failure> {
+        let from = self.tap().len();
+        let meta = match self.log_level_meta() {
+            None => meta,
+            Some(mut own) => {
+                own.extend(meta.unwrap_or_default());
+                Some(own)
+            }
+        };
+        let mut with = PeerRequestOptions::no_options();
+        with.meta = meta.map(|meta| RequestMetaObject(MetaObject(meta)));
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
+        match self.peer().send_cancellable_request(request, with).await {
+            Ok(handle) => Ok(Sent { id: wire_id(&handle.id), from, handle }),
+            Err(error) => Err(self.failed(error).await),
+        }
+    }
+
+    /// What comes of a request that has been sent. Cancel-safe.
+    ///
+    /// # Errors
+    /// Any [`Failure`] but a timeout and a cancellation.
+    pub(super) async fn outcome(&self, sent: &mut Sent) -> Result<Box<RawValue>, Failure> {
+        let Sent { handle, id, from } = sent;
+        let wanted = Wanted { id: Some(id), unaddressed: false, strays: !self.ignores_strays() };
+        tokio::select! {
+            biased;
+            arrival = self.tap().answer(*from, wanted) => match arrival {
+                Some(arrival) => self.accept(arrival, id),
+                None => Err(self.disconnected().await),
+            },
+            outcome = &mut handle.rx => match (self.tap().answered(*from, wanted), outcome) {
+                (Some(arrival), _) => self.accept(arrival, id),
+                (None, outcome) => {
+                    // Whatever rmcp has found out about the frames since then, they are not stray as well.
+                    self.take_since(*from);
+                    match outcome {
+                        Ok(Ok(_)) => Err(Failure::Malformed(format!("the answer carries another type of id than {id}"))),
+                        Ok(Err(error)) => Err(self.failed(error).await),
+                        Err(_) => Err(self.disconnected().await),
+                    }
+                }
+            },
+        }
+    }
+
+    fn accept(&self, arrival: Arrival, id: &Id) -> Result<Box<RawValue>, Failure> {
+        let Some(stray) = arrival.stray else { return self.read(&arrival.frame, id) };
+        self.take(arrival.index);
+        Err(Failure::from_stray(stray))
     }
 
     fn read(&self, answer: &Frame, id: &Id) -> Result<Box<RawValue>, Failure> {
@@ -133,13 +187,16 @@ pub(super) fn wire_id(id: &RequestId) -> Id {
     }
 }
 
-async fn cancelled(token: Option<CancellationToken>) {
+pub(super) async fn cancelled(token: Option<CancellationToken>) {
     match token {
         Some(token) => token.cancelled_owned().await,
         None => std::future::pending().await,
     }
 }
 
-async fn abandon(handle: RequestHandle<RoleClient>, reason: &str) {
-    let _ = timeout(CANCELLATION, handle.cancel(Some(reason.to_owned()))).await;
+impl Sent {
+    /// Tells the server that nobody waits for the answer any more.
+    pub(super) async fn abandon(self, reason: &str) {
+        let _ = timeout(CANCELLATION, self.handle.cancel(Some(reason.to_owned()))).await;
+    }
 }

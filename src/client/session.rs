@@ -1,13 +1,20 @@
 //! A live connection with one server.
 
-use std::{fmt, process::ExitStatus, time::Duration};
+use std::{
+    fmt,
+    process::ExitStatus,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use rmcp::{RoleClient, service::Peer};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
+    Answers, ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
     handshake::{self, Running},
+    strays::Judged,
+    subscription::Subscription,
 };
 use crate::transport::{
     Tap,
@@ -28,6 +35,11 @@ pub struct Session {
     child: Option<Child>,
     info: PeerInfo,
     timeouts: Timeouts,
+    answers: Answers,
+    /// The least severe log messages that every request of a modern session asks for.
+    log_level: Mutex<Option<String>>,
+    subscriptions: Mutex<Vec<Subscription>>,
+    strays: Mutex<Judged>,
 }
 
 impl Session {
@@ -36,10 +48,11 @@ impl Session {
     /// # Errors
     /// [`ConnectError`] says how far it came. Nothing is left running.
     pub async fn connect(config: &ServerConfig, protocol: Protocol) -> Result<Session, ConnectError> {
-        Session::connect_with(config, protocol, None).await
+        Session::connect_with(config, protocol, None, Tap::new()).await
     }
 
-    /// As [`Session::connect`], and hands on what the server's process writes to its standard error.
+    /// As [`Session::connect`], and hands on what the server's process writes to its standard error. The tap, which must be
+    /// new, has what went over the wire also if there is no session in the end.
     ///
     /// # Errors
     /// As [`Session::connect`].
@@ -47,6 +60,7 @@ impl Session {
         config: &ServerConfig,
         protocol: Protocol,
         stderr: Option<StderrSink>,
+        tap: Tap,
     ) -> Result<Session, ConnectError> {
         let transport = config.target.transport();
         if !protocol.is_carried_by(transport) {
@@ -54,12 +68,13 @@ impl Session {
         }
         let (deadline, target) = (Instant::now() + config.timeouts.connect, describe(&config.target));
         let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, stderr };
-        let opened = match timeout_at(deadline, open(config, stderr)).await {
+        let opened = match timeout_at(deadline, open(config, stderr, tap.clone())).await {
             Ok(opened) => opened.map_err(|error| ConnectError::from_open(error, &target))?,
             Err(_) => return Err(late(Vec::new())),
         };
-        let Opened { tap, link, raw, child } = opened;
-        let shaken = timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &target)).await;
+        let Opened { link, raw, child } = opened;
+        let shaken =
+            timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &config.answers, &target)).await;
         let (running, info) = match shaken {
             Ok(Ok(shaken)) => shaken,
             Ok(Err(error)) => {
@@ -76,8 +91,22 @@ impl Session {
                 return Err(late(lines));
             }
         };
-        let (name, timeouts) = (config.name.clone(), config.timeouts);
-        Ok(Session { name, running, tap, sender: raw, child, info, timeouts })
+        let (name, timeouts, answers) = (config.name.clone(), config.timeouts, config.answers.clone());
+        let (log_level, subscriptions, strays) = (Mutex::default(), Mutex::default(), Mutex::new(Judged::after(&tap)));
+        let session = Session {
+            name,
+            running,
+            tap,
+            sender: raw,
+            child,
+            info,
+            timeouts,
+            answers,
+            log_level,
+            subscriptions,
+            strays,
+        };
+        Ok(session)
     }
 
     pub fn name(&self) -> &str {
@@ -98,6 +127,11 @@ impl Session {
         self.timeouts
     }
 
+    /// What the session answers when the server asks.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
     /// Takes leave: ends the HTTP session, closes the socket, or closes the process's standard input and stops the
     /// process if need be. Returns the exit status of the process. Takes at most 8 s and the process's
     /// [`StopGrace`](super::StopGrace).
@@ -108,6 +142,18 @@ impl Session {
             Some(child) => child.stop().await,
             None => None,
         }
+    }
+
+    pub(super) fn log_level(&self) -> MutexGuard<'_, Option<String>> {
+        self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn subscriptions(&self) -> MutexGuard<'_, Vec<Subscription>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn judged(&self) -> MutexGuard<'_, Judged> {
+        self.strays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
@@ -129,13 +175,13 @@ impl fmt::Debug for Session {
     }
 }
 
-async fn open(config: &ServerConfig, stderr: Option<StderrSink>) -> Result<Opened, OpenError> {
+async fn open(config: &ServerConfig, stderr: Option<StderrSink>, tap: Tap) -> Result<Opened, OpenError> {
     match &config.target {
-        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr),
-        Target::Http(at) => client::http::open(&at.url, &at.headers),
-        Target::Sse(at) => client::sse::open(&at.url, &at.headers).await,
-        Target::Ws(at) => client::ws::open(&at.url, &at.headers).await,
-        Target::Memory(address) => client::memory::open(address),
+        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, tap),
+        Target::Http(at) => client::http::open(&at.url, &at.headers, tap),
+        Target::Sse(at) => client::sse::open(&at.url, &at.headers, tap).await,
+        Target::Ws(at) => client::ws::open(&at.url, &at.headers, tap).await,
+        Target::Memory(address) => client::memory::open(address, tap),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{fmt, io, path::Path, sync::Arc};
 
 use miette::{LabeledSpan, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 /// A text with the name under which people know it.
 #[derive(Debug, PartialEq, Eq)]
@@ -143,7 +144,7 @@ pub struct Diagnostic {
 }
 
 /// All problems of one file. Never empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl fmt::Display for Diagnostic {
@@ -163,6 +164,18 @@ impl fmt::Display for Diagnostics {
             }
         }
         Ok(())
+    }
+}
+
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (line, column) = self.source.position(self.problem.span.start);
+        let mut members = serializer.serialize_struct("Diagnostic", 4)?;
+        members.serialize_field("line", &line)?;
+        members.serialize_field("column", &column)?;
+        members.serialize_field("message", &self.problem.message)?;
+        members.serialize_field("hint", &self.problem.hint)?;
+        members.end()
     }
 }
 

@@ -21,7 +21,7 @@ use std::fmt;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use crate::config::{Node, Problems, Value};
+use crate::config::{Entry, Node, Problem, Problems, Value};
 
 const OPERATORS: &[&str] = &["equals", "subset", "matches", "contains", "schema", "length", "exists", "not"];
 
@@ -104,11 +104,12 @@ impl Matcher {
             Value::Mapping(entries) => {
                 let is_operator = |key: &str| OPERATORS.contains(&key);
                 if !entries.iter().any(|entry| is_operator(&entry.key)) {
+                    refuse_near_miss(entries)?;
                     return Matcher::subset(node);
                 }
                 if let Some(entry) = entries.iter().find(|entry| !is_operator(&entry.key)) {
                     let message = format!("`{}` beside operators such as `{}`", entry.key, entries[0].key);
-                    let problem = crate::config::Problem::new(entry.key_span, message);
+                    let problem = Problem::new(entry.key_span, message);
                     return Err(problem.hint("wrap a mapping with such keys in `subset:` or `equals:`").into());
                 }
                 let all = entries.iter().map(|entry| Matcher::operator(&entry.key, &entry.node));
@@ -257,6 +258,23 @@ impl Matcher {
     }
 }
 
+/// A lone key that is almost an operator would match the member of that name, and so hardly ever anything.
+fn refuse_near_miss(entries: &[Entry]) -> Result<(), Problems> {
+    let [Entry { key, key_span, .. }] = entries else { return Ok(()) };
+    let is_near = |operator: &&&str| {
+        let is_typo = operator.len() > 4 && strsim::osa_distance(&key.to_lowercase(), operator) <= 1;
+        is_typo || (key == "match" && **operator == "matches")
+    };
+    match OPERATORS.iter().find(is_near) {
+        None => Ok(()),
+        Some(operator) => {
+            let problem = Problem::new(*key_span, format!("a matcher has no operator `{key}`"));
+            let subset = format!("a member of this name is written `subset: {{ {key}: … }}`");
+            Err(problem.hint(format!("did you mean `{operator}`? {subset}")).into())
+        }
+    }
+}
+
 fn descend(pointer: &mut String, key: &str, visit: impl FnOnce(&mut String)) {
     let length = pointer.len();
     pointer.push('/');
@@ -334,11 +352,32 @@ mod tests {
     }
 
     #[test]
+    fn members_whose_names_resemble_operators_are_members_where_they_are_meant() {
+        let value = json!({ "note": "a", "content": "b", "match": "c", "length": 5 });
+        for text in [
+            "{ note: a }",
+            "{ content: b }",
+            "{ match: c, note: a }",
+            "{ subset: { match: c } }",
+            "{ nott: { exists: false } }",
+        ] {
+            assert!(messages(text, &value).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
     fn mistakes_in_a_matcher_are_found_when_it_is_read() {
         for (text, message) in [
             ("{ matches: '(' }", "t:1:12: not a regular expression"),
             ("{ schema: { type: 5 } }", "t:1:11: not a valid JSON Schema"),
             ("{ length: -1 }", "t:1:11: expected a whole number"),
+            (
+                "{ a: { match: x } }",
+                "t:1:8: a matcher has no operator `match` (did you mean `matches`? a member of this name is written `subset: { match: … }`)",
+            ),
+            ("{ lenght: 1 }", "t:1:3: a matcher has no operator `lenght` (did you mean `length`?"),
+            ("{ Equals: 1 }", "t:1:3: a matcher has no operator `Equals`"),
+            ("[{ exist: true }]", "t:1:4: a matcher has no operator `exist`"),
             ("{ length: 1, name: x }", "t:1:14: `name` beside operators such as `length`"),
             ("{ schema: { pattern: '(' } }", "t:1:11: not a valid JSON Schema"),
             ("{ schema: { $ref: 'http://127.0.0.1:9/x.json' } }", "t:1:11: not a valid JSON Schema"),

@@ -1,5 +1,6 @@
 //! Scriptable mock servers: a [`script`] is parsed, an [`engine`] plays it, a [`journal`] keeps what came.
 
+pub mod admin;
 pub mod engine;
 pub mod faults;
 pub mod journal;

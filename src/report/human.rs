@@ -61,6 +61,7 @@ pub(super) fn render(result: &RunResult, layout: Layout) -> String {
     tables(&mut out, result, layout.width);
     for scenario in &result.scenarios {
         failures(&mut out, scenario, layout);
+        warnings(&mut out, scenario);
     }
     summary(&mut out, result);
     out
@@ -188,6 +189,14 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
     }
 }
 
+fn warnings(out: &mut String, scenario: &ScenarioResult) {
+    if scenario.warnings.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{} {}", styled("?", DOUBTFUL), styled(printable(&scenario.name), STRONG));
+    out.extend(scenario.warnings.iter().map(|warning| block(warning, "  ")));
+}
+
 /// Every line of a text behind this indent.
 fn block(text: &str, indent: &str) -> String {
     printable_lines(text).map(|line| format!("{indent}{line}\n")).collect()
@@ -267,7 +276,7 @@ fn summary(out: &mut String, result: &RunResult) {
         part(totals.failed, "failed", BAD),
         part(totals.errors, "could not run", BAD),
         part(totals.not_run, "not run", DOUBTFUL),
-        part(totals.not_applicable, "do not exist", DIM),
+        part(totals.not_applicable, if totals.not_applicable == 1 { "does not exist" } else { "do not exist" }, DIM),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     let scenarios = match result.scenarios.len() {

@@ -99,7 +99,8 @@ mod tests {
             }],
         };
         let cells = vec![cell(Status::Failed, None, vec![step]), cell(Status::Error, Some(text()), Vec::new())];
-        let scenario = ScenarioResult { name: text(), path: text().into(), description: None, cells };
+        let scenario =
+            ScenarioResult { name: text(), path: text().into(), description: None, cells, warnings: vec![text()] };
         let totals = Totals { failed: 1, errors: 1, ..Totals::default() };
         RunResult { format: 1, seed: 1, duration: Duration::ZERO, totals, scenarios: vec![scenario] }
     }

@@ -1,6 +1,6 @@
 //! Running one cell: its own mocks and sessions, one step after another.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Instant};
 
 use futures_util::future;
 use serde_json::{Map, Value as Json, json};
@@ -10,11 +10,12 @@ use super::{
     Action, Cell, Expect, Observation, Options, Recorded, Scenario, Step,
     live::Live,
     observe::Outcome,
-    redact::{self, Known},
+    redact::{self, Known, Used},
     result::{CellResult, Problem, Status, StepResult, TraceLine},
 };
 use crate::{
-    client::{ConnectError, LastLines, Session, StderrLine, StderrSink},
+    client::{Answers, ConnectError, LastLines, Session, StderrLine, StderrSink},
+    transport::{Stray, Tap},
     wire::Version,
 };
 
@@ -25,6 +26,14 @@ const TRACE_WIDTH: usize = 2000;
 pub(super) struct Ran {
     pub(super) result: CellResult,
     pub(super) recorded: Vec<Recorded>,
+    pub(super) redacted: Used,
+}
+
+impl Ran {
+    /// Nothing was done.
+    pub(super) fn idle(result: CellResult) -> Ran {
+        Ran { result, recorded: Vec::new(), redacted: Used::new() }
+    }
 }
 
 /// Runs a cell. Whatever it started is gone when this returns, also if `cancel` ended it.
@@ -40,7 +49,9 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         cell,
         servers: Vec::new(),
         captured: Map::new(),
+        is_noisy: false,
         recorded: Vec::new(),
+        redacted: vec![false; scenario.redactions.len()],
         known: known(scenario),
         sink,
     };
@@ -49,7 +60,7 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
         Err(why) => Err((Status::Error, why)),
     };
-    let Runner { servers, recorded, .. } = runner;
+    let Runner { servers, recorded, redacted, .. } = runner;
     future::join_all(servers.into_iter().map(Live::stop)).await;
     let failed = steps.iter().any(|step| step.status == Status::Failed);
     let (status, reason) = match ended {
@@ -63,6 +74,7 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
     Ran {
         result: CellResult { cell, status, reason, duration: started.elapsed(), steps, stderr: stderr.to_vec() },
         recorded,
+        redacted,
     }
 }
 
@@ -71,15 +83,19 @@ pub(super) struct Runner<'a> {
     cell: Cell,
     pub(super) servers: Vec<Live>,
     pub(super) captured: Map<String, Json>,
+    /// Whether the present step expects frames that belong to nothing.
+    is_noisy: bool,
     recorded: Vec<Recorded>,
+    redacted: Used,
     known: Vec<Known>,
     sink: StderrSink,
 }
 
 impl Runner<'_> {
     async fn start(&mut self, options: &Options) -> Result<(), String> {
-        for spec in &self.scenario.servers {
-            self.servers.push(Live::start(spec, self.cell.transport, options).await?);
+        for (index, spec) in self.scenario.servers.iter().enumerate() {
+            let answers = Answers::scripted(self.scenario.answers.clone(), self.scenario.questions(index));
+            self.servers.push(Live::start(spec, answers, self.cell.transport, options).await?);
         }
         Ok(())
     }
@@ -95,10 +111,14 @@ impl Runner<'_> {
         for step in &scenario.steps {
             let started = Instant::now();
             let marks = self.marks();
-            let ran = tokio::select! {
+            self.is_noisy = step.expect.as_ref().is_some_and(Expect::has_noise);
+            let mut ran = tokio::select! {
                 ran = self.step(step, done.len()) => ran,
                 () = cancel.cancelled() => return Err((Status::NotRun, "interrupted".into())),
             };
+            if let Ok(Some(problems)) = &mut ran {
+                problems.extend(Expect::judge_noise(step.expect.as_ref(), &self.strays()));
+            }
             let (problems, status) = match ran {
                 Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
                 Ok(Some(problems)) => (problems, Status::Failed),
@@ -106,20 +126,32 @@ impl Runner<'_> {
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
             let trace = self.trace(&marks);
-            let problem = |message| Problem { message, snapshot: None, difference: None };
             done.push(StepResult {
                 title: step.title(),
                 line: step.line,
                 status,
                 duration: started.elapsed(),
-                problems: problems.into_iter().map(problem).collect(),
+                problems: problems.into_iter().map(Problem::new).collect(),
                 trace,
             });
             if status == Status::Failed && !options.keep_going {
                 break;
             }
         }
+        // What came after the end of the last step is not lost.
+        let late = Expect::judge_noise(None, &self.strays());
+        if let Some(last) =
+            done.iter_mut().rfind(|step| step.status != Status::NotApplicable).filter(|_| !late.is_empty())
+        {
+            last.status = Status::Failed;
+            last.problems.extend(late.into_iter().map(Problem::new));
+        }
         Ok(())
+    }
+
+    /// What has come from the servers since the last call and belongs to nothing.
+    fn strays(&self) -> Vec<Stray> {
+        self.servers.iter().filter_map(|live| live.session.as_ref()).flat_map(Session::strays).collect()
     }
 
     /// The problems of a step; `None` if it does not exist in this cell.
@@ -169,6 +201,8 @@ impl Runner<'_> {
         }
         let finished = std::sync::Mutex::new(Vec::new());
         let this = &*self;
+        let servers: BTreeSet<_> = steps.iter().map(|step| step.server).collect();
+        let _overlays: Vec<_> = servers.into_iter().map(|server| this.overlay(step, server)).collect();
         let run = async |position: usize, step: &Step, unreachable: Option<Observation>| {
             let observation = match unreachable {
                 Some(failed) => Ok(failed),
@@ -185,7 +219,7 @@ impl Runner<'_> {
         let (mut problems, mut views) = (Vec::new(), Vec::new());
         for (position, (step, observation)) in steps.iter().zip(observations).enumerate() {
             let observation = observation?;
-            views.push(observation.snapshot());
+            views.push(observation.snapshot(false));
             let found = self.judge(step, index, observation);
             problems.extend(found.into_iter().map(|problem| format!("[{position}] {}: {problem}", step.title())));
         }
@@ -201,15 +235,18 @@ impl Runner<'_> {
     /// Opens the session of a step's server. The inner error is what the step observes if that fails.
     async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, String> {
         let live = &mut self.servers[step.server];
-        if live.session.is_some() {
+        if let Some(session) = &live.session {
+            session.ignore_strays(self.is_noisy);
             return Ok(Ok(()));
         }
         let mut config = live.config.clone();
         if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
             config.timeouts.connect = limit;
         }
-        match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone())).await {
+        let tap = live.tap.insert(Tap::new()).clone();
+        match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone()), tap).await {
             Ok(session) => {
+                session.ignore_strays(self.is_noisy);
                 live.session = Some(session);
                 Ok(Ok(()))
             }
@@ -220,7 +257,7 @@ impl Runner<'_> {
                     message: format!("the handshake was refused: {error}"),
                     error: serde_json::to_value(&error).ok(),
                 };
-                Ok(Err(Observation { outcome, notifications: Vec::new(), status: None }))
+                Ok(Err(Observation::new(outcome)))
             }
             Err(error) => Ok(Err(Observation::failed("connect", error.to_string()))),
         }
@@ -244,26 +281,30 @@ impl Runner<'_> {
     fn record(&mut self, step: &Step, index: usize, observation: &mut Observation) {
         let Some(spec) = &step.snapshot else { return };
         if let Outcome::Result(result) = &mut observation.outcome {
-            redact::apply_at(result, &self.scenario.redactions);
+            redact::apply_at(result, &self.scenario.redactions, &mut self.redacted);
         }
-        let mut view = observation.snapshot();
-        redact::apply(&mut view, &self.scenario.redactions, &self.known);
+        let shows_asked = step.expect.as_ref().is_some_and(Expect::has_asked);
+        let mut view = observation.snapshot(shows_asked);
+        redact::apply(&mut view, &self.scenario.redactions, &self.known, &mut self.redacted);
         view.sort_all_objects();
         let text = serde_json::to_string_pretty(&view).unwrap_or_default();
         let key = spec.key(self.cell, self.version(step));
         self.recorded.push(Recorded { step: index, key, title: step.title(), text });
     }
 
-    /// How much every session has seen so far.
-    fn marks(&self) -> Vec<usize> {
-        self.servers.iter().map(|live| live.session.as_ref().map_or(0, |session| session.tap().len())).collect()
+    /// How much has gone over every connection so far.
+    fn marks(&self) -> Vec<Option<(Tap, usize)>> {
+        let mark = |tap: &Tap| (tap.clone(), tap.len());
+        self.servers.iter().map(|live| live.tap.as_ref().map(mark)).collect()
     }
 
     /// The last frames since the marks.
-    fn trace(&self, marks: &[usize]) -> Vec<TraceLine> {
+    fn trace(&self, marks: &[Option<(Tap, usize)>]) -> Vec<TraceLine> {
         let mut lines = Vec::new();
-        for (live, from) in self.servers.iter().zip(marks) {
-            let frames = live.session.as_ref().map(|session| session.tap().since(*from)).unwrap_or_default();
+        for (live, mark) in self.servers.iter().zip(marks) {
+            let Some(tap) = &live.tap else { continue };
+            let from = mark.as_ref().filter(|(marked, _)| marked.is(tap)).map_or(0, |(_, from)| *from);
+            let frames = tap.since(from);
             let left_out = frames.len().saturating_sub(TRACE_LINES);
             for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
                 let text = String::from_utf8_lossy(&frame.bytes);

@@ -4,8 +4,10 @@ use serde_json::Value as Json;
 
 use super::{Observation, observe::Outcome};
 use crate::{
-    config::{Node, Problem, Problems},
+    client::Failure,
+    config::{Node, Problem, Problems, Value, nearest},
     mock::matcher::Matcher,
+    transport::Stray,
 };
 
 const KEYS: &[&str] = &[
@@ -18,6 +20,9 @@ const KEYS: &[&str] = &[
     "rpcError",
     "failure",
     "notifications",
+    "asked",
+    "noise",
+    "statuses",
     "status",
     "none",
 ];
@@ -39,14 +44,51 @@ pub struct Expect {
     rpc_error: Option<Matcher>,
     failure: Option<Matcher>,
     notifications: Option<Matcher>,
+    asked: Option<Matcher>,
+    noise: Option<Noise>,
+    /// Those of a task.
+    statuses: Option<Matcher>,
     status: Option<Matcher>,
     /// No answer at all is expected.
     none: bool,
 }
 
+/// Frames that belong to nothing: log lines between the messages, answers that nobody asked for.
+#[derive(Debug)]
+enum Noise {
+    /// At least one.
+    Any,
+    /// The list of their texts.
+    Matches(Matcher),
+}
+
+impl Noise {
+    /// `true`, a matcher, or `false`, which says what holds anyway.
+    fn read(node: &Node) -> Result<Option<Noise>, Problems> {
+        match node.value {
+            Value::Bool(is_expected) => Ok(is_expected.then_some(Noise::Any)),
+            Value::Sequence(_) | Value::Mapping(_) => Ok(Some(Noise::Matches(Matcher::read(node)?))),
+            _ => {
+                let problem = node.problem("`noise` is true, or a matcher for the list of all texts");
+                Err(problem.hint("for example `noise: { contains: Listening }`").into())
+            }
+        }
+    }
+}
+
+/// What only some steps bring.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Observable {
+    /// The HTTP status of a raw frame.
+    pub(super) status: bool,
+    /// The statuses of a task.
+    pub(super) task: bool,
+}
+
 impl Expect {
-    /// `is_raw` is whether the step sends a raw frame, which alone has a status.
-    pub(super) fn read(node: &Node, is_raw: bool) -> Result<Expect, Problems> {
+    /// # Errors
+    /// Every mistake, and expectations that the step cannot meet.
+    pub(super) fn read(node: &Node, observable: Observable) -> Result<Expect, Problems> {
         let fields = node.fields("`expect`", KEYS)?;
         if fields.is_empty() {
             return Err(node.problem("an `expect` without expectations").hint("leave it out").into());
@@ -57,8 +99,14 @@ impl Expect {
             let message = format!("`{}` beside `{}`: a step with the one has not the other", entry.key, other.key);
             return Err(Problem::new(entry.key_span, message).into());
         }
-        if let Some(entry) = fields.entry("status").filter(|_| !is_raw) {
-            return Err(Problem::new(entry.key_span, "only the answer to a raw frame has a `status`").into());
+        let special = [
+            ("status", observable.status, "only the answer to a raw frame has a `status`"),
+            ("statuses", observable.task, "only a call with `task: true` has `statuses`"),
+        ];
+        for (key, exists, message) in special {
+            if let Some(entry) = fields.entry(key).filter(|_| !exists) {
+                return Err(Problem::new(entry.key_span, message).into());
+            }
         }
         let matcher = |key: &str| fields.read(key, Matcher::read);
         let at = fields.get("at").map(Node::entries).transpose()?.unwrap_or_default();
@@ -77,16 +125,53 @@ impl Expect {
             result: matcher("result")?,
             at: Problems::collect(at)?,
             rpc_error: matcher("rpcError")?,
-            failure: matcher("failure")?,
+            failure: fields.read("failure", read_failure)?,
             notifications: matcher("notifications")?,
+            asked: matcher("asked")?,
+            noise: fields.read("noise", Noise::read)?.flatten(),
+            statuses: matcher("statuses")?,
             status: matcher("status")?,
             none: fields.read("none", Node::bool)?.unwrap_or(false),
         })
     }
 
-    /// Whether the notifications of the step are judged.
-    pub(super) fn has_notifications(&self) -> bool {
-        self.notifications.is_some()
+    /// The expectation, if there is one, of something that belongs to a session and not to one of several steps.
+    pub(super) fn of_session(&self) -> Option<&'static str> {
+        let of_session = [
+            ("notifications", self.notifications.is_some()),
+            ("asked", self.asked.is_some()),
+            ("noise", self.noise.is_some()),
+        ];
+        of_session.into_iter().find(|(_, is_expected)| *is_expected).map(|(key, _)| key)
+    }
+
+    /// Whether what the server asks is judged.
+    pub(super) fn has_asked(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Whether frames that belong to nothing are expected.
+    pub(super) fn has_noise(&self) -> bool {
+        self.noise.is_some()
+    }
+
+    /// What is wrong with the frames that belonged to nothing. None may come unless they are expected.
+    pub(super) fn judge_noise(expect: Option<&Expect>, strays: &[Stray]) -> Vec<String> {
+        let mut found = Vec::new();
+        match expect.and_then(|expect| expect.noise.as_ref()) {
+            None => found.extend(strays.iter().map(|stray| format!("noise: {stray}"))),
+            Some(Noise::Any) if strays.is_empty() => found.push("noise: expected some, but none came".into()),
+            Some(Noise::Any) => {}
+            Some(Noise::Matches(matcher)) => {
+                let text = |stray: &Stray| match stray {
+                    Stray::NoMessage { text, .. } => text.clone(),
+                    stray => stray.to_string(),
+                };
+                let texts: Json = strays.iter().map(text).collect();
+                mismatches("noise", matcher, Some(&texts), &mut found);
+            }
+        }
+        found
     }
 
     /// Everything in which an observation differs. Whatever is not a plain result must be expected.
@@ -120,9 +205,17 @@ impl Expect {
                 }
             }
         }
-        if let Some(matcher) = expect.and_then(|expect| expect.notifications.as_ref()) {
-            let notifications = Json::Array(observation.notifications.clone());
-            mismatches("notifications", matcher, Some(&notifications), &mut found);
+        let lists = expect.map(|expect| {
+            [
+                ("notifications", &expect.notifications, &observation.notifications),
+                ("asked", &expect.asked, &observation.asked),
+                ("statuses", &expect.statuses, &observation.statuses),
+            ]
+        });
+        for (name, matcher, list) in lists.into_iter().flatten() {
+            if let Some(matcher) = matcher {
+                mismatches(name, matcher, Some(&list.clone().into()), &mut found);
+            }
         }
         if let (Some(matcher), Some(status)) = (expect.and_then(|it| it.status.as_ref()), observation.status) {
             mismatches("status", matcher, Some(&status.into()), &mut found);
@@ -157,6 +250,23 @@ impl Expect {
     }
 }
 
+/// A matcher for the kind of a failure, which is one of a few words.
+fn read_failure(node: &Node) -> Result<Matcher, Problems> {
+    let kinds = [&Failure::KINDS[..], &["connect"]].concat();
+    match &node.value {
+        Value::String(kind) if !kinds.contains(&kind.as_str()) => {
+            let problem = node.problem(format!("there is no failure `{kind}`"));
+            let near = nearest(kind, &kinds).map(|near| format!("did you mean `{near}`?"));
+            Err(problem.hint(near.unwrap_or_else(|| format!("failures are {}", kinds.join(", ")))).into())
+        }
+        Value::String(_) | Value::Mapping(_) => Matcher::read(node),
+        _ => {
+            let problem = node.problem("a failure is one word");
+            Err(problem.hint(format!("one of {}", kinds.join(", "))).into())
+        }
+    }
+}
+
 fn mismatches(name: &str, matcher: &Matcher, value: Option<&Json>, found: &mut Vec<String>) {
     let mismatches = matcher.mismatches(value);
     found.extend(mismatches.iter().map(|mismatch| format!("{name}{}: {}", mismatch.pointer, mismatch.message)));
@@ -175,14 +285,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        client::Failure,
         config::{Source, parse_yaml},
         wire::RpcError,
     };
 
     fn judge(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
-        let expect = (!expect.is_empty()).then(|| Expect::read(&node, true).expect(expect));
+        let expect =
+            (!expect.is_empty()).then(|| Expect::read(&node, Observable { status: true, task: true }).expect(expect));
         Expect::judge(expect.as_ref(), observation)
     }
 
@@ -229,7 +339,7 @@ mod tests {
         assert_eq!(judge("{ rpcError: { code: -32602 } }", &rpc), [""; 0]);
         assert_eq!(judge("{ failure: rpc }", &rpc), [""; 0]);
         assert_eq!(judge("{ rpcError: { code: 1 } }", &rpc), ["rpcError/code: expected 1, found -32602"]);
-        let silence = Observation { outcome: Outcome::Silence, notifications: Vec::new(), status: None };
+        let silence = Observation::new(Outcome::Silence);
         assert_eq!(judge("", &silence), ["no answer came"]);
         assert_eq!(judge("{ none: true }", &silence), [""; 0]);
     }
@@ -240,11 +350,16 @@ mod tests {
             ("{}", "an `expect` without expectations"),
             ("{ failure: timeout, text: x }", "`text` beside `failure`"),
             ("{ none: true, at: { /a: 1 } }", "`at` beside `none`"),
+            ("{ failure: timout }", "e:1:12: there is no failure `timout` (did you mean `timeout`?)"),
+            ("{ failure: explosion }", "(failures are timeout, cancelled, disconnected,"),
+            ("{ failure: [timeout] }", "a failure is one word"),
+            ("{ noise: 5 }", "`noise` is true, or a matcher for the list of all texts"),
             ("{ status: 200 }", "only the answer to a raw frame has a `status`"),
+            ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
             ("{ at: { content/0: 1 } }", "`at` has JSON pointers"),
         ] {
             let source = Source::new("e", text);
-            let read = parse_yaml(&source).and_then(|node| Expect::read(&node, false));
+            let read = parse_yaml(&source).and_then(|node| Expect::read(&node, Observable::default()));
             let shown = read.expect_err(text).in_source(&source).to_string();
             assert!(shown.contains(message), "{shown}");
         }

@@ -1,19 +1,24 @@
 //! The servers of a cell while it runs: fresh mocks, and sessions with them.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{Options, ServerSpec, server::Kind};
 use crate::{
-    client::{CommandSpec, Endpoint, ServerConfig, Session, Target, memory},
+    client::{Answers, CommandSpec, Endpoint, ServerConfig, Session, Target, memory},
     mock::{
         engine::Engine,
         journal::Journal,
         script::Script,
         serve::{Listen, MockServer, serve_pipe},
     },
-    transport::Transport,
+    transport::{Tap, Transport},
 };
 
 const MOCK_GRACE: Duration = Duration::from_millis(500);
@@ -22,8 +27,12 @@ const MOCK_GRACE: Duration = Duration::from_millis(500);
 pub(super) struct Live {
     pub(super) config: ServerConfig,
     mock: Option<LocalMock>,
+    /// The record of the last attempt to open a session.
+    pub(super) tap: Option<Tap>,
     /// Open from the first step that needs it.
     pub(super) session: Option<Session>,
+    /// The frames with notifications that steps have waited for.
+    pub(super) taken: Mutex<HashSet<usize>>,
 }
 
 /// A mock inside this process. Over stdio a mock is a process of its own, which the session owns.
@@ -35,13 +44,18 @@ enum LocalMock {
 impl Live {
     /// # Errors
     /// A mock cannot be served: its script has changed, or there is no free port.
-    pub(super) async fn start(spec: &ServerSpec, transport: Transport, options: &Options) -> Result<Live, String> {
+    pub(super) async fn start(
+        spec: &ServerSpec,
+        answers: Answers,
+        transport: Transport,
+        options: &Options,
+    ) -> Result<Live, String> {
         let (mock, target) = match &spec.kind {
             Kind::Target(target) => (None, target.clone()),
             Kind::Mock(path) => start_mock(path, transport, options).await?,
         };
-        let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts };
-        Ok(Live { config, mock, session: None })
+        let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts, answers };
+        Ok(Live { config, mock, tap: None, session: None, taken: Mutex::default() })
     }
 
     /// Closes the session and ends the mock. Nothing of it is left running.

@@ -3,6 +3,11 @@
 //! A [`Scenario`] is read from YAML. Each [`Cell`] of its matrix runs on its own, with fresh mocks and sessions, and
 //! gives observations; what all cells must agree on is judged afterwards from the observations alone.
 
+mod action;
+mod answers;
+mod asked;
+mod awaited;
+mod captured;
 mod cell;
 mod expect;
 mod live;
@@ -15,13 +20,16 @@ mod run;
 mod server;
 mod snapshot;
 mod step;
+#[cfg(test)]
+mod tests;
 
+pub use action::Action;
 pub use expect::Expect;
 pub use model::{Cell, Matrix, Scenario, ScenarioError, find};
 pub use observe::Observation;
-pub use redact::Redaction;
+pub use redact::{Redaction, Rule};
 pub use result::{CellResult, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals, TraceLine};
 pub use run::{Event, Options, Plan, Selection, SelectionError, run};
 pub use server::ServerSpec;
 pub use snapshot::{Mode, Per, Recorded, SnapshotSpec, read as read_snapshot};
-pub use step::{Action, Step};
+pub use step::Step;

@@ -8,16 +8,16 @@ use std::{
 
 use serde::Serialize;
 
-use super::{Redaction, ServerSpec, Step, snapshot};
+use super::{Redaction, ServerSpec, Step, answers, captured, snapshot};
 use crate::{
-    client::Protocol,
-    config::{Diagnostics, Node, Problems, Source, parse_yaml},
+    client::{AnswerScript, Protocol, Question},
+    config::{Diagnostics, Node, Problem, Problems, Source, parse_yaml},
     mock::template::Templates,
     transport::Transport,
     wire::Version,
 };
 
-const KEYS: &[&str] = &["description", "servers", "matrix", "steps", "redact"];
+const KEYS: &[&str] = &["description", "servers", "matrix", "answers", "steps", "redact"];
 /// The names that a template of a scenario may use.
 const NAMES: &[&str] = &["captured", "env"];
 
@@ -34,6 +34,8 @@ pub struct Scenario {
     /// In the order of the file. Never empty.
     pub servers: Vec<ServerSpec>,
     pub matrix: Matrix,
+    /// What the client answers unless a step says otherwise.
+    pub answers: AnswerScript,
     pub steps: Vec<Step>,
     pub redactions: Vec<Redaction>,
     pub templates: Templates,
@@ -137,9 +139,15 @@ impl Scenario {
         let steps = step_nodes.iter().map(|node| Step::read(node, source, &names, &mut templates));
         let steps = Problems::collect(steps);
         let servers = Problems::collect(entries.iter().map(|entry| ServerSpec::read(&entry.key, &entry.node, folder)));
-        let redactions = fields.read_each("redact", Redaction::read);
-        let matrix = fields.read("matrix", Matrix::read);
-        let (servers, steps, redactions, matrix) = Problems::all4(servers, steps, redactions, matrix)?;
+        let redactions = fields.read_each("redact", |node| Redaction::read(node, source));
+        let settings = match (fields.read("matrix", Matrix::read), fields.read("answers", answers::read)) {
+            (Ok(matrix), Ok(answers)) => Ok((matrix, answers)),
+            (matrix, answers) => {
+                let problems = [matrix.err(), answers.err()].into_iter().flatten();
+                Err(Problems(problems.flat_map(|problems| problems.0).collect()))
+            }
+        };
+        let (servers, steps, redactions, (matrix, answers)) = Problems::all4(servers, steps, redactions, settings)?;
         let matrix = matrix.unwrap_or_default().or(Matrix::of(&servers));
         if servers.is_empty() {
             return Err(server_nodes.problem("a scenario needs at least one server").into());
@@ -151,10 +159,18 @@ impl Scenario {
         if steps.is_empty() {
             return Err(fields.required("steps")?.problem("a scenario needs at least one step").into());
         }
+        captured::check(&steps, step_nodes)?;
+        check_names(&steps, step_nodes, &matrix, source)?;
         for (step, node) in steps.iter().zip(step_nodes) {
             if !matrix.cells().any(|cell| step.may_exist_in(cell)) {
                 let at = node.get("only").unwrap_or(node);
                 return Err(at.problem("the step exists in no cell of the matrix").into());
+            }
+            let is_too_old =
+                |cell| step.may_exist_in(cell) && step.with_parallel().any(|step| step.is_too_old_for(cell));
+            if matrix.cells().any(is_too_old) {
+                let problem = node.problem("tasks exist in 2026-07-28 only, but the step also runs in other versions");
+                return Err(problem.hint("add `only: { era: modern }`").into());
             }
         }
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -163,6 +179,7 @@ impl Scenario {
             path: path.to_owned(),
             description: fields.read("description", |node| Ok(node.str()?.to_owned()))?,
             matrix,
+            answers: answers.unwrap_or_default(),
             steps,
             redactions,
             servers,
@@ -173,6 +190,12 @@ impl Scenario {
     /// Every cell of the matrix with the reason why it does not exist, if it does not.
     pub fn cells(&self) -> Vec<(Cell, Option<String>)> {
         self.matrix.cells().map(|cell| (cell, self.not_applicable(cell))).collect()
+    }
+
+    /// The questions that steps with this server answer, besides those that the whole scenario does.
+    pub(super) fn questions(&self, server: usize) -> Vec<Question> {
+        let steps = self.steps.iter().filter(|step| step.with_parallel().any(|step| step.server == server));
+        steps.flat_map(|step| &step.answers).flat_map(AnswerScript::questions).collect()
     }
 
     fn not_applicable(&self, cell: Cell) -> Option<String> {
@@ -228,6 +251,33 @@ impl Matrix {
             protocols: if protocols.is_empty() { default.protocols } else { protocols },
         }
     }
+}
+
+/// Checks that no two steps of a cell have the same snapshot. Steps whose cells are known only after the negotiation are
+/// left out.
+///
+/// # Errors
+/// A problem for each snapshot that an earlier step has.
+fn check_names(steps: &[Step], nodes: &[Node], matrix: &Matrix, source: &Source) -> Result<(), Problems> {
+    let mut problems: Vec<Problem> = Vec::new();
+    for cell in matrix.cells().filter(|cell| cell.protocol.is_carried_by(cell.transport)) {
+        let mut known: Vec<(String, usize)> = Vec::new();
+        let steps = steps.iter().zip(nodes).filter(|(step, _)| step.certainly_exists_in(cell));
+        for (step, node) in steps.flat_map(|(step, node)| step.with_nodes(node)) {
+            let Some(key) = step.certain_snapshot(cell) else { continue };
+            match known.iter().find(|(other, _)| *other == key) {
+                Some((_, line)) => {
+                    let at = node.get("snapshot").unwrap_or(node);
+                    if problems.iter().all(|problem| problem.span != at.span) {
+                        let problem = at.problem(format!("the step in line {line} has the snapshot `{key}` already"));
+                        problems.push(problem.hint("give each step a snapshot of its own name"));
+                    }
+                }
+                None => known.push((key, source.position(node.span.start).0)),
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
 /// The items of a list, or the one item that stands in its place.
@@ -304,6 +354,18 @@ mod tests {
                 "servers: { s: { mock: basic } }\nsteps: [{ ping: {}, only: { protocol: 2025-06-18 } }]",
                 "demo.yaml:2:27: the step exists in no cell of the matrix",
             ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: x, task: true }, only: { protocol: 2026-07-28 } }\n- { call: { tool: x, task: true } }",
+                "demo.yaml:4:3: tasks exist in 2026-07-28 only, but the step also runs in other versions (add `only:",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ listen: { tools: false } }]",
+                "demo.yaml:2:19: nothing to listen to",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ complete: { argument: a } }]",
+                "demo.yaml:2:21: `complete` needs one of `prompt` or `resource`",
+            ),
             ("servers: {}\nsteps: [{ connect: {} }]", "demo.yaml:1:10: a scenario needs at least one server"),
             (
                 "servers: { a: { command: x }, b: { url: 'http://h' } }\nsteps: [{ connect: {} }]",
@@ -321,6 +383,30 @@ mod tests {
             (
                 "servers: { s: { mock: basic } }\nsteps: [{ cal: { tool: x } }]",
                 "demo.yaml:2:11: a step has no key `cal` (did you mean `call`?)",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps: [{ list_tools: {} }]",
+                "demo.yaml:2:11: a step has no key `list_tools` (did you mean `discover`?)",
+            ),
+            (
+                "servers: { s: { command: python3 srv.py -v } }\nsteps: []",
+                "demo.yaml:1:26: `command` is a program without its arguments; no shell reads it (write `command: python3` and `args: [srv.py, -v]`)",
+            ),
+            (
+                "servers: { s: { command: node, args: server.js } }\nsteps: []",
+                "demo.yaml:1:38: `args` is a list (write `args: [server.js]`)",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: echo }, capture: { token: /a } }\n- { call: { tool: echo, args: { a: 'x {{ captured.tokn.b }}' } } }",
+                "demo.yaml:4:36: no step before this one captures `tokn` (did you mean `token`?)",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- parallel: [{ ping: {}, capture: { b: /a } }, { call: { tool: '{{ captured.b }}' } }]",
+                "demo.yaml:3:64: no step before this one captures `b` (add `capture: { b: /content/0/text }` to one)",
+            ),
+            (
+                "servers: { s: { mock: basic } }\nsteps:\n- { ping: {}, snapshot: same, only: { era: legacy } }\n- { discover: {}, snapshot: same, only: { era: modern } }\n- parallel: [{ discover: {}, snapshot: { name: same, per: transport } }, { discover: {}, snapshot: same }]",
+                "demo.yaml:5:100: the step in line 3 has the snapshot `same` already",
             ),
             ("servers: { s: { mock: nope.yaml } }\nsteps: []", "demo.yaml:1:23: cannot read the script"),
             (

@@ -10,6 +10,10 @@ pub struct Observation {
     pub outcome: Outcome,
     /// The progress and log notifications that came with it.
     pub notifications: Vec<Json>,
+    /// What the server asked the client meanwhile.
+    pub asked: Vec<Json>,
+    /// The statuses of a task.
+    pub statuses: Vec<Json>,
     /// The HTTP status of a raw step, on transports that have one.
     pub status: Option<u16>,
 }
@@ -28,14 +32,18 @@ pub enum Outcome {
 }
 
 impl Observation {
+    pub(super) fn new(outcome: Outcome) -> Self {
+        let (notifications, asked, statuses) = (Vec::new(), Vec::new(), Vec::new());
+        Observation { outcome, notifications, asked, statuses, status: None }
+    }
+
     pub fn result(result: Json) -> Self {
-        Observation { outcome: Outcome::Result(result), notifications: Vec::new(), status: None }
+        Observation::new(Outcome::Result(result))
     }
 
     /// A failure of a known kind.
     pub fn failed(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        let outcome = Outcome::Failed { kind: kind.into(), message: message.into(), error: None };
-        Observation { outcome, notifications: Vec::new(), status: None }
+        Observation::new(Outcome::Failed { kind: kind.into(), message: message.into(), error: None })
     }
 
     pub fn failure(failure: &Failure) -> Self {
@@ -43,14 +51,14 @@ impl Observation {
             Failure::Rpc(error) => serde_json::to_value(error).ok(),
             _ => None,
         };
-        let outcome = Outcome::Failed { kind: failure.kind().into(), message: failure.to_string(), error };
-        Observation { outcome, notifications: Vec::new(), status: None }
+        Observation::new(Outcome::Failed { kind: failure.kind().into(), message: failure.to_string(), error })
     }
 
-    /// The observation as it stands in a snapshot. The text of a failure is left out: it tells of the transport.
-    pub fn snapshot(&self) -> Json {
+    /// The observation as it stands in a snapshot. The text of a failure is left out: it tells of the transport. What
+    /// the server asked is in it only on demand, for a server may ask whenever it likes.
+    pub fn snapshot(&self, with_asked: bool) -> Json {
         let mut view = match &self.outcome {
-            Outcome::Result(result) if self.notifications.is_empty() => return result.clone(),
+            Outcome::Result(result) if self.notifications.is_empty() && !with_asked => return result.clone(),
             Outcome::Result(result) => json!({ "result": result }),
             Outcome::Silence => json!({ "answer": null }),
             Outcome::Failed { error: Some(error), .. } => json!({ "rpcError": error }),
@@ -58,6 +66,9 @@ impl Observation {
         };
         if !self.notifications.is_empty() {
             view["notifications"] = self.notifications.clone().into();
+        }
+        if with_asked {
+            view["asked"] = self.asked.clone().into();
         }
         view
     }

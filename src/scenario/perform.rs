@@ -8,13 +8,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Action, Observation, Step,
+    action::{Completed, Completion, Listen, ToolCall},
+    asked::asked,
     cell::Runner,
     observe::{self, Outcome, without_envelope},
-    step::ToolCall,
 };
 use crate::{
-    client::{CallOptions, Failure, HeaderChange, Listing, Session},
+    client::{CallOptions, Failure, HeaderChange, Interest, Listing, Overlay, Reference, Session, TaskRun},
     mock::template::{Data, ProcessEnvironment, Text},
+    transport::Stray,
     wire::{Direction, Era, Frame, Message, Version},
 };
 
@@ -25,15 +27,24 @@ impl Runner<'_> {
         self.servers[server].session.as_ref().ok_or_else(|| "the session is not open".to_owned())
     }
 
+    /// Puts the answers of a step before those of the scenario, in the session with a server.
+    pub(super) fn overlay(&self, step: &Step, server: usize) -> Option<Overlay> {
+        let session = self.servers[server].session.as_ref()?;
+        step.answers.clone().map(|answers| session.answers().overlay(answers))
+    }
+
     /// Performs a step, and collects the notifications that came meanwhile.
     pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
         let session = self.session(step.server)?;
         let from = session.tap().len();
+        let _overlay = self.overlay(step, step.server);
         let mut observation = self.perform(step).await?;
         let frames = session.tap().since(from);
         let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
         // What comes after the answer belongs to no step.
         let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
+        let first = frames.iter().position(|frame| frame.direction == Direction::ClientToServer);
+        observation.asked = asked(&frames[first.unwrap_or(end).min(end)..end], session.info().version.era());
         let mut token = None;
         let mut asked = false;
         for frame in &frames[..end] {
@@ -63,7 +74,9 @@ impl Runner<'_> {
     pub(super) async fn perform(&self, step: &Step) -> Result<Observation, String> {
         let session = self.session(step.server)?;
         let limit = step.timeout.unwrap_or(match step.action {
-            Action::Discover | Action::ListResources | Action::ListPrompts => session.timeouts().list,
+            Action::Discover | Action::ListResources | Action::ListResourceTemplates | Action::ListPrompts => {
+                session.timeouts().list
+            }
             _ => session.timeouts().call,
         });
         let options = CallOptions::within(limit);
@@ -71,6 +84,9 @@ impl Runner<'_> {
             Action::Connect => Observation::result(self.info(session)),
             Action::Discover => listed("tools", within(limit, session.list_tools()).await),
             Action::ListResources => listed("resources", within(limit, session.list_resources()).await),
+            Action::ListResourceTemplates => {
+                listed("resourceTemplates", within(limit, session.list_resource_templates()).await)
+            }
             Action::ListPrompts => listed("prompts", within(limit, session.list_prompts()).await),
             Action::Call(call) => self.call(session, call, options).await?,
             Action::Cancel { call, after } => {
@@ -92,6 +108,24 @@ impl Runner<'_> {
             Action::GetPrompt { name, args } => {
                 let (name, args) = (self.text(name)?, self.arguments(args.as_ref())?);
                 observed_raw(session.get_prompt(&name, args, options).await)
+            }
+            Action::Complete(completion) => self.complete(session, completion, options).await?,
+            Action::Subscribe { uri } => done(session.listen(&Interest::in_resource(&self.text(uri)?), options).await),
+            Action::Unsubscribe { uri } => done(session.unsubscribe(&self.text(uri)?, options).await),
+            Action::Listen(Listen { tools, prompts, resources, uris }) => {
+                let uris = uris.iter().map(|uri| self.text(uri)).collect::<Result<_, _>>()?;
+                let interest = Interest { tools: *tools, prompts: *prompts, resources: *resources, uris };
+                done(session.listen(&interest, options).await)
+            }
+            Action::AwaitNotification { method, params } => {
+                let method = self.text(method)?;
+                let arrived = self.servers[step.server].notification(&method, params.as_ref(), limit).await;
+                arrived.map_or_else(|missed| missed, Observation::result)
+            }
+            Action::SetLogLevel(level) => done(session.set_log_level(&self.text(level)?, options).await),
+            Action::Request { method, params } => {
+                let (method, params) = (self.text(method)?, self.arguments(params.as_ref())?);
+                observed_raw(session.request(&method, params, options).await)
             }
             Action::Ping => observed(session.request("ping", None, options).await.map(|_| json!({}))),
             Action::Raw { frame, is_text, headers } => {
@@ -124,18 +158,37 @@ impl Runner<'_> {
                     options.meta = Some(Map::from_iter([(key, level.as_str().into())]));
                 }
                 _ => {
-                    let params = Map::from_iter([("level".to_owned(), level.as_str().into())]);
-                    let set = session.request("logging/setLevel", Some(params), CallOptions::default()).await;
-                    if let Err(failure) = set {
+                    if let Err(failure) = session.set_log_level(level, CallOptions::default()).await {
                         return Ok(Observation::failure(&failure));
                     }
                 }
             }
         }
-        Ok(match session.call_tool(&tool, args, options).await {
-            Ok(outcome) => observed_raw(Ok(outcome.raw)),
-            Err(failure) => Observation::failure(&failure),
-        })
+        if call.is_task {
+            let TaskRun { statuses, outcome } = session.call_tool_as_task(&tool, args, options).await;
+            let mut observation = observed_raw(outcome.map(|outcome| outcome.raw));
+            observation.statuses = statuses.into_iter().map(Json::from).collect();
+            return Ok(observation);
+        }
+        Ok(observed_raw(session.call_tool(&tool, args, options).await.map(|outcome| outcome.raw)))
+    }
+
+    async fn complete(
+        &self,
+        session: &Session,
+        completion: &Completion,
+        options: CallOptions,
+    ) -> Result<Observation, String> {
+        let Completion { of, argument, value, context } = completion;
+        let (argument, value) = (self.text(argument)?, self.text(value)?);
+        let context = self.arguments(context.as_ref())?;
+        let (Completed::Prompt(name) | Completed::Resource(name)) = of;
+        let name = self.text(name)?;
+        let of = match of {
+            Completed::Prompt(_) => Reference::Prompt(&name),
+            Completed::Resource(_) => Reference::Resource(&name),
+        };
+        Ok(observed_raw(session.complete(of, &argument, &value, context, options).await))
     }
 
     async fn raw(
@@ -159,17 +212,21 @@ impl Runner<'_> {
         };
         let refused = reply.status.filter(|status| !(200..300).contains(status));
         let mut observation = match reply.answer.as_ref().map(crate::wire::Frame::message) {
+            _ if reply.stray.as_ref().is_some_and(|stray| !matches!(stray, Stray::Unaddressed(_))) => {
+                Observation::failed("malformed", reply.stray.map(|stray| stray.to_string()).unwrap_or_default())
+            }
             Some(Ok(Message::Response(response))) => match response.outcome {
                 Ok(result) => observed_raw(Ok(result.to_owned())),
                 Err(error) => Observation::failure(&Failure::Rpc(error)),
             },
-            Some(_) => Observation::failed("malformed", "the answer is no response"),
+            Some(Ok(_)) => Observation::failed("malformed", "the answer is no response"),
+            Some(Err(why)) => Observation::failed("malformed", why.to_string()),
             None => match refused {
                 Some(status) => {
                     let body = String::from_utf8_lossy(&reply.body).into_owned();
                     Observation::failure(&Failure::Http { status, body })
                 }
-                None => Observation { outcome: Outcome::Silence, notifications: Vec::new(), status: None },
+                None => Observation::new(Outcome::Silence),
             },
         };
         observation.status = reply.status;
@@ -213,6 +270,11 @@ fn observed(result: Result<Json, Failure>) -> Observation {
         Ok(result) => Observation::result(result),
         Err(failure) => Observation::failure(&failure),
     }
+}
+
+/// What has no result of its own.
+fn done(result: Result<(), Failure>) -> Observation {
+    observed(result.map(|()| json!({})))
 }
 
 fn observed_raw(result: Result<Box<RawValue>, Failure>) -> Observation {

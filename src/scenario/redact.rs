@@ -5,11 +5,17 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use crate::config::{Node, Problems};
+use crate::config::{Node, Problems, Source};
 
-/// A rule of a scenario file.
+/// A rule of a scenario file, and where it stands.
 #[derive(Debug)]
-pub enum Redaction {
+pub struct Redaction {
+    pub rule: Rule,
+    pub line: usize,
+}
+
+#[derive(Debug)]
+pub enum Rule {
     /// The value at a JSON pointer, in which `*` stands for every index or key.
     At { pointer: Vec<String>, with: String },
     /// Every match in every text.
@@ -27,7 +33,8 @@ static ALWAYS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 });
 
 impl Redaction {
-    pub(super) fn read(node: &Node) -> Result<Redaction, Problems> {
+    pub(super) fn read(node: &Node, source: &Source) -> Result<Redaction, Problems> {
+        let line = source.position(node.span.start).0;
         let fields = node.fields("a redaction", &["at", "matches", "with"])?;
         let entry = fields.exactly_one(&["at", "matches"])?;
         let with = fields.read("with", |node| Ok(node.str()?.to_owned()))?.unwrap_or_else(|| "[redacted]".into());
@@ -35,21 +42,24 @@ impl Redaction {
         if entry.key == "matches" {
             let regex =
                 Regex::new(text).map_err(|error| entry.node.problem(format!("not a regular expression: {error}")))?;
-            return Ok(Redaction::Matches { regex, with });
+            return Ok(Redaction { rule: Rule::Matches { regex, with }, line });
         }
         let Some(path) = text.strip_prefix('/') else {
             return Err(entry.node.problem("`at` is a JSON pointer").hint("for example /content/0/text").into());
         };
         let unescape = |key: &str| key.replace("~1", "/").replace("~0", "~");
-        Ok(Redaction::At { pointer: path.split('/').map(unescape).collect(), with })
+        Ok(Redaction { rule: Rule::At { pointer: path.split('/').map(unescape).collect(), with }, line })
     }
 }
 
+/// Which rules of a file have found something to hide, in the order of the rules.
+pub(super) type Used = Vec<bool>;
+
 /// Applies the rules of a file that name a place in a result.
-pub(super) fn apply_at(result: &mut Json, rules: &[Redaction]) {
-    for rule in rules {
-        if let Redaction::At { pointer, with } = rule {
-            replace_at(result, pointer, with);
+pub(super) fn apply_at(result: &mut Json, rules: &[Redaction], used: &mut Used) {
+    for (Redaction { rule, .. }, used) in rules.iter().zip(used) {
+        if let Rule::At { pointer, with } = rule {
+            *used |= replace_at(result, pointer, with);
         }
     }
 }
@@ -64,10 +74,13 @@ pub(super) enum Known {
 }
 
 /// Applies the rules of a file about texts, then hides known values of the run, then what is always hidden.
-pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[Known]) {
+pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[Known], used: &mut Used) {
     each_text(value, &mut |text| {
-        for rule in rules {
-            if let Redaction::Matches { regex, with } = rule {
+        for (Redaction { rule, .. }, used) in rules.iter().zip(&mut *used) {
+            if let Rule::Matches { regex, with } = rule
+                && regex.is_match(text)
+            {
+                *used = true;
                 *text = regex.replace_all(text, with).into_owned();
             }
         }
@@ -85,23 +98,26 @@ pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[Known]) {
     });
 }
 
-fn replace_at(value: &mut Json, pointer: &[String], with: &str) {
+/// Whether there was something to replace.
+fn replace_at(value: &mut Json, pointer: &[String], with: &str) -> bool {
     let Some((key, rest)) = pointer.split_first() else {
         *value = with.into();
-        return;
+        return true;
     };
+    let mut replaced = false;
     match value {
         Json::Array(items) => {
             let index = key.parse::<usize>().ok();
             let chosen = items.iter_mut().enumerate().filter(|(at, _)| key == "*" || Some(*at) == index);
-            chosen.for_each(|(_, item)| replace_at(item, rest, with));
+            chosen.for_each(|(_, item)| replaced |= replace_at(item, rest, with));
         }
         Json::Object(members) => {
             let chosen = members.iter_mut().filter(|(name, _)| key == "*" || *name == key);
-            chosen.for_each(|(_, member)| replace_at(member, rest, with));
+            chosen.for_each(|(_, member)| replaced |= replace_at(member, rest, with));
         }
         _ => {}
     }
+    replaced
 }
 
 /// Replaces a path where it is a whole path or the beginning of one, not a part of a name.
@@ -141,21 +157,25 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::{Source, parse_yaml};
+    use crate::config::parse_yaml;
 
     #[test]
     fn rules_hide_what_they_name_and_nothing_else() {
-        let rules =
-            parse_yaml(&Source::new("r", "[{ at: /items/*/id, with: '[id]' }, { matches: 'pid \\d+', with: pid N }]"));
-        let rules = rules.and_then(|node| node.each(Redaction::read)).expect("valid");
+        let rules = Source::new(
+            "r",
+            "[{ at: /items/*/id, with: '[id]' }, { matches: 'pid \\d+', with: pid N },\n{ at: /nothing }]",
+        );
+        let rules = parse_yaml(&rules).and_then(|node| node.each(|node| Redaction::read(node, &rules))).expect("valid");
         let mut value = json!({
             "items": [{ "id": 7, "n": 7 }, { "id": "x" }],
             "log": "pid 4711 at 2026-07-28T01:02:03.5Z on http://[::1]:8080/mcp in /tmp/x/y, not /tmp/xy, for ID_123e4567-e89b-12d3-a456-426614174000",
             "key sk-secret": "Bearer sk-secret",
         });
         let known = [Known::Folder("/tmp/x".into(), "[folder]"), Known::Secret("sk-secret".into(), "[env KEY]".into())];
-        apply_at(&mut value, &rules);
-        apply(&mut value, &rules, &known);
+        let mut used = vec![false; 3];
+        apply_at(&mut value, &rules, &mut used);
+        apply(&mut value, &rules, &known, &mut used);
+        assert_eq!((used, rules[2].line), (vec![true, true, false], 2));
         assert_eq!(
             value,
             json!({

@@ -40,6 +40,9 @@ pub struct ScenarioResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     pub cells: Vec<CellResult>,
+    /// What is odd about the file, but no failure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -135,6 +138,13 @@ impl Totals {
             }
         }
         totals
+    }
+}
+
+impl Problem {
+    /// A problem that has nothing to do with a snapshot.
+    pub(super) fn new(message: String) -> Problem {
+        Problem { message, snapshot: None, difference: None }
     }
 }
 

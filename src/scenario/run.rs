@@ -147,7 +147,7 @@ pub async fn run(
             let cell = *cell;
             if let Some(reason) = reason {
                 let result = CellResult::idle(cell, Status::NotApplicable, reason.clone());
-                ran[index][position] = Some(Ran { result, recorded: Vec::new() });
+                ran[index][position] = Some(Ran::idle(result));
                 continue;
             }
             let (scenario, options, events) = (scenario.clone(), options.clone(), events.clone());
@@ -156,7 +156,7 @@ pub async fn run(
                 let _slot = slots.acquire().await;
                 let not_run = |why: &str| {
                     let result = CellResult::idle(cell, Status::NotRun, why);
-                    (index, position, Ran { result, recorded: Vec::new() })
+                    (index, position, Ran::idle(result))
                 };
                 if cancel.is_cancelled() {
                     return not_run("interrupted");
@@ -197,10 +197,11 @@ pub async fn run(
 
 fn judge(planned: &Planned, ran: Vec<Option<Ran>>, mode: Mode) -> ScenarioResult {
     let Planned { scenario, cells } = planned;
+    let warnings = unused_redactions(planned, &ran);
     let (mut results, mut recorded) = (Vec::new(), Vec::new());
     for ((cell, _), ran) in cells.iter().zip(ran) {
         let crashed = || CellResult::idle(*cell, Status::Error, "the cell crashed; this is a bug of rehearse");
-        let ran = ran.unwrap_or_else(|| Ran { result: crashed(), recorded: Vec::new() });
+        let ran = ran.unwrap_or_else(|| Ran::idle(crashed()));
         results.push(ran.result);
         recorded.push(ran.recorded);
     }
@@ -217,7 +218,23 @@ fn judge(planned: &Planned, ran: Vec<Option<Ran>>, mode: Mode) -> ScenarioResult
         path: scenario.path.clone(),
         description: scenario.description.clone(),
         cells: results,
+        warnings,
     }
+}
+
+/// Says which redactions have hidden nothing, once every cell has come to its end.
+fn unused_redactions(planned: &Planned, ran: &[Option<Ran>]) -> Vec<String> {
+    let Planned { scenario, cells } = planned;
+    let has_ended = |ran: &Option<Ran>| {
+        ran.as_ref().is_some_and(|ran| matches!(ran.result.status, Status::Passed | Status::NotApplicable))
+    };
+    if cells.len() < scenario.cells().len() || !ran.iter().all(has_ended) {
+        return Vec::new();
+    }
+    let is_used = |index: usize| ran.iter().flatten().any(|ran| ran.redacted.get(index).is_some_and(|used| *used));
+    let unused = scenario.redactions.iter().enumerate().filter(|(index, _)| !is_used(*index));
+    let path = scenario.path.display();
+    unused.map(|(_, it)| format!("{path}:{}  the redaction matches nothing in any snapshot", it.line)).collect()
 }
 
 #[cfg(test)]

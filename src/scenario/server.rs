@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts},
-    config::{Entry, Fields, Node, Problems, substitute},
+    config::{Entry, Fields, Node, Problem, Problems, Value, substitute},
     mock::script::{EMBEDDED, Script},
     transport::Transport,
 };
@@ -47,7 +47,7 @@ impl ServerSpec {
         };
         if let Some(entry) = fields.at_most_one(foreign)? {
             let message = format!("`{}` does not go with `{key}`", entry.key);
-            return Err(crate::config::Problem::new(entry.key_span, message).into());
+            return Err(Problem::new(entry.key_span, message).into());
         }
         let timeouts = fields.read("timeouts", read_timeouts)?.unwrap_or_default();
         Ok(ServerSpec { name: name.to_owned(), kind, timeouts })
@@ -104,10 +104,24 @@ fn read_command(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Targe
         true => folder.join(program).display().to_string(),
         false => program,
     };
+    if program.contains(char::is_whitespace) && !Path::new(&program).exists() {
+        let mut words = program.split_whitespace();
+        let (program, args) = (words.next().unwrap_or_default(), words.collect::<Vec<_>>().join(", "));
+        let problem = node.problem("`command` is a program without its arguments; no shell reads it");
+        return Err(problem.hint(format!("write `command: {program}` and `args: [{args}]`")).into());
+    }
     let cwd = fields.read("cwd", expand)?;
+    let args = match fields.get("args") {
+        Some(Node { value: Value::String(text), span }) => {
+            let problem = Problem::new(*span, "`args` is a list");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(", ");
+            return Err(problem.hint(format!("write `args: [{words}]`")).into());
+        }
+        _ => fields.read_each("args", expand)?,
+    };
     Ok(Target::Stdio(CommandSpec {
         program,
-        args: fields.read_each("args", expand)?,
+        args,
         env: pairs(fields, "env")?.into_iter().collect::<BTreeMap<_, _>>(),
         cwd: cwd.map(|cwd| folder.join(cwd)),
         grace: StopGrace::default(),

@@ -100,7 +100,7 @@ impl SnapshotSpec {
     }
 
     /// Whether the name of the file is known before the version is negotiated.
-    fn has_key_for(&self, cell: Cell) -> bool {
+    pub(super) fn has_key_for(&self, cell: Cell) -> bool {
         cell.protocol != Protocol::Auto || !self.per.contains(&Per::Era)
     }
 }
@@ -254,12 +254,9 @@ fn accept(
 
 /// Whether a cell brings this snapshot if all goes well, as far as that is known beforehand.
 fn records(scenario: &Scenario, cell: Cell, key: &str) -> bool {
-    let brings = |step: &&Step| {
-        let spec = step.snapshot.as_ref().filter(|spec| spec.has_key_for(cell));
-        let certain = !step.only.needs_version(cell.protocol) && step.may_exist_in(cell);
-        certain && spec.is_some_and(|spec| spec.key(cell, None) == key)
-    };
-    scenario.steps.iter().flat_map(Step::with_parallel).any(|step| brings(&step))
+    let steps = scenario.steps.iter().filter(|step| step.certainly_exists_in(cell));
+    let mut steps = steps.flat_map(Step::with_parallel);
+    steps.any(|step| step.certain_snapshot(cell).is_some_and(|brought| brought == key))
 }
 
 impl Verdict {

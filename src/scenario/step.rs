@@ -3,32 +3,23 @@
 use std::time::Duration;
 
 use super::{
-    Cell, Expect, SnapshotSpec,
+    Action, Cell, Expect, SnapshotSpec,
+    action::{ACTIONS, refuse_of_session},
+    answers,
+    expect::Observable,
     model::{read_list, read_one_or_more},
 };
 use crate::{
-    client::Protocol,
-    config::{Entry, Node, Problem, Problems, Source, Value, nearest},
-    mock::template::{Data, Templates, Text},
+    client::{AnswerScript, Protocol},
+    config::{Entry, Node, Problem, Problems, Source, nearest},
+    mock::template::Templates,
     transport::Transport,
     wire::{Era, Version},
 };
 
-const ACTIONS: &[&str] = &[
-    "connect",
-    "discover",
-    "call",
-    "read_resource",
-    "list_resources",
-    "list_prompts",
-    "get_prompt",
-    "ping",
-    "cancel",
-    "parallel",
-    "raw",
-];
-const KEYS: &[&str] = &["server", "expect", "snapshot", "capture", "timeout", "only"];
-const CALL_KEYS: &[&str] = &["tool", "args", "logLevel"];
+const KEYS: &[&str] = &["server", "answers", "expect", "snapshot", "capture", "timeout", "only"];
+
+const OTHER_NAMES: &[(&str, &str)] = &[("list_tools", "discover"), ("initialize", "connect"), ("call_tool", "call")];
 
 /// A step of a scenario.
 #[derive(Debug)]
@@ -36,6 +27,8 @@ pub struct Step {
     pub action: Action,
     /// Which server; the first one unless the file says otherwise.
     pub server: usize,
+    /// What the client answers during the step, instead of what the scenario says.
+    pub answers: Option<AnswerScript>,
     pub expect: Option<Expect>,
     pub snapshot: Option<SnapshotSpec>,
     /// What to keep from the result under a name, by JSON pointer.
@@ -46,47 +39,6 @@ pub struct Step {
     pub only: Only,
     /// The line of the file where the step stands.
     pub line: usize,
-}
-
-/// What a step does.
-#[derive(Debug)]
-pub enum Action {
-    /// Opens the session; otherwise the first step that needs it does. The result is what the server says of itself.
-    Connect,
-    /// Lists all tools.
-    Discover,
-    Call(ToolCall),
-    ReadResource {
-        uri: Text,
-    },
-    ListResources,
-    ListPrompts,
-    GetPrompt {
-        name: Text,
-        args: Option<Data>,
-    },
-    Ping,
-    /// A call that is given up after some time.
-    Cancel {
-        call: ToolCall,
-        after: Duration,
-    },
-    /// Steps that run at the same time.
-    Parallel(Vec<Step>),
-    /// Bytes that are sent as they are.
-    Raw {
-        frame: Data,
-        is_text: bool,
-        headers: Vec<(String, Option<String>)>,
-    },
-}
-
-/// A tool, its arguments, and the least severe log messages to ask for.
-#[derive(Debug)]
-pub struct ToolCall {
-    pub tool: Text,
-    pub args: Option<Data>,
-    pub log_level: Option<String>,
 }
 
 /// A condition on the cell. Empty lists hold everywhere.
@@ -138,6 +90,7 @@ impl Step {
         servers: &[&str],
         templates: &mut Templates,
     ) -> Result<Step, Problems> {
+        refuse_other_names(node)?;
         let fields = node.fields("a step", &[ACTIONS, KEYS].concat())?;
         let Entry { key, node: value, .. } = fields.exactly_one(ACTIONS)?;
         let action = Action::read(key, value, source, servers, templates)?;
@@ -160,18 +113,22 @@ impl Step {
             }
             Ok((entry.key.clone(), pointer.to_owned()))
         });
-        let is_raw = matches!(action, Action::Raw { .. });
-        let expect = fields.read("expect", |node| Expect::read(node, is_raw))?;
+        let observable = Observable {
+            status: matches!(action, Action::Raw { .. }),
+            task: action.call().is_some_and(|call| call.is_task),
+        };
+        let expect = fields.read("expect", |node| Expect::read(node, observable))?;
         if let Action::Parallel(_) = action {
             if let Some(entry) = ["timeout", "capture"].iter().find_map(|key| fields.entry(key)) {
                 let message = format!("steps in parallel have no common `{}`", entry.key);
                 return Err(Problem::new(entry.key_span, message).hint("set it on the steps inside").into());
             }
-            refuse_notifications(expect.as_ref(), node)?;
+            refuse_of_session(expect.as_ref(), node)?;
         }
         Ok(Step {
             action,
             server: server.unwrap_or(0),
+            answers: fields.read("answers", answers::read)?,
             expect,
             snapshot,
             capture: Problems::collect(capture)?,
@@ -190,128 +147,55 @@ impl Step {
         std::iter::once(self).chain(inside)
     }
 
+    /// The same, each with its place in the file, if this is that of the step.
+    pub(super) fn with_nodes<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (&'a Step, &'a Node)> {
+        let inside = node.get("parallel").and_then(|node| node.items().ok()).unwrap_or_default();
+        self.with_parallel().zip(std::iter::once(node).chain(inside))
+    }
+
+    /// The key of the snapshot that the step brings in a cell if all goes well; none if that depends on the negotiation.
+    pub(super) fn certain_snapshot(&self, cell: Cell) -> Option<String> {
+        let spec = self.snapshot.as_ref().filter(|spec| spec.has_key_for(cell))?;
+        self.certainly_exists_in(cell).then(|| spec.key(cell, None))
+    }
+
+    /// Whether the step exists in a cell, whatever is negotiated.
+    pub(super) fn certainly_exists_in(&self, cell: Cell) -> bool {
+        !self.only.needs_version(cell.protocol) && self.may_exist_in(cell)
+    }
+
     /// Whether the step exists in a cell, as far as that can be said before the version is negotiated.
     pub(super) fn may_exist_in(&self, cell: Cell) -> bool {
         self.only.needs_version(cell.protocol) || self.only.holds(cell.transport, cell.protocol, None)
     }
 
+    /// Whether the step can do what it says only in 2026-07-28, but may exist in this cell in another version.
+    pub(super) fn is_too_old_for(&self, cell: Cell) -> bool {
+        let is_modern = match cell.protocol {
+            Protocol::Exact(version) => version.era() == Era::Modern,
+            Protocol::Auto => self.only.eras == [Era::Modern],
+        };
+        self.action.call().is_some_and(|call| call.is_task) && !is_modern && self.may_exist_in(cell)
+    }
+
     /// How the step is called in reports: `call echo`.
     pub fn title(&self) -> String {
-        let text = |text: &Text| match text {
-            Text::Literal(text) => text.clone(),
-            Text::Expression(_) | Text::Template { .. } => "{{ … }}".into(),
-        };
-        match &self.action {
-            Action::Connect => "connect".into(),
-            Action::Discover => "discover".into(),
-            Action::Call(call) => format!("call {}", text(&call.tool)),
-            Action::ReadResource { uri } => format!("read_resource {}", text(uri)),
-            Action::ListResources => "list_resources".into(),
-            Action::ListPrompts => "list_prompts".into(),
-            Action::GetPrompt { name, .. } => format!("get_prompt {}", text(name)),
-            Action::Ping => "ping".into(),
-            Action::Cancel { call, .. } => format!("cancel {}", text(&call.tool)),
-            Action::Parallel(steps) => {
-                format!("parallel [{}]", steps.iter().map(Step::title).collect::<Vec<_>>().join(", "))
-            }
-            Action::Raw { .. } => "raw".into(),
+        self.action.title()
+    }
+}
+
+/// What people look for under the name that the protocol has for it.
+fn refuse_other_names(node: &Node) -> Result<(), Problems> {
+    let entries = node.entries().unwrap_or_default();
+    let other = entries.iter().find_map(|entry| {
+        let (_, name) = OTHER_NAMES.iter().find(|(other, _)| *other == entry.key)?;
+        Some((entry, name))
+    });
+    match other {
+        None => Ok(()),
+        Some((entry, name)) => {
+            let problem = Problem::new(entry.key_span, format!("a step has no key `{}`", entry.key));
+            Err(problem.hint(format!("did you mean `{name}`?")).into())
         }
     }
-}
-
-impl Action {
-    fn read(
-        key: &str,
-        node: &Node,
-        source: &Source,
-        servers: &[&str],
-        templates: &mut Templates,
-    ) -> Result<Action, Problems> {
-        let nothing = |action: Action| node.fields(&format!("`{key}`"), &[]).map(|_| action);
-        match key {
-            "connect" => nothing(Action::Connect),
-            "discover" => nothing(Action::Discover),
-            "call" => Ok(Action::Call(ToolCall::read(node, "`call`", &[], templates)?)),
-            "read_resource" => {
-                let uri = match &node.value {
-                    Value::String(_) => node,
-                    _ => node.fields("`read_resource`", &["uri"])?.required("uri")?,
-                };
-                Ok(Action::ReadResource { uri: templates.text(uri)? })
-            }
-            "list_resources" => nothing(Action::ListResources),
-            "list_prompts" => nothing(Action::ListPrompts),
-            "get_prompt" => {
-                let fields = node.fields("`get_prompt`", &["name", "args"])?;
-                let name = templates.text(fields.required("name")?)?;
-                Ok(Action::GetPrompt { name, args: fields.read("args", |node| read_object(node, templates))? })
-            }
-            "ping" => nothing(Action::Ping),
-            "cancel" => {
-                let call = ToolCall::read(node, "`cancel`", &["after"], templates)?;
-                let after = node.get("after").map(Node::duration).transpose()?.unwrap_or_default();
-                Ok(Action::Cancel { call, after })
-            }
-            "parallel" => {
-                let steps = node.each(|node| {
-                    let step = Step::read(node, source, servers, templates)?;
-                    refuse_notifications(step.expect.as_ref(), node)?;
-                    match step.action {
-                        Action::Parallel(_) | Action::Connect => {
-                            Err(node.problem("this cannot run in parallel").into())
-                        }
-                        _ => Ok(step),
-                    }
-                })?;
-                if steps.is_empty() {
-                    return Err(node.problem("`parallel` needs at least one step").into());
-                }
-                Ok(Action::Parallel(steps))
-            }
-            _ => read_raw(node, templates),
-        }
-    }
-}
-
-/// Which of the steps that run at the same time a notification belongs to cannot be told.
-fn refuse_notifications(expect: Option<&Expect>, node: &Node) -> Result<(), Problems> {
-    match expect.is_some_and(Expect::has_notifications) {
-        true => Err(node.problem("`notifications` cannot be expected of steps in parallel").into()),
-        false => Ok(()),
-    }
-}
-
-impl ToolCall {
-    fn read(node: &Node, what: &str, more: &[&str], templates: &mut Templates) -> Result<ToolCall, Problems> {
-        let fields = node.fields(what, &[CALL_KEYS, more].concat())?;
-        Ok(ToolCall {
-            tool: templates.text(fields.required("tool")?)?,
-            args: fields.read("args", |node| read_object(node, templates))?,
-            log_level: fields.read("logLevel", |node| Ok(node.str()?.to_owned()))?,
-        })
-    }
-}
-
-fn read_object(node: &Node, templates: &mut Templates) -> Result<Data, Problems> {
-    node.entries()?;
-    templates.data(node)
-}
-
-/// A frame as text, or as data that is sent as JSON; or a mapping with `frame` and HTTP `headers`.
-fn read_raw(node: &Node, templates: &mut Templates) -> Result<Action, Problems> {
-    let (frame, headers) = match node.get("frame") {
-        Some(frame) => {
-            let fields = node.fields("`raw`", &["frame", "headers"])?;
-            let entries = fields.get("headers").map(Node::entries).transpose()?.unwrap_or_default();
-            let value = |entry: &Entry| match entry.node.value {
-                Value::Null => Ok((entry.key.clone(), None)),
-                _ => Ok((entry.key.clone(), Some(entry.node.str()?.to_owned()))),
-            };
-            (frame, Problems::collect(entries.iter().map(value))?)
-        }
-        None => (node, Vec::new()),
-    };
-    let is_text = matches!(frame.value, Value::String(_));
-    let frame = if is_text { templates.text_data(frame)? } else { templates.data(frame)? };
-    Ok(Action::Raw { frame, is_text, headers })
 }

@@ -5,6 +5,7 @@
 pub mod client;
 mod lines;
 pub mod server;
+mod stray;
 mod tap;
 
 use std::{fmt, str::FromStr};
@@ -12,7 +13,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 pub use lines::{LineReader, LineWriter};
-pub use tap::Tap;
+pub use stray::{Stray, Strays};
+pub use tap::{Arrival, Tap, Wanted};
 
 use crate::wire::{Era, Version};
 

@@ -11,6 +11,7 @@ use tokio::{
     time::Instant,
 };
 
+use super::{Stray, Strays};
 use crate::wire::{Direction, Frame, Id, Message, ParseError, Trace, message::split_batch};
 
 /// Records the frames of one connection as their true bytes and wakes whoever waits for one of them.
@@ -29,7 +30,41 @@ struct Shared {
 struct State {
     frames: Trace,
     closed: Option<Arc<str>>,
-    awaited: Vec<(Id, oneshot::Sender<Frame>)>,
+    awaited: Vec<Waiter>,
+}
+
+struct Waiter {
+    id: Option<Id>,
+    unaddressed: bool,
+    strays: bool,
+    arrival: oneshot::Sender<Arrival>,
+}
+
+/// What is taken for the answer to a message of the client.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The answer carries this id, even if it is otherwise invalid.
+    pub id: Option<&'a Id>,
+    /// An error without an id is an answer as well.
+    pub unaddressed: bool,
+    /// Any [`Stray`] frame but a repeated answer is an answer, as long as nobody else waits for one.
+    pub strays: bool,
+}
+
+/// A frame that has been waited for.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    pub frame: Frame,
+    /// Its index in the record.
+    pub index: usize,
+    /// What it is, if it does not carry the id.
+    pub stray: Option<Stray>,
+}
+
+/// What kind of answer a frame is.
+enum Fit {
+    Addressed,
+    Stray(Stray),
 }
 
 impl Default for Tap {
@@ -45,16 +80,18 @@ impl Tap {
         Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::default(), changed }))
     }
 
+    /// Whether the two are the record of the same connection.
+    pub fn is(&self, other: &Tap) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Adds a frame that is being written or has just been read.
     pub fn record(&self, direction: Direction, bytes: Bytes) {
         let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };
         let mut state = self.state();
-        state.awaited.retain(|(_, waiter)| !waiter.is_closed());
+        state.awaited.retain(|waiter| !waiter.arrival.is_closed());
         if direction == Direction::ServerToClient && !state.awaited.is_empty() {
-            let ids = answered(&frame.bytes);
-            for (_, waiter) in state.awaited.extract_if(.., |(id, _)| ids.contains(id)) {
-                let _ = waiter.send(frame.clone());
-            }
+            state.deliver(&frame);
         }
         state.frames.push(frame);
         drop(state);
@@ -111,27 +148,30 @@ impl Tap {
         }
     }
 
-    /// The first frame from index `from` on in which the server answers request `id`, even if the answer is
-    /// otherwise invalid; `None` if the connection closes without one. Cancel-safe.
-    pub async fn answer(&self, from: usize, id: &Id) -> Option<Frame> {
+    /// The first frame from index `from` on in which the server answers; `None` if the connection closes without one.
+    /// Cancel-safe.
+    pub async fn answer(&self, from: usize, wanted: Wanted<'_>) -> Option<Arrival> {
         let arrival = {
             let mut state = self.state();
-            if let Some(frame) = find_answer(&state.frames, from, id) {
-                return Some(frame);
+            state.awaited.retain(|waiter| !waiter.arrival.is_closed());
+            if let Some(found) = state.find(from, wanted, state.awaited.is_empty()) {
+                return Some(found);
             }
             if state.closed.is_some() {
                 return None;
             }
             let (waiter, arrival) = oneshot::channel();
-            state.awaited.push((id.clone(), waiter));
+            let Wanted { id, unaddressed, strays } = wanted;
+            state.awaited.push(Waiter { id: id.cloned(), unaddressed, strays, arrival: waiter });
             arrival
         };
         arrival.await.ok()
     }
 
     /// As [`Tap::answer`], among the frames that are already here.
-    pub fn answered(&self, from: usize, id: &Id) -> Option<Frame> {
-        find_answer(&self.state().frames, from, id)
+    pub fn answered(&self, from: usize, wanted: Wanted<'_>) -> Option<Arrival> {
+        let state = self.state();
+        state.find(from, wanted, state.awaited.iter().all(|waiter| waiter.arrival.is_closed()))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -145,9 +185,68 @@ impl fmt::Debug for Tap {
     }
 }
 
-fn find_answer(frames: &[Frame], from: usize, id: &Id) -> Option<Frame> {
-    let mut candidates = frames.get(from..)?.iter().filter(|frame| frame.direction == Direction::ServerToClient);
-    candidates.find(|frame| answered(&frame.bytes).contains(id)).cloned()
+impl State {
+    /// Hands a frame that is about to be recorded to those who wait for it.
+    fn deliver(&mut self, frame: &Frame) {
+        let (index, is_alone) = (self.frames.len(), self.awaited.len() == 1);
+        let ids = answered(&frame.bytes);
+        let mut awaited = std::mem::take(&mut self.awaited);
+        let fits = |waiter: &Waiter| {
+            let wanted =
+                Wanted { id: waiter.id.as_ref(), unaddressed: waiter.unaddressed, strays: waiter.strays && is_alone };
+            self.fit(index, frame, &ids, wanted)
+        };
+        let mut rest = Vec::with_capacity(awaited.len());
+        for waiter in awaited.drain(..) {
+            match fits(&waiter) {
+                None => rest.push(waiter),
+                Some(fit) => drop(waiter.arrival.send(Arrival::new(frame.clone(), index, fit))),
+            }
+        }
+        self.awaited = rest;
+    }
+
+    fn find(&self, from: usize, wanted: Wanted<'_>, is_alone: bool) -> Option<Arrival> {
+        let wanted = Wanted { strays: wanted.strays && is_alone, ..wanted };
+        let frames = self.frames.iter().enumerate().skip(from);
+        let mut frames = frames.filter(|(_, frame)| frame.direction == Direction::ServerToClient);
+        frames.find_map(|(index, frame)| {
+            let fit = self.fit(index, frame, &answered(&frame.bytes), wanted)?;
+            Some(Arrival::new(frame.clone(), index, fit))
+        })
+    }
+
+    /// How a frame of the server, which has or will have this index and answers these ids, fits.
+    fn fit(&self, index: usize, frame: &Frame, ids: &[Id], wanted: Wanted<'_>) -> Option<Fit> {
+        if wanted.id.is_some_and(|id| ids.contains(id)) {
+            return Some(Fit::Addressed);
+        }
+        if !wanted.unaddressed && !wanted.strays {
+            return None;
+        }
+        if ids.is_empty() && matches!(frame.message(), Ok(Message::Request(_) | Message::Notification(_))) {
+            return None;
+        }
+        let mut strays = Strays::default();
+        for earlier in &self.frames[..index] {
+            strays.show(earlier);
+        }
+        match strays.show(frame)? {
+            stray @ Stray::Unaddressed(_) => Some(Fit::Stray(stray)),
+            Stray::Again(_) => None,
+            stray => wanted.strays.then_some(Fit::Stray(stray)),
+        }
+    }
+}
+
+impl Arrival {
+    fn new(frame: Frame, index: usize, fit: Fit) -> Arrival {
+        let stray = match fit {
+            Fit::Addressed => None,
+            Fit::Stray(stray) => Some(stray),
+        };
+        Arrival { frame, index, stray }
+    }
 }
 
 /// The ids that a frame of the server answers: at most one, unless the frame is a batch.
@@ -170,6 +269,10 @@ mod tests {
 
     fn down(tap: &Tap, text: &'static str) {
         tap.record(Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
+    }
+
+    fn by_id(id: &Id) -> Wanted<'_> {
+        Wanted { id: Some(id), unaddressed: false, strays: false }
     }
 
     #[tokio::test(start_paused = true)]
@@ -208,20 +311,20 @@ mod tests {
     async fn closing_ends_every_wait_and_keeps_the_first_reason() {
         let tap = Tap::new();
         let (mut any, id) = (pin!(tap.wait_for(0, |_| false)), Id::from(1));
-        let mut answer = pin!(tap.answer(0, &id));
+        let mut answer = pin!(tap.answer(0, by_id(&id)));
         assert!(any.as_mut().now_or_never().is_none() && answer.as_mut().now_or_never().is_none());
         tap.close("gone");
         tap.close("later");
         assert!(any.await.is_none() && answer.await.is_none());
         assert_eq!(tap.closed().as_deref(), Some("gone"));
-        assert!(tap.answer(0, &id).await.is_none());
+        assert!(tap.answer(0, by_id(&id)).await.is_none());
     }
 
     #[tokio::test]
     async fn an_answer_is_found_by_its_id_before_and_after_it_came() {
         let tap = Tap::new();
         let id = Id::from(7);
-        let mut early = pin!(tap.answer(0, &id));
+        let mut early = pin!(tap.answer(0, by_id(&id)));
         assert!(early.as_mut().now_or_never().is_none());
         down(&tap, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
         down(&tap, r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
@@ -229,15 +332,55 @@ mod tests {
         tap.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":7,"result":1}"#));
         down(&tap, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#);
         let batch = &br#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#[..];
-        assert_eq!(early.await.expect("an answer").bytes, batch);
-        assert_eq!(tap.answer(0, &id).await.expect("an answer").bytes, batch);
-        assert!(tap.answered(tap.len(), &id).is_none());
+        assert_eq!(early.await.expect("an answer").frame.bytes, batch);
+        assert_eq!(tap.answer(0, by_id(&id)).await.expect("an answer").frame.bytes, batch);
+        assert!(tap.answered(tap.len(), by_id(&id)).is_none());
     }
 
     #[tokio::test]
     async fn an_invalid_answer_with_a_readable_id_is_an_answer() {
         let tap = Tap::new();
         down(&tap, r#"{"jsonrpc":"1.0","id":7,"result":{}}"#);
-        assert!(tap.answer(0, &Id::from(7)).await.is_some());
+        assert!(tap.answer(0, by_id(&Id::from(7))).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_stray_frame_answers_whoever_waits_alone_and_admits_strays() {
+        let tap = Tap::new();
+        let (one, two) = (Id::from(1), Id::from(2));
+        let any = |id| Wanted { id: Some(id), unaddressed: false, strays: true };
+        tap.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"a"}"#));
+        let mut first = pin!(tap.answer(0, any(&one)));
+        {
+            let mut second = pin!(tap.answer(0, any(&two)));
+            assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
+            down(&tap, "between two");
+            assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
+        }
+        down(&tap, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+        assert!(first.as_mut().now_or_never().is_none());
+        down(&tap, "for one");
+        let arrival = first.await.expect("an answer");
+        assert_eq!((&arrival.frame.bytes[..], arrival.index), (&b"for one"[..], 3));
+        assert!(matches!(arrival.stray, Some(Stray::NoMessage { .. })));
+        assert_eq!(tap.answer(0, any(&two)).await.expect("an answer").index, 1, "the first one that is here");
+        assert!(tap.answered(0, by_id(&one)).is_none());
+    }
+
+    #[tokio::test]
+    async fn an_answer_to_another_request_answers_nobody_else_and_an_error_without_an_id_only_on_demand() {
+        let tap = Tap::new();
+        let id = Id::from(2);
+        for id in 1..3 {
+            let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a"}}"#);
+            tap.record(Direction::ClientToServer, request.into());
+        }
+        down(&tap, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        down(&tap, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        assert!(tap.answered(0, Wanted { id: Some(&id), unaddressed: true, strays: true }).is_none());
+        down(&tap, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#);
+        assert!(tap.answered(0, by_id(&id)).is_none());
+        let found = tap.answered(0, Wanted { id: None, unaddressed: true, strays: false }).expect("an error");
+        assert!(matches!(found.stray, Some(Stray::Unaddressed(error)) if error.code == -32700));
     }
 }

@@ -1,6 +1,8 @@
 //! Stories of the command line, told by what a person or a script sees of the binary.
 
 mod mock;
+mod mock_exec;
+mod mock_scripts;
 mod orphans;
 mod parity;
 mod rehearse;

@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use crate::rehearse::{Post, Rehearse};
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":"p","result":{}}"#;
 
@@ -27,11 +27,11 @@ tools:
   - { name: dies, steps: [{ exit: 7 }] }
 ";
 
-fn call(tool: &str) -> String {
+pub(crate) fn call(tool: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
 }
 
-fn modern_call(address: &str, tool: &str) -> Post {
+pub(crate) fn modern_call(address: &str, tool: &str) -> Post {
     let meta =
         r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
     let body = call(tool).replace("\"params\":{", &format!("\"params\":{{\"_meta\":{meta},"));

@@ -44,7 +44,7 @@ fn story(server: &str) -> Rehearse {
 }
 
 /// Starts, and waits until all commands with these ends run below it: the processes, in this order.
-fn started<const N: usize>(story: Rehearse, commands: [&str; N]) -> (Running, [Process; N]) {
+pub(crate) fn started<const N: usize>(story: Rehearse, commands: [&str; N]) -> (Running, [Process; N]) {
     let running = story.start();
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -64,7 +64,7 @@ fn descendants(of: u32) -> Vec<Process> {
 
 /// A process that cannot be mistaken for a later one of the same number.
 #[derive(Clone, Debug, PartialEq)]
-struct Process {
+pub(crate) struct Process {
     id: u32,
     started: String,
 }
@@ -104,7 +104,7 @@ fn ignores_hangup(id: u32) -> bool {
 }
 
 #[track_caller]
-fn gone(processes: &[Process]) {
+pub(crate) fn gone(processes: &[Process]) {
     let deadline = Instant::now() + PATIENCE;
     for process in processes {
         while Process::of(process.id).as_ref() == Some(process) {

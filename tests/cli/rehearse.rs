@@ -14,10 +14,9 @@ use tempfile::TempDir;
 /// Longer than anything takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-const BINARY: &str = env!("CARGO_BIN_EXE_rehearse");
-
 /// A run that is being prepared, in an empty folder of its own.
 pub(crate) struct Rehearse {
+    program: &'static str,
     folder: TempDir,
     args: Vec<String>,
     env: Vec<(&'static str, &'static str)>,
@@ -26,9 +25,18 @@ pub(crate) struct Rehearse {
 }
 
 impl Rehearse {
+    pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_rehearse");
+
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Rehearse { folder, args: Vec::new(), env: Vec::new(), stdin: String::new(), unheard: false }
+        Rehearse {
+            program: Rehearse::BINARY,
+            folder,
+            args: Vec::new(),
+            env: Vec::new(),
+            stdin: String::new(),
+            unheard: false,
+        }
     }
 
     /// Writes a file into the folder that the binary runs in.
@@ -41,6 +49,12 @@ impl Rehearse {
 
     pub(crate) fn args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Runs this program instead.
+    pub(crate) fn program(mut self, program: &'static str) -> Self {
+        self.program = program;
         self
     }
 
@@ -68,7 +82,7 @@ impl Rehearse {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(BINARY);
+        let mut command = Command::new(self.program);
         command.current_dir(self.folder.path()).args(&self.args);
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
@@ -197,8 +211,12 @@ impl Running {
     }
 
     pub(crate) fn send(&mut self, line: &str) {
+        self.type_in(&format!("{line}\n"));
+    }
+
+    pub(crate) fn type_in(&mut self, text: &str) {
         let stdin = self.stdin.as_mut().expect("open");
-        stdin.write_all(format!("{line}\n").as_bytes()).expect("writes");
+        stdin.write_all(text.as_bytes()).expect("writes");
     }
 
     /// Closes stdin.
@@ -293,6 +311,10 @@ impl Run {
     pub(crate) fn code(self, expected: i32) -> Self {
         assert_eq!(self.status.code(), Some(expected), "{}", self.told());
         self
+    }
+
+    pub(crate) fn stdout_text(&self) -> &str {
+        &self.stdout
     }
 
     pub(crate) fn stderr(&self) -> &str {

@@ -211,3 +211,65 @@ steps: [{ call: { tool: odd }, snapshot: odd }]
     let run = story(scenario).file("mock.yaml", mock).args(["--update"]).run();
     run.stdout_has("malformed: ").stdout_has("number out of range").stdout_has("4 failed").code(1);
 }
+
+/// Refuses the handshake, after a log line.
+const REFUSING: &str = r#"
+servers:
+  s: { command: sh, args: [-c, 'read line; echo no; echo "$0"', '{"jsonrpc":"2.0","id":0,"error":{"code":1,"message":"m"}}'] }
+steps: [{ connect: {} }]
+"#;
+
+#[test]
+fn the_wire_of_a_handshake_that_failed_is_shown() {
+    let run = story(REFUSING).args(["--trace", "--filter", "2025"]).run();
+    let run = run.stdout_has("the handshake was refused: error 1: m").stdout_has("\"method\":\"initialize\"");
+    run.stdout_has("← s no\n").code(1);
+}
+
+/// A server that says on its standard output that it has started.
+const NOISY: &str = r#"
+servers:
+  s: { command: sh, args: [-c, 'echo Server started; exec "$0" mock mock.yaml', "${REHEARSE}"] }
+steps: [{ call: { tool: hello }, expect: { text: hello } }]
+"#;
+
+#[test]
+fn a_log_line_on_standard_output_fails_the_step_in_which_it_came_unless_it_is_expected() {
+    let noisy = |text: &str| story(text).env("REHEARSE", env!("CARGO_BIN_EXE_rehearse")).run();
+    let line = "noise: not JSON: expected value at line 1 column 1: Server started\n";
+    noisy(NOISY).stdout_has(line).stdout_has("2 failed").code(1);
+    let expected = NOISY.replace("text: hello }", "text: hello, noise: [Server started] }");
+    noisy(&expected).stdout_has("2 passed").code(0);
+}
+
+#[test]
+fn a_reply_that_is_no_message_is_malformed_on_every_transport() {
+    let mock = "tools: [{ name: garbage, reply: { raw: so it goes } }, { name: hello, reply: hello }]";
+    let scenario = "
+servers: { s: { mock: mock.yaml } }
+steps:
+  - { call: { tool: garbage }, expect: { failure: malformed } }
+  - raw: { jsonrpc: '2.0', id: r, method: tools/call, params: { name: garbage } }
+    expect: { failure: malformed }
+    only: { era: legacy }
+  - { call: { tool: hello }, expect: { text: hello } }
+";
+    story(scenario).file("mock.yaml", mock).run().stdout_has("7 passed, 1 does not exist").code(0);
+}
+
+#[test]
+fn a_redaction_that_matches_nothing_is_reported() {
+    let redacted = format!("{HELLO}redact:\n  - {{ at: /content/0/text }}\n  - {{ matches: never }}\n");
+    let run = story(&redacted).args(["--update"]).run();
+    run.stdout_has("\n? demo\n  demo.yaml:8  the redaction matches nothing in any snapshot\n").code(0);
+    let part = ["--filter", "/http/", "--format", "json", "--output", "part.json"];
+    let part = story(&redacted).args(part).run().code(1);
+    assert!(!part.read("part.json").contains("warnings"), "some of the cells say nothing of all");
+}
+
+#[test]
+fn a_name_that_nothing_captures_is_a_mistake_in_the_file() {
+    let scenario = HELLO.replace("tool: hello }", "tool: hello, args: { a: '{{ captured.token }}' } }");
+    let run = story(&scenario).run();
+    run.stdout("").stderr_has("no step before this one captures `token`").code(2);
+}

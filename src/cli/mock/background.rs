@@ -29,7 +29,7 @@ impl<T: Send + 'static> Background<T> {
             let mut signals = Signals::install().ok()?;
             tokio::select! {
                 outcome = self.0 => outcome.ok(),
-                () = signals.next() => None,
+                _ = signals.next() => None,
                 () = tokio::time::sleep(patience) => None,
             }
         })

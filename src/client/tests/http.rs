@@ -141,8 +141,8 @@ async fn a_json_rpc_error_in_the_body_is_what_the_caller_sees_with_or_without_an
 async fn a_success_that_is_no_answer_is_malformed_at_once() {
     for (media_type, body, expected) in [
         ("text/html", "<p>", "a body of type \"text/html\""),
-        ("application/json", "{half", "no message"),
-        ("application/json", r#"{"jsonrpc":"2.0","id":77,"result":{}}"#, "instead of request"),
+        ("application/json", "{half", "not JSON: key"),
+        ("application/json", r#"{"jsonrpc":"2.0","id":77,"result":{}}"#, "the id 77, which no request had"),
         ("application/json", r#"{"jsonrpc":"2.0","method":"notifications/x"}"#, "no response"),
     ] {
         let failure = failing(MODERN, move |_| reply(200, media_type, body)).await;

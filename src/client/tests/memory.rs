@@ -75,7 +75,7 @@ async fn an_answer_that_is_no_valid_response_is_malformed_at_once() {
     for (line, expected) in [
         (r#"{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"m"}}"#, "more than one of"),
         (r#"{"jsonrpc":"1.0","id":ID,"result":{}}"#, "`jsonrpc` must be"),
-        (r#"{"jsonrpc":"2.0","id":"ID","result":{"content":[]}}"#, "another type of id"),
+        (r#"{"jsonrpc":"2.0","id":"ID","result":{"content":[]}}"#, "which no request had"),
         (r#"[{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}]"#, "a batch"),
         (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":7}}"#, "no result of a tool call"),
     ] {
@@ -232,9 +232,14 @@ async fn raw_bytes_get_their_own_answer_an_error_without_id_or_silence() {
     let raw = async |text: &'static str| {
         session.raw(Bytes::from_static(text.as_bytes()), &[], Duration::from_secs(1)).await.expect("an open session")
     };
+    session.ignore_strays(true);
     let reply = raw(r#"{"jsonrpc":"2.0","id":"x","method":"odd"}"#).await;
     assert_eq!((reply.status, reply.frames.len()), (None, 2));
     assert!(reply.answer.expect("an answer").bytes.ends_with(br#""id":"x","error":{"code":5,"message":"scripted"}}"#));
+    session.ignore_strays(false);
+    let reply = raw(r#"{"jsonrpc":"2.0","id":"y","method":"odd"}"#).await;
+    assert!(reply.answer.expect("an answer").bytes.starts_with(br#"{"jsonrpc":"2.0","id":999"#));
+    session.ignore_strays(true);
     let reply = raw(r#"{"jsonrpc":"1.0","id":6,"method":"odd"}"#).await;
     assert!(reply.answer.expect("an answer").bytes.starts_with(br#"{"jsonrpc":"2.0","id":6"#));
     let reply = raw("{garbage").await;
@@ -282,4 +287,55 @@ async fn a_dropped_session_hangs_up() {
 
 async fn connect_to(target: Target) -> Session {
     connect(&target, LEGACY).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_message_answers_a_request_that_waits_alone_and_is_stray_otherwise() {
+    let (garbage, wrong) = ("so it goes", r#"{"jsonrpc":"2.0","id":77,"result":{}}"#);
+    for (stray, expected) in [(garbage, "so it goes"), (wrong, "the id 77")] {
+        let server = in_memory(move |message| match message["params"]["name"].as_str() {
+            Some("echo") => vec![stray.to_owned(), result(message, HELLO)],
+            Some("stray") => vec![stray.to_owned()],
+            _ => greet(message),
+        });
+        let session = connect(&server.target, MODERN).await;
+        let failure = call(&session, "echo", CallOptions::default()).await.expect_err("taken for the answer");
+        assert!(matches!(&failure, Failure::Malformed(what) if what.contains(expected)), "{failure}");
+        assert_eq!(session.strays(), [], "it was an answer");
+        session.ignore_strays(true);
+        assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("the proper answer").text(), "hello");
+        let strays: Vec<_> = session.strays().iter().map(ToString::to_string).collect();
+        assert!(strays.len() == 1 && strays[0].contains(expected), "{strays:?}");
+        session.ignore_strays(false);
+        let limit = || CallOptions::within(Duration::from_secs(1));
+        let two = [call(&session, "stray", limit()), call(&session, "stray", limit())];
+        for outcome in futures_util::future::join_all(two).await {
+            assert_eq!(outcome.expect_err("whose it is cannot be told").kind(), "timeout");
+        }
+        assert_eq!(session.strays().len(), 2);
+        session.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_error_without_an_id_is_for_whoever_waits_alone() {
+    let server = answering(&[r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#]);
+    let session = connect(&server.target, LEGACY).await;
+    let failure = call(&session, "echo", CallOptions::default()).await.expect_err("an error");
+    assert!(matches!(&failure, Failure::Rpc(error) if error.code == -32700), "{failure}");
+    assert_eq!(session.strays(), []);
+    session.close().await;
+}
+
+#[tokio::test]
+async fn what_led_to_the_fallback_is_not_stray_but_what_came_with_the_handshake_is() {
+    let server = in_memory(|message| match message["method"].as_str() {
+        Some("server/discover") => vec!["what?".to_owned(), error(message, -32601)],
+        Some("initialize") => [vec!["Listening".to_owned()], greet(message)].concat(),
+        _ => Vec::new(),
+    });
+    let session = connect(&server.target, Protocol::Auto).await;
+    let strays: Vec<_> = session.strays().iter().map(ToString::to_string).collect();
+    assert_eq!(strays, ["not JSON: expected value at line 1 column 1: Listening"]);
+    session.close().await;
 }

@@ -1,12 +1,16 @@
 //! Sessions with small scripted servers, over every transport.
 
+mod answers;
 mod cancel;
 mod connect;
 mod http;
 mod memory;
-mod server;
+mod resume;
+pub(crate) mod server;
 mod sse;
 mod stdio;
+mod subscription;
+mod task;
 mod ws;
 
 use serde_json::{Map, Value, json};

@@ -18,21 +18,21 @@ use crate::{
     transport::{LineReader, LineWriter},
 };
 
-pub(super) const INITIALIZED: &str =
+pub(crate) const INITIALIZED: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}"#;
-pub(super) const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#;
-pub(super) const HELLO: &str = r#"{"content":[{"type":"text","text":"hello"}]}"#;
+pub(crate) const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#;
+pub(crate) const HELLO: &str = r#"{"content":[{"type":"text","text":"hello"}]}"#;
 
-pub(super) fn result(message: &Value, result: &str) -> String {
+pub(crate) fn result(message: &Value, result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, message["id"])
 }
 
-pub(super) fn error(message: &Value, code: i64) -> String {
+pub(crate) fn error(message: &Value, code: i64) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":"scripted"}}}}"#, message["id"])
 }
 
 /// What a server of both eras says to a handshake, and nothing to anything else.
-pub(super) fn greet(message: &Value) -> Vec<String> {
+pub(crate) fn greet(message: &Value) -> Vec<String> {
     match message["method"].as_str() {
         Some("initialize") => vec![result(message, INITIALIZED)],
         Some("server/discover") => vec![result(message, DISCOVERED)],
@@ -41,8 +41,8 @@ pub(super) fn greet(message: &Value) -> Vec<String> {
 }
 
 /// A server task that ends with the test.
-pub(super) struct Server {
-    pub(super) target: Target,
+pub(crate) struct Server {
+    pub(crate) target: Target,
     task: JoinHandle<()>,
 }
 
@@ -53,7 +53,7 @@ impl Drop for Server {
 }
 
 /// Answers every line with the lines of `answer`; hangs up after an answer of `"hang up"`.
-pub(super) fn in_memory(mut answer: impl FnMut(&Value) -> Vec<String> + Send + 'static) -> Server {
+pub(crate) fn in_memory(mut answer: impl FnMut(&Value) -> Vec<String> + Send + 'static) -> Server {
     let (address, mut listener) = memory::listen();
     let task = tokio::spawn(async move {
         while let Some(stream) = listener.accept().await {
@@ -74,28 +74,28 @@ pub(super) fn in_memory(mut answer: impl FnMut(&Value) -> Vec<String> + Send + '
 
 /// A request as the server saw it.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
-    pub(super) method: String,
-    pub(super) headers: hyper::HeaderMap,
-    pub(super) body: Bytes,
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) headers: hyper::HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Seen {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    pub(super) fn message(&self) -> Value {
+    pub(crate) fn message(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-pub(super) type Body = BoxBody<Bytes, Infallible>;
+pub(crate) type Body = BoxBody<Bytes, Infallible>;
 
 /// An HTTP server on a port of its own.
-pub(super) struct HttpServer {
-    pub(super) url: String,
-    pub(super) seen: Arc<Mutex<Vec<Seen>>>,
+pub(crate) struct HttpServer {
+    pub(crate) url: String,
+    pub(crate) seen: Arc<Mutex<Vec<Seen>>>,
     task: JoinHandle<()>,
 }
 
@@ -106,7 +106,7 @@ impl Drop for HttpServer {
 }
 
 impl HttpServer {
-    pub(super) async fn start<F>(answer: impl Fn(Seen) -> F + Clone + Send + Sync + 'static) -> HttpServer
+    pub(crate) async fn start<F>(answer: impl Fn(Seen) -> F + Clone + Send + Sync + 'static) -> HttpServer
     where
         F: Future<Output = Response<Body>> + Send,
     {
@@ -134,26 +134,26 @@ impl HttpServer {
         HttpServer { url, seen, task }
     }
 
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no panic").clone()
     }
 
-    pub(super) fn http(&self) -> Target {
+    pub(crate) fn http(&self) -> Target {
         Target::Http(crate::client::Endpoint { url: self.url.clone(), headers: Vec::new() })
     }
 }
 
-pub(super) fn reply(status: u16, media_type: &str, body: impl Into<Bytes>) -> Response<Body> {
+pub(crate) fn reply(status: u16, media_type: &str, body: impl Into<Bytes>) -> Response<Body> {
     let response = Response::builder().status(status).header("content-type", media_type);
     response.body(Full::new(body.into()).boxed()).expect("a response")
 }
 
-pub(super) fn json(body: String) -> Response<Body> {
+pub(crate) fn json(body: String) -> Response<Body> {
     reply(200, "application/json", body)
 }
 
 /// An event stream that lasts until the sender is dropped. `Sender::closed` tells that the client has gone.
-pub(super) fn events() -> (mpsc::Sender<String>, Response<Body>) {
+pub(crate) fn events() -> (mpsc::Sender<String>, Response<Body>) {
     let (sender, receiver) = mpsc::channel::<String>(16);
     let chunks = stream::unfold(receiver, |mut receiver| async move {
         let chunk = receiver.recv().await?;
@@ -164,7 +164,7 @@ pub(super) fn events() -> (mpsc::Sender<String>, Response<Body>) {
 }
 
 /// What a legacy server with sessions, or a modern one, says to everything but a call.
-pub(super) fn greet_http(seen: &Seen) -> Option<Response<Body>> {
+pub(crate) fn greet_http(seen: &Seen) -> Option<Response<Body>> {
     let message = seen.message();
     Some(match (&*seen.method, message["method"].as_str()) {
         ("POST", Some("initialize")) => {

@@ -9,8 +9,9 @@ use super::{
     LEGACY, call,
     server::{HELLO, INITIALIZED},
 };
-use crate::client::{
-    CallOptions, CommandSpec, ConnectError, Failure, ServerConfig, Session, StderrSink, StopGrace, Target,
+use crate::{
+    client::{CallOptions, CommandSpec, ConnectError, Failure, ServerConfig, Session, StderrSink, StopGrace, Target},
+    transport::Tap,
 };
 
 const GRACE: StopGrace =
@@ -50,7 +51,7 @@ async fn gone(pid: &str) {
 async fn pids<const N: usize>(config: &ServerConfig) -> (Session, [String; N]) {
     let (sender, mut lines) = mpsc::unbounded_channel();
     let sink: StderrSink = Arc::new(move |line| drop(sender.send(line)));
-    let session = Session::connect_with(config, LEGACY, Some(sink)).await.expect("a session");
+    let session = Session::connect_with(config, LEGACY, Some(sink), Tap::new()).await.expect("a session");
     let mut pids = Vec::new();
     while pids.len() < N {
         let line = lines.recv().await.expect("a line");

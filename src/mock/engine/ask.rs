@@ -104,7 +104,7 @@ impl Exchange {
                         return Ok(Some(self.conclude(Outcome::Error(error, None), at)));
                     }
                 }
-            } else if question.can_ask(&self.origin.capabilities) {
+            } else if question.can_ask(self.origin.version, &self.origin.capabilities) {
                 open.push(question);
             } else if question.optional {
                 self.bind(&question.name, Json::Null);
@@ -168,7 +168,7 @@ impl Exchange {
         limit: Duration,
         at: Duration,
     ) -> Result<Event, RenderError> {
-        let Some(peer) = self.origin.peer.clone().filter(|_| self.can_send()) else {
+        let Some(peer) = self.origin.peer.clone() else {
             let outcome = self.failure("The client cannot be asked: its answers have no way back to the server");
             return Ok(self.conclude(outcome, at));
         };
@@ -276,7 +276,9 @@ fn check(question: &Question, answer: &Json) -> Result<(), String> {
                 None => Ok(()),
                 Some(form) => {
                     let content = members.get("content").unwrap_or(&Json::Null);
-                    form.violations(content).first().map_or(Ok(()), |violation| Err(format!("content{violation}")))
+                    form.violations(content)
+                        .first()
+                        .map_or(Ok(()), |violation| Err(format!("content{}: {}", violation.pointer, violation.message)))
                 }
             },
             _ => Err("`action` is accept, decline or cancel".into()),
@@ -295,5 +297,207 @@ fn check(question: &Question, answer: &Json) -> Result<(), String> {
                 _ => Err("`roots` is a list of objects with a `uri`".into()),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value as Json, json};
+
+    use super::super::test_client::TestClient;
+
+    const SCRIPT: &str = "
+requestState: { ttl: 5m }
+tools:
+  - name: book
+    inputSchema: { type: object, properties: { city: { type: string } } }
+    steps:
+      - set: { begun: '{{ state.begun | default(0) + 1 }}' }
+      - elicit:
+          as: guest
+          message: 'Who goes to {{ args.city }}?'
+          requestedSchema: { type: object, properties: { name: { type: string } }, required: [name] }
+      - if: guest.action != 'accept'
+        reply: { error: 'No guest ({{ guest.action }}).' }
+      - ask:
+          poem: { sample: { messages: [{ role: user, content: { type: text, text: 'A poem for {{ guest.content.name }}' } }], maxTokens: 50 } }
+          folders: { roots: { optional: true } }
+      - reply: '{{ guest.content.name }} to {{ args.city }}: {{ poem.content.text }}, {{ folders.roots | length if folders else 0 }} folders, begun {{ state.begun }} (call {{ call }})'
+  - name: other
+    steps: [{ elicit: { as: guest, message: m, requestedSchema: { type: object } } }, { reply: '{{ guest.action }}' }]
+prompts:
+  - name: asks
+    steps: [{ roots: { as: folders } }, { reply: { messages: [{ role: user, content: '{{ folders.roots[0].uri }}' }] } }]
+";
+
+    fn ada() -> Json {
+        json!({ "action": "accept", "content": { "name": "Ada" } })
+    }
+
+    fn poem() -> Json {
+        json!({ "role": "assistant", "model": "m", "content": { "type": "text", "text": "ode" } })
+    }
+
+    fn everything() -> Json {
+        json!({ "elicitation": {}, "sampling": {}, "roots": {} })
+    }
+
+    fn round(client: &TestClient, more: Json) -> Json {
+        let mut params = json!({ "name": "book", "arguments": { "city": "Paris" } });
+        params.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        client.call("tools/call", params)
+    }
+
+    fn error(reply: &Json) -> String {
+        format!("{} {}", reply["error"]["code"], reply["error"]["message"].as_str().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_legacy_client_is_sent_requests_and_its_answers_are_used() {
+        let client = TestClient::legacy(SCRIPT, everything())
+            .answering("elicitation/create", json!({ "result": ada() }))
+            .answering("sampling/createMessage", json!({ "result": poem() }))
+            .answering("roots/list", json!({ "result": { "roots": [{ "uri": "file:///a" }] } }));
+        let frames = client.exchange("tools/call", json!({ "name": "book", "arguments": { "city": "Paris" } }));
+        let asked: Vec<_> = frames.iter().map(|frame| frame["method"].as_str().unwrap_or("the response")).collect();
+        assert_eq!(asked, ["elicitation/create", "sampling/createMessage", "roots/list", "the response"]);
+        assert_eq!(frames[0]["params"]["message"], "Who goes to Paris?");
+        assert_eq!(frames[1]["params"]["messages"][0]["content"]["text"], "A poem for Ada");
+        assert_eq!(frames[3]["result"]["content"][0]["text"], "Ada to Paris: ode, 1 folders, begun 1 (call 1)");
+        let ids: Vec<_> = frames[..3].iter().map(|frame| &frame["id"]).collect();
+        assert!(ids[0] != ids[1] && ids[1] != ids[2]);
+    }
+
+    #[test]
+    fn a_modern_client_answers_in_rounds_and_what_was_done_is_not_done_again() {
+        let client = TestClient::modern(SCRIPT, everything());
+        let first = round(&client, json!({}));
+        assert_eq!(first["result"]["resultType"], "input_required");
+        assert_eq!(first["result"]["inputRequests"]["guest"]["method"], "elicitation/create");
+        let state = first["result"]["requestState"].clone();
+        let second = round(&client, json!({ "requestState": state, "inputResponses": { "guest": ada() } }));
+        let requests = &second["result"]["inputRequests"];
+        assert_eq!(requests["poem"]["params"]["messages"][0]["content"]["text"], "A poem for Ada");
+        assert_eq!(requests["folders"]["method"], "roots/list");
+        let state = second["result"]["requestState"].clone();
+        // Only one of two answers: the other one is asked for again.
+        let third = round(&client, json!({ "requestState": state, "inputResponses": { "poem": poem() } }));
+        assert_eq!(
+            third["result"]["inputRequests"].as_object().map(|it| it.keys().cloned().collect()),
+            Some(vec!["folders".to_owned()])
+        );
+        let state = third["result"]["requestState"].clone();
+        let roots = json!({ "folders": { "roots": [] }, "unknown": {} });
+        let last = round(&client, json!({ "requestState": state, "inputResponses": roots }));
+        assert_eq!(last["result"]["content"][0]["text"], "Ada to Paris: ode, 0 folders, begun 1 (call 1)");
+        assert_eq!(last["result"]["resultType"], "complete");
+    }
+
+    #[test]
+    fn answers_may_come_with_the_first_request_and_wrong_keys_are_asked_again() {
+        let client = TestClient::modern(SCRIPT, everything());
+        let answers = json!({ "inputResponses": { "guest": { "action": "decline" }, "noise": {} } });
+        assert_eq!(round(&client, answers)["result"]["content"][0]["text"], "No guest (decline).");
+        let wrong = round(&client, json!({ "inputResponses": { "gest": ada() } }));
+        assert_eq!(wrong["result"]["inputRequests"]["guest"]["method"], "elicitation/create");
+    }
+
+    #[test]
+    fn an_answer_that_is_none_is_an_error() {
+        let client = TestClient::modern(SCRIPT, everything());
+        for (answers, expected) in [
+            (Json::Null, "-32602 `inputResponses` must be an object"),
+            (json!({ "guest": 5 }), "-32602 inputResponses.guest: an answer is an object"),
+            (json!({ "guest": {} }), "-32602 inputResponses.guest: `action` is accept, decline or cancel"),
+            (
+                json!({ "guest": { "action": "accept", "content": {} } }),
+                "-32602 inputResponses.guest: content: \"name\" is a required property",
+            ),
+        ] {
+            assert_eq!(error(&round(&client, json!({ "inputResponses": answers }))), expected);
+        }
+        let client = TestClient::legacy(SCRIPT, everything())
+            .answering("elicitation/create", json!({ "result": { "action": "accept" } }));
+        let text = client.text("book", json!({ "city": "Rome" }));
+        assert!(text.starts_with("The client's answer to elicitation/create is wrong: content"), "{text}");
+    }
+
+    #[test]
+    fn a_state_is_refused_that_was_changed_has_lapsed_or_belongs_to_another_request() {
+        let client = TestClient::modern(SCRIPT, everything());
+        let state = round(&client, json!({}))["result"]["requestState"].as_str().expect("a state").to_owned();
+        let changed = round(&client, json!({ "requestState": format!("{state}x") }));
+        assert!(error(&changed).starts_with("-32602 Invalid requestState:"), "{changed}");
+        let foreign = "-32602 Invalid requestState: it belongs to another request";
+        let elsewhere = json!({ "name": "book", "arguments": { "city": "Rome" }, "requestState": state });
+        assert_eq!(error(&client.call("tools/call", elsewhere)), foreign);
+        assert_eq!(error(&client.call("tools/call", json!({ "name": "other", "requestState": state }))), foreign);
+        client.advance(Duration::from_secs(301));
+        let lapsed = round(&client, json!({ "requestState": state, "inputResponses": { "guest": ada() } }));
+        assert_eq!(error(&lapsed), "-32602 Invalid requestState: it has lapsed");
+        let stranger = round(&client, json!({ "requestState": 5 }));
+        assert_eq!(error(&stranger), "-32602 `requestState` must be a string");
+    }
+
+    #[test]
+    fn a_client_without_the_capability_is_never_asked() {
+        let modern = round(&TestClient::modern(SCRIPT, json!({ "sampling": {} })), json!({}));
+        assert_eq!(error(&modern), "-32021 The client does not declare the capability elicitation");
+        assert_eq!(modern["error"]["data"], json!({ "requiredCapabilities": { "elicitation": {} } }));
+        let legacy = TestClient::legacy(SCRIPT, json!({ "roots": {} }));
+        assert_eq!(legacy.text("book", json!({})), "The client does not declare the capability elicitation");
+        // An optional question is left out.
+        let legacy = TestClient::legacy(SCRIPT, json!({ "elicitation": {}, "sampling": {} }))
+            .answering("elicitation/create", json!({ "result": ada() }))
+            .answering("sampling/createMessage", json!({ "result": poem() }));
+        assert!(legacy.text("book", json!({ "city": "X" })).contains("ode, 0 folders"));
+        let prompt = TestClient::legacy(SCRIPT, json!({})).call("prompts/get", json!({ "name": "asks" }));
+        assert_eq!(error(&prompt), "-32600 The client does not declare the capability roots");
+    }
+
+    #[test]
+    fn forms_and_urls_are_two_abilities() {
+        let script = "
+tools:
+  - { name: form, steps: [{ elicit: { message: m, requestedSchema: { type: object } } }, { reply: x }] }
+  - { name: url, steps: [{ elicit: { mode: url, message: m, url: 'https://a.example', elicitationId: e } }, { reply: x }] }
+";
+        let asks = |tool: &str, elicitation: Json| {
+            let client = TestClient::modern(script, json!({ "elicitation": elicitation }));
+            client.tool(tool, json!({}))["result"]["resultType"] == "input_required"
+        };
+        assert!(asks("form", json!({})) && asks("form", json!({ "form": {}, "url": {} })));
+        assert!(!asks("form", json!({ "url": {} })));
+        assert!(asks("url", json!({ "url": {} })) && !asks("url", json!({})) && !asks("url", json!({ "form": {} })));
+    }
+
+    #[test]
+    fn a_client_that_refuses_or_stays_silent_gets_a_failure_and_late_answers_are_nobodys() {
+        let client = TestClient::legacy(SCRIPT, everything())
+            .answering("elicitation/create", json!({ "error": { "code": -1, "message": "user went away" } }));
+        assert_eq!(client.text("other", json!({})), "The client refused elicitation/create: user went away (-1)");
+        let client = TestClient::legacy(SCRIPT, everything());
+        let frames = client.exchange("tools/call", json!({ "name": "other" }));
+        assert_eq!(frames[1]["method"], "notifications/cancelled");
+        assert_eq!(frames[1]["params"]["requestId"], frames[0]["id"]);
+        let text = &frames[2]["result"]["content"][0]["text"];
+        assert_eq!(text, "The client did not answer elicitation/create within 60 s");
+        client.intake(&json!({ "jsonrpc": "2.0", "id": frames[0]["id"], "result": ada() }));
+        let last = client.engine.journal().entries().pop().expect("an entry");
+        assert_eq!(last.handling.to_string(), "refused: an answer to a request that was not sent");
+    }
+
+    #[test]
+    fn a_prompt_can_ask_in_both_eras() {
+        let roots = json!({ "roots": [{ "uri": "file:///home" }] });
+        let legacy = TestClient::legacy(SCRIPT, everything()).answering("roots/list", json!({ "result": roots }));
+        let expected = "file:///home";
+        let prompt = legacy.call("prompts/get", json!({ "name": "asks" }));
+        assert_eq!(prompt["result"]["messages"][0]["content"]["text"], expected);
+        let modern = TestClient::modern(SCRIPT, everything());
+        let prompt = modern.call("prompts/get", json!({ "name": "asks", "inputResponses": { "folders": roots } }));
+        assert_eq!(prompt["result"]["messages"][0]["content"]["text"], expected);
     }
 }

@@ -18,12 +18,13 @@ use crate::{
     mock::{
         journal::Handling,
         matcher::Mismatch,
-        script::{Facts, Kind, Lazy, LogLevel, Stub, StubRef},
+        script::{Facts, Form, Kind, Lazy, LogLevel, Stub, StubRef},
         template::{Bound, Context},
     },
+    transport::Transport,
     wire::{
         Era, Id, Request, RpcError, Version,
-        message::{self, INTERNAL_ERROR},
+        message::{self, INTERNAL_ERROR, INVALID_REQUEST},
     },
 };
 
@@ -88,11 +89,12 @@ impl Call<'_> {
             id: self.request.id.clone(),
             headers: headers.into_iter().flatten().map(pair).collect(),
             call,
+            repetition: None,
             seed,
             now: engine.epoch + self.incoming.at,
             state: Some(engine.state.clone()),
             args,
-            bound: Bound::default(),
+            bound: self.catalog.script.uses.questions.then(Bound::default),
         }
     }
 
@@ -116,6 +118,12 @@ impl Engine {
         bound_args: Option<Json>,
     ) -> Result<Intake, RpcError> {
         let stub = call.catalog.script.stub(stub_ref);
+        if let Some(Err(challenge)) = call.incoming.token.map(|token| token.allows(&stub.scopes)) {
+            self.note(call.incoming, Handling::Refused(challenge.reason()));
+            let error = RpcError::new(INVALID_REQUEST, challenge.reason());
+            let answer = Answer::new(challenge.status, message::error(Some(&call.request.id), &error));
+            return Ok(Intake::Answer(Answer { challenge: Some(challenge), ..answer }));
+        }
         if call.era() == Era::Modern && call.params.request_state.is_some() {
             let state = self.request_state(call, stub)?;
             let rule = RuleRef { stub: stub_ref, index: state.rule };
@@ -187,9 +195,11 @@ impl Engine {
     /// Requirements).
     fn request_state(&self, call: &Call<'_>, stub: &Stub) -> Result<RequestState, RpcError> {
         let token = optional_text("requestState", call.params.request_state)?.unwrap_or_default();
-        let state: RequestState =
+        let mut state: RequestState =
             self.seal.open(&token).map_err(|error| invalid(format!("Invalid requestState: {error}")))?;
-        let rule = stub.rules.get(state.rule).filter(|rule| *rule.label == *state.label);
+        // Rules may have been added in front of it.
+        let rule = stub.rules.iter().position(|rule| *rule.label == *state.label);
+        state.rule = rule.unwrap_or_default();
         if rule.is_none() || state.stub != stub.number || state.digest != call.digest() {
             return Err(invalid("Invalid requestState: it belongs to another request"));
         }
@@ -211,12 +221,14 @@ impl Engine {
         let is_modern = call.era() == Era::Modern;
         let inputs = if is_modern { call.input_responses()?.unwrap_or_default() } else { Map::new() };
         let (stub, selected) = call.catalog.rule(rule);
+        let form = selected.answer.http.or(call.catalog.script.http.answer).form();
+        let can_be_asked = call.incoming.transport != Transport::Http || form != Form::Json;
         self.note(call.incoming, Handling::Rule(selected.label.clone()));
         let token = call.meta.progress_token.filter(|token| Id::parse(token).is_some());
         let origin = Origin {
             id: call.request.id.clone(),
             version: call.version,
-            peer: call.peer.filter(|_| uses.questions).cloned(),
+            peer: call.peer.filter(|_| uses.questions && can_be_asked).cloned(),
             progress_token: token.map(|token| token.get().to_owned()),
             log_level: call.log_level,
             capabilities: if uses.questions || uses.tasks { call.capabilities() } else { Json::Null },
@@ -224,7 +236,8 @@ impl Engine {
             digest: if uses.questions && is_modern { call.digest() } else { String::new() },
         };
         let seed = self.seed ^ counts.of_stub.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (stub.number as u64) << 32;
-        let context = call.context(self, counts.of_stub, seed, args);
+        let mut context = call.context(self, counts.of_stub, seed, args);
+        context.repetition = stub.repetition;
         let exchange = Exchange::new(self.clone(), call.catalog.clone(), origin, rule, counts, context, resumed);
         Ok(Intake::Exchange(Box::new(exchange)))
     }

@@ -20,13 +20,20 @@ pub(super) struct Catalog {
     legacy_capabilities: String,
     modern_capabilities: String,
     /// How often each stub was called, and each rule of it; by the number of the stub.
-    calls: Vec<(AtomicU64, Vec<AtomicU64>)>,
+    calls: Vec<Calls>,
     /// How often each entry of `faults` has covered a request.
-    strikes: Vec<AtomicU64>,
-    tools: Offer,
-    resources: Offer,
-    resource_templates: Offer,
-    prompts: Offer,
+    strikes: Arc<[AtomicU64]>,
+    tools: Arc<Offer>,
+    resources: Arc<Offer>,
+    resource_templates: Arc<Offer>,
+    prompts: Arc<Offer>,
+}
+
+/// How often a stub was called, and each of its rules answered. Shared with the catalog that follows.
+#[derive(Debug, Default)]
+struct Calls {
+    stub: Arc<AtomicU64>,
+    rules: Vec<Arc<AtomicU64>>,
 }
 
 /// A rule by its stub and its position in it.
@@ -38,21 +45,46 @@ pub(super) struct RuleRef {
 
 impl Catalog {
     pub(super) fn new(script: Arc<Script>, seed: u64) -> Self {
-        let mut calls: Vec<_> = std::iter::repeat_with(Default::default).take(script.stubs).collect();
+        let offer = |kind| Arc::new(Offer::new(kind, &script, seed));
+        let mut calls: Vec<_> = std::iter::repeat_with(Calls::default).take(script.stubs).collect();
         for (_, stub) in script.all_stubs() {
-            calls[stub.number] = (AtomicU64::new(0), stub.rules.iter().map(|_| AtomicU64::new(0)).collect());
+            calls[stub.number].rules = stub.rules.iter().map(|_| Arc::default()).collect();
         }
+        let lists = [Kind::Tool, Kind::Resource, Kind::ResourceTemplate, Kind::Prompt].map(offer);
+        let strikes = script.faults.iter().map(|_| AtomicU64::new(0)).collect();
+        Catalog::of(script, calls, strikes, lists)
+    }
+
+    /// The catalog of a script that has the same stubs as this one, but other rules. It goes on counting, and its lists
+    /// are those of this one.
+    pub(super) fn followed_by(&self, script: Arc<Script>) -> Self {
+        let mut calls: Vec<_> = std::iter::repeat_with(Calls::default).take(script.stubs).collect();
+        for (stub_ref, stub) in script.all_stubs() {
+            let (before, counters) = (self.script.stub(stub_ref), &self.calls[stub.number]);
+            let counter = |label: &Arc<str>| {
+                let index = before.rules.iter().position(|rule| rule.label == *label)?;
+                counters.rules.get(index).cloned()
+            };
+            let rules = stub.rules.iter().map(|rule| counter(&rule.label).unwrap_or_default());
+            calls[stub.number] = Calls { stub: counters.stub.clone(), rules: rules.collect() };
+        }
+        let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
+        Catalog::of(script, calls, self.strikes.clone(), lists.map(Arc::clone))
+    }
+
+    fn of(script: Arc<Script>, calls: Vec<Calls>, strikes: Arc<[AtomicU64]>, lists: [Arc<Offer>; 4]) -> Self {
+        let [tools, resources, resource_templates, prompts] = lists;
         let capabilities = |era| serde_json::to_string(script.capabilities.of_era(era)).unwrap_or_default();
         Catalog {
             server_meta: format!("\"io.modelcontextprotocol/serverInfo\":{}", script.server_info),
             legacy_capabilities: capabilities(Era::Legacy),
             modern_capabilities: capabilities(Era::Modern),
             calls,
-            strikes: script.faults.iter().map(|_| AtomicU64::new(0)).collect(),
-            tools: Offer::new(Kind::Tool, &script, seed),
-            resources: Offer::new(Kind::Resource, &script, seed),
-            resource_templates: Offer::new(Kind::ResourceTemplate, &script, seed),
-            prompts: Offer::new(Kind::Prompt, &script, seed),
+            strikes,
+            tools,
+            resources,
+            resource_templates,
+            prompts,
             script,
         }
     }
@@ -83,7 +115,7 @@ impl Catalog {
 
     /// Counts a call of a stub; gives its number, from 1.
     pub(super) fn count(&self, stub: &Stub) -> u64 {
-        self.calls[stub.number].0.fetch_add(1, Ordering::Relaxed) + 1
+        self.calls[stub.number].stub.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Counts a request that an entry of `faults` covers; gives its number, from 1.
@@ -93,12 +125,12 @@ impl Catalog {
 
     /// Counts an answer of a rule; gives its number, from 1.
     pub(super) fn count_rule(&self, stub: &Stub, rule: usize) -> u64 {
-        self.calls[stub.number].1[rule].fetch_add(1, Ordering::Relaxed) + 1
+        self.calls[stub.number].rules[rule].fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// How often a stub was called, and each of its rules answered.
     pub(super) fn counts(&self, stub: &Stub) -> (u64, Vec<u64>) {
-        let (calls, rules) = &self.calls[stub.number];
-        (calls.load(Ordering::Relaxed), rules.iter().map(|rule| rule.load(Ordering::Relaxed)).collect())
+        let Calls { stub, rules } = &self.calls[stub.number];
+        (stub.load(Ordering::Relaxed), rules.iter().map(|rule| rule.load(Ordering::Relaxed)).collect())
     }
 }

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config::parse_duration,
     mock::{
-        script::{Action, Body, Form, HttpAnswer, Kind, LogLevel, Plan, Reply, Rule, Step, Stub, Then, ToolStub},
+        script::{Action, Body, HttpAnswer, Kind, LogLevel, Plan, Reply, Rule, Step, Stub, Then, ToolStub},
         template::{Bound, Context, Data, RenderError},
     },
     wire::{
@@ -69,7 +69,7 @@ pub struct Exchange {
     pub(super) rule: RuleRef,
     pub(super) counts: Counts,
     context: Lazy,
-    bound: Bound,
+    bound: Option<Bound>,
     /// The next step; `None` before the rule's delay.
     pub(super) next: Option<usize>,
     /// What the client has answered so far, by the names of the questions.
@@ -145,7 +145,9 @@ impl Exchange {
         engine.in_flight.fetch_add(1, Ordering::Relaxed);
         let (next, answers) = resumed.map_or((None, Vec::new()), |it| (Some(it.next), it.answers));
         let bound = context.bound.clone();
-        answers.iter().for_each(|(name, answer)| bound.bind(name, answer));
+        for (name, answer) in &answers {
+            bound.iter().for_each(|bound| bound.bind(name, answer));
+        }
         Exchange {
             engine,
             catalog,
@@ -269,7 +271,12 @@ impl Exchange {
                 let mut params = format!("{{\"progressToken\":{token}");
                 for (name, data) in members {
                     params.push_str(&format!(",\"{name}\":"));
+                    let start = params.len();
                     templates.write_json(data, self.context.get(), &mut params)?;
+                    if *name != "message" && params[start..].parse::<f64>().is_err() {
+                        let what = format!("`{name}` is a number, not {}", &params[start..]);
+                        return Err(RenderError::internal(what));
+                    }
                 }
                 params.push('}');
                 return Ok(Some(Event::Send(message::notification("notifications/progress", &params))));
@@ -414,7 +421,7 @@ impl Exchange {
             Outcome::Verbatim(result) => Answer::ok(message::result(id, &result)),
             Outcome::Error(error, status) => {
                 let status = status.unwrap_or_else(|| status_of(era, error.code));
-                Answer { status, frame: message::error(Some(id), &error) }
+                Answer::new(status, message::error(Some(id), &error))
             }
             Outcome::Raw(bytes) => Answer::ok(bytes),
         })
@@ -426,7 +433,7 @@ impl Exchange {
 
     /// Binds an answer of the client, for templates and for a later round.
     pub(super) fn bind(&mut self, name: &str, answer: Json) {
-        self.bound.bind(name, &answer);
+        self.bound.iter().for_each(|bound| bound.bind(name, &answer));
         self.answers.push((name.to_owned(), answer));
     }
 
@@ -436,11 +443,6 @@ impl Exchange {
         let mut json = String::new();
         catalog.script.templates.write_json(data, self.context.get(), &mut json)?;
         Ok(json)
-    }
-
-    /// Whether messages can reach the client before the response.
-    pub(super) fn can_send(&self) -> bool {
-        self.http().form() != Form::Json
     }
 }
 

@@ -15,11 +15,11 @@ use crate::{
     mock::{
         journal::Handling,
         matcher::Mismatch,
-        script::{Kind, StubRef, TASKS},
+        script::{Kind, SKILLS, StubRef, TASKS},
     },
     wire::{
         Era, RpcError, Version,
-        message::{self, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
+        message::{self, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
     },
 };
 
@@ -42,6 +42,8 @@ impl Catalog {
                         || declares(&["resources", "subscribe"])
                         || declares(&["extensions", TASKS]))
             }
+            "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS]),
+            "resources/directory/read" => is_modern && declares(&["extensions", SKILLS, "directoryRead"]),
             "tasks/get" | "tasks/update" | "tasks/cancel" => is_modern && declares(&["extensions", TASKS]),
             _ => false,
         }
@@ -78,6 +80,9 @@ impl Engine {
             "prompts/list" => self.list(call, Kind::Prompt),
             "prompts/get" => self.get_prompt(call),
             "completion/complete" => self.complete(call),
+            "skills/list" => self.list_skills(call),
+            "skills/get" => self.get_skill(call),
+            "resources/directory/read" => self.read_directory(call),
             "logging/setLevel" => self.set_log_level(call).map(|()| empty("")),
             "resources/subscribe" | "resources/unsubscribe" => self.subscribe(call).map(|()| empty("")),
             "subscriptions/listen" => self.listen(call).map(|listen| {
@@ -153,11 +158,16 @@ impl Engine {
             return Ok(self.miss(call, Kind::Tool, &name, &invalid(format!("Unknown tool: {name}"))));
         };
         let tool = &call.catalog.script.tools[stub.index];
-        let needs_arguments = tool.input.is_some() || tool.stub.rules.iter().any(|rule| rule.when.is_some());
+        let mirroring = call.incoming.mirror().filter(|_| call.era() == Era::Modern && !tool.mirrored.is_empty());
+        let needs_arguments =
+            tool.input.is_some() || mirroring.is_some() || tool.stub.rules.iter().any(|rule| rule.when.is_some());
         let arguments = match needs_arguments || call.params.arguments.is_some_and(|it| !it.get().starts_with('{')) {
             true => Json::Object(object("arguments", call.params.arguments)?),
             false => Json::Null,
         };
+        if let Some(headers) = mirroring {
+            tool.mirrored.check(headers, &arguments).map_err(|why| RpcError::new(HEADER_MISMATCH, why))?;
+        }
         if let Some(violation) = tool.input.as_ref().and_then(|input| input.violations(&arguments).into_iter().next()) {
             return self.invalid_arguments(call, &name, &violation);
         }

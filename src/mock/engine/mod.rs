@@ -4,6 +4,7 @@
 //! earlier request, or an [`Exchange`], which is asked for one [`Event`] after another until it has finished. Whoever
 //! drives it does the waiting and the sending, so that one engine behaves the same on every transport.
 
+mod added;
 mod ask;
 mod call;
 mod catalog;
@@ -18,6 +19,7 @@ mod pages;
 mod params;
 mod peer;
 mod seal;
+mod skills;
 mod strike;
 mod tasks;
 mod verify;
@@ -34,6 +36,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::HeaderMap;
 
+pub use added::RuleStatus;
 pub use exchange::{Event, Exchange};
 pub use listen::{Listen, Subscription};
 pub use modern::VERSION_HEADER;
@@ -44,10 +47,10 @@ pub use verify::{Unmet, Verification};
 /// Names the session of a legacy HTTP request.
 pub const SESSION_HEADER: &str = "mcp-session-id";
 
-use self::{catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
+use self::{added::Added, catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
 use super::{
     journal::{Handling, Journal},
-    script::{HttpPolicy, Kind, Script},
+    script::{Auth, Challenge, HttpPolicy, Kind, Script, Token},
     state::State,
 };
 use crate::{
@@ -62,8 +65,17 @@ pub struct Incoming<'a> {
     pub transport: Transport,
     /// Time since the mock was started.
     pub at: Duration,
-    /// The headers of the request that carried the frame; `None` where a transport has none.
+    /// The headers of the request that carried the frame or opened its connection; `None` where a transport has none.
     pub headers: Option<&'a HeaderMap>,
+    /// What the client has shown that it may do, if the server wants to know.
+    pub token: Option<&'a Token>,
+}
+
+impl<'a> Incoming<'a> {
+    /// The headers that repeat what the message says, as those of streamable HTTP do.
+    fn mirror(&self) -> Option<&'a HeaderMap> {
+        self.headers.filter(|_| self.transport == Transport::Http)
+    }
 }
 
 /// What to do about a frame.
@@ -89,11 +101,18 @@ pub enum Intake {
 pub struct Answer {
     pub status: u16,
     pub frame: Bytes,
+    /// The client must show that it may do more.
+    pub challenge: Option<Challenge>,
 }
 
 impl Answer {
-    fn ok(frame: Bytes) -> Answer {
-        Answer { status: 200, frame }
+    fn new(status: u16, frame: Bytes) -> Answer {
+        Answer { status, frame, challenge: None }
+    }
+
+    /// An answer without anything special about it.
+    pub fn ok(frame: Bytes) -> Answer {
+        Answer::new(200, frame)
     }
 }
 
@@ -101,6 +120,7 @@ impl Answer {
 #[derive(Debug)]
 pub struct Engine {
     catalog: ArcSwap<Catalog>,
+    added: Added,
     seed: u64,
     state: Arc<State>,
     journal: Journal,
@@ -118,6 +138,7 @@ impl Engine {
         Arc::new(Engine {
             state: Arc::new(State::new(script.state.clone())),
             catalog: ArcSwap::from_pointee(Catalog::new(Arc::new(script), seed)),
+            added: Added::default(),
             seed,
             journal,
             audience: Audience::default(),
@@ -129,8 +150,10 @@ impl Engine {
     }
 
     /// Serves another script from here on, `at` this time since the mock was started. Connections stay; counters,
-    /// state and tasks begin anew. Clients are told that the lists have changed.
+    /// state and tasks begin anew, and added rules are gone. Clients are told that the lists have changed.
     pub fn load(&self, script: Script, at: Duration) {
+        let mut added = self.added.lock();
+        added.clear();
         let before = self.catalog();
         self.restart(Arc::new(script), at);
         for kind in [Kind::Tool, Kind::Prompt, Kind::Resource] {
@@ -138,9 +161,12 @@ impl Engine {
         }
     }
 
-    /// Begins anew with the same script: the journal, counters, state, tasks and every change of the lists are gone.
+    /// Begins anew with the script as it was loaded: the journal, counters, state, tasks, added rules and every change
+    /// of the lists are gone.
     pub fn reset(&self, at: Duration) {
-        self.restart(self.catalog().script.clone(), at);
+        let mut added = self.added.lock();
+        let script = self.original(&mut added);
+        self.restart(script, at);
         self.journal.clear();
     }
 
@@ -167,6 +193,11 @@ impl Engine {
     /// How the script wants to be served over HTTP.
     pub fn http(&self) -> HttpPolicy {
         self.catalog.load().script.http
+    }
+
+    /// Who asks, and what the server's metadata are, if the script says who may use it.
+    pub fn auth<T>(&self, look: impl FnOnce(&Auth) -> T) -> Option<T> {
+        self.catalog.load().script.auth.as_ref().map(look)
     }
 
     pub fn state(&self) -> &State {
@@ -221,7 +252,7 @@ impl Engine {
     /// Takes a frame from a connection whose peer has state: every transport but streamable HTTP.
     pub fn receive(self: &Arc<Self>, peer: &Arc<Peer>, incoming: Incoming<'_>) -> Intake {
         match Message::parse(incoming.bytes) {
-            Ok(message) => match self.era_of(&message, incoming.headers) {
+            Ok(message) => match self.era_of(&message, incoming.mirror()) {
                 Era::Modern if incoming.transport.carries(Version::LATEST) => self.receive_modern(message, incoming),
                 _ => self.receive_legacy(peer, message, incoming),
             },
@@ -253,7 +284,7 @@ impl Engine {
     fn refuse_frame(&self, error: &crate::wire::ParseError, incoming: Incoming<'_>) -> Intake {
         self.note(incoming, Handling::Refused(error.to_string()));
         let error_object = RpcError::new(error.code(), error.to_string());
-        Intake::Answer(Answer { status: 400, frame: message::error(error.id(), &error_object) })
+        Intake::Answer(Answer::new(400, message::error(error.id(), &error_object)))
     }
 
     /// Takes a notification, whose handling is the same in both eras.
@@ -272,7 +303,7 @@ impl Engine {
     /// Journals the refusal of a request and answers it with an error.
     fn refuse(&self, id: &Id, status: u16, error: RpcError, incoming: Incoming<'_>) -> Intake {
         self.note(incoming, Handling::Refused(error.message.clone()));
-        Intake::Answer(Answer { status, frame: message::error(Some(id), &error) })
+        Intake::Answer(Answer::new(status, message::error(Some(id), &error)))
     }
 
     /// Journals a request that the protocol itself answers, with the members of its result.
@@ -290,5 +321,7 @@ impl Engine {
     }
 }
 
+#[cfg(test)]
+mod test_client;
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use base64::Engine as _;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::{
     Engine, Incoming, Intake,
@@ -12,7 +11,7 @@ use super::{
     params::{Meta, Params, invalid, log_level, text},
 };
 use crate::{
-    mock::journal::Handling,
+    mock::{journal::Handling, script::mirrored},
     wire::{
         Era, Message, Request, RpcError, Version,
         message::{HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, is_object},
@@ -29,7 +28,7 @@ struct Refusal(u16, RpcError);
 
 impl From<RpcError> for Refusal {
     fn from(error: RpcError) -> Self {
-        let status = if error.code == MISSING_CAPABILITY { 400 } else { 200 };
+        let status = if matches!(error.code, MISSING_CAPABILITY | HEADER_MISMATCH) { 400 } else { 200 };
         Refusal(status, error)
     }
 }
@@ -51,8 +50,8 @@ impl Engine {
                 let error = RpcError::new(INVALID_REQUEST, "a client sends no responses in 2026-07-28");
                 self.note(incoming, Handling::Refused(error.message.clone()));
                 let frame = crate::wire::message::error(response.id.as_ref(), &error);
-                match incoming.headers {
-                    Some(_) => Intake::Answer(super::Answer { status: 400, frame }),
+                match incoming.mirror() {
+                    Some(_) => Intake::Answer(super::Answer::new(400, frame)),
                     None => Intake::Silent,
                 }
             }
@@ -63,7 +62,7 @@ impl Engine {
     /// both agree, the version is offered, the method exists, the other headers agree with the body.
     fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Intake, Refusal> {
         let catalog = &self.catalog();
-        let header_version = match incoming.headers.map(required_headers).transpose() {
+        let header_version = match incoming.mirror().map(required_headers).transpose() {
             Err(Refusal(status, error)) if request.method == "initialize" => {
                 return Err(Refusal(status, catalog.no_handshake(error)));
             }
@@ -89,7 +88,7 @@ impl Engine {
             let message = format!("Method not found: {}", request.method);
             return Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, message)));
         }
-        if let Some(headers) = incoming.headers {
+        if let Some(headers) = incoming.mirror() {
             mirrored_headers(headers, &request.method, &params)?;
         }
         if request.method == "server/discover" {
@@ -134,23 +133,15 @@ impl Catalog {
 }
 
 /// The version header; it and `Mcp-Method` must be there (Streamable HTTP: Request Metadata).
-fn required_headers(headers: &HeaderMap) -> Result<Cow<'_, str>, Refusal> {
+fn required_headers(headers: &HeaderMap) -> Result<&str, Refusal> {
     let version =
         header(headers, VERSION_HEADER)?.ok_or_else(|| mismatch("the header MCP-Protocol-Version is missing"))?;
     header(headers, METHOD_HEADER)?.ok_or_else(|| mismatch("the header Mcp-Method is missing"))?;
     Ok(version)
 }
 
-fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<Cow<'h, str>>, Refusal> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    if values.next().is_some() {
-        return Err(mismatch(format!("the header {name} occurs twice")));
-    }
-    match value.to_str() {
-        Ok(text) => Ok(Some(text.trim().into())),
-        Err(_) => Err(mismatch(format!("the header {name} contains invalid characters"))),
-    }
+fn header<'h>(headers: &'h HeaderMap, name: &'static str) -> Result<Option<&'h str>, Refusal> {
+    mirrored::single(headers, &HeaderName::from_static(name), name).map_err(mismatch)
 }
 
 /// The protocol version of the request; it and the client's capabilities must be there (Basic: `_meta`).
@@ -177,19 +168,10 @@ fn mirrored_headers(headers: &HeaderMap, method: &str, params: &Params<'_>) -> R
     let Some(mirrored) = header(headers, NAME_HEADER)? else {
         return Err(mismatch("the header Mcp-Name is missing"));
     };
-    let decoded = decode_sentinel(&mirrored)
+    let decoded = mirrored::decode(mirrored)
         .ok_or_else(|| mismatch(format!("the header Mcp-Name is no valid Base64: {mirrored}")))?;
     if decoded != expected {
         return Err(mismatch(format!("Header mismatch: Mcp-Name is {decoded}, but the body says {expected}")));
     }
     Ok(())
-}
-
-/// A header value that may be wrapped as `=?base64?…?=` (Streamable HTTP: Value Encoding).
-fn decode_sentinel(value: &str) -> Option<Cow<'_, str>> {
-    let Some(encoded) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
-        return Some(value.into());
-    };
-    let bytes = base64::engine::general_purpose::STANDARD.decode(encoded).ok()?;
-    String::from_utf8(bytes).ok().map(Cow::Owned)
 }

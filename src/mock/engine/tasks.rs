@@ -260,3 +260,134 @@ fn raw_in_task() -> String {
     let error = RpcError::new(message::INTERNAL_ERROR, "a task cannot end with a `raw` reply");
     format!(",\"error\":{}", serde_json::to_string(&error).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::{super::test_client::TestClient, *};
+
+    const SCRIPT: &str = "
+tools:
+  - name: job
+    steps:
+      - task: { ttl: 10s, pollInterval: 250ms }
+      - wait: 2s
+      - progress: { progress: 1 }
+      - reply: 'done {{ args.n }}'
+  - name: asks
+    steps:
+      - task: {}
+      - ask:
+          name: { elicit: { message: m, requestedSchema: { type: object } } }
+          folders: { roots: {} }
+      - reply: '{{ name.content.name }} {{ folders.roots | length }}'
+  - { name: fails, steps: [{ task: { required: true } }, { reply: { rpcError: { code: -7, message: broken } } }] }
+  - { name: errs, steps: [{ task: {} }, { reply: { error: no } }] }
+";
+
+    fn client() -> TestClient {
+        let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+        TestClient::modern(SCRIPT, json!({ "elicitation": {}, "roots": {}, "extensions": extensions }))
+    }
+
+    fn start(client: &TestClient, tool: &str) -> String {
+        let reply = client.tool(tool, json!({ "n": 5 }));
+        assert_eq!(reply["result"]["resultType"], "task", "{reply}");
+        reply["result"]["taskId"].as_str().expect("an id").to_owned()
+    }
+
+    fn get(client: &TestClient, id: &str) -> Json {
+        let mut reply = client.call("tasks/get", json!({ "taskId": id }));
+        reply.get_mut("result").map_or_else(|| json!("no task"), Json::take)
+    }
+
+    #[test]
+    fn a_task_works_and_completes_in_its_time_with_the_result_of_the_call() {
+        let client = client();
+        let created = client.tool("job", json!({ "n": 5 }))["result"].clone();
+        assert_eq!((&created["status"], &created["ttlMs"]), (&json!("working"), &json!(10_000)));
+        assert_eq!(created["pollIntervalMs"], 250);
+        let id = created["taskId"].as_str().expect("an id");
+        client.advance(Duration::from_secs(1));
+        assert_eq!(get(&client, id)["status"], "working");
+        client.advance(Duration::from_secs(1));
+        let done = get(&client, id);
+        assert_eq!((&done["status"], &done["resultType"]), (&json!("completed"), &json!("complete")));
+        assert_eq!(done["result"], json!({ "content": [{ "type": "text", "text": "done 5" }] }));
+        let seconds = |time: &Json| humantime::parse_rfc3339(time.as_str().expect("a time")).expect("RFC 3339");
+        let took = seconds(&done["lastUpdatedAt"]).duration_since(seconds(&done["createdAt"])).expect("forward");
+        assert_eq!(took, Duration::from_secs(2));
+        client.advance(Duration::from_secs(7));
+        assert_eq!(get(&client, id)["status"], "completed");
+        client.advance(Duration::from_secs(1));
+        assert_eq!(get(&client, id), "no task", "its time to live is over");
+    }
+
+    #[test]
+    fn input_is_parked_answered_in_parts_and_unknown_answers_are_ignored() {
+        let client = client();
+        let id = start(&client, "asks");
+        let parked = get(&client, &id);
+        assert_eq!(parked["status"], "input_required");
+        let keys = |task: &Json| task["inputRequests"].as_object().map(|it| it.keys().cloned().collect::<Vec<_>>());
+        assert_eq!(keys(&parked), Some(vec!["name".into(), "folders".into()]));
+        let answer = |answers: Json| client.call("tasks/update", json!({ "taskId": id, "inputResponses": answers }));
+        let acknowledged = answer(json!({ "folders": { "roots": [{ "uri": "file:///a" }] }, "nobody": {} }));
+        let members: Vec<_> = acknowledged["result"].as_object().expect("a result").keys().collect();
+        assert_eq!(members, ["resultType", "_meta"]);
+        assert_eq!(keys(&get(&client, &id)), Some(vec!["name".into()]));
+        answer(json!({ "name": { "action": "accept", "content": { "name": "Ada" } } }));
+        assert_eq!(get(&client, &id)["result"]["content"][0]["text"], "Ada 1");
+    }
+
+    #[test]
+    fn a_protocol_error_fails_a_task_and_a_tool_error_completes_it() {
+        let client = client();
+        let failed = get(&client, &start(&client, "fails"));
+        assert_eq!(failed["status"], "failed");
+        assert_eq!(failed["error"], json!({ "code": -7, "message": "broken" }));
+        assert!(failed.get("result").is_none());
+        let erred = get(&client, &start(&client, "errs"));
+        assert_eq!((&erred["status"], &erred["result"]["isError"]), (&json!("completed"), &json!(true)));
+    }
+
+    #[test]
+    fn a_cancelled_task_stays_cancelled_and_an_ended_one_ended() {
+        let client = client();
+        let id = start(&client, "job");
+        client.call("tasks/cancel", json!({ "taskId": id }));
+        client.advance(Duration::from_secs(3));
+        assert_eq!(get(&client, &id)["status"], "cancelled");
+        let ended = start(&client, "errs");
+        assert_eq!(client.call("tasks/cancel", json!({ "taskId": ended }))["result"]["resultType"], "complete");
+        assert_eq!(get(&client, &ended)["status"], "completed");
+        let parked = start(&client, "asks");
+        client.call("tasks/cancel", json!({ "taskId": parked }));
+        assert_eq!(get(&client, &parked)["status"], "cancelled");
+    }
+
+    #[test]
+    fn without_the_extension_a_call_is_answered_at_once_or_refused() {
+        let client = TestClient::modern(SCRIPT, json!({}));
+        assert_eq!(client.text("job", json!({ "n": 1 })), "done 1");
+        for reply in [client.tool("fails", json!({})), client.call("tasks/get", json!({ "taskId": "x" }))] {
+            assert_eq!(reply["error"]["code"], -32021);
+            let required = &reply["error"]["data"]["requiredCapabilities"];
+            assert_eq!(required["extensions"], json!({ "io.modelcontextprotocol/tasks": {} }));
+        }
+        let legacy = TestClient::legacy(SCRIPT, json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } }));
+        assert_eq!(legacy.text("job", json!({ "n": 1 })), "done 1");
+        assert_eq!(legacy.tool("fails", json!({}))["error"]["code"], -32600);
+        assert_eq!(legacy.call("tasks/get", json!({ "taskId": "x" }))["error"]["code"], -32601);
+    }
+
+    #[test]
+    fn tasks_are_told_apart_and_unknown_ones_are_errors() {
+        let client = client();
+        assert_ne!(start(&client, "job"), start(&client, "job"));
+        assert_eq!(client.call("tasks/get", json!({ "taskId": "nope" }))["error"]["code"], -32602);
+        assert_eq!(client.call("tasks/get", json!({}))["error"]["code"], -32602);
+        assert_eq!(client.call("tasks/list", json!({}))["error"]["code"], -32601);
+    }
+}

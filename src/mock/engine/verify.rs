@@ -13,6 +13,8 @@ use crate::mock::{
 /// What was expected and did not come, and what came and was not expected.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verification {
+    /// How many expectations the script has.
+    pub expectations: usize,
     pub unmet: Vec<Unmet>,
     /// Requests that nothing in the script answers, if the script says that there must be none.
     pub unexpected: Vec<Entry>,
@@ -59,7 +61,9 @@ impl Engine {
         let catalog = self.catalog();
         let journal = self.journal.entries();
         let mut unmet = Vec::new();
+        let mut expectations = usize::from(catalog.script.strict);
         let mut check = |label: &str, name: &str, expect: Option<Calls>, calls: u64| {
+            expectations += usize::from(expect.is_some());
             if let Some(expected) = expect.filter(|expected| !expected.contains(calls)) {
                 let near_misses = journal.iter().filter_map(|entry| near_miss(entry, label, name)).collect();
                 unmet.push(Unmet { label: label.to_owned(), expected: expected.to_string(), calls, near_misses });
@@ -75,7 +79,7 @@ impl Engine {
         }
         let is_miss = |entry: &&Entry| matches!(entry.handling, Handling::Miss { .. });
         let unexpected = journal.iter().filter(is_miss).filter(|_| catalog.script.strict).cloned().collect();
-        Verification { unmet, unexpected }
+        Verification { expectations, unmet, unexpected }
     }
 }
 
@@ -112,7 +116,7 @@ tools:
         mock.call("tools/call", json!({ "name": "by_city", "arguments": { "city": "Rome" } }));
         mock.call("tools/call", json!({ "name": "never", "arguments": {} }));
         let verification = mock.engine.verify();
-        assert!(!verification.holds());
+        assert!(!verification.holds() && verification.expectations == 4);
         assert_eq!(
             verification.to_string(),
             "tools.by_city.rules[0]: expected at least 1 call, got 0 calls\n  \

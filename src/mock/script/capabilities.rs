@@ -10,6 +10,8 @@ use crate::{
 
 /// The extension of SEP-2663.
 pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
+/// The extension of SEP-2640.
+pub(crate) const SKILLS: &str = "io.modelcontextprotocol/skills";
 
 /// The `ServerCapabilities` of a server in each era.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// What follows from the script: what it has something for, nothing else.
-    pub(super) fn of(uses: &Uses, has: impl Fn(Kind) -> bool, completions: bool) -> Capabilities {
+    pub(super) fn of(uses: &Uses, has: impl Fn(Kind) -> bool, completions: bool, skills: bool) -> Capabilities {
         let mut members = Map::new();
         if completions {
             members.insert("completions".into(), json!({}));
@@ -46,8 +48,11 @@ impl Capabilities {
             }
         }
         let mut modern = members.clone();
-        if uses.tasks {
-            modern.insert("extensions".into(), json!({ TASKS: {} }));
+        let extensions = [(TASKS, uses.tasks, json!({})), (SKILLS, skills, json!({ "directoryRead": true }))];
+        let extensions = extensions.into_iter().filter(|(_, used, _)| *used);
+        let extensions: Map<_, _> = extensions.map(|(name, _, settings)| (name.to_owned(), settings)).collect();
+        if !extensions.is_empty() {
+            modern.insert("extensions".into(), extensions.into());
         }
         Capabilities { legacy: members, modern }
     }
@@ -67,6 +72,19 @@ impl Capabilities {
         Ok(Capabilities { legacy: patched(&self.legacy), modern: patched(&self.modern) })
     }
 
+    /// The same for a server whose lists may change although nothing in its script changes them; where the script says
+    /// whether they do, it is heeded.
+    pub(super) fn with_changes(mut self) -> Capabilities {
+        for members in [&mut self.legacy, &mut self.modern] {
+            for list in ["prompts", "resources", "tools"] {
+                if let Some(Json::Object(settings)) = members.get_mut(list) {
+                    settings.entry("listChanged").or_insert(true.into());
+                }
+            }
+        }
+        self
+    }
+
     pub fn of_era(&self, era: Era) -> &Map<String, Json> {
         match era {
             Era::Legacy => &self.legacy,
@@ -83,21 +101,19 @@ impl Capabilities {
     }
 }
 
-fn merge(target: Json, patch: &Json) -> Json {
+/// The target with a JSON merge patch (RFC 7396) applied.
+pub(crate) fn merge(target: Json, patch: &Json) -> Json {
     let Json::Object(patch) = patch else { return patch.clone() };
     let mut target = match target {
         Json::Object(target) => target,
         _ => Map::new(),
     };
     for (name, value) in patch {
-        match value {
-            Json::Null => {
-                target.remove(name);
-            }
-            value => {
-                let before = target.remove(name).unwrap_or_default();
-                target.insert(name.clone(), merge(before, value));
-            }
+        if value.is_null() {
+            target.shift_remove(name);
+        } else {
+            let member = target.entry(name).or_insert(Json::Null);
+            *member = merge(member.take(), value);
         }
     }
     Json::Object(target)
@@ -105,6 +121,8 @@ fn merge(target: Json, patch: &Json) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use crate::{config::Source, mock::script::Script, wire::Era};
 
     fn declared(text: &str, era: Era) -> String {
@@ -132,6 +150,17 @@ completions: [{ prompt: p, argument: a, values: [x] }]";
         assert_eq!(declared(text, Era::Legacy), format!("{{{common}}}"));
         let tasks = r#""extensions":{"io.modelcontextprotocol/tasks":{}}"#;
         assert_eq!(declared(text, Era::Modern), format!("{{{common},{tasks}}}"));
+    }
+
+    #[test]
+    fn a_script_that_may_be_loaded_again_declares_that_its_lists_change_unless_it_denies_it() {
+        let text = "
+tools: [{ name: t }]
+prompts: [{ name: p }]
+capabilities: { prompts: { listChanged: false } }";
+        let script = Script::parse(&Source::new("m", text)).expect("valid").reloadable();
+        let declared = json!(script.capabilities.of_era(Era::Modern));
+        assert_eq!(declared, json!({ "prompts": { "listChanged": false }, "tools": { "listChanged": true } }));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //!
 //! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
 
+mod added;
 mod ask;
+mod auth;
 mod capabilities;
 mod condition;
 mod definition;
@@ -10,22 +12,26 @@ mod fault;
 mod http;
 mod log_level;
 mod method;
-mod mirrored;
+pub(crate) mod mirrored;
 mod prompt;
 mod reader;
+mod repeat;
 mod reply;
 mod resource;
 mod rule;
+mod skill;
 mod step;
 mod stub;
 mod tool;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+pub use added::AddedRule;
 pub use ask::Question;
 pub(crate) use ask::includes;
+pub use auth::{Auth, Challenge, Token};
 pub use capabilities::Capabilities;
-pub(crate) use capabilities::TASKS;
+pub(crate) use capabilities::{SKILLS, TASKS, merge};
 pub use condition::{Condition, Facts, Lazy};
 pub use fault::{FaultRule, Target};
 pub use http::{Form, HttpAnswer, HttpPolicy};
@@ -38,6 +44,8 @@ use reply::Subject;
 pub use reply::{Body, Reply};
 pub use resource::{ResourceStub, ResourceTemplateStub};
 pub use rule::{Answer, Plan, Rule, Then};
+pub(crate) use skill::directory as skill_directory;
+pub use skill::{SkillResource, SkillStub};
 pub use step::{Action, Change, Step, TaskSpec};
 pub use stub::{Calls, Kind, Stub, StubRef};
 pub use tool::ToolStub;
@@ -56,6 +64,7 @@ const KEYS: &[&str] = &[
     "capabilities",
     "state",
     "http",
+    "auth",
     "requestState",
     "unexpected",
     "tools",
@@ -64,6 +73,7 @@ const KEYS: &[&str] = &[
     "prompts",
     "completions",
     "methods",
+    "skills",
     "faults",
 ];
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
@@ -76,6 +86,8 @@ pub const EMBEDDED: &[(&str, &str)] = &[("basic", include_str!("../../../mock-se
 /// A parsed script. The lists begin with what the script declares; replacements for it follow.
 #[derive(Debug)]
 pub struct Script {
+    /// The text that was read.
+    pub source: Arc<Source>,
     /// The server's name.
     pub name: String,
     /// The MCP `Implementation` of the server as JSON text.
@@ -89,6 +101,8 @@ pub struct Script {
     /// The server's state at the start.
     pub state: serde_json::Map<String, serde_json::Value>,
     pub http: HttpPolicy,
+    /// Who may use the server over the network; everyone if there is none.
+    pub auth: Option<Auth>,
     pub request_state_ttl: Duration,
     /// Whether a request that nothing answers breaks the verification.
     pub strict: bool,
@@ -98,6 +112,7 @@ pub struct Script {
     pub prompts: Vec<PromptStub>,
     pub methods: Vec<MethodStub>,
     pub completions: Vec<Completion>,
+    pub skills: Vec<SkillStub>,
     pub faults: Vec<FaultRule>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
@@ -105,6 +120,8 @@ pub struct Script {
     pub stubs: usize,
     pub uses: Uses,
     pub templates: Templates,
+    /// Whether another script may take its place while it is served.
+    is_reloadable: bool,
 }
 
 /// Why there is no script.
@@ -142,77 +159,118 @@ impl Script {
     /// # Errors
     /// Every mistake that was found, each with its position and a hint.
     pub fn parse(source: &Arc<Source>) -> Result<Script, Diagnostics> {
-        parse_yaml(source).and_then(|root| Script::read(&root, source)).map_err(|problems| problems.in_source(source))
+        Script::read(source, &[])
     }
 
-    fn read(root: &Node, source: &Arc<Source>) -> Result<Script, Problems> {
+    /// The same script with rules in front of its own, the last one foremost.
+    ///
+    /// # Errors
+    /// What is wrong with the first rule that does not fit, with positions in its text.
+    pub fn with(&self, rules: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
+        let script = Script::read(&self.source, rules)?;
+        Ok(if self.is_reloadable { script.reloadable() } else { script })
+    }
+
+    fn read(source: &Arc<Source>, added: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
+        let in_source = |problems: Problems| problems.in_source(source);
+        let root = parse_yaml(source).map_err(in_source)?;
         if root.is_null() {
             let problem = Problem::new(Span::default(), "the script is empty");
-            return Err(problem.hint("start with `server: { name: my-server }`").into());
+            return Err(in_source(problem.hint("start with `server: { name: my-server }`").into()));
         }
-        let fields = root.fields("a mock script", KEYS)?;
+        let root = &*repeat::expand(&root, source).map_err(in_source)?;
+        let fields = root.fields("a mock script", KEYS).map_err(in_source)?;
         let mut reader = Reader::new(source);
-        let (name, server_info) = match fields.get("server") {
-            Some(node) => read_server(node)?,
-            None => implementation("mock", None, ""),
-        };
         let mut problems = Vec::new();
+        let server = note(&mut problems, fields.read("server", read_server));
+        let (name, server_info) = server.unwrap_or_else(|| implementation("mock", None, ""));
+        let instructions = note(&mut problems, fields.read("instructions", |node| Ok(node.str()?.to_owned())));
+        let versions = note(&mut problems, fields.read("protocol", read_versions));
+        let page_size = note(&mut problems, fields.read("pageSize", read_page_size));
+        let state = note(&mut problems, fields.read("state", read_state));
+        let http = note(&mut problems, fields.read("http", HttpPolicy::read));
+        let auth = note(&mut problems, fields.read("auth", Auth::read));
+        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
+        let request_state_ttl = note(&mut problems, fields.read("requestState", read_ttl));
+        let strict = note(&mut problems, fields.read("unexpected", read_strict));
         let mut tools = reader.each(&fields, Kind::Tool, ToolStub::read, &mut problems);
         let mut resources = reader.each(&fields, Kind::Resource, ResourceStub::read, &mut problems);
         let mut resource_templates =
             reader.each(&fields, Kind::ResourceTemplate, ResourceTemplateStub::read, &mut problems);
         let mut prompts = reader.each(&fields, Kind::Prompt, PromptStub::read, &mut problems);
-        let methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
+        let mut methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
-        let completions = completions.unwrap_or_else(|found| record(&mut problems, found));
+        let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
+        let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
+        resources.extend(skills.iter().flat_map(|skill| &skill.resources).map(|file| reader.skill_file(file)));
         let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
-        let faults = faults.unwrap_or_else(|found| record(&mut problems, found));
+        let faults = note(&mut problems, faults.map(Some)).unwrap_or_default();
         for kind in Kind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
-        problems.extend(reader.unknown_mentions(&fields));
+        problems.extend(reader.unknown_names(root));
+        problems.extend(reader.scopes.filter(|_| fields.get("auth").is_none()).map(|span| {
+            let problem = Problem::new(span, "`scopes` need tokens that have them");
+            problem.hint("add `auth: { tokens: [{ token: …, scopes: […] }] }`")
+        }));
+        for added in added.iter().filter(|_| problems.is_empty()) {
+            let rule = added.read(root, &tools, &mut reader)?;
+            let mut stubs = (tools.iter_mut().map(|it| (Kind::Tool, &mut it.stub)))
+                .chain(resources.iter_mut().map(|it| (Kind::Resource, &mut it.stub)))
+                .chain(resource_templates.iter_mut().map(|it| (Kind::ResourceTemplate, &mut it.stub)))
+                .chain(prompts.iter_mut().map(|it| (Kind::Prompt, &mut it.stub)))
+                .chain(methods.iter_mut().map(|it| (Kind::Method, &mut it.stub)));
+            if let Some((_, stub)) = stubs.find(|(kind, stub)| *kind == added.kind && stub.name == added.name) {
+                stub.rules.insert(0, rule);
+            }
+        }
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
         let has = |kind: Kind| declared[kind as usize] > 0;
-        let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty());
-        let capabilities = match fields.read("capabilities", |node| capabilities.patched(node)) {
-            Ok(patched) => patched.unwrap_or(capabilities),
-            Err(found) => {
-                problems.extend(found.0);
-                capabilities
-            }
-        };
+        let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty(), !skills.is_empty());
+        let patched = note(&mut problems, fields.read("capabilities", |node| capabilities.patched(node)));
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.span.start);
-            return Err(Problems(problems));
+            // What repeats is wrong in the same way each time.
+            problems.dedup();
+            return Err(in_source(Problems(problems)));
         }
         tools.append(&mut reader.replacements.tools);
         resources.append(&mut reader.replacements.resources);
         resource_templates.append(&mut reader.replacements.resource_templates);
         prompts.append(&mut reader.replacements.prompts);
-        let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
         Ok(Script {
             name,
             server_info,
-            instructions: fields.read("instructions", |node| Ok(node.str()?.to_owned()))?,
-            versions: fields.read("protocol", read_versions)?.unwrap_or_else(|| Version::ALL.to_vec()),
-            page_size: fields.read("pageSize", read_page_size)?,
-            capabilities,
-            state: fields.read("state", read_state)?.unwrap_or_default(),
-            http: fields.read("http", HttpPolicy::read)?.unwrap_or_default(),
-            request_state_ttl: fields.read("requestState", read_ttl)?.unwrap_or(REQUEST_STATE_TTL),
-            strict: fields.read("unexpected", read_strict)?.unwrap_or(false),
+            instructions,
+            versions: versions.unwrap_or_else(|| Version::ALL.to_vec()),
+            page_size,
+            capabilities: patched.unwrap_or(capabilities),
+            state: state.unwrap_or_default(),
+            http: http.unwrap_or_default(),
+            auth,
+            request_state_ttl: request_state_ttl.unwrap_or(REQUEST_STATE_TTL),
+            strict: strict.unwrap_or(false),
             tools,
             resources,
             resource_templates,
             prompts,
             methods,
             completions,
+            skills,
             faults,
             declared,
             stubs: reader.stubs,
             uses: reader.uses,
             templates: reader.templates,
+            source: source.clone(),
+            is_reloadable: false,
         })
+    }
+
+    /// The same script for a server that may be given another one while it serves: it declares that its lists change.
+    #[must_use]
+    pub fn reloadable(self) -> Script {
+        Script { capabilities: self.capabilities.with_changes(), is_reloadable: true, ..self }
     }
 
     /// How many stubs of a kind the script declares; those behind them are replacements.
@@ -260,9 +318,12 @@ impl Script {
     }
 }
 
-fn record<T>(problems: &mut Vec<Problem>, found: Problems) -> Vec<T> {
-    problems.extend(found.0);
-    Vec::new()
+/// What was read, if anything was; what is wrong with it is added to the problems.
+fn note<T>(problems: &mut Vec<Problem>, read: Result<Option<T>, Problems>) -> Option<T> {
+    read.unwrap_or_else(|found| {
+        problems.extend(found.0);
+        None
+    })
 }
 
 fn implementation(name: &str, version: Option<&str>, more: &str) -> (String, String) {
@@ -353,6 +414,15 @@ mod tests {
             "m.yaml:4:5: a tool has no key `repply` (did you mean `reply`?)\n\
              m.yaml:6:20: template: there is no `arg` (did you mean `args`?)\n\
              m.yaml:9:24: the role is `user` or `assistant`"
+        );
+    }
+
+    #[test]
+    fn a_completion_is_of_something_that_the_script_has() {
+        let text = "prompts: [{ name: greet }]\ncompletions:\n- { prompt: great, argument: a, values: [] }\n- { resource: 'x:/{a}', argument: a, values: [] }";
+        assert_eq!(
+            errors(text),
+            "m.yaml:3:13: there is no prompt `great` (did you mean `greet`?)\nm.yaml:4:15: there is no resource `x:/{a}` (only what is there can be completed)"
         );
     }
 

@@ -1,6 +1,6 @@
 //! Prompts.
 
-use super::{Reader, Stub, Subject, definition};
+use super::{Kind, Reader, Stub, Subject, definition};
 use crate::config::{Node, Problems};
 
 const MEMBERS: &[&str] = &["name", "title", "description", "arguments", "icons", "_meta"];
@@ -17,7 +17,7 @@ pub struct PromptStub {
 
 impl PromptStub {
     pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<PromptStub, Problems> {
-        let subject = Subject::Prompt { description: node.get("description").map(Node::to_json_text) };
+        let subject = Subject::of(Kind::Prompt, node);
         let fields = node.fields("a prompt", &Stub::keys(MEMBERS, &subject))?;
         let mut required = Vec::new();
         for argument in fields.get("arguments").map_or(Ok(&[][..]), Node::items)? {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, PromptStub, ResourceStub, ResourceTemplateStub, ToolStub};
+use super::{Kind, PromptStub, ResourceStub, ResourceTemplateStub, SkillResource, Stub, ToolStub, repeat};
 use crate::{
     config::{Fields, Node, Problem, Problems, Source, Span, nearest},
     mock::template::{SCRIPT_NAMES, Templates},
@@ -13,10 +13,14 @@ pub(super) struct Reader {
     pub(super) templates: Templates,
     /// How many stubs were read.
     pub(super) stubs: usize,
+    /// Whether the stub that is being read is one of those that an item stands for.
+    pub(super) repeats: bool,
     pub(super) uses: Uses,
     pub(super) replacements: Replacements,
     /// What steps enable and disable, and where they say so.
     pub(super) mentioned: Vec<(Kind, String, Span)>,
+    /// Where a stub first says which scopes it needs.
+    pub(super) scopes: Option<Span>,
 }
 
 /// Stubs that stand in steps, to replace others.
@@ -37,7 +41,6 @@ pub struct Uses {
     /// Whether some step says that a resource was updated.
     pub updates: bool,
     pub headers: bool,
-    pub scopes: bool,
     tools_change: bool,
     prompts_change: bool,
     resources_change: bool,
@@ -70,9 +73,19 @@ impl Reader {
         Reader {
             templates: Templates::new(source, SCRIPT_NAMES),
             stubs: 0,
+            repeats: false,
             uses: Uses::default(),
             replacements: Replacements::default(),
             mentioned: Vec::new(),
+            scopes: None,
+        }
+    }
+
+    /// The templates that follow know no answers of the client.
+    pub(super) fn unbind(&mut self) {
+        self.templates.unbind();
+        if self.repeats {
+            self.templates.bind(repeat::NAME);
         }
     }
 
@@ -91,23 +104,45 @@ impl Reader {
         })
     }
 
-    /// Steps that enable or disable what the script does not have.
-    pub(super) fn unknown_mentions(&self, fields: &Fields<'_>) -> Vec<Problem> {
-        let names = |kind: Kind| {
-            let list = fields.get(kind.list_key()).and_then(|list| list.items().ok()).unwrap_or_default();
-            list.iter().filter_map(move |item| item.get(kind.name_key())?.str().ok()).collect::<Vec<_>>()
-        };
-        let unknown = |(kind, name, span): &(Kind, String, Span)| {
-            let known = names(*kind);
-            if known.contains(&name.as_str()) {
-                return None;
-            }
-            let problem = Problem::new(*span, format!("there is no {} `{name}`", kind.noun()));
-            Some(match nearest(name, &known) {
-                Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                None => problem.hint("what appears only later is declared with `enabled: false`"),
-            })
-        };
-        self.mentioned.iter().filter_map(unknown).collect()
+    /// A file of a skill as a resource.
+    pub(super) fn skill_file(&mut self, file: &SkillResource) -> ResourceStub {
+        self.stubs += 1;
+        ResourceStub {
+            stub: Stub::literal(Kind::Resource, &file.uri, self.stubs - 1, file.contents.clone()),
+            definition: file.definition.clone(),
+        }
     }
+
+    /// Steps and completions that name what the script does not have.
+    pub(super) fn unknown_names(&self, root: &Node) -> Vec<Problem> {
+        let mentioned = self.mentioned.iter().filter_map(|(kind, name, span)| {
+            unknown(kind.noun(), name, *span, &declared(root, &[*kind]), "what appears later has `enabled: false`")
+        });
+        let completions = root.get("completions").and_then(|list| list.items().ok()).unwrap_or_default();
+        let kinds: [(&str, &[Kind]); 2] =
+            [("prompt", &[Kind::Prompt]), ("resource", &[Kind::Resource, Kind::ResourceTemplate])];
+        let completed = completions.iter().flat_map(|completion| {
+            kinds.map(|(key, kinds)| {
+                let node = completion.get(key)?;
+                unknown(key, node.str().ok()?, node.span, &declared(root, kinds), "only what is there can be completed")
+            })
+        });
+        mentioned.chain(completed.flatten()).collect()
+    }
+}
+
+/// The names of everything of these kinds that the script declares.
+fn declared<'n>(root: &'n Node, kinds: &[Kind]) -> Vec<&'n str> {
+    let names = |kind: &Kind| {
+        let list = root.get(kind.list_key()).and_then(|list| list.items().ok()).unwrap_or_default();
+        let key = kind.name_key();
+        list.iter().filter_map(move |item| item.get(key)?.str().ok())
+    };
+    kinds.iter().flat_map(names).collect()
+}
+
+fn unknown(noun: &str, name: &str, span: Span, known: &[&str], hint: &str) -> Option<Problem> {
+    let problem = || Problem::new(span, format!("there is no {noun} `{name}`"));
+    let hint = nearest(name, known).map_or_else(|| hint.to_owned(), |near| format!("did you mean `{near}`?"));
+    (!known.contains(&name)).then(|| problem().hint(hint))
 }

@@ -14,6 +14,9 @@ const TOOL: &[&str] = &["text", "json", "structured", "content", "error"];
 const PROMPT: &[&str] = &["messages"];
 const RESOURCE: &[&str] = &["text", "json", "blob", "contents"];
 
+/// The members of content blocks and of resource contents that are texts.
+pub(super) const TEXTS: &[&str] = &["type", "text", "data", "mimeType", "uri", "name", "title", "description", "blob"];
+
 /// How a request is answered.
 #[derive(Debug)]
 pub enum Reply {
@@ -54,6 +57,18 @@ pub(super) enum Subject {
 }
 
 impl Subject {
+    /// What the stub at `node` answers for.
+    pub(super) fn of(kind: Kind, node: &Node) -> Subject {
+        let json = |member: &str| node.get(member).map(Node::to_json_text);
+        match kind {
+            Kind::Tool => Subject::Tool,
+            Kind::Resource => Subject::Resource { uri: json("uri"), mime_type: json("mimeType") },
+            Kind::ResourceTemplate => Subject::ResourceTemplate { mime_type: json("mimeType") },
+            Kind::Prompt => Subject::Prompt { description: json("description") },
+            Kind::Method => Subject::Method,
+        }
+    }
+
     pub(super) fn kind(&self) -> Kind {
         match self {
             Subject::Tool => Kind::Tool,
@@ -161,7 +176,7 @@ impl Reply {
             "messages" => subject.prompt(Data::Sequence(value.each(|message| read_message(message, templates))?)),
             "contents" => {
                 value.items()?;
-                vec![("contents", templates.data(value)?)]
+                vec![("contents", templates.mcp_data(value, TEXTS)?)]
             }
             "blob" => {
                 let text = value.str()?;
@@ -233,7 +248,7 @@ fn read_content(node: &Node, templates: &mut Templates) -> Result<Data, Problems
             return Err(block.problem(format!("{article} `{kind}` block needs a `{missing}`")).into());
         }
     }
-    templates.data(node)
+    templates.mcp_data(node, TEXTS)
 }
 
 fn read_message(node: &Node, templates: &mut Templates) -> Result<Data, Problems> {
@@ -247,7 +262,7 @@ fn read_message(node: &Node, templates: &mut Templates) -> Result<Data, Problems
         Value::String(_) => text_block(templates.text_data(content)?),
         _ => {
             content.entries()?;
-            templates.data(content)?
+            templates.mcp_data(content, TEXTS)?
         }
     };
     Ok(Data::Mapping(vec![("role".into(), Data::Literal(role.to_json_text())), ("content".into(), content)]))

@@ -1,6 +1,6 @@
 //! Resources and resource templates.
 
-use super::{Reader, Stub, Subject, definition};
+use super::{Kind, Reader, Stub, Subject, definition};
 use crate::{
     config::{Node, Problems},
     mock::uri_template::UriTemplate,
@@ -27,8 +27,7 @@ pub struct ResourceTemplateStub {
 
 impl ResourceStub {
     pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<ResourceStub, Problems> {
-        let uri = node.get("uri").map(Node::to_json_text);
-        let subject = Subject::Resource { uri, mime_type: mime_type(node) };
+        let subject = Subject::of(Kind::Resource, node);
         let members = [&["uri"], MEMBERS].concat();
         let fields = node.fields("a resource", &Stub::keys(&members, &subject))?;
         let stub = Stub::read(&fields, &subject, reader)?;
@@ -42,15 +41,11 @@ impl ResourceStub {
 
 impl ResourceTemplateStub {
     pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<ResourceTemplateStub, Problems> {
-        let subject = Subject::ResourceTemplate { mime_type: mime_type(node) };
+        let subject = Subject::of(Kind::ResourceTemplate, node);
         let members = [&["uriTemplate"], MEMBERS].concat();
         let fields = node.fields("a resource template", &Stub::keys(&members, &subject))?;
         let uri_template = fields.required("uriTemplate")?;
-        let template = UriTemplate::parse(uri_template.str()?).map_err(|error| {
-            uri_template
-                .problem(format!("not a URI template: {error}"))
-                .hint("for example file:///logs/{day} (RFC 6570)")
-        })?;
+        let template = UriTemplate::read(uri_template)?;
         let stub = Stub::read(&fields, &subject, reader)?;
         let mut definition = definition::members(&fields, &members)?;
         if fields.get("name").is_none() {
@@ -58,10 +53,6 @@ impl ResourceTemplateStub {
         }
         Ok(ResourceTemplateStub { stub, definition: definition::object(&definition), template })
     }
-}
-
-fn mime_type(node: &Node) -> Option<String> {
-    node.get("mimeType").map(Node::to_json_text)
 }
 
 #[cfg(test)]

@@ -2,8 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Action, Calls, Condition, HttpAnswer, Reader, Reply, Step, Subject};
-use crate::config::{Entry, Fields, Node, Problem, Problems};
+use super::{Action, Body, Calls, Condition, HttpAnswer, Reader, Reply, Step, Subject};
+use crate::{
+    config::{Entry, Fields, Node, Problem, Problems},
+    mock::template::Data,
+};
 
 /// The keys by which a stub or a rule says how it answers.
 pub(super) const ANSWER_KEYS: &[&str] = &["delay", "reply", "replies", "then", "steps", "http"];
@@ -58,7 +61,7 @@ impl Rule {
     ) -> Result<Vec<Rule>, Problems> {
         let plans = [PLANS, subject.short_forms()].concat();
         let Some(rules) = fields.get("rules") else {
-            reader.templates.unbind();
+            reader.unbind();
             let answer = match Answer::read(fields, subject, reader)? {
                 Some(answer) => Some(answer),
                 None => {
@@ -80,10 +83,17 @@ impl Rule {
         })
     }
 
-    fn read(node: &Node, label: String, subject: &Subject, reader: &mut Reader) -> Result<Rule, Problems> {
+    /// A rule that always answers with one member, which is JSON text.
+    pub(super) fn literal(label: Arc<str>, member: &'static str, json: String) -> Rule {
+        let body = Body { members: vec![(member, Data::Literal(json))], meta: None };
+        let plan = Plan::Steps(vec![Step::from(Action::Reply(Reply::Result(body)))]);
+        Rule { label, when: None, expect: None, answer: Answer::new(plan) }
+    }
+
+    pub(super) fn read(node: &Node, label: String, subject: &Subject, reader: &mut Reader) -> Result<Rule, Problems> {
         let keys = [&["when", "expect"], ANSWER_KEYS, subject.short_forms()].concat();
         let fields = node.fields("a rule", &keys)?;
-        reader.templates.unbind();
+        reader.unbind();
         let when = fields.read("when", |node| Condition::read(node, reader))?;
         let expect = fields.read("expect", Calls::read)?;
         let Some(answer) = Answer::read(&fields, subject, reader)? else {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Kind, LogLevel, PromptStub, Question, Reader, Reply, ResourceStub, ResourceTemplateStub, Subject, ToolStub,
+    Kind, LogLevel, PromptStub, Question, Reader, Reply, ResourceStub, ResourceTemplateStub, Subject, ToolStub, repeat,
 };
 use crate::{
     config::{Entry, Node, Problems, Value},
@@ -199,7 +199,9 @@ impl Action {
         let mut members = Vec::new();
         for name in ["progress", "total", "message"] {
             if let Some(node) = fields.get(name) {
-                members.push((name, reader.templates.data(node)?));
+                let is_text = name == "message";
+                let templates = &mut reader.templates;
+                members.push((name, if is_text { templates.text_data(node)? } else { templates.data(node)? }));
             }
         }
         Ok(Action::Progress(members))
@@ -265,6 +267,9 @@ impl Action {
                 if key == "enable" { Change::Enable(kind, name) } else { Change::Disable(kind, name) }
             }
             _ => {
+                if let Some(repeat) = node.get(repeat::KEY) {
+                    return Err(repeat.problem("a replacement is one, and cannot repeat").into());
+                }
                 let bound = reader.templates.bound();
                 let replacements = &mut reader.replacements;
                 let index = match kind {

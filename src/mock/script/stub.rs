@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Reader, Rule, Subject, rule::ANSWER_KEYS};
+use super::{Reader, Rule, Subject, auth, repeat, rule::ANSWER_KEYS};
 use crate::config::{Fields, Node, Problems};
 
 /// The keys of a stub besides its MCP members and its answer.
-const STUB_KEYS: &[&str] = &["enabled", "scopes", "expect", "rules"];
+const STUB_KEYS: &[&str] = &["enabled", "scopes", "expect", "rules", repeat::KEY];
 
 /// What a stub answers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +89,8 @@ pub struct Stub {
     pub scopes: Vec<String>,
     /// How often it must be called for the verification to hold.
     pub expect: Option<Calls>,
+    /// Its number, from 1, if it is one of many that one item of the script stands for.
+    pub repetition: Option<u64>,
 }
 
 /// A number of calls.
@@ -138,22 +140,35 @@ impl Stub {
         [members, STUB_KEYS, ANSWER_KEYS, subject.short_forms()].concat()
     }
 
+    /// A resource that always has these contents, which are JSON text.
+    pub(super) fn literal(kind: Kind, name: &str, number: usize, contents: String) -> Stub {
+        let label: Arc<str> = format!("{}.{name}", kind.list_key()).into();
+        let rules = vec![Rule::literal(label.clone(), "contents", contents)];
+        let (scopes, expect, repetition) = (Vec::new(), None, None);
+        Stub { label, name: name.to_owned(), number, rules, enabled: true, scopes, expect, repetition }
+    }
+
     pub(super) fn read(fields: &Fields<'_>, subject: &Subject, reader: &mut Reader) -> Result<Stub, Problems> {
         let kind = subject.kind();
         let name = fields.required(kind.name_key())?.str()?.to_owned();
         let label = format!("{}.{name}", kind.list_key());
         reader.stubs += 1;
         let number = reader.stubs - 1;
-        let scopes = fields.read_each("scopes", |node| Ok(node.str()?.to_owned()))?;
-        reader.uses.scopes |= !scopes.is_empty();
+        let scopes = fields.read_each("scopes", auth::read_scope)?;
+        reader.scopes = reader.scopes.or(fields.get("scopes").map(|node| node.span));
+        let repetition = fields.read(repeat::KEY, Node::integer)?;
+        let outer = std::mem::replace(&mut reader.repeats, repetition.is_some());
+        let rules = Rule::read_all(fields, &label, subject, reader);
+        reader.repeats = outer;
         Ok(Stub {
-            rules: Rule::read_all(fields, &label, subject, reader)?,
+            rules: rules?,
             enabled: fields.read("enabled", Node::bool)?.unwrap_or(true),
             expect: fields.read("expect", Calls::read)?,
             label: label.into(),
             name,
             number,
             scopes,
+            repetition,
         })
     }
 }

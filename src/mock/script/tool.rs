@@ -1,6 +1,6 @@
 //! Tools. Their MCP members are passed through as they are written.
 
-use super::{Reader, Reply, Stub, Subject, definition, mirrored::Mirrored};
+use super::{Reader, Reply, Rule, Stub, Subject, definition, mirrored::MirroredParameters};
 use crate::{
     config::{Node, Problems, Value},
     mock::matcher::Schema,
@@ -20,7 +20,7 @@ pub struct ToolStub {
     /// The compiled `outputSchema`.
     pub output: Option<Schema>,
     /// The parameters that a client repeats in headers.
-    pub mirrored: Mirrored,
+    pub mirrored: MirroredParameters,
 }
 
 impl ToolStub {
@@ -36,7 +36,13 @@ impl ToolStub {
         let stub = Stub::read(&fields, &subject, reader)?;
         let definition = definition::object(&members);
         if unchecked {
-            return Ok(ToolStub { stub, definition, input: None, output: None, mirrored: Mirrored::default() });
+            return Ok(ToolStub {
+                stub,
+                definition,
+                input: None,
+                output: None,
+                mirrored: MirroredParameters::default(),
+            });
         }
         if let Some(schema) = fields.get("inputSchema")
             && schema.get("type").map(|kind| &kind.value) != Some(&Value::String("object".into()))
@@ -48,16 +54,24 @@ impl ToolStub {
             definition,
             input: fields.read("inputSchema", Schema::read)?,
             output: fields.read("outputSchema", Schema::read)?,
-            mirrored: fields.read("inputSchema", Mirrored::read)?.unwrap_or_default(),
+            mirrored: fields.read("inputSchema", MirroredParameters::read)?.unwrap_or_default(),
             stub,
         };
+        tool.check_replies(&tool.stub.rules, node).map(|()| tool)
+    }
+
+    /// Holds the replies of rules, which stand at `node`, against the `outputSchema`.
+    ///
+    /// # Errors
+    /// One of them is not structured, or breaks the schema.
+    pub(super) fn check_replies(&self, rules: &[Rule], node: &Node) -> Result<(), Problems> {
         let unstructured = |reply: &Reply| reply.is_unstructured();
-        if tool.output.is_some() && tool.stub.rules.iter().flat_map(|rule| rule.answer.replies()).any(unstructured) {
+        if self.output.is_some() && rules.iter().flat_map(|rule| rule.answer.replies()).any(unstructured) {
             let problem = node.problem("a tool with an outputSchema gives `structured` replies or errors");
             return Err(problem.hint("use `result:` for a reply that is wrong on purpose").into());
         }
-        match tool.output_violation() {
-            None => Ok(tool),
+        match self.output_violation(rules) {
+            None => Ok(()),
             Some(violation) => {
                 let problem = node.problem(format!("a `structured` reply breaks the tool's outputSchema: {violation}"));
                 Err(problem.hint("use `result:` for a reply that is wrong on purpose").into())
@@ -65,9 +79,9 @@ impl ToolStub {
         }
     }
 
-    fn output_violation(&self) -> Option<String> {
+    fn output_violation(&self, rules: &[Rule]) -> Option<String> {
         let schema = self.output.as_ref()?;
-        let replies = self.stub.rules.iter().flat_map(|rule| rule.answer.replies());
+        let replies = rules.iter().flat_map(|rule| rule.answer.replies());
         let mut literals = replies.filter_map(Reply::literal_structured_content);
         literals.find_map(|literal| {
             let value = serde_json::from_str(literal).ok()?;

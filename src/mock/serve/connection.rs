@@ -7,6 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::StreamExt;
+use http::HeaderMap;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -19,6 +20,7 @@ use crate::{
         engine::{Engine, Exchange, Faulty, Incoming, Intake, Outlet, Peer},
         faults::{Item, Kind, Packet, Refusal, Stop},
         journal::Handling,
+        script::Token,
     },
     transport::Transport,
     wire::{Id, RpcError, message},
@@ -27,12 +29,20 @@ use crate::{
 /// How many frames may wait to be sent before answers are held back.
 const BACKLOG: usize = 256;
 
+/// What a client has said when it connected.
+#[derive(Debug, Default)]
+pub(super) struct Opening {
+    pub(super) token: Option<Arc<Token>>,
+    pub(super) headers: Option<HeaderMap>,
+}
+
 /// One connection: frames in by [`Connection::receive`], frames out through the receiver of [`Connection::open`].
 #[derive(Debug)]
 pub(super) struct Connection {
     engine: Arc<Engine>,
     transport: Transport,
     started: Instant,
+    opening: Opening,
     peer: Arc<Peer>,
     in_flight: Arc<InFlight>,
     outgoing: mpsc::Sender<Outgoing>,
@@ -146,12 +156,14 @@ impl Connection {
         engine: Arc<Engine>,
         transport: Transport,
         started: Instant,
+        opening: Opening,
     ) -> (Connection, mpsc::Receiver<Outgoing>) {
         let (outgoing, frames) = mpsc::channel(BACKLOG);
         let connection = Connection {
             engine,
             transport,
             started,
+            opening,
             peer: Arc::default(),
             in_flight: Arc::default(),
             outgoing,
@@ -166,9 +178,11 @@ impl Connection {
     }
 
     /// Takes a frame from the client. Answers that take time are given later, out of order. Where a POST carried the
-    /// frame, a fault may refuse it.
-    pub(super) async fn receive(&self, bytes: &Bytes) -> Option<Refusal> {
-        let incoming = Incoming { bytes, transport: self.transport, at: self.started.elapsed(), headers: None };
+    /// frame, `headers` are its, and a fault may refuse it.
+    pub(super) async fn receive(&self, bytes: &Bytes, headers: Option<&HeaderMap>) -> Option<Refusal> {
+        let (at, token) = (self.started.elapsed(), self.opening.token.as_deref());
+        let headers = headers.or(self.opening.headers.as_ref());
+        let incoming = Incoming { bytes, transport: self.transport, at, headers, token };
         self.take(self.engine.receive(&self.peer, incoming)).await
     }
 

@@ -9,7 +9,10 @@ use tokio::time::timeout;
 
 use super::{Shared, sse, streamable, ws};
 use crate::{
-    mock::journal::Handling,
+    mock::{
+        journal::Handling,
+        script::{Challenge, Token},
+    },
     transport::{
         Transport,
         server::{Body, Request, Response},
@@ -17,6 +20,8 @@ use crate::{
     wire::{Id, MAX_FRAME, RpcError, message},
 };
 
+/// Where the metadata of a protected resource are (RFC 9728, section 3).
+const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// How long a body may pause.
 const STALLED: Duration = Duration::from_secs(30);
 
@@ -33,16 +38,41 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
     if let Err(why) = shared.hosts.check(request.headers(), request.uri()) {
         return shared.refuse(transport, StatusCode::FORBIDDEN, &why);
     }
+    if let Some(resource) = request.uri().path().strip_prefix(METADATA_PATH) {
+        return shared.metadata(&request, resource);
+    }
+    let host = || request.headers().get(header::HOST).cloned();
+    let (authorized, host) = shared.engine.auth(|auth| (auth.authorize(request.headers()), host())).unzip();
+    let mut response = match authorized.transpose() {
+        Ok(token) => route(shared, transport, request, token).await,
+        Err(challenge) => {
+            let status = StatusCode::from_u16(challenge.status).unwrap_or(StatusCode::UNAUTHORIZED);
+            let mut response = shared.refuse(transport, status, &challenge.reason());
+            response.extensions_mut().insert(challenge);
+            response
+        }
+    };
+    if let Some(challenge) = response.extensions_mut().remove::<Challenge>() {
+        let host = host.flatten();
+        let host = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default();
+        if let Ok(value) = HeaderValue::try_from(challenge.header(&format!("http://{host}{METADATA_PATH}/mcp"))) {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+        }
+    }
+    response
+}
+
+async fn route(shared: Arc<Shared>, transport: Transport, request: Request, token: Option<Arc<Token>>) -> Response {
     match (request.method(), request.uri().path()) {
-        (&Method::POST, "/mcp") => streamable::post(shared, request).await,
+        (&Method::POST, "/mcp") => streamable::post(shared, request, token).await,
         (&Method::GET, "/mcp") => streamable::listen(&shared, &request),
         (&Method::DELETE, "/mcp") => streamable::delete(&shared, request.headers()),
         (_, "/mcp") => shared.not_allowed(transport, "GET, POST, DELETE"),
-        (&Method::GET, "/sse") => sse::open(shared, &request),
+        (&Method::GET, "/sse") => sse::open(shared, &request, token),
         (_, "/sse") => shared.not_allowed(transport, "GET"),
         (&Method::POST, "/messages") => sse::post(shared, request).await,
         (_, "/messages") => shared.not_allowed(transport, "POST"),
-        (&Method::GET, "/ws") => ws::open(shared, request),
+        (&Method::GET, "/ws") => ws::open(shared, request, token),
         (_, "/ws") => shared.not_allowed(transport, "GET"),
         (_, path) => {
             let why = format!("there is nothing at {path}; this mock serves /mcp, /sse and /ws");
@@ -52,6 +82,18 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
 }
 
 impl Shared {
+    /// The metadata of a protected resource; there are none if everyone may use the server.
+    fn metadata(&self, request: &Request, resource: &str) -> Response {
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let resource = if resource.is_empty() { "/mcp" } else { resource };
+        let metadata = self.engine.auth(|auth| auth.metadata(&format!("http://{host}{resource}")));
+        match (metadata, request.method()) {
+            (Some(metadata), &Method::GET) => json(StatusCode::OK, metadata.to_string().into()),
+            (Some(_), _) => self.not_allowed(Transport::Http, "GET"),
+            (None, _) => self.refuse(Transport::Http, StatusCode::NOT_FOUND, "this server is open to everyone"),
+        }
+    }
+
     /// Refuses a request before its body is looked at, with an error response that has no id.
     pub(super) fn refuse(&self, transport: Transport, status: StatusCode, why: &str) -> Response {
         self.refuse_message(transport, status, &Bytes::new(), None, why)
@@ -301,5 +343,39 @@ mod tests {
         assert_eq!((status, start.elapsed()), (StatusCode::REQUEST_TIMEOUT, STALLED), "{why}");
         let large = Full::new(Bytes::from(vec![b'x'; MAX_FRAME + 1]));
         assert_eq!(read(large).await.map_err(|(status, _)| status), Err(StatusCode::PAYLOAD_TOO_LARGE));
+    }
+
+    #[tokio::test]
+    async fn who_shows_no_token_is_challenged_on_every_transport_and_told_where_to_get_one() {
+        let script = "auth: { tokens: [{ token: good, scopes: [a] }, { token: best, scopes: [a, b] }], scopes: [a] }\n\
+            protocol: 2026-07-28\ntools: [{ name: t, scopes: [a, b], reply: x }]";
+        let script = Script::parse(&Source::new("s", script)).unwrap_or_else(|error| panic!("{error}"));
+        let engine = Engine::new(script, 1, Journal::default());
+        let server = MockServer::start(engine, Listen::default()).await.expect("binds");
+        let close = "Host: localhost\r\nConnection: close";
+        let metadata = "resource_metadata=\"http://localhost/.well-known/oauth-protected-resource/mcp\"\r\n";
+        for line in ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /sse", "POST /messages", "GET /ws", "GET /nowhere"] {
+            let response = exchange(&server, &format!("{line} HTTP/1.1\r\n{close}\r\n\r\n")).await;
+            assert_eq!(status(&response), "401", "{line}");
+            assert!(response.contains(&format!("www-authenticate: Bearer scope=\"a\", {metadata}")), "{response}");
+        }
+        let path = "/.well-known/oauth-protected-resource/mcp";
+        let response = exchange(&server, &format!("GET {path} HTTP/1.1\r\n{close}\r\n\r\n")).await;
+        assert!(response.contains(r#""resource":"http://localhost/mcp""#), "{response}");
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t",{meta}}}}}"#);
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\n{close}\r\nContent-Type: application/json\r\nAccept: */*\r\n\
+             MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: t\r\nContent-Length: {}",
+            body.len()
+        );
+        let call = async |token: &str| {
+            exchange(&server, &format!("{head}\r\nAuthorization: Bearer {token}\r\n\r\n{body}")).await
+        };
+        assert_eq!(status(&call("best").await), "200");
+        let response = call("good").await;
+        assert_eq!(status(&response), "403");
+        let challenge = "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"a b\", resource_metadata";
+        assert!(response.contains(challenge) && response.contains(r#""id":1"#), "{response}");
     }
 }

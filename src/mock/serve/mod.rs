@@ -25,7 +25,7 @@ use std::{
 };
 
 use ::http::Method;
-pub use pipe::{Ended, serve_pipe};
+pub use pipe::{Ended, serve_pipe, serve_pipe_since};
 use tokio::net::TcpListener;
 
 use self::{afflict::Overtaking, session::Sessions, sse::Streams};
@@ -131,6 +131,10 @@ impl MockServer {
 
     pub fn engine(&self) -> &Arc<Engine> {
         &self.shared.engine
+    }
+
+    pub fn started(&self) -> Instant {
+        self.shared.started
     }
 
     /// The URL of a network transport; `None` for the others.

@@ -13,7 +13,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Connection, Outgoing};
+use super::connection::{Connection, Opening, Outgoing};
 use crate::{
     mock::{
         engine::Engine,
@@ -50,7 +50,27 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let (connection, frames) = Connection::open(engine, transport, Instant::now());
+    serve_pipe_since(Instant::now(), engine, transport, reader, writer, stop, grace).await
+}
+
+/// As [`serve_pipe`], for a mock that was `started` before: it serves others as well.
+///
+/// # Errors
+/// As [`serve_pipe`].
+pub async fn serve_pipe_since<R, W>(
+    started: Instant,
+    engine: Arc<Engine>,
+    transport: Transport,
+    reader: R,
+    writer: W,
+    stop: CancellationToken,
+    grace: Duration,
+) -> io::Result<Ended>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    let (connection, frames) = Connection::open(engine, transport, started, Opening::default());
     let write = write(frames, LineWriter::new(writer));
     let serve = async {
         let ended = read(&connection, reader, &stop).await;
@@ -119,7 +139,7 @@ async fn read<R: AsyncRead + Unpin>(connection: &Connection, reader: R, stop: &C
         };
         let received = async {
             match line {
-                Some(Ok(frame)) => drop(connection.receive(&frame).await),
+                Some(Ok(frame)) => drop(connection.receive(&frame, None).await),
                 Some(Err(too_long)) => connection.refuse(None, &too_long.to_string()).await,
                 None => return true,
             }

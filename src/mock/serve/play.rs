@@ -108,7 +108,7 @@ pub(super) fn play_listen(listen: Listen, stop: CancellationToken) -> Way {
             biased;
             frame = notices.recv() => frame?,
             () = stop.cancelled() => {
-                let answer = Answer { status: 200, frame: subscription.closing() };
+                let answer = Answer::ok(subscription.closing());
                 return Some((Played::Response(answer), None));
             }
         };

@@ -12,13 +12,16 @@ use tokio::sync::mpsc;
 
 use super::{
     Shared,
-    connection::{Connection, Outgoing},
+    connection::{Connection, Opening, Outgoing},
     faulty::{self, Ender, event_bytes},
     http::{accepts, events},
     session::unguessable_id,
 };
 use crate::{
-    mock::faults::{Step, Steps},
+    mock::{
+        faults::{Step, Steps},
+        script::Token,
+    },
     transport::{
         Transport,
         server::{Body, Request, Response},
@@ -30,7 +33,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Streams(Mutex<HashMap<String, Arc<Connection>>>);
 
-pub(super) fn open(shared: Arc<Shared>, request: &Request) -> Response {
+pub(super) fn open(shared: Arc<Shared>, request: &Request, token: Option<Arc<Token>>) -> Response {
     if !shared.engine.offers(Era::Legacy) {
         return shared.refuse(Transport::Sse, StatusCode::NOT_FOUND, "this server offers no version that has HTTP+SSE");
     }
@@ -39,7 +42,8 @@ pub(super) fn open(shared: Arc<Shared>, request: &Request) -> Response {
         return shared.refuse(Transport::Sse, StatusCode::NOT_ACCEPTABLE, why);
     }
     let id = unguessable_id();
-    let (connection, frames) = Connection::open(shared.engine.clone(), Transport::Sse, shared.started);
+    let (connection, frames) =
+        Connection::open(shared.engine.clone(), Transport::Sse, shared.started, Opening { token, headers: None });
     let connection = Arc::new(connection);
     shared.streams.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), connection.clone());
     let endpoint =
@@ -132,8 +136,8 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
         return shared.refuse(Transport::Sse, StatusCode::NOT_FOUND, why);
     };
     match shared.read_json(Transport::Sse, request).await {
-        Ok((_, bytes)) => {
-            if let Some(refusal) = connection.receive(&bytes).await {
+        Ok((headers, bytes)) => {
+            if let Some(refusal) = connection.receive(&bytes, Some(&headers)).await {
                 return faulty::refusal(refusal);
             }
             let mut response = Response::new(Body::whole("Accepted"));

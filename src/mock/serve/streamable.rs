@@ -20,7 +20,7 @@ use crate::{
         engine::{Answer, Faulty, Incoming, Intake, Peer, SESSION_HEADER, VERSION_HEADER},
         faults::{Item, Kind, Stop},
         journal::Handling,
-        script::{Form, HttpAnswer},
+        script::{Form, HttpAnswer, Token},
     },
     transport::{
         Transport,
@@ -31,16 +31,16 @@ use crate::{
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
-pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
+pub(super) async fn post(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) -> Response {
     let line = request.extensions().get().cloned();
-    let response = receive(&shared, request, line.as_ref()).await;
+    let response = receive(&shared, request, token.as_deref(), line.as_ref()).await;
     if matches!(response.body(), Body::Whole(_)) {
         shared.overtaking.answered();
     }
     response
 }
 
-async fn receive(shared: &Arc<Shared>, request: Request, line: Option<&Line>) -> Response {
+async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, line: Option<&Line>) -> Response {
     if !["application/json", "text/event-stream"].iter().all(|kind| accepts(request.headers(), kind)) {
         let why = "the Accept header must list application/json and text/event-stream";
         return shared.refuse(Transport::Http, StatusCode::NOT_ACCEPTABLE, why);
@@ -50,16 +50,17 @@ async fn receive(shared: &Arc<Shared>, request: Request, line: Option<&Line>) ->
         Err(refusal) => return refusal,
     };
     let at = shared.started.elapsed();
-    let incoming = Incoming { bytes: &bytes, transport: Transport::Http, at, headers: Some(&headers) };
+    let headers = &headers;
+    let incoming = Incoming { bytes: &bytes, transport: Transport::Http, at, headers: Some(headers), token };
     match Message::parse(&bytes) {
-        Ok(message) if shared.engine.era_of(&message, Some(&headers)) == Era::Modern => {
+        Ok(message) if shared.engine.era_of(&message, Some(headers)) == Era::Modern => {
             let intake = shared.engine.receive_modern(message, incoming);
             lone_response(shared, intake, line).await
         }
         Ok(message) if !shared.engine.http().sessions => {
             let peer = match message.method() {
                 Some("initialize") => Arc::default(),
-                _ => Arc::new(Peer::stateless(claimed_version(&headers))),
+                _ => Arc::new(Peer::stateless(claimed_version(headers))),
             };
             let intake = shared.engine.receive_legacy(&peer, message, incoming);
             lone_response(shared, intake, line).await
@@ -72,7 +73,7 @@ async fn receive(shared: &Arc<Shared>, request: Request, line: Option<&Line>) ->
             let refuse = |(status, why): (StatusCode, String)| {
                 shared.refuse_message(Transport::Http, status, &bytes, id.as_ref(), &why)
             };
-            match (shared.session(&headers), parsed) {
+            match (shared.session(headers), parsed) {
                 (Ok(session), Ok(message)) => {
                     let intake = shared.engine.receive_legacy(&session.peer, message, incoming);
                     session_response(shared, &session, intake, line).await
@@ -201,7 +202,11 @@ fn simple_response(intake: Intake) -> Response {
 }
 
 fn whole(answer: Answer) -> Response {
-    json(status(answer.status), answer.frame)
+    let mut response = json(status(answer.status), answer.frame);
+    if let Some(challenge) = answer.challenge {
+        response.extensions_mut().insert(challenge);
+    }
+    response
 }
 
 /// The response to a request that stands alone: one JSON object if the answer is there at once; else a stream of the

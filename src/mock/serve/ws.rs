@@ -8,10 +8,13 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::{
     Shared,
-    connection::{Connection, Outgoing},
+    connection::{Connection, Opening, Outgoing},
 };
 use crate::{
-    mock::faults::{Packet, Step, Stop},
+    mock::{
+        faults::{Packet, Step, Stop},
+        script::Token,
+    },
     transport::{
         Transport,
         server::{
@@ -21,10 +24,10 @@ use crate::{
     },
 };
 
-pub(super) fn open(shared: Arc<Shared>, request: Request) -> Response {
+pub(super) fn open(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) -> Response {
     match ws::accept_key(request.headers()) {
         Ok(key) => {
-            let task = serve(shared.clone(), request);
+            let task = serve(shared.clone(), request, token);
             shared.shutdown.tasks.spawn(task);
             ws::switch(key)
         }
@@ -36,14 +39,16 @@ pub(super) fn open(shared: Arc<Shared>, request: Request) -> Response {
     }
 }
 
-async fn serve(shared: Arc<Shared>, request: Request) {
+async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) {
     let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
+    let headers = Some(request.headers().clone());
     let upgraded = tokio::select! {
         upgraded = ws::upgrade(request) => upgraded,
         () = shared.shutdown.kill.cancelled() => return,
     };
     let Ok((mut sender, mut receiver)) = upgraded else { return };
-    let (connection, frames) = Connection::open(shared.engine.clone(), Transport::Ws, shared.started);
+    let opening = Opening { token, headers };
+    let (connection, frames) = Connection::open(shared.engine.clone(), Transport::Ws, shared.started, opening);
     let writing = write(frames, &mut sender);
     let reading = async {
         let close = read(&shared, &connection, &mut receiver).await;
@@ -88,7 +93,7 @@ async fn read(shared: &Shared, connection: &Connection, receiver: &mut Receiver)
         };
         match received {
             Received::Frame(bytes) => tokio::select! {
-                _ = connection.receive(&bytes) => {}
+                _ = connection.receive(&bytes, None) => {}
                 () = connection.closed() => return None,
             },
             Received::Binary => return Some((CloseCode::Unsupported, "messages are text")),

@@ -40,6 +40,8 @@ pub struct Context {
     pub headers: Vec<(String, String)>,
     /// Which call this is, counted from 1.
     pub call: u64,
+    /// The number of what is called, if it is one of many that repeat.
+    pub repetition: Option<u64>,
     /// Seeds `rand`, so that the same run draws the same numbers.
     pub seed: u64,
     /// When the request came.
@@ -48,7 +50,8 @@ pub struct Context {
     pub state: Option<Arc<State>>,
     /// Instead of the `arguments` of the request.
     pub args: Option<serde_json::Value>,
-    pub bound: Bound,
+    /// What a script binds while it answers; only one that does needs it.
+    pub bound: Option<Bound>,
 }
 
 impl Context {
@@ -124,8 +127,9 @@ impl Object for LazyContext {
                 let state = self.context.state.as_ref().map(|state| state.get());
                 minijinja::Value::from(Serde(state.as_deref().unwrap_or(&serde_json::Map::new())))
             }
+            "n" if self.context.repetition.is_some() => self.context.repetition?.into(),
             "now" => humantime::format_rfc3339_millis(self.context.now).to_string().into(),
-            name => return self.context.bound.get(name),
+            name => return self.context.bound.as_ref()?.get(name),
         })
     }
 

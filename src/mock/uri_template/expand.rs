@@ -266,14 +266,15 @@ mod tests {
 
     #[test]
     fn prefixes_count_characters_and_literals_and_values_of_any_type_are_encoded() {
-        let values =
-            serde_json::json!({ "word": "äöü", "n": 7, "yes": true, "gaps": [null, "a", null], "none": [null] });
+        let values = serde_json::json!({ "word": "äöü", "n": 7, "yes": true, "gaps": [null, "a", null], "none": [null], "pairs": { "a": "", "b": 1 } });
         let values = values.as_object().expect("an object");
         for (template, uri) in [
             ("{word:2}", "%C3%A4%C3%B6"),
             ("café/%2f/{n}", "caf%C3%A9/%2f/7"),
             ("{?yes,none}{&gaps*}", "?yes=true&gaps=a"),
             ("{+gaps}", "a"),
+            ("{;pairs*}", ";a;b=1"),
+            ("{?pairs*}", "?a=&b=1"),
         ] {
             assert_eq!(UriTemplate::parse(template).expect(template).expand(values), uri);
         }

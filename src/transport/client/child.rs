@@ -120,13 +120,13 @@ impl Child {
             }
             command.current_dir(cwd);
         }
-        let (mut process, leader) = Guard::enter(&stdin, || {
+        let (mut process, leader) = Guard::enter(Some(&stdin), || {
             let process = command.spawn()?;
             let leader = process.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
             Ok((process, leader.ok_or_else(|| io::Error::other("it has no process id"))?))
         })
         .map_err(failed)?;
-        let group = Group { leader, ended: false };
+        let group = Group::of(leader);
         let stdin = ChildStdin::from_std(OwnedFd::from(writer).into()).map_err(failed)?;
         let (Some(stdout), Some(stderr)) = (process.stdout.take(), process.stderr.take()) else {
             return Err(failed(io::Error::other("its standard streams are missing")));
@@ -196,19 +196,23 @@ impl Drop for Child {
 /// The process group that a child leads. The child is not reaped before the group is ended: until then, its number
 /// cannot be given to anybody else.
 #[derive(Debug)]
-struct Group {
-    leader: Pid,
+pub(super) struct Group {
+    pub(super) leader: Pid,
     ended: bool,
 }
 
 impl Group {
+    pub(super) fn of(leader: Pid) -> Group {
+        Group { leader, ended: false }
+    }
+
     /// Whether there was anyone to receive it.
-    fn signal(&self, signal: Signal) -> bool {
+    pub(super) fn signal(&self, signal: Signal) -> bool {
         kill_process_group(self.leader, signal).is_ok()
     }
 
     /// Kills what is left of it.
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         if !std::mem::replace(&mut self.ended, true) {
             self.signal(Signal::KILL);
             Guard::leave(self.leader);
@@ -228,7 +232,7 @@ impl Group {
     }
 
     /// How the leader ended, if it has.
-    fn leader_status(&self) -> Result<Option<ExitStatus>, Errno> {
+    pub(super) fn leader_status(&self) -> Result<Option<ExitStatus>, Errno> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.leader), options))?;
         // The encoding of wait(2).

@@ -5,7 +5,8 @@
 //! writer is this process. However this process ends, the pipe ends with it.
 //!
 //! A process that is just being started has no number yet, so the guard is told of its standard input beforehand, by
-//! which Linux can find it. It cannot know of a process that has left the group of its server.
+//! which Linux can find it; one that inherits ours is told of as soon as it runs. The guard cannot know of a process
+//! that has left the group of its server.
 
 use std::{
     collections::HashSet,
@@ -62,19 +63,23 @@ impl Guard {
         }
     }
 
-    /// Lets `spawn` start the leader of a group, whose standard input is this pipe, under the eyes of the guard; which is
-    /// started now if there is to be one and it does not run yet.
+    /// Lets `spawn` start the leader of a group under the eyes of the guard; which is started now if there is to be one
+    /// and it does not run yet. `stdin` is its standard input, if that is its own.
     ///
     /// # Errors
     /// Those of `spawn`, or the guard cannot be started.
-    pub(super) fn enter<T>(stdin: &PipeReader, spawn: impl FnOnce() -> io::Result<(T, Pid)>) -> io::Result<(T, Pid)> {
+    pub(super) fn enter<T>(
+        stdin: Option<&PipeReader>,
+        spawn: impl FnOnce() -> io::Result<(T, Pid)>,
+    ) -> io::Result<(T, Pid)> {
         // Locked until it is known what came of it: nobody else tells anything in between.
         let Some(mut guard) = Guard::lock() else { return spawn() };
         if guard.process.is_none() {
             guard.process = Some(guard.command.spawn()?);
         }
-        let stdin = File::from(OwnedFd::from(stdin.try_clone()?)).metadata()?.ino();
-        guard.tell('?', stdin);
+        if let Some(stdin) = stdin {
+            guard.tell('?', File::from(OwnedFd::from(stdin.try_clone()?)).metadata()?.ino());
+        }
         let (started, group) = spawn()?;
         guard.tell('+', group.as_raw_pid());
         Ok((started, group))

@@ -1,4 +1,4 @@
-//! The headers that mirror a request's body (2026-07-28, Streamable HTTP: Request Metadata).
+//! The headers that mirror a request's body (2026-07-28, Streamable HTTP: Request Metadata; SEP-2663, Routing Headers).
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::header::{HeaderMap, HeaderValue};
@@ -12,6 +12,8 @@ pub(crate) fn mirrored(bytes: &[u8]) -> HeaderMap {
     struct Named {
         name: Option<String>,
         uri: Option<String>,
+        #[serde(rename = "taskId")]
+        task: Option<String>,
     }
     let mut headers = HeaderMap::new();
     let (method, params) = match Message::parse(bytes) {
@@ -26,6 +28,7 @@ pub(crate) fn mirrored(bytes: &[u8]) -> HeaderMap {
     let name = match (&*method, named) {
         ("tools/call" | "prompts/get", Some(named)) => named.name,
         ("resources/read", Some(named)) => named.uri,
+        ("tasks/get" | "tasks/update" | "tasks/cancel", Some(named)) => named.task,
         _ => None,
     };
     if let Some(value) = name.and_then(|name| HeaderValue::from_str(&encode(&name)).ok()) {
@@ -72,6 +75,8 @@ mod tests {
         assert_eq!(mirror(&call), (some("tools/call"), some("echo")));
         let read = request(r#""method":"resources/read","params":{"uri":"a://b"}"#);
         assert_eq!(mirror(&read), (some("resources/read"), some("a://b")));
+        let poll = request(r#""method":"tasks/get","params":{"taskId":"t-1"}"#);
+        assert_eq!(mirror(&poll), (some("tasks/get"), some("t-1")));
         let list = request(r#""method":"tools/list","params":{"name":"x"}"#);
         assert_eq!(mirror(&list), (some("tools/list"), None));
         let odd = request(r#""method":"tools/call","params":{"name":5}"#);

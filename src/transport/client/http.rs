@@ -22,11 +22,13 @@ use rmcp::{
     },
 };
 use sse_stream::Sse;
+use tokio::sync::watch;
 
 use super::{
     HeaderChange, Link, LinkError, OpenError, Opened, RawSender,
     events::{EventReader, message},
     headers::mirrored,
+    resume::{EventStream, Resumption},
     web,
 };
 use crate::{
@@ -54,6 +56,8 @@ struct Shared {
     headers: HeaderMap,
     tap: Tap,
     state: Mutex<State>,
+    /// Whether the server has answered to the GET for its own messages.
+    listening: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -67,18 +71,19 @@ struct State {
 ///
 /// # Errors
 /// [`OpenError::Invalid`] if the URL or a header cannot be used.
-pub(crate) fn open(url: &str, headers: &[(String, String)]) -> Result<Opened, OpenError> {
+pub(crate) fn open(url: &str, headers: &[(String, String)], tap: Tap) -> Result<Opened, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
-    let (http, headers, tap) = (web::client(&url)?, web::header_map(headers)?, Tap::new());
+    let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .reinit_on_expired_session(false)
         .max_concurrent_requests(CONCURRENT_POSTS);
     config.retry_config = Arc::new(NeverRetry::default());
-    let shared = Shared { http, url, headers, tap: tap.clone(), state: Mutex::default() };
+    let (state, listening) = (Mutex::default(), watch::Sender::new(false));
+    let shared = Shared { http, url, headers, tap, state, listening };
     let client = HttpClient(Arc::new(shared));
     let worker = StreamableHttpClientWorker::new(client.clone(), config);
     let raw = RawSender::Http(client.clone());
-    Ok(Opened { tap, link: Link::Http(HttpLink { worker, client }), raw, child: None })
+    Ok(Opened { link: Link::Http(HttpLink { worker, client }), raw, child: None })
 }
 
 impl HttpClient {
@@ -142,28 +147,46 @@ impl HttpClient {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+    /// The events for rmcp, without the ids and times by which it would resume the stream in its own way.
+    fn events(&self, response: Response, resumption: Resumption) -> BoxStream<'static, Result<Sse, SseError>> {
         let tap = self.0.tap.clone();
-        stream::unfold(Some(EventReader::new(response)), move |reader| {
+        let events = EventStream::new(self.clone(), response, resumption);
+        stream::unfold(events, move |mut events| {
             let tap = tap.clone();
             async move {
-                let mut reader = reader?;
-                match reader.next().await {
-                    Ok(Some(event)) => {
-                        let (id, retry, kind) = (event.id.clone(), event.retry, event.event.clone());
-                        let data = message(event);
-                        if let Some(data) = &data {
-                            tap.record(Direction::ServerToClient, data.clone());
-                        }
-                        let data = data.map(|data| String::from_utf8_lossy(&data).into_owned());
-                        Some((Ok(Sse { event: kind, data, id, retry }), Some(reader)))
+                let item = events.next().await?.map_err(|broken| SseError::Body(broken.into())).map(|event| {
+                    let kind = event.event.clone();
+                    let data = message(event);
+                    if let Some(data) = &data {
+                        tap.record(Direction::ServerToClient, data.clone());
                     }
-                    Ok(None) => None,
-                    Err(broken) => Some((Err(SseError::Body(broken.into())), None)),
-                }
+                    let data = data.map(|data| String::from_utf8_lossy(&data).into_owned());
+                    Sse { event: kind, data, id: None, retry: None }
+                });
+                Some((item, events))
             }
         })
         .boxed()
+    }
+
+    /// Opens an event stream with these headers of the protocol.
+    ///
+    /// # Errors
+    /// [`LinkError::Exchange`] if there is no answer.
+    pub(crate) async fn get(&self, mut headers: HeaderMap, last_event: Option<&str>) -> Result<Response, LinkError> {
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(last_event) = last_event.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert("last-event-id", last_event);
+        }
+        let response = self.request(Method::GET, headers).send().await;
+        response.map_err(|error| LinkError::Exchange(web::describe(error)))
+    }
+
+    /// Ends when the server has answered to the GET for its own messages, at once if there is no session to have it.
+    pub(crate) async fn listening(&self) {
+        if self.state().session.is_some() {
+            let _ = self.0.listening.subscribe().wait_for(|listening| *listening).await;
+        }
     }
 
     async fn refusal(
@@ -215,10 +238,12 @@ impl StreamableHttpClient for HttpClient {
         let body = Bytes::from(serde_json::to_vec(&message)?);
         let mut headers: HeaderMap = headers.into_iter().collect();
         insert_session(&mut headers, session.as_deref());
-        {
-            let mut state = self.state();
-            *state = State { session, version: headers.get(&VERSION).cloned(), rejected: None };
-        }
+        let version = headers.get(&VERSION).cloned();
+        let mut to_resume = HeaderMap::new();
+        insert_session(&mut to_resume, session.as_deref());
+        to_resume.extend(version.clone().map(|version| (VERSION, version)));
+        let is_modern = version.as_ref().is_some_and(is_modern);
+        *self.state() = State { session, version, rejected: None };
         let request = self.request(Method::POST, post_headers(headers));
         let response = self.post(request, body).await.map_err(StreamableHttpError::Client)?;
         match response.status() {
@@ -228,7 +253,9 @@ impl StreamableHttpClient for HttpClient {
             }
             _ if web::media_type(&response) == "text/event-stream" => {
                 let session = session_of(&response);
-                Ok(StreamableHttpPostResponse::Sse(self.events(response), session))
+                insert_session(&mut to_resume, session.as_deref());
+                let resumption = if is_modern { Resumption::Never } else { Resumption::OfResponse(to_resume) };
+                Ok(StreamableHttpPostResponse::Sse(self.events(response, resumption), session))
             }
             status => {
                 let (session, media_type) = (session_of(&response), web::media_type(&response));
@@ -278,12 +305,8 @@ impl StreamableHttpClient for HttpClient {
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, StreamableHttpError<LinkError>> {
         let mut headers: HeaderMap = headers.into_iter().collect();
         insert_session(&mut headers, session.as_deref());
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(last_event) = last_event.and_then(|id| HeaderValue::from_str(&id).ok()) {
-            headers.insert("last-event-id", last_event);
-        }
-        let response = self.request(Method::GET, headers).send().await;
-        let response = response.map_err(|error| LinkError::Exchange(web::describe(error)));
+        let response = self.get(headers.clone(), last_event.as_deref()).await;
+        self.0.listening.send_replace(true);
         let response = response.map_err(StreamableHttpError::Client)?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
@@ -292,7 +315,9 @@ impl StreamableHttpClient for HttpClient {
                 Err(StreamableHttpError::Client(LinkError::Status { status: status.as_u16(), body }))
             }
             _ => match web::media_type(&response) {
-                media_type if media_type == "text/event-stream" => Ok(self.events(response)),
+                media_type if media_type == "text/event-stream" => {
+                    Ok(self.events(response, Resumption::OfSession(headers)))
+                }
                 media_type => Err(StreamableHttpError::UnexpectedContentType(Some(media_type))),
             },
         }

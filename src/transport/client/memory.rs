@@ -35,12 +35,11 @@ impl Listener {
 ///
 /// # Errors
 /// [`OpenError::Unreachable`] if the listener is gone.
-pub(crate) fn open(address: &Address) -> Result<Opened, OpenError> {
+pub(crate) fn open(address: &Address, tap: Tap) -> Result<Opened, OpenError> {
     let (near, far) = tokio::io::duplex(PIPE);
     address.0.send(far).map_err(|_| OpenError::Unreachable { detail: "the server is gone".to_owned() })?;
     let (reader, writer) = tokio::io::split(near);
-    let tap = Tap::new();
     let lane = Lane::new(tap.clone(), Writer::Memory(LineWriter::new(writer)));
-    let link = Duplex::new(tap.clone(), Incoming::Memory(LineReader::new(reader)), Outgoing::Lane(lane));
-    Ok(Opened::duplex(tap, link, None))
+    let incoming = Incoming::Memory(LineReader::new(reader));
+    Ok(Opened::duplex(Duplex::new(tap, incoming, Outgoing::Lane(lane)), None))
 }

@@ -1,7 +1,7 @@
-//! The client's end of every transport: connections that rmcp drives while a [`Tap`] records their true bytes.
+//! The client's end of every transport: connections that rmcp drives while a [`Tap`](super::Tap) records their true bytes.
 //!
 //! stdio, SSE, WebSocket and memory are one `Duplex` each; streamable HTTP is rmcp's own worker on our HTTP client.
-//! Each `open` ends when frames can be sent, before any handshake of MCP.
+//! Each `open` ends when frames can be sent, before any handshake of MCP, and is given the tap that records them.
 
 pub mod child;
 mod duplex;
@@ -9,8 +9,10 @@ mod events;
 mod guard;
 mod headers;
 pub(crate) mod http;
+mod job;
 pub mod memory;
 mod raw;
+mod resume;
 pub(crate) mod sse;
 pub(crate) mod stdio;
 pub(crate) mod web;
@@ -22,9 +24,8 @@ pub use child::{Child, CommandSpec, LastLines, StderrLine, StderrSink, StopGrace
 pub(crate) use duplex::Duplex;
 pub use guard::Guard;
 pub(crate) use http::HttpLink;
+pub use job::{Change, Job};
 pub use raw::{HeaderChange, RawSender, Sent};
-
-use super::Tap;
 
 /// What rmcp is served on.
 pub(crate) enum Link {
@@ -34,16 +35,15 @@ pub(crate) enum Link {
 
 /// A connection that is open but has not shaken hands.
 pub(crate) struct Opened {
-    pub(crate) tap: Tap,
     pub(crate) link: Link,
     pub(crate) raw: RawSender,
     pub(crate) child: Option<Child>,
 }
 
 impl Opened {
-    fn duplex(tap: Tap, link: Duplex, child: Option<Child>) -> Opened {
+    fn duplex(link: Duplex, child: Option<Child>) -> Opened {
         let raw = RawSender::Duplex(link.outgoing());
-        Opened { tap, link: Link::Duplex(Box::new(link)), raw, child }
+        Opened { link: Link::Duplex(Box::new(link)), raw, child }
     }
 }
 

@@ -46,9 +46,9 @@ impl Poster {
 ///
 /// # Errors
 /// Any [`OpenError`] but `Spawn`. An endpoint of another origin is refused as [`OpenError::Malformed`].
-pub(crate) async fn open(url: &str, headers: &[(String, String)]) -> Result<Opened, OpenError> {
+pub(crate) async fn open(url: &str, headers: &[(String, String)], tap: Tap) -> Result<Opened, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
-    let (http, headers, tap) = (web::client(&url)?, web::header_map(headers)?, Tap::new());
+    let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
     let stream = HeaderValue::from_static("text/event-stream");
     let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, stream);
     let response = request.send().await.map_err(|error| OpenError::Unreachable { detail: web::describe(error) })?;
@@ -64,8 +64,7 @@ pub(crate) async fn open(url: &str, headers: &[(String, String)]) -> Result<Open
     let mut events = EventReader::new(response);
     let endpoint = endpoint(&mut events, &url).await?;
     let poster = Poster { tap: tap.clone(), http, endpoint, headers };
-    let link = Duplex::new(tap.clone(), Incoming::Sse(Box::new(events)), Outgoing::Sse(poster));
-    Ok(Opened::duplex(tap, link, None))
+    Ok(Opened::duplex(Duplex::new(tap, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))
 }
 
 async fn endpoint(events: &mut EventReader, url: &Url) -> Result<Url, OpenError> {

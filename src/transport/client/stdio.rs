@@ -10,11 +10,9 @@ use crate::transport::{LineReader, LineWriter, Tap};
 ///
 /// # Errors
 /// [`OpenError::Spawn`] if the command cannot be started.
-pub(crate) fn open(spec: &CommandSpec, name: &str, stderr: Option<StderrSink>) -> Result<Opened, OpenError> {
-    let tap = Tap::new();
+pub(crate) fn open(spec: &CommandSpec, name: &str, stderr: Option<StderrSink>, tap: Tap) -> Result<Opened, OpenError> {
     let (child, pipes) = Child::spawn(spec, name, stderr)?;
     let lane = Lane::new(tap.clone(), Writer::Stdio(LineWriter::new(pipes.stdin)));
     let incoming = Incoming::Stdio(LineReader::new(pipes.stdout));
-    let link = Duplex::new(tap.clone(), incoming, Outgoing::Lane(lane));
-    Ok(Opened::duplex(tap, link, Some(child)))
+    Ok(Opened::duplex(Duplex::new(tap, incoming, Outgoing::Lane(lane)), Some(child)))
 }

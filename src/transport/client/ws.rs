@@ -30,7 +30,7 @@ pub(crate) type Stream = SplitStream<Socket>;
 ///
 /// # Errors
 /// Any [`OpenError`] but `Spawn`.
-pub(crate) async fn open(url: &str, headers: &[(String, String)]) -> Result<Opened, OpenError> {
+pub(crate) async fn open(url: &str, headers: &[(String, String)], tap: Tap) -> Result<Opened, OpenError> {
     web::install_crypto();
     let url = web::parse_url(url, &["ws", "wss"])?;
     let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
@@ -41,10 +41,8 @@ pub(crate) async fn open(url: &str, headers: &[(String, String)]) -> Result<Open
     let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
     let (socket, _) = connect_async_with_config(request, Some(limits), true).await.map_err(refused)?;
     let (sink, stream) = socket.split();
-    let tap = Tap::new();
     let lane = Lane::new(tap.clone(), Writer::Ws(sink));
-    let link = Duplex::new(tap.clone(), Incoming::Ws(stream), Outgoing::Lane(lane));
-    Ok(Opened::duplex(tap, link, None))
+    Ok(Opened::duplex(Duplex::new(tap, Incoming::Ws(stream), Outgoing::Lane(lane)), None))
 }
 
 fn refused(error: tungstenite::Error) -> OpenError {

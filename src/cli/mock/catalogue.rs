@@ -1,0 +1,159 @@
+//! What scripts there are, and what they offer.
+
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value as Json, json};
+
+use super::args::Format;
+use crate::{
+    cli::{Exit, Failure, style},
+    config::Source,
+    mock::script::{EMBEDDED, Kind, Script, ScriptError, StubRef},
+    wire::Version,
+};
+
+/// Shows the embedded scripts.
+pub(super) fn list(format: Format) -> Exit {
+    let described = |(name, text): &(&'static str, &'static str)| {
+        let script = Script::parse(&Source::new(*name, *text)).ok()?;
+        Some((*name, description(&script), script))
+    };
+    let scripts = EMBEDDED.iter().filter_map(described);
+    match format {
+        Format::Human => {
+            let strong = style::STRONG;
+            write(
+                &scripts.map(|(name, about, _)| format!("{strong}{name:<12}{strong:#} {about}\n")).collect::<String>(),
+            );
+        }
+        Format::Json => {
+            let scripts = scripts.map(|(name, about, script)| {
+                let mut entry = json!({ "name": name, "description": about });
+                extend(&mut entry, &script);
+                entry
+            });
+            write(&format!("{:#}\n", scripts.collect::<Json>()));
+        }
+    }
+    Exit::Success
+}
+
+/// Says of each script what it offers, or everything that is wrong with it.
+pub(super) fn validate(paths: &[PathBuf], format: Format) -> Exit {
+    let mut entries = Vec::new();
+    let mut exit = Exit::Success;
+    for path in paths {
+        let outcome = Script::load(path);
+        let name = path.display().to_string();
+        if outcome.is_err() {
+            exit = Exit::Usage;
+        }
+        match (format, outcome) {
+            (Format::Human, Ok(script)) => {
+                let (good, strong, name) = (style::GOOD, style::STRONG, style::printable(&name));
+                write(&format!("{good}✓{good:#} {strong}{name}{strong:#}: {}\n", offer(&script)));
+            }
+            (Format::Human, Err(error)) => style::print(&Failure::from(error).text()),
+            (Format::Json, outcome) => entries.push(entry(path, outcome)),
+        }
+    }
+    if format == Format::Json {
+        write(&format!("{:#}\n", Json::from(entries)));
+    }
+    exit
+}
+
+fn entry(path: &Path, outcome: Result<Script, ScriptError>) -> Json {
+    let (valid, problems) = match &outcome {
+        Ok(_) => (true, json!([])),
+        Err(ScriptError::Invalid(diagnostics)) => (false, json!(diagnostics)),
+        Err(error) => (false, json!([{ "message": error.to_string() }])),
+    };
+    let mut entry = json!({ "file": path.display().to_string(), "valid": valid, "problems": problems });
+    if let Ok(script) = &outcome {
+        extend(&mut entry, script);
+    }
+    entry
+}
+
+/// Adds what a script offers.
+fn extend(entry: &mut Json, script: &Script) {
+    entry["server"] = serde_json::from_str(&script.server_info).unwrap_or_default();
+    entry["protocol"] = json!(script.versions);
+    let names = Kind::ALL.map(|kind| (kind.list_key().to_owned(), json!(names(script, kind).collect::<Vec<_>>())));
+    entry["offers"] = Json::Object(Map::from_iter(names));
+}
+
+fn names(script: &Script, kind: Kind) -> impl Iterator<Item = &str> {
+    (0..script.declared(kind)).map(move |index| script.stub(StubRef { kind, index }).name.as_str())
+}
+
+/// What a script offers, in one line.
+pub(super) fn offer(script: &Script) -> String {
+    let counted = |kind: Kind| match script.declared(kind) {
+        0 => None,
+        1 => Some(format!("1 {}", kind.noun())),
+        count => Some(format!("{count} {}s", kind.noun())),
+    };
+    let mut offers: Vec<_> = Kind::ALL.into_iter().filter_map(counted).collect();
+    match script.completions.len() {
+        0 => {}
+        1 => offers.push("1 completion".into()),
+        count => offers.push(format!("{count} completions")),
+    }
+    if offers.is_empty() {
+        offers.push("nothing".into());
+    }
+    let versions: Vec<_> = script.versions.iter().map(|version| version.as_str()).collect();
+    let versions = match &versions[..] {
+        all if all.len() == Version::ALL.len() => "every version".to_owned(),
+        some => some.join(", "),
+    };
+    format!("{} offers {}, in {versions}", style::printable(&script.name), offers.join(", "))
+}
+
+/// What the script says of itself: its first line, if it is a comment; else the server's description.
+fn description(script: &Script) -> String {
+    let comment = script.source.text.lines().next().and_then(|line| line.strip_prefix('#'));
+    let server: Json = serde_json::from_str(&script.server_info).unwrap_or_default();
+    comment.map(str::trim).or(server["description"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// Whoever closes the pipe has read enough.
+fn write(text: &str) {
+    let mut out = anstream::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(text: &str) -> Script {
+        Script::parse(&Source::new("m", text)).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn what_a_script_offers_is_counted_without_its_replacements() {
+        let text = "
+server: { name: s }
+tools:
+  - { name: a, steps: [{ replace: { tool: { name: a, reply: other } } }, { reply: x }] }
+  - { name: b, reply: x }
+resourceTemplates: [{ uriTemplate: 'x://{y}', text: z }]";
+        assert_eq!(offer(&script(text)), "s offers 2 tools, 1 resource template, in every version");
+        let text = "protocol: [2025-11-25, 2025-06-18]";
+        assert_eq!(offer(&script(text)), "mock offers nothing, in 2025-06-18, 2025-11-25");
+    }
+
+    #[test]
+    fn a_script_is_described_by_its_first_comment_or_by_its_server() {
+        let described = |text: &str| description(&script(text));
+        assert_eq!(described("# What it is for.\nserver: { name: s, description: Else. }"), "What it is for.");
+        assert_eq!(described("server: { name: s, description: A server. }\n# no"), "A server.");
+        assert_eq!(described("server: { name: s }"), "");
+    }
+}

@@ -1,0 +1,108 @@
+//! Running a command against a mock.
+
+use std::{
+    net::SocketAddr,
+    os::unix::process::ExitStatusExt,
+    process::{Command, ExitStatus},
+    time::Duration,
+};
+
+use rustix::process::Signal;
+use tokio_util::sync::CancellationToken;
+
+use super::{Mock, announce, cannot_listen, relay, runtime_failure, stage::Stage, start_admin, terminal::Terminal};
+use crate::{
+    cli::{Exit, Failure, signals::Signals, style},
+    client::{Change, Guard, Job},
+    mock::{
+        admin::AdminServer,
+        serve::{Listen, MockServer},
+    },
+};
+
+/// How long what the command has left may take to end.
+const LEFT: Duration = Duration::from_secs(2);
+
+impl Mock<'_> {
+    /// Serves on the network, and over stdio by relays, as long as the command runs; and ends with its code.
+    pub(super) async fn exec(self, address: SocketAddr) -> Result<Exit, Failure> {
+        let mut signals = Signals::install().map_err(runtime_failure)?;
+        let listen = Listen { address, allowed_hosts: self.args.allowed_hosts.clone() };
+        let server = MockServer::start(self.engine.clone(), listen).await;
+        let server = server.map_err(|error| cannot_listen(address, &error))?;
+        let (stage, listener) = Stage::set(&server).map_err(runtime_failure)?;
+        let (stop, started) = (CancellationToken::new(), server.started());
+        let relays = tokio::spawn(relay::serve(listener, self.engine.clone(), started, stop.clone()));
+        self.console.say(announce::line(&server, self.seed));
+        let admin = start_admin(self.args, &self.engine, started).await?;
+        let ended = match self.start(&stage, &server, admin.as_ref()) {
+            Ok(job) => self.attend(job, &server, &mut signals).await,
+            Err(failure) => Err(failure),
+        };
+        stop.cancel();
+        let _ = tokio::time::timeout(LEFT, relays).await;
+        server.stop(Duration::ZERO).await;
+        Guard::dismiss();
+        ended.map(exit)
+    }
+
+    fn start(&self, stage: &Stage, server: &MockServer, admin: Option<&AdminServer>) -> Result<Job, Failure> {
+        let rehearse = std::env::current_exe().map_err(runtime_failure)?;
+        let mut guard = Command::new(rehearse);
+        guard.arg("guard");
+        Guard::install(guard);
+        let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
+        let mut command = Command::new(program);
+        command.args(args).envs(stage.variables(server).map_err(runtime_failure)?);
+        if let Some(admin) = admin {
+            command.env("REHEARSE_ADMIN_URL", admin.url()).env("REHEARSE_ADMIN_TOKEN", admin.token());
+        }
+        Job::start(command).map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))
+    }
+
+    /// Waits for the end of the command; passes on the signals, and the terminal if there is one.
+    async fn attend(&self, mut job: Job, server: &MockServer, signals: &mut Signals) -> Result<ExitStatus, Failure> {
+        let terminal = Terminal::held();
+        if let Some(terminal) = &terminal {
+            terminal.lend(job.group());
+            // It may have been stopped for what it read or set before.
+            job.signal(Signal::CONT);
+        }
+        let mut died = std::pin::pin!(async {
+            let code = server.died().await;
+            let doubtful = style::DOUBTFUL;
+            self.console.say(format!("{doubtful}the script has let the server die{doubtful:#} (exit {code})\n"));
+            std::future::pending().await
+        });
+        let status = loop {
+            tokio::select! {
+                change = job.change() => match (change, &terminal) {
+                    (Ok(Change::Ended(status)), _) => break Ok(status),
+                    (Ok(Change::Stopped), Some(terminal)) => {
+                        terminal.suspend(job.group());
+                        job.signal(Signal::CONT);
+                    }
+                    (Ok(Change::Stopped), None) => {}
+                    (Err(error), _) => break Err(Failure::cannot(format!("the command is lost: {error}"))),
+                },
+                signal = signals.next() => job.signal(signal),
+                () = died.as_mut() => {}
+            }
+        };
+        job.finish(LEFT).await;
+        if let Some(terminal) = &terminal {
+            terminal.take_back();
+        }
+        status
+    }
+}
+
+/// The code of the command as a shell tells it.
+fn exit(status: ExitStatus) -> Exit {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    match code.map(u8::try_from) {
+        Some(Ok(0)) => Exit::Success,
+        Some(Ok(code)) => Exit::Command(code),
+        _ => Exit::Command(1),
+    }
+}

@@ -1,0 +1,105 @@
+//! Serving every edit of a script as it is saved.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use super::{catalogue, console::Console};
+use crate::{
+    cli::{Failure, style},
+    mock::{engine::Engine, script::Script},
+};
+
+/// How often the file is looked at. An edit is served when it was the same twice.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// The file of a script that is served.
+#[derive(Debug)]
+pub(super) struct Watch {
+    path: PathBuf,
+    edits: Edits,
+}
+
+impl Watch {
+    /// # Errors
+    /// The script is embedded in the binary, where nobody edits it.
+    pub(super) fn of(path: &Path, script: &Script) -> Result<Watch, Failure> {
+        if !path.exists() {
+            let why = format!("`--watch` needs a file: the script `{}` is embedded and never changes", path.display());
+            return Err(Failure::Usage(why));
+        }
+        Ok(Watch { path: path.to_owned(), edits: Edits::of(script.source.text.clone().into_bytes()) })
+    }
+}
+
+/// Serves every edit; `started` is when the mock was. Never returns.
+pub(super) async fn follow(watch: Option<Watch>, engine: &Engine, started: Instant, console: &Console) {
+    let Some(Watch { path, mut edits }) = watch else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        // Editors take the file away for a moment while they replace it.
+        let Ok(content) = std::fs::read(&path) else { continue };
+        if !edits.take(content) {
+            continue;
+        }
+        match Script::load(&path) {
+            Ok(script) => {
+                let (good, strong, offer) = (style::GOOD, style::STRONG, catalogue::offer(&script));
+                engine.load(script.reloadable(), started.elapsed());
+                let path = path.display().to_string();
+                let path = style::printable(&path);
+                console.say(format!("{good}loaded again{good:#} {strong}{path}{strong:#}: {offer}\n"));
+            }
+            Err(error) => {
+                let bad = style::BAD;
+                console.say(Failure::from(error).text());
+                console.say(format!("{bad}not loaded{bad:#}: the script from before is served\n"));
+            }
+        }
+    }
+}
+
+/// Tells which contents of a file are new and complete.
+#[derive(Debug)]
+struct Edits {
+    taken: Vec<u8>,
+    /// Different from what was taken, but perhaps half written.
+    fresh: Option<Vec<u8>>,
+}
+
+impl Edits {
+    fn of(content: Vec<u8>) -> Edits {
+        Edits { taken: content, fresh: None }
+    }
+
+    /// Whether this content is to be taken: it is not the one that was taken last, and the same as a moment ago.
+    fn take(&mut self, content: Vec<u8>) -> bool {
+        if content == self.taken {
+            self.fresh = None;
+            return false;
+        }
+        if self.fresh.as_ref() != Some(&content) {
+            self.fresh = Some(content);
+            return false;
+        }
+        self.fresh = None;
+        self.taken = content;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_is_taken_once_and_only_when_it_no_longer_changes() {
+        let mut edits = Edits::of(b"one".to_vec());
+        let mut take =
+            |contents: &[&str]| contents.iter().map(|it| edits.take(it.as_bytes().to_vec())).collect::<Vec<_>>();
+        assert_eq!(take(&["one", "one"]), [false, false]);
+        assert_eq!(take(&["", "tw", "two", "two", "two"]), [false, false, false, true, false]);
+        assert_eq!(take(&["t", "two", "t", "t", "two"]), [false, false, false, true, false]);
+    }
+}

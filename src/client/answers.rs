@@ -1,0 +1,199 @@
+//! What the client says when a server asks it: for a user's input, a model's completion, or its roots.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::{Map, Value, json};
+
+use crate::wire::RpcError;
+
+/// What a server can ask a client for (2026-07-28, Multi Round-Trip Requests: Input Requests).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Question {
+    Elicitation,
+    Sampling,
+    Roots,
+}
+
+/// One answer to a server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The result, as it is sent.
+    Result(Value),
+    /// A JSON-RPC error, which only a request of a legacy server can be answered with.
+    Error(RpcError),
+}
+
+/// Answers that were written down beforehand. Those to one kind of question are used in order, and the last of them
+/// again and again; a kind without answers is not answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AnswerScript {
+    pub elicitation: Vec<Answer>,
+    pub sampling: Vec<Answer>,
+    pub roots: Vec<Answer>,
+}
+
+/// What one session answers, and with it the capabilities that it declares. Clones share the answers that are left.
+#[derive(Clone, Default)]
+pub struct Answers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    declared: Vec<Question>,
+    layers: Mutex<Vec<Layer>>,
+}
+
+/// Answers of which some have been given. The newest layer that knows a kind of question answers it.
+#[derive(Default)]
+struct Layer {
+    number: u64,
+    script: AnswerScript,
+    given: [usize; Question::ALL.len()],
+}
+
+/// Answers that stand before others until this is dropped.
+#[derive(Debug)]
+#[must_use = "the answers count only as long as this lives"]
+pub struct Overlay {
+    answers: Answers,
+    number: u64,
+}
+
+impl Question {
+    pub const ALL: [Question; 3] = [Question::Elicitation, Question::Sampling, Question::Roots];
+
+    /// The method of the request, in both eras.
+    pub const fn method(self) -> &'static str {
+        match self {
+            Question::Elicitation => "elicitation/create",
+            Question::Sampling => "sampling/createMessage",
+            Question::Roots => "roots/list",
+        }
+    }
+
+    /// The kind of question that a method asks.
+    pub fn of(method: &str) -> Option<Question> {
+        Question::ALL.into_iter().find(|question| question.method() == method)
+    }
+}
+
+impl AnswerScript {
+    /// The kinds of questions that it answers.
+    pub fn questions(&self) -> impl Iterator<Item = Question> {
+        Question::ALL.into_iter().filter(|question| !self.to(*question).is_empty())
+    }
+
+    fn to(&self, question: Question) -> &[Answer] {
+        match question {
+            Question::Elicitation => &self.elicitation,
+            Question::Sampling => &self.sampling,
+            Question::Roots => &self.roots,
+        }
+    }
+}
+
+impl Answers {
+    /// The answers of a script. What `also` names is declared as well, for an [overlay](Answers::overlay) to answer:
+    /// a legacy session declares its capabilities once.
+    pub fn scripted(script: AnswerScript, also: impl IntoIterator<Item = Question>) -> Answers {
+        let mut declared: Vec<_> = script.questions().chain(also).collect();
+        declared.sort();
+        declared.dedup();
+        let layers = vec![Layer { script, ..Layer::default() }];
+        Answers(Arc::new(Shared { declared, layers: Mutex::new(layers) }))
+    }
+
+    /// Puts other answers before those that are there.
+    pub fn overlay(&self, script: AnswerScript) -> Overlay {
+        let mut layers = self.layers();
+        let number = layers.last().map_or(0, |layer| layer.number + 1);
+        layers.push(Layer { number, script, given: Default::default() });
+        drop(layers);
+        Overlay { answers: self.clone(), number }
+    }
+
+    /// The next answer to a request of this method, if there is one.
+    pub(super) fn next(&self, method: &str) -> Option<Answer> {
+        let question = Question::of(method)?;
+        let mut layers = self.layers();
+        let layer = layers.iter_mut().rev().find(|layer| !layer.script.to(question).is_empty())?;
+        let answers = layer.script.to(question);
+        let given = &mut layer.given[question as usize];
+        let answer = answers.get(*given).or(answers.last()).cloned();
+        *given += 1;
+        answer
+    }
+
+    /// The client's capabilities: every mode of what can be answered at all.
+    pub(super) fn capabilities(&self) -> Map<String, Value> {
+        let capability = |question: &Question| match question {
+            Question::Elicitation => ("elicitation".to_owned(), json!({ "form": {}, "url": {} })),
+            Question::Sampling => ("sampling".to_owned(), json!({ "tools": {} })),
+            Question::Roots => ("roots".to_owned(), json!({})),
+        };
+        self.0.declared.iter().map(capability).collect()
+    }
+
+    fn layers(&self) -> MutexGuard<'_, Vec<Layer>> {
+        self.0.layers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        self.answers.layers().retain(|layer| layer.number != self.number);
+    }
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answers").field("declared", &self.0.declared).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(elicitation: &[i64], roots: &[i64]) -> AnswerScript {
+        let results = |numbers: &[i64]| numbers.iter().map(|number| Answer::Result(json!(number))).collect();
+        AnswerScript { elicitation: results(elicitation), roots: results(roots), ..AnswerScript::default() }
+    }
+
+    fn next(answers: &Answers, question: Question) -> Option<Value> {
+        match answers.next(question.method())? {
+            Answer::Result(value) => Some(value),
+            Answer::Error(_) => None,
+        }
+    }
+
+    #[test]
+    fn answers_are_used_in_order_and_the_last_one_again_and_again() {
+        let answers = Answers::scripted(script(&[1, 2], &[7]), []);
+        let elicited: Vec<_> = (0..4).map(|_| next(&answers.clone(), Question::Elicitation)).collect();
+        assert_eq!(elicited, [1, 2, 2, 2].map(|number| Some(json!(number))));
+        assert_eq!((next(&answers, Question::Roots), next(&answers, Question::Sampling)), (Some(json!(7)), None));
+        assert_eq!(answers.next("ping"), None);
+    }
+
+    #[test]
+    fn an_overlay_answers_first_and_leaves_the_others_where_they_were() {
+        let answers = Answers::scripted(script(&[1, 2], &[7]), []);
+        assert_eq!(next(&answers, Question::Elicitation), Some(json!(1)));
+        let overlay = answers.overlay(script(&[8, 9], &[]));
+        assert_eq!(next(&answers, Question::Elicitation), Some(json!(8)));
+        assert_eq!(next(&answers, Question::Roots), Some(json!(7)));
+        drop(overlay);
+        assert_eq!(next(&answers, Question::Elicitation), Some(json!(2)));
+    }
+
+    #[test]
+    fn only_what_can_be_answered_is_declared() {
+        assert_eq!(Value::from(Answers::default().capabilities()), json!({}));
+        let answers = Answers::scripted(script(&[1], &[]), [Question::Sampling, Question::Elicitation]);
+        let declared = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {} } });
+        assert_eq!(Value::from(answers.capabilities()), declared);
+    }
+}

@@ -1,0 +1,134 @@
+//! Requests whose result may ask for input first (2026-07-28, Multi Round-Trip Requests).
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+use tokio::time::{Instant, sleep_until};
+
+use super::{Answer, CallOptions, Failure, Session};
+use crate::wire::Era;
+
+/// How often a server may ask before the client gives up.
+const MAX_ROUNDS: usize = 10;
+/// Before the next round, where the server asks for nothing but to be asked again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What tells the kinds of results apart.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    result_type: Option<String>,
+}
+
+/// A result that asks for input.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InputRequired {
+    input_requests: Option<Map<String, Value>>,
+    /// Opaque: it goes back as the same text.
+    request_state: Option<String>,
+}
+
+/// A finished request: its result, and the `resultType` of it.
+pub(super) struct Finished {
+    pub(super) result: Box<RawValue>,
+    pub(super) kind: Option<String>,
+}
+
+impl Session {
+    /// Makes a request, and makes it again with the answers for as long as its result asks for input, all within one
+    /// timeout.
+    ///
+    /// # Errors
+    /// Any [`Failure`]; a result of a type that nobody declared is malformed.
+    pub(super) async fn request_in_rounds(
+        &self,
+        method: &str,
+        params: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, Failure> {
+        let Finished { result, kind } = self.finish(method, params, options).await?;
+        complete_result(result, kind.as_deref())
+    }
+
+    /// As [`Session::request_in_rounds`], with a result of any type but `input_required`.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    pub(super) async fn finish(
+        &self,
+        method: &str,
+        params: Map<String, Value>,
+        options: CallOptions,
+    ) -> Result<Finished, Failure> {
+        let limit = options.timeout.unwrap_or(self.timeouts().call);
+        let deadline = Instant::now() + limit;
+        let mut with_answers = params.clone();
+        for _ in 0..MAX_ROUNDS {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            let round = CallOptions { timeout: Some(rest), ..options.clone() };
+            let result = match self.request(method, Some(with_answers), round).await {
+                Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
+                result => result?,
+            };
+            if self.info().version.era() == Era::Legacy {
+                return Ok(Finished { result, kind: None });
+            }
+            let kind = serde_json::from_str::<Kind>(result.get());
+            let kind = kind.map_err(|error| Failure::Malformed(error.to_string()))?.result_type;
+            if kind.as_deref() != Some("input_required") {
+                return Ok(Finished { result, kind });
+            }
+            let asked: InputRequired =
+                serde_json::from_str(result.get()).map_err(|error| malformed(&error.to_string()))?;
+            with_answers = params.clone();
+            match &asked {
+                InputRequired { input_requests: None, request_state: None } => {
+                    return Err(malformed("neither `inputRequests` nor `requestState`"));
+                }
+                InputRequired { input_requests: None, .. } => sleep_until((Instant::now() + PAUSE).min(deadline)).await,
+                InputRequired { input_requests: Some(requests), .. } => {
+                    with_answers.insert("inputResponses".to_owned(), self.answer(requests)?.into());
+                }
+            }
+            if let Some(state) = asked.request_state {
+                with_answers.insert("requestState".to_owned(), state.into());
+            }
+        }
+        Err(Failure::Rounds(MAX_ROUNDS))
+    }
+
+    /// An answer to each of the requests.
+    ///
+    /// # Errors
+    /// One of them is no request, or cannot be answered.
+    pub(super) fn answer(&self, requests: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        let answer = |(key, request): (&String, &Value)| {
+            let method = request["method"].as_str();
+            let method = method.ok_or_else(|| malformed(&format!("{key:?} in `inputRequests` is no request")))?;
+            let unanswered = |why| Failure::Unanswered { method: method.to_owned(), why };
+            match self.answers().next(method) {
+                Some(Answer::Result(result)) => Ok((key.clone(), result)),
+                Some(Answer::Error(_)) => Err(unanswered("and the answer is an error, which no round can carry")),
+                None => Err(unanswered("and there is no answer to it")),
+            }
+        };
+        requests.iter().map(answer).collect()
+    }
+}
+
+/// The result, if it is of the type that every method has (2026-07-28, Basic: ResultType).
+///
+/// # Errors
+/// [`Failure::Malformed`] if it is of another type.
+pub(super) fn complete_result(result: Box<RawValue>, kind: Option<&str>) -> Result<Box<RawValue>, Failure> {
+    match kind {
+        None | Some("complete") => Ok(result),
+        Some(kind) => Err(Failure::Malformed(format!("the result is of the unknown type {kind:?}"))),
+    }
+}
+
+fn malformed(what: &str) -> Failure {
+    Failure::Malformed(format!("the result asks for input: {what}"))
+}

@@ -1,0 +1,69 @@
+//! What a server sent that belongs to nothing.
+
+use std::collections::HashSet;
+
+use super::Session;
+use crate::{
+    transport::{Stray, Strays, Tap},
+    wire::{Direction, Frame, Message},
+};
+
+/// Which frames of a session have been looked at, and which of them are known to be stray but have been taken for the
+/// answer to a request.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    strays: Strays,
+    next: usize,
+    taken: HashSet<usize>,
+    are_ignored: bool,
+}
+
+impl Judged {
+    /// After a handshake. What came of a `server/discover` that was followed by an `initialize` is forgiven: it led to it.
+    pub(super) fn after(tap: &Tap) -> Judged {
+        let initialized = |frame: &Frame| {
+            let is_initialize = |message: Message<'_>| message.method() == Some("initialize");
+            frame.direction == Direction::ClientToServer && frame.message().is_ok_and(is_initialize)
+        };
+        let frames = tap.since(0);
+        let taken = (0..frames.iter().rposition(initialized).unwrap_or(0)).collect();
+        Judged { taken, ..Judged::default() }
+    }
+}
+
+impl Session {
+    /// What has come since the last call, or since the connection was opened, that is no message, or answers nothing. A
+    /// request that waited alone has taken such a frame for its answer, and failed; it is not among these.
+    pub fn strays(&self) -> Vec<Stray> {
+        let mut judged = self.judged();
+        let mut found = Vec::new();
+        for frame in self.tap().since(judged.next) {
+            let index = judged.next;
+            judged.next += 1;
+            let stray = judged.strays.show(&frame);
+            found.extend(stray.filter(|_| !judged.taken.remove(&index)));
+        }
+        found
+    }
+
+    /// Whether frames that belong to nothing are passed over, so that a request waits on for its proper answer. Otherwise
+    /// a request that waits alone takes such a frame for its answer, and fails at once.
+    pub fn ignore_strays(&self, ignore: bool) {
+        self.judged().are_ignored = ignore;
+    }
+
+    pub(super) fn ignores_strays(&self) -> bool {
+        self.judged().are_ignored
+    }
+
+    /// Marks a frame as one that has been an answer.
+    pub(super) fn take(&self, index: usize) {
+        self.judged().taken.insert(index);
+    }
+
+    /// Marks all frames from an index on.
+    pub(super) fn take_since(&self, from: usize) {
+        let end = self.tap().len();
+        self.judged().taken.extend(from..end);
+    }
+}

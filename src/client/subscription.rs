@@ -1,0 +1,165 @@
+//! Asking for notifications of changes: `subscriptions/listen` (2026-07-28, Subscriptions), `resources/subscribe` before.
+
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep_until};
+
+use super::{CallOptions, Failure, Session, request};
+use crate::wire::{Direction, Era, Frame, Id, Message};
+
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// Which notifications to ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interest {
+    /// `notifications/tools/list_changed`.
+    pub tools: bool,
+    /// `notifications/prompts/list_changed`.
+    pub prompts: bool,
+    /// `notifications/resources/list_changed`.
+    pub resources: bool,
+    /// `notifications/resources/updated` for these resources.
+    pub uris: Vec<String>,
+}
+
+/// An open `subscriptions/listen`.
+pub(super) struct Subscription {
+    request: request::Sent,
+    interest: Interest,
+}
+
+impl Interest {
+    /// In the updates of one resource.
+    pub fn in_resource(uri: &str) -> Interest {
+        Interest { uris: vec![uri.to_owned()], ..Interest::default() }
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &'static str> {
+        let lists = [("tools", self.tools), ("prompts", self.prompts), ("resources", self.resources)];
+        lists.into_iter().filter(|(_, wanted)| *wanted).map(|(list, _)| list)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lists().next().is_none() && self.uris.is_empty()
+    }
+
+    fn filter(&self) -> Map<String, Value> {
+        let mut filter: Map<_, _> = self.lists().map(|list| (format!("{list}ListChanged"), true.into())).collect();
+        if !self.uris.is_empty() {
+            filter.insert("resourceSubscriptions".to_owned(), self.uris.clone().into());
+        }
+        filter
+    }
+
+    /// What of it the acknowledged filter leaves out.
+    fn missing_in(&self, acknowledged: &Value) -> Vec<String> {
+        let lists = self.lists().filter(|list| acknowledged[format!("{list}ListChanged")] != true);
+        let lists = lists.map(list_changed);
+        let uris = acknowledged["resourceSubscriptions"].as_array();
+        let has = |uri: &&String| uris.is_some_and(|uris| uris.iter().any(|known| *known == ***uri));
+        let updates = self.uris.iter().filter(|uri| !has(uri)).map(|uri| format!("updates of {uri}"));
+        lists.chain(updates).collect()
+    }
+}
+
+fn list_changed(list: &str) -> String {
+    format!("notifications/{list}/list_changed")
+}
+
+impl Session {
+    /// Asks for notifications, which arrive in the tap from then on. A modern session waits until the server has
+    /// acknowledged all of them, within the timeout; a legacy server sends changes of its lists unasked, so that only its
+    /// capabilities are consulted, and resources are subscribed to one by one.
+    ///
+    /// # Errors
+    /// [`Failure::Unacknowledged`] if the server will not send all of them, after which it sends none; or any other
+    /// [`Failure`].
+    pub async fn listen(&self, interest: &Interest, options: CallOptions) -> Result<(), Failure> {
+        if self.info().version.era() == Era::Modern {
+            return self.open_subscription(interest, options).await;
+        }
+        let capabilities = serde_json::from_str::<Value>(self.info().capabilities.get()).unwrap_or_default();
+        let silent = interest.lists().filter(|list| capabilities[*list]["listChanged"] != true);
+        let silent: Vec<_> = silent.map(list_changed).collect();
+        if !silent.is_empty() {
+            return Err(Failure::Unacknowledged(silent));
+        }
+        for uri in &interest.uris {
+            self.request("resources/subscribe", Some(of_resource(uri)), options.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends what [`Session::listen`] has asked for about one resource. In 2026-07-28 a subscription that has more in it is
+    /// replaced by one without the resource, and one that does not exist is no error.
+    ///
+    /// # Errors
+    /// As [`Session::listen`].
+    pub async fn unsubscribe(&self, uri: &str, options: CallOptions) -> Result<(), Failure> {
+        if self.info().version.era() == Era::Legacy {
+            return self.request("resources/unsubscribe", Some(of_resource(uri)), options).await.map(drop);
+        }
+        let ended: Vec<_> =
+            self.subscriptions().extract_if(.., |it| it.interest.uris.iter().any(|known| known == uri)).collect();
+        for Subscription { request, interest } in ended {
+            let mut rest = interest;
+            rest.uris.retain(|known| known != uri);
+            if !rest.is_empty() {
+                self.open_subscription(&rest, options.clone()).await?;
+            }
+            request.abandon("unsubscribed").await;
+        }
+        Ok(())
+    }
+
+    async fn open_subscription(&self, interest: &Interest, options: CallOptions) -> Result<(), Failure> {
+        let limit = options.timeout.unwrap_or(self.timeouts().call);
+        let deadline = Instant::now() + limit;
+        let params = Map::from_iter([("notifications".to_owned(), interest.filter().into())]);
+        let mut sent = self.send("subscriptions/listen", Some(params), options.meta).await?;
+        let (from, id) = (sent.from, sent.id.clone());
+        let acknowledged = tokio::select! {
+            biased;
+            Some((_, frame)) = self.tap().wait_for(from, |frame| acknowledgement(frame, &id).is_some()) => {
+                acknowledgement(&frame, &id).unwrap_or_default()
+            }
+            outcome = self.outcome(&mut sent) => {
+                // An orderly end before anything was acknowledged.
+                outcome?;
+                return Err(Failure::Unacknowledged(interest.missing_in(&Value::Null)));
+            }
+            () = request::cancelled(options.cancel) => {
+                sent.abandon("cancelled by the user").await;
+                return Err(Failure::Cancelled);
+            }
+            () = sleep_until(deadline) => {
+                sent.abandon("timeout").await;
+                return Err(Failure::Timeout(limit));
+            }
+        };
+        let missing = interest.missing_in(&acknowledged);
+        if !missing.is_empty() {
+            sent.abandon("not all of it was acknowledged").await;
+            return Err(Failure::Unacknowledged(missing));
+        }
+        self.subscriptions().push(Subscription { request: sent, interest: interest.clone() });
+        Ok(())
+    }
+}
+
+fn of_resource(uri: &str) -> Map<String, Value> {
+    Map::from_iter([("uri".to_owned(), uri.into())])
+}
+
+/// The filter that the server has agreed to, if the frame acknowledges this subscription.
+fn acknowledgement(frame: &Frame, id: &Id) -> Option<Value> {
+    if frame.direction != Direction::ServerToClient {
+        return None;
+    }
+    let Ok(Message::Notification(notification)) = frame.message() else { return None };
+    if notification.method != "notifications/subscriptions/acknowledged" {
+        return None;
+    }
+    let mut params: Value = serde_json::from_str(notification.params?.get()).ok()?;
+    let id = serde_json::to_value(id).ok()?;
+    (params["_meta"][SUBSCRIPTION_ID] == id).then(|| params["notifications"].take())
+}

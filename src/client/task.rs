@@ -1,0 +1,189 @@
+//! Tool calls that may go on as tasks (SEP-2663, Tasks Extension).
+
+use std::{collections::HashSet, time::Duration};
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    CallOptions, Failure, Session, ToolOutcome,
+    request::cancelled,
+    rounds::{Finished, complete_result},
+};
+use crate::wire::RpcError;
+
+const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Between two polls, if the server names no time, and at the least.
+const POLL: Duration = Duration::from_millis(200);
+const FASTEST_POLL: Duration = Duration::from_millis(10);
+/// How long a task that nobody waits for may take to hear of it.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// A tool call that may have been a task.
+#[derive(Debug)]
+pub struct TaskRun {
+    /// The statuses of the task in the order in which they were seen, each once until another follows; empty if the
+    /// server answered at once.
+    pub statuses: Vec<String>,
+    pub outcome: Result<ToolOutcome, Failure>,
+}
+
+/// A task as the server describes it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Task {
+    task_id: String,
+    status: String,
+    status_message: Option<String>,
+    poll_interval_ms: Option<u64>,
+    #[serde(default)]
+    input_requests: Map<String, Value>,
+    result: Option<Box<RawValue>>,
+    error: Option<RpcError>,
+}
+
+/// A task that is being polled.
+struct Polled<'a> {
+    session: &'a Session,
+    id: String,
+    options: CallOptions,
+    deadline: Instant,
+    statuses: &'a mut Vec<String>,
+    answered: HashSet<String>,
+}
+
+impl Session {
+    /// Calls a tool with the tasks extension declared. If the server makes a task of it, the task is polled until its
+    /// end, at the server's pace, and what it asks meanwhile is answered from the session's answers. A cancellation of
+    /// the caller is passed on to the task, whose end is awaited all the same; on any other failure the server is told
+    /// that nobody waits.
+    pub async fn call_tool_as_task(
+        &self,
+        name: &str,
+        arguments: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> TaskRun {
+        let mut statuses = Vec::new();
+        let outcome = self.run_task(super::call::named(name, arguments), options, &mut statuses).await;
+        let outcome = outcome.and_then(|result| ToolOutcome::parse(result).map_err(Failure::Malformed));
+        TaskRun { statuses, outcome }
+    }
+
+    async fn run_task(
+        &self,
+        params: Map<String, Value>,
+        mut options: CallOptions,
+        statuses: &mut Vec<String>,
+    ) -> Result<Box<RawValue>, Failure> {
+        let limit = options.timeout.unwrap_or(self.timeouts().call);
+        let deadline = Instant::now() + limit;
+        let mut capabilities = self.answers().capabilities();
+        capabilities.insert("extensions".to_owned(), json!({ EXTENSION: {} }));
+        options.meta.get_or_insert_default().insert(CAPABILITIES.to_owned(), capabilities.into());
+        let Finished { result, kind } = self.finish("tools/call", params, options.clone()).await?;
+        if kind.as_deref() != Some("task") {
+            return complete_result(result, kind.as_deref());
+        }
+        let task = Task::parse(&result)?;
+        let answered = HashSet::new();
+        let mut polled = Polled { session: self, id: task.task_id.clone(), options, deadline, statuses, answered };
+        let outcome = match polled.follow(task).await {
+            Err(Failure::Timeout(_)) => Err(Failure::Timeout(limit)),
+            outcome => outcome,
+        };
+        if matches!(outcome, Err(Failure::Timeout(_) | Failure::Unanswered { .. } | Failure::Malformed(_))) {
+            polled.deadline = Instant::now() + FAREWELL;
+            let _ = polled.request("tasks/cancel", None).await;
+        }
+        outcome
+    }
+}
+
+impl Polled<'_> {
+    /// Polls until the end.
+    ///
+    /// # Errors
+    /// Any [`Failure`].
+    async fn follow(&mut self, mut task: Task) -> Result<Box<RawValue>, Failure> {
+        let mut cancel = self.options.cancel.take();
+        self.note(&task.status);
+        // The first description has neither a result nor requests in it.
+        let mut wait = task.status == "working";
+        loop {
+            let next = if wait { Instant::now() + task.poll_interval() } else { Instant::now() };
+            self.sleep(next, &mut cancel).await?;
+            task = Task::parse(&self.request("tasks/get", None).await?)?;
+            self.note(&task.status);
+            wait = true;
+            match task.status.as_str() {
+                "working" => {}
+                "input_required" => self.give_input(&task).await?,
+                "completed" => {
+                    return task.result.ok_or_else(|| Failure::Malformed("a completed task without a `result`".into()));
+                }
+                "failed" => {
+                    let error = task.error.map(Failure::Rpc);
+                    return Err(error.unwrap_or_else(|| Failure::Malformed("a failed task without an `error`".into())));
+                }
+                "cancelled" => return Err(Failure::TaskCancelled(task.status_message)),
+                status => return Err(Failure::Malformed(format!("a task has no status {status:?}"))),
+            }
+        }
+    }
+
+    fn note(&mut self, status: &str) {
+        if self.statuses.last().is_none_or(|last| last != status) {
+            self.statuses.push(status.to_owned());
+        }
+    }
+
+    /// Waits, and passes a cancellation on.
+    async fn sleep(&self, until: Instant, cancel: &mut Option<CancellationToken>) -> Result<(), Failure> {
+        if until > self.deadline {
+            sleep_until(self.deadline).await;
+            return Err(Failure::Timeout(Duration::ZERO));
+        }
+        tokio::select! {
+            biased;
+            () = cancelled(cancel.clone()) => {
+                *cancel = None;
+                self.request("tasks/cancel", None).await.map(drop)
+            }
+            () = sleep_until(until) => Ok(()),
+        }
+    }
+
+    /// Answers what has not been answered yet.
+    async fn give_input(&mut self, task: &Task) -> Result<(), Failure> {
+        let new = task.input_requests.iter().filter(|(key, _)| !self.answered.contains(*key));
+        let new: Map<_, _> = new.map(|(key, request)| (key.clone(), request.clone())).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let responses = self.session.answer(&new)?;
+        self.answered.extend(new.into_iter().map(|(key, _)| key));
+        self.request("tasks/update", Some(responses)).await.map(drop)
+    }
+
+    async fn request(&self, method: &str, responses: Option<Map<String, Value>>) -> Result<Box<RawValue>, Failure> {
+        let mut params = Map::from_iter([("taskId".to_owned(), self.id.as_str().into())]);
+        if let Some(responses) = responses {
+            params.insert("inputResponses".to_owned(), responses.into());
+        }
+        let timeout = Some(self.deadline.saturating_duration_since(Instant::now()));
+        self.session.request(method, Some(params), CallOptions { timeout, ..self.options.clone() }).await
+    }
+}
+
+impl Task {
+    fn parse(raw: &RawValue) -> Result<Task, Failure> {
+        serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(format!("no task: {error}")))
+    }
+
+    fn poll_interval(&self) -> Duration {
+        self.poll_interval_ms.map_or(POLL, Duration::from_millis).max(FASTEST_POLL)
+    }
+}

@@ -1,0 +1,235 @@
+//! What a server asks, and how the client answers it in each era.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::{
+    LEGACY, MODERN, call,
+    server::{HELLO, HttpServer, Seen, Server, events, greet, greet_http, in_memory, reply, result},
+};
+use crate::{
+    client::{
+        Answer, AnswerScript, Answers, CallOptions, Failure, Protocol, Question, ServerConfig, Session, Target,
+        ToolOutcome,
+    },
+    wire::RpcError,
+};
+
+fn ada() -> Value {
+    json!({ "action": "accept", "content": { "name": "Ada", "z": 1, "a": 1.0 } })
+}
+
+fn script(elicitation: impl IntoIterator<Item = Answer>) -> Answers {
+    let script = AnswerScript { elicitation: elicitation.into_iter().collect(), ..AnswerScript::default() };
+    Answers::scripted(script, [])
+}
+
+async fn connect(target: &Target, protocol: Protocol, answers: Answers) -> Session {
+    let config = ServerConfig { answers, ..ServerConfig::new("asking", target.clone()) };
+    Session::connect(&config, protocol).await.expect("a session")
+}
+
+async fn called(target: &Target, protocol: Protocol, answers: Answers) -> Result<ToolOutcome, Failure> {
+    let session = connect(target, protocol, answers).await;
+    let outcome = call(&session, "ask", CallOptions::default()).await;
+    session.close().await;
+    outcome
+}
+
+/// A legacy server that asks its client before it answers a call, and answers with what the client said.
+fn asking() -> Server {
+    let mut waiting = Value::Null;
+    in_memory(move |message| match (message["method"].as_str(), message["id"].as_str()) {
+        (Some("tools/call"), _) => {
+            waiting = message.clone();
+            vec![r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who?"}}"#.to_owned()]
+        }
+        (None, Some("q")) => {
+            let said = message.get("result").or(message.get("error")).cloned().unwrap_or_default();
+            let content = json!({ "content": [{ "type": "text", "text": said.to_string() }] });
+            vec![result(&waiting, &content.to_string())]
+        }
+        _ => greet(message),
+    })
+}
+
+#[tokio::test]
+async fn a_legacy_request_is_answered_verbatim_and_without_an_answer_with_an_error() {
+    let server = asking();
+    let answered = async |answers| called(&server.target, LEGACY, answers).await.expect("a result").text();
+    assert_eq!(answered(script([Answer::Result(ada())])).await, ada().to_string());
+    let refusal = RpcError::new(-32000, "busy").with_data(json!({ "for": 5 }));
+    let expected = json!({ "code": -32000, "message": "busy", "data": { "for": 5 } }).to_string();
+    assert_eq!(answered(script([Answer::Error(refusal)])).await, expected);
+    let unanswered = answered(Answers::default()).await;
+    assert!(unanswered.contains("-32601"), "{unanswered}");
+}
+
+#[tokio::test]
+async fn the_capabilities_are_declared_at_the_handshake_or_with_every_request() {
+    let (seen, mut messages) = mpsc::unbounded_channel::<Value>();
+    let server = in_memory(move |message| {
+        let _ = seen.send(message.clone());
+        match message["method"].as_str() {
+            Some("tools/call") => vec![result(message, HELLO)],
+            _ => greet(message),
+        }
+    });
+    let declared = json!({ "roots": {}, "sampling": { "tools": {} }, "elicitation": { "form": {}, "url": {} } });
+    for (protocol, pointer) in
+        [(LEGACY, "/params/capabilities"), (MODERN, "/params/_meta/io.modelcontextprotocol~1clientCapabilities")]
+    {
+        for (answers, expected) in [
+            (Answers::default(), json!({})),
+            (Answers::scripted(AnswerScript::default(), Question::ALL), declared.clone()),
+        ] {
+            called(&server.target, protocol, answers).await.expect("a result");
+            let requests: Vec<_> = std::iter::from_fn(|| messages.try_recv().ok()).collect();
+            let mut capabilities = requests.iter().filter_map(|message| message.pointer(pointer));
+            assert!(capabilities.clone().count() >= 1 && capabilities.all(|it| *it == expected), "{requests:?}");
+        }
+    }
+}
+
+/// A modern server that gives these results to one call after the other, and what it was asked with.
+fn in_rounds(results: &'static [&'static str]) -> (Server, Arc<Mutex<Vec<Value>>>) {
+    let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let calls = seen.clone();
+    let server = in_memory(move |message| match message["method"].as_str() {
+        Some("tools/call") => {
+            let mut calls = calls.lock().expect("no panic");
+            calls.push(message.clone());
+            results.get(calls.len() - 1).map(|text| vec![result(message, text)]).unwrap_or_default()
+        }
+        _ => greet(message),
+    });
+    (server, seen)
+}
+
+const WHO: &str = r#"{"resultType":"input_required","requestState":"s \u00e9/=\\","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"Who?"}}}}"#;
+
+#[tokio::test]
+async fn each_round_repeats_the_request_with_its_own_answers_and_state() {
+    const AGAIN: &str = r#"{"resultType":"input_required","inputRequests":{"other":{"method":"elicitation/create"}}}"#;
+    const WAIT: &str = r#"{"resultType":"input_required","requestState":"wait"}"#;
+    const DONE: &str = r#"{"resultType":"complete","content": [{"type":"text","text":"done"}] , "zz": 1.0}"#;
+    let (server, seen) = in_rounds(&[WHO, AGAIN, WAIT, DONE]);
+    let decline = json!({ "action": "decline" });
+    let answers = script([Answer::Result(ada()), Answer::Result(decline.clone())]);
+    let outcome = called(&server.target, MODERN, answers).await.expect("a result");
+    assert_eq!(outcome.raw.get(), DONE, "the last result byte for byte");
+    let calls = seen.lock().expect("no panic").clone();
+    let sent = |index: usize, member: &str| calls[index]["params"].get(member).cloned();
+    let responses: Vec<_> = (0..4).map(|index| sent(index, "inputResponses")).collect();
+    assert_eq!(responses, [None, Some(json!({ "who": ada() })), Some(json!({ "other": decline })), None]);
+    let states: Vec<_> = (0..4).map(|index| sent(index, "requestState")).collect();
+    assert_eq!(states, [None, Some(json!("s é/=\\")), None, Some(json!("wait"))]);
+    assert!(calls.iter().all(|call| call["params"]["arguments"] == json!({ "text": "hello" })));
+    let mut ids: Vec<_> = calls.iter().map(|call| call["id"].to_string()).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 4, "every round has an id of its own");
+}
+
+#[tokio::test]
+async fn a_round_that_cannot_be_answered_ends_the_call_with_the_reason() {
+    let error = || script([Answer::Error(RpcError::new(1, "m"))]);
+    for (answers, first, kind) in [
+        (Answers::default(), WHO, "unanswered"),
+        (error(), WHO, "unanswered"),
+        (error(), r#"{"resultType":"input_required"}"#, "malformed"),
+        (error(), r#"{"resultType":"input_required","inputRequests":[]}"#, "malformed"),
+        (error(), r#"{"resultType":"input_required","inputRequests":{"a":5}}"#, "malformed"),
+        (error(), r#"{"resultType":"input_required","requestState":{}}"#, "malformed"),
+        (error(), r#"{"resultType":"task","taskId":"t"}"#, "malformed"),
+        (error(), r#"{"resultType":7}"#, "malformed"),
+    ] {
+        let (server, _) = in_rounds(Vec::leak(vec![first]));
+        let failure = called(&server.target, MODERN, answers).await.expect_err(first);
+        assert_eq!(failure.kind(), kind, "{first}: {failure}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rounds_are_bounded_in_number_and_by_one_timeout() {
+    let answers = || script([Answer::Result(ada())]);
+    let (server, seen) = in_rounds(&[WHO; 20]);
+    let failure = called(&server.target, MODERN, answers()).await.expect_err("no end");
+    assert!(matches!(failure, Failure::Rounds(10)), "{failure}");
+    assert_eq!(seen.lock().expect("no panic").len(), 10);
+    let (server, _) = in_rounds(&[r#"{"resultType":"input_required","requestState":"s"}"#; 3]);
+    let session = connect(&server.target, MODERN, answers()).await;
+    let started = tokio::time::Instant::now();
+    let limit = Duration::from_millis(350);
+    let failure = call(&session, "ask", CallOptions::within(limit)).await.expect_err("silence in the fourth round");
+    assert!(matches!(failure, Failure::Timeout(given) if given == limit), "{failure}");
+    assert!(started.elapsed() < Duration::from_millis(400));
+    session.close().await;
+}
+
+#[tokio::test]
+async fn resources_and_prompts_are_asked_for_in_rounds_as_well() {
+    let server = in_memory(|message| match (message["method"].as_str(), message["params"].get("inputResponses")) {
+        (Some("resources/read" | "prompts/get"), None) => vec![result(message, WHO)],
+        (Some("resources/read" | "prompts/get"), Some(given)) => vec![result(message, &given.to_string())],
+        _ => greet(message),
+    });
+    let session = connect(&server.target, MODERN, script([Answer::Result(ada())])).await;
+    let expected = json!({ "who": ada() }).to_string();
+    let read = session.read_resource("a://b", CallOptions::default()).await.expect("a resource");
+    let prompt = session.get_prompt("p", None, CallOptions::default()).await.expect("a prompt");
+    assert_eq!((read.get(), prompt.get()), (&*expected, &*expected));
+    session.close().await;
+}
+
+#[tokio::test]
+async fn over_legacy_http_a_question_may_come_on_either_stream() {
+    for on_get in [false, true] {
+        let (answers, said) = mpsc::channel::<Value>(1);
+        let said = Arc::new(tokio::sync::Mutex::new(said));
+        let get: Arc<tokio::sync::Mutex<Option<mpsc::Sender<String>>>> = Arc::default();
+        let server = HttpServer::start(move |seen: Seen| {
+            let (answers, said, get) = (answers.clone(), said.clone(), get.clone());
+            async move {
+                let message = seen.message();
+                match (&*seen.method, message["method"].as_str()) {
+                    ("GET", _) => {
+                        let (sender, response) = events();
+                        *get.lock().await = Some(sender);
+                        return response;
+                    }
+                    ("POST", None) => {
+                        assert_eq!(seen.header("mcp-session-id"), Some("s-1"));
+                        let _ = answers.send(message).await;
+                        return reply(202, "text/plain", "");
+                    }
+                    _ => {}
+                }
+                if let Some(greeting) = greet_http(&seen) {
+                    return greeting;
+                }
+                let question = r#"{"jsonrpc":"2.0","id":0,"method":"elicitation/create","params":{"message":"Who?"}}"#;
+                let question = format!("data: {question}\n\n");
+                let (sender, response) = events();
+                tokio::spawn(async move {
+                    match on_get {
+                        true => get.lock().await.as_ref().expect("a GET stream").send(question).await,
+                        false => sender.send(question).await,
+                    }
+                    .expect("a reader");
+                    let said = said.lock().await.recv().await.expect("an answer");
+                    let content = json!({ "content": [{ "type": "text", "text": said["result"].to_string() }] });
+                    let _ = sender.send(format!("data: {}\n\n", result(&message, &content.to_string()))).await;
+                });
+                response
+            }
+        })
+        .await;
+        let outcome = called(&server.http(), LEGACY, script([Answer::Result(ada())])).await.expect("a result");
+        assert_eq!(outcome.text(), ada().to_string());
+    }
+}

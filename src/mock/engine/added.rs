@@ -1,0 +1,205 @@
+//! Rules that are added and removed while the script is served.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use serde::Serialize;
+
+use super::Engine;
+use crate::{
+    config::Diagnostics,
+    mock::script::{AddedRule, Rule, Script, Stub, StubRef},
+};
+
+/// The rules that were added, the latest last. Whoever changes the script holds the lock.
+#[derive(Debug, Default)]
+pub(super) struct Added {
+    rules: Mutex<Vec<Arc<AddedRule>>>,
+    /// How many ids were given.
+    ids: AtomicU64,
+}
+
+impl Added {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Vec<Arc<AddedRule>>> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A rule that is in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleStatus {
+    /// The id of a rule that was added; none for those of the script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What kind of stub it belongs to: `tool`, `prompt`, …
+    pub kind: &'static str,
+    /// The name, URI, URI template or method of the stub.
+    pub name: String,
+    /// As the journal shows it: `tools.echo.rules[1]`, or `tools.echo.rules[r1]` if it was added.
+    pub label: Arc<str>,
+    /// How often it has answered.
+    pub calls: u64,
+    /// How often it is expected to, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+}
+
+impl Engine {
+    /// Puts a rule in front of those of a stub: `{ tool: echo, rule: { when: …, reply: … } }`, as YAML or JSON in the
+    /// language of scripts. Counters, state and lists go on. Gives the id of the rule; it is gone after a
+    /// [`reset`](Engine::reset) or when another script is [loaded](Engine::load).
+    ///
+    /// # Errors
+    /// What is wrong with it, with positions in this text.
+    pub fn add_rule(&self, text: &str) -> Result<String, Diagnostics> {
+        let mut added = self.added.lock();
+        let id = format!("r{}", self.added.ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let mut rules = added.clone();
+        rules.push(Arc::new(AddedRule::parse(&id, text)?));
+        self.follow(self.catalog().script.with(&rules)?);
+        *added = rules;
+        Ok(id)
+    }
+
+    /// Removes a rule that was added; `false` if there is none of this id.
+    pub fn remove_rule(&self, id: &str) -> bool {
+        let mut added = self.added.lock();
+        let rules: Vec<_> = added.iter().filter(|rule| rule.id != id).cloned().collect();
+        if rules.len() == added.len() {
+            return false;
+        }
+        // The rules that stay were added to this script before, and no rule depends on another.
+        if let Ok(script) = self.catalog().script.with(&rules) {
+            self.follow(script);
+            *added = rules;
+        }
+        true
+    }
+
+    /// Every rule that is in force, stub after stub, in the order in which they are tried.
+    pub fn rules(&self) -> Vec<RuleStatus> {
+        let added = self.added.lock();
+        let catalog = self.catalog();
+        let status = |(stub_ref, stub): (StubRef, &Stub)| {
+            let id = |label: &str| {
+                let is_it = |rule: &&Arc<AddedRule>| label == rule.label();
+                added.iter().find(is_it).map(|rule| rule.id.clone())
+            };
+            let status = |(rule, calls): (&Rule, u64)| RuleStatus {
+                id: id(&rule.label),
+                kind: stub_ref.kind.key(),
+                name: stub.name.clone(),
+                label: rule.label.clone(),
+                calls,
+                expected: rule.expect.map(|calls| calls.to_string()),
+            };
+            stub.rules.iter().zip(catalog.counts(stub).1).map(status).collect::<Vec<_>>()
+        };
+        catalog.script.all_stubs().flat_map(status).collect()
+    }
+
+    /// The script as it was loaded. The rules that were added since are forgotten.
+    pub(super) fn original(&self, added: &mut Vec<Arc<AddedRule>>) -> Arc<Script> {
+        let script = self.catalog().script.clone();
+        match std::mem::take(added).is_empty() {
+            true => script,
+            // It was read from the same text before.
+            false => script.with(&[]).map_or(script, Arc::new),
+        }
+    }
+
+    fn follow(&self, script: Script) {
+        self.catalog.store(Arc::new(self.catalog().followed_by(Arc::new(script))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value as Json, json};
+
+    use super::super::{test_client::TestClient, tests::Mock};
+    use crate::{config::Source, mock::script::Script};
+
+    const SCRIPT: &str = "
+state: { n: 0 }
+tools:
+  - name: echo
+    steps: [{ set: { n: '{{ state.n + 1 }}' } }, { reply: 'base {{ call }} {{ state.n }}' }]
+  - { name: seq, replies: [one, two, three] }
+  - { name: hides, steps: [{ disable: { tool: echo } }, { reply: x }] }
+";
+
+    fn text(answer: &Json) -> &str {
+        answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"))
+    }
+
+    fn say(mock: &Mock, tool: &str) -> String {
+        text(&mock.call("tools/call", json!({ "name": tool, "arguments": {} }))).to_owned()
+    }
+
+    #[test]
+    fn a_rule_comes_and_goes_while_counters_and_state_go_on() {
+        let mock = Mock::legacy(SCRIPT, "2025-11-25");
+        assert_eq!((say(&mock, "echo"), say(&mock, "seq")), ("base 1 1".into(), "one".into()));
+        let id = mock.engine.add_rule(r#"{"tool": "echo", "rule": {"expect": {"calls": 2}, "reply": "{{ call }}"}}"#);
+        assert_eq!(id.as_deref(), Ok("r1"));
+        assert_eq!((say(&mock, "echo"), say(&mock, "seq")), ("2".into(), "two".into()));
+        let rules = mock.engine.rules();
+        let shown: Vec<_> = rules.iter().map(|rule| (rule.id.as_deref(), &*rule.label, rule.calls)).collect();
+        let hides = (None, "tools.hides", 0);
+        let expected =
+            [(Some("r1"), "tools.echo.rules[r1]", 1), (None, "tools.echo", 1), (None, "tools.seq", 2), hides];
+        assert_eq!(shown, expected);
+        assert_eq!(mock.engine.verify().to_string(), "tools.echo.rules[r1]: expected 2 calls, got 1 call\n");
+        assert!(mock.engine.remove_rule("r1") && !mock.engine.remove_rule("r1"));
+        assert_eq!((say(&mock, "echo"), say(&mock, "seq")), ("base 3 2".into(), "three".into()));
+        assert!(mock.engine.verify().holds());
+    }
+
+    #[test]
+    fn a_wrong_rule_changes_nothing() {
+        let mock = Mock::legacy(SCRIPT, "2025-11-25");
+        let error = mock.engine.add_rule("{ tool: echo, rule: { reply: '{{ nothing }}' } }").expect_err("wrong");
+        assert!(error.to_string().starts_with("<rule r1>:1:30: template: there is no `nothing`"), "{error}");
+        assert_eq!((say(&mock, "echo"), mock.engine.rules().len()), ("base 1 1".into(), 3));
+    }
+
+    #[test]
+    fn what_was_disabled_stays_so_when_a_rule_is_added() {
+        let mock = Mock::legacy(SCRIPT, "2025-11-25");
+        say(&mock, "hides");
+        mock.engine.add_rule("{ tool: echo, rule: { reply: x } }").expect("fits");
+        assert!(mock.call("tools/call", json!({ "name": "echo" }))["error"].is_object());
+    }
+
+    #[test]
+    fn a_call_of_several_rounds_goes_on_with_its_rule() {
+        let ask = "elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: {} } }";
+        let script =
+            format!("tools: [{{ name: t, steps: [{{ {ask} }}, {{ reply: 'hello {{{{ guest.action }}}}' }}] }}]");
+        let client = TestClient::modern(&script, json!({ "elicitation": {} }));
+        let first = client.call("tools/call", json!({ "name": "t" }));
+        client.engine.add_rule("{ tool: t, rule: { reply: another } }").expect("fits");
+        let (state, answers) = (&first["result"]["requestState"], json!({ "guest": { "action": "decline" } }));
+        let params = json!({ "name": "t", "requestState": state, "inputResponses": answers });
+        assert_eq!(text(&client.call("tools/call", params)), "hello decline");
+    }
+
+    #[test]
+    fn added_rules_are_gone_after_a_reset_and_with_another_script() {
+        let add = |mock: &Mock| mock.engine.add_rule("{ tool: echo, rule: { reply: added } }").expect("fits");
+        let mock = Mock::legacy(SCRIPT, "2025-11-25");
+        add(&mock);
+        assert_eq!(say(&mock, "echo"), "added");
+        mock.engine.reset(Duration::ZERO);
+        assert_eq!((say(&mock, "echo"), mock.engine.rules().len()), ("base 1 1".into(), 3));
+        add(&mock);
+        let script = Script::parse(&Source::new("m", SCRIPT)).expect("valid");
+        mock.engine.load(script, Duration::ZERO);
+        assert_eq!((say(&mock, "echo"), add(&mock)), ("base 1 1".into(), "r3".into()));
+    }
+}

@@ -1,0 +1,183 @@
+//! What the client of a scenario answers when a server asks.
+
+use serde_json::json;
+
+use super::model::read_one_or_more;
+use crate::{
+    client::{Answer, AnswerScript},
+    config::{Fields, Node, Problem, Problems, Value, nearest},
+    wire::RpcError,
+};
+
+const KEYS: &[&str] = &["elicitation", "sampling", "roots"];
+const ACTIONS: &[&str] = &["accept", "decline", "cancel"];
+/// Who claims to have written a text that a scenario gives in short.
+const MODEL: &str = "scripted";
+
+/// Reads `answers`.
+///
+/// # Errors
+/// Every mistake in it.
+pub(super) fn read(node: &Node) -> Result<AnswerScript, Problems> {
+    let fields = node.fields("`answers`", KEYS)?;
+    if fields.is_empty() {
+        return Err(node.problem("an `answers` without answers").hint("leave it out").into());
+    }
+    Ok(AnswerScript {
+        elicitation: fields.read("elicitation", |node| read_one_or_more(node, elicitation))?.unwrap_or_default(),
+        sampling: fields.read("sampling", |node| read_one_or_more(node, sampling))?.unwrap_or_default(),
+        roots: fields.read("roots", |node| Ok(vec![roots(node)?]))?.unwrap_or_default(),
+    })
+}
+
+/// `{ content }`, `{ action }` or `{ error }`.
+fn elicitation(node: &Node) -> Result<Answer, Problems> {
+    let fields = node.fields("an answer to an elicitation", &["action", "content", "error", "_meta"])?;
+    if let Some(answer) = error(&fields)? {
+        return Ok(answer);
+    }
+    let action = fields.read("action", |node| {
+        let action = node.str()?;
+        if ACTIONS.contains(&action) {
+            return Ok(action);
+        }
+        let problem = node.problem(format!("`{action}` is no answer to an elicitation"));
+        let near = nearest(action, ACTIONS).map(|near| format!("did you mean `{near}`?"));
+        Err(problem.hint(near.unwrap_or_else(|| format!("there are {}", ACTIONS.join(", ")))).into())
+    })?;
+    match (action, fields.entry("content")) {
+        (None, None) => return Err(node.problem("an answer has a `content`, an `action` or an `error`").into()),
+        (Some("decline" | "cancel"), Some(content)) => {
+            return Err(Problem::new(content.key_span, "only who accepts gives a `content`").into());
+        }
+        (_, Some(content)) => drop(content.node.entries()?),
+        (_, None) => {}
+    }
+    let mut answer = json!({ "action": action.unwrap_or("accept") });
+    for key in ["content", "_meta"] {
+        if let Some(value) = fields.get(key) {
+            answer[key] = value.to_json();
+        }
+    }
+    Ok(Answer::Result(answer))
+}
+
+/// A text, `{ text }`, `{ error }`, or a whole result.
+fn sampling(node: &Node) -> Result<Answer, Problems> {
+    let message = |text: &str| {
+        let content = json!({ "type": "text", "text": text });
+        Answer::Result(json!({ "role": "assistant", "content": content, "model": MODEL, "stopReason": "endTurn" }))
+    };
+    let short = |node: &Node| node.get("text").is_some() || node.get("error").is_some();
+    match &node.value {
+        Value::String(text) => Ok(message(text)),
+        Value::Mapping(_) if short(node) => {
+            let fields = node.fields("an answer to a sampling request", &["text", "error"])?;
+            match error(&fields)? {
+                Some(answer) => Ok(answer),
+                None => Ok(message(fields.required("text")?.str()?)),
+            }
+        }
+        Value::Mapping(_) => match ["role", "content", "model"].iter().find(|key| node.get(key).is_none()) {
+            None => Ok(Answer::Result(node.to_json())),
+            Some(missing) => {
+                let problem = node.problem(format!("a whole result of sampling needs a `{missing}`"));
+                Err(problem.hint("or write only `text: …`").into())
+            }
+        },
+        _ => Err(node.problem("an answer to a sampling request is a text, or a mapping").into()),
+    }
+}
+
+/// The list of all roots, which may be empty.
+fn roots(node: &Node) -> Result<Answer, Problems> {
+    let roots = node.each(|node| {
+        let fields = node.fields("a root", &["uri", "name", "_meta"])?;
+        fields.required("uri")?.str()?;
+        fields.read("name", |node| node.str().map(drop))?;
+        Ok(node.to_json())
+    })?;
+    Ok(Answer::Result(json!({ "roots": roots })))
+}
+
+fn error(fields: &Fields<'_>) -> Result<Option<Answer>, Problems> {
+    let Some(entry) = fields.entry("error") else { return Ok(None) };
+    if let Some(other) = ["action", "content", "text", "_meta"].iter().find_map(|key| fields.entry(key)) {
+        return Err(Problem::new(other.key_span, format!("`{}` beside `error`", other.key)).into());
+    }
+    let error = entry.node.fields("an error", &["code", "message", "data"])?;
+    let plain = RpcError::new(error.required("code")?.integer()?, error.required("message")?.str()?);
+    Ok(Some(Answer::Error(match error.get("data").map(Node::to_json) {
+        None => plain,
+        Some(data) => plain.with_data(data),
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Source, parse_yaml};
+
+    fn parse(text: &str) -> Result<AnswerScript, String> {
+        let source = Source::new("a", text);
+        let read = parse_yaml(&source).and_then(|node| super::read(&node));
+        read.map_err(|problems| problems.in_source(&source).to_string())
+    }
+
+    #[test]
+    fn every_form_of_an_answer_becomes_a_result_or_an_error() {
+        let script = parse(
+            "
+elicitation:
+  - content: { name: Ada }
+  - action: decline
+  - error: { code: -32000, message: busy }
+sampling:
+  - text: Paris
+  - { role: assistant, content: { type: image }, model: m, extra: 1.0 }
+roots: [{ uri: 'file:///a', name: a }]
+",
+        )
+        .expect("valid");
+        let result = |json| Answer::Result(json);
+        assert_eq!(
+            script.elicitation,
+            [
+                result(json!({ "action": "accept", "content": { "name": "Ada" } })),
+                result(json!({ "action": "decline" })),
+                Answer::Error(RpcError::new(-32000, "busy")),
+            ]
+        );
+        let text = json!({
+            "role": "assistant", "content": { "type": "text", "text": "Paris" },
+            "model": "scripted", "stopReason": "endTurn",
+        });
+        let whole = json!({ "role": "assistant", "content": { "type": "image" }, "model": "m", "extra": 1.0 });
+        assert_eq!(script.sampling, [result(text.clone()), result(whole)]);
+        assert_eq!(script.roots, [result(json!({ "roots": [{ "uri": "file:///a", "name": "a" }] }))]);
+        let single = parse("{ sampling: Paris, elicitation: { action: accept }, roots: [] }").expect("valid");
+        assert_eq!(single.sampling, [result(text)]);
+        assert_eq!(single.elicitation, [result(json!({ "action": "accept" }))]);
+        assert_eq!(single.roots, [result(json!({ "roots": [] }))]);
+    }
+
+    #[test]
+    fn mistakes_have_a_position_and_a_hint() {
+        for (text, message) in [
+            ("{}", "a:1:1: an `answers` without answers (leave it out)"),
+            ("{ elicit: [] }", "a:1:3: `answers` has no key `elicit` (did you mean `elicitation`?)"),
+            ("elicitation: []", "a:1:14: the list is empty"),
+            ("elicitation: [{ action: declined }]", "a:1:25: `declined` is no answer to an elicitation (did you mean"),
+            ("elicitation: [{ action: cancel, content: {} }]", "a:1:33: only who accepts gives a `content`"),
+            ("elicitation: [{ content: Ada }]", "a:1:26: expected a mapping"),
+            ("elicitation: [{ _meta: {} }]", "a:1:15: an answer has a `content`, an `action` or an `error`"),
+            ("sampling: [{ text: a, error: { code: 1, message: m } }]", "a:1:14: `text` beside `error`"),
+            ("sampling: [{ role: assistant, content: {} }]", "a:1:12: a whole result of sampling needs a `model`"),
+            ("roots: [{ name: a }]", "a:1:9: a root needs a `uri`"),
+            ("roots: { uri: a }", "a:1:8: expected a list"),
+        ] {
+            let shown = parse(text).expect_err(text);
+            assert!(shown.starts_with(message), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Waiting for notifications that come whenever they come.
+
+use std::{sync::PoisonError, time::Duration};
+
+use serde_json::{Map, Value as Json};
+use tokio::time::timeout;
+
+use super::{Observation, live::Live};
+use crate::{
+    mock::matcher::Matcher,
+    wire::{Direction, Frame, Message},
+};
+
+impl Live {
+    /// The first notification since the session was opened that matches and that nobody has waited for before. It is
+    /// taken by this.
+    ///
+    /// # Errors
+    /// What is observed if it does not come: a `timeout` that says what came instead, or a disconnect.
+    pub(super) async fn notification(
+        &self,
+        method: &str,
+        params: Option<&Matcher>,
+        limit: Duration,
+    ) -> Result<Json, Observation> {
+        let disconnected = |detail: &str| Observation::failed("disconnected", detail);
+        let tap = self.session.as_ref().ok_or_else(|| disconnected("the session is not open"))?.tap();
+        let (mut index, mut found, mut others) = (0, None, Vec::new());
+        let waiting = tap.wait_for(0, |frame| {
+            let here = index;
+            index += 1;
+            let Some(view) = view(frame) else { return false };
+            if view["method"] != method {
+                others.extend(view["method"].as_str().map(str::to_owned));
+                return false;
+            }
+            let mismatches = params.map(|matcher| matcher.mismatches(view.get("params"))).unwrap_or_default();
+            if let Some(mismatch) = mismatches.first() {
+                others.push(format!("{method} with another params{mismatch}"));
+                return false;
+            }
+            let is_new = self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(here);
+            match is_new {
+                true => found = Some(view),
+                false => others.push(format!("{method}, which an earlier step has waited for")),
+            }
+            is_new
+        });
+        match timeout(limit, waiting).await {
+            Ok(Some(_)) => Ok(found.unwrap_or_default()),
+            Ok(None) => Err(disconnected(tap.closed().as_deref().unwrap_or("the connection is closed"))),
+            Err(_) => {
+                others.sort();
+                others.dedup();
+                let came = if others.is_empty() { "none at all".to_owned() } else { others.join("; ") };
+                Err(Observation::failed("timeout", format!("no such notification within {limit:?}, but {came}")))
+            }
+        }
+    }
+}
+
+/// The frame, if it is a notification of the server, without what only 2026-07-28 adds: the id of the subscription.
+fn view(frame: &Frame) -> Option<Json> {
+    let notification = match frame.message() {
+        Ok(Message::Notification(it)) if frame.direction == Direction::ServerToClient => it,
+        _ => return None,
+    };
+    let mut view = Map::from_iter([("method".to_owned(), (*notification.method).into())]);
+    let mut params: Json = notification.params.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
+    if let Some(members) = params.as_object_mut() {
+        if let Some(Json::Object(meta)) = members.get_mut("_meta") {
+            meta.remove("io.modelcontextprotocol/subscriptionId");
+            if meta.is_empty() {
+                members.remove("_meta");
+            }
+        }
+        if !members.is_empty() {
+            view.insert("params".to_owned(), params);
+        }
+    }
+    Some(view.into())
+}

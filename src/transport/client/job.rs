@@ -1,0 +1,155 @@
+//! A command on the standard streams of this process, in a process group of its own.
+
+use std::{
+    fs, io,
+    os::unix::process::CommandExt,
+    process::{Child, Command, ExitStatus},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use tokio::{
+    signal::unix::{Signal as Signals, SignalKind, signal},
+    time::{Instant, sleep},
+};
+
+use super::{Guard, child::Group};
+
+/// How often it is looked who is left.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A command that runs, and whatever it has started. Dropping it kills them all.
+#[derive(Debug)]
+pub struct Job {
+    process: Child,
+    group: Group,
+    changes: Signals,
+}
+
+/// What has become of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was stopped, and can be continued.
+    Stopped,
+    Ended(ExitStatus),
+}
+
+impl Job {
+    /// Starts the command, and the guard if there is to be one; must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn start(mut command: Command) -> io::Result<Job> {
+        let changes = signal(SignalKind::child())?;
+        let (process, leader) = Guard::enter(None, || {
+            let process = command.process_group(0).spawn()?;
+            let leader = Pid::from_child(&process);
+            Ok((process, leader))
+        })?;
+        Ok(Job { process, group: Group::of(leader), changes })
+    }
+
+    /// The number of its process group.
+    pub fn group(&self) -> Pid {
+        self.group.leader
+    }
+
+    /// Sends a signal to all of its processes.
+    pub fn signal(&self, signal: Signal) {
+        // Who has ended already needs none.
+        self.group.signal(signal);
+    }
+
+    /// The next thing that becomes of the command itself. Cancel-safe.
+    ///
+    /// # Errors
+    /// The system does not tell.
+    pub async fn change(&mut self) -> io::Result<Change> {
+        loop {
+            if let Some(status) = self.group.leader_status()? {
+                return Ok(Change::Ended(status));
+            }
+            let stopped = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+            if waitid(WaitId::Pid(self.group.leader), stopped)?.is_some() {
+                return Ok(Change::Stopped);
+            }
+            self.changes.recv().await.ok_or(io::ErrorKind::Interrupted)?;
+        }
+    }
+
+    /// Ends what the command has started and left: asks it to terminate, and kills what is there after `grace`. On
+    /// systems without `/proc` it is killed at once.
+    pub async fn finish(mut self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        if has_others(self.group.leader) {
+            self.group.signal(Signal::TERM);
+            while has_others(self.group.leader) && Instant::now() < deadline {
+                sleep(PAUSE).await;
+            }
+        }
+        self.group.end();
+        // The leader has ended, or was killed just now.
+        let _ = self.process.wait();
+    }
+}
+
+/// Whether a group has processes that run besides its leader.
+fn has_others(group: Pid) -> bool {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let runs_in_group = |stat: String| {
+        // The name before it may contain anything.
+        let mut fields = stat.rsplit(") ").next().unwrap_or_default().split_whitespace();
+        let state = fields.next();
+        state != Some("Z") && fields.nth(1).and_then(|id| id.parse().ok()) == Some(group.as_raw_pid())
+    };
+    processes
+        .filter(|process| process.file_name() != group.as_raw_pid().to_string().as_str())
+        .filter_map(|process| fs::read_to_string(process.path().join("stat")).ok())
+        .any(runs_in_group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn shell(script: &str) -> Job {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Job::start(command).expect("starts")
+    }
+
+    async fn change(job: &mut Job) -> Change {
+        tokio::time::timeout(PATIENCE, job.change()).await.expect("in time").expect("a child of ours")
+    }
+
+    #[tokio::test]
+    async fn a_command_can_be_stopped_and_continued_and_ends_with_its_code() {
+        let mut job = shell("kill -STOP $$; exit 7");
+        assert_eq!(change(&mut job).await, Change::Stopped);
+        job.signal(Signal::CONT);
+        let Change::Ended(status) = change(&mut job).await else { panic!("it was continued") };
+        assert_eq!(status.code(), Some(7));
+        job.finish(PATIENCE).await;
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_a_command_leaves_is_asked_to_end_and_then_killed() {
+        for (left, grace) in
+            [("sleep 4331", PATIENCE), ("sh -c \"trap '' TERM; sleep 4332; sleep 4333\"", Duration::ZERO)]
+        {
+            let mut job = shell(&format!("{left} & exit 0"));
+            let group = job.group();
+            assert!(matches!(change(&mut job).await, Change::Ended(status) if status.success()));
+            assert!(has_others(group));
+            job.finish(grace).await;
+            let deadline = Instant::now() + PATIENCE;
+            while has_others(group) {
+                assert!(Instant::now() < deadline, "{left} is gone");
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Frames of a server that are no part of the conversation.
+
+use std::{collections::HashMap, fmt};
+
+use bytes::Bytes;
+
+use crate::wire::{Direction, Frame, Id, Message, ParseError, RpcError, message::split_batch};
+
+/// How much of a frame is quoted.
+const EXCERPT: usize = 200;
+
+/// Why a frame of the server belongs to nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stray {
+    /// It is no message, for this reason, and it does not even carry the id of a request.
+    NoMessage { why: String, text: String },
+    /// It answers a request that nobody made.
+    Unasked(Id),
+    /// It answers a request that has its answer.
+    Again(Id),
+    /// An error about a message whose id the server could not read.
+    Unaddressed(RpcError),
+}
+
+/// Tells the stray frames of a connection apart, of which it must be shown every frame in order.
+#[derive(Debug, Default)]
+pub struct Strays {
+    /// How many answers are to come to each id.
+    asked: HashMap<Id, usize>,
+}
+
+impl Strays {
+    /// Why the frame is stray, if it is.
+    pub fn show(&mut self, frame: &Frame) -> Option<Stray> {
+        match frame.direction {
+            Direction::ClientToServer => {
+                for id in requested(&frame.bytes) {
+                    *self.asked.entry(id).or_default() += 1;
+                }
+                None
+            }
+            Direction::ServerToClient => self.judge(&frame.bytes),
+        }
+    }
+
+    fn judge(&mut self, bytes: &Bytes) -> Option<Stray> {
+        let text = || String::from_utf8_lossy(bytes).into_owned();
+        let no_message = |why: &ParseError| Stray::NoMessage { why: why.to_string(), text: text() };
+        match Message::parse(bytes) {
+            Ok(Message::Response(response)) => match (response.id, response.outcome) {
+                (Some(id), _) => match self.asked.get_mut(&id) {
+                    Some(0) => Some(Stray::Again(id)),
+                    Some(due) => {
+                        *due -= 1;
+                        None
+                    }
+                    None => Some(Stray::Unasked(id)),
+                },
+                (None, Err(error)) => Some(Stray::Unaddressed(error)),
+                (None, Ok(_)) => None,
+            },
+            Ok(_) => None,
+            Err(ParseError::Batch) => match split_batch(bytes) {
+                Ok(parts) => parts.iter().filter_map(|part| self.judge(part)).last(),
+                Err(why) => Some(no_message(&why)),
+            },
+            // A broken answer is an answer.
+            Err(ParseError::Invalid { id: Some(id), .. }) if self.asked.get(&id).is_some_and(|due| *due > 0) => {
+                self.asked.entry(id).and_modify(|due| *due -= 1);
+                None
+            }
+            Err(why) => Some(no_message(&why)),
+        }
+    }
+}
+
+/// The ids of the requests that a frame of the client makes, or would make if it were valid.
+fn requested(bytes: &Bytes) -> Vec<Id> {
+    match Message::parse(bytes) {
+        Ok(Message::Request(request)) => vec![request.id],
+        Err(ParseError::Invalid { id, .. }) => id.into_iter().collect(),
+        Err(ParseError::Batch) => split_batch(bytes).unwrap_or_default().iter().flat_map(requested).collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl fmt::Display for Stray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stray::NoMessage { why, text } => match text.char_indices().nth(EXCERPT) {
+                Some((end, _)) => write!(f, "{why}: {}…", &text[..end]),
+                None => write!(f, "{why}: {text}"),
+            },
+            Stray::Unasked(id) => write!(f, "an answer to the id {}, which no request had", id.to_json()),
+            Stray::Again(id) => write!(f, "another answer to the id {}, which has been answered", id.to_json()),
+            Stray::Unaddressed(error) => write!(f, "without an id: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn shown(frames: &[(Direction, &str)]) -> Vec<String> {
+        let mut strays = Strays::default();
+        let frame = |(direction, text): &(Direction, &str)| Frame {
+            direction: *direction,
+            at: Duration::ZERO,
+            bytes: Bytes::copy_from_slice(text.as_bytes()),
+        };
+        frames.iter().filter_map(|it| strays.show(&frame(it))).map(|stray| stray.to_string()).collect()
+    }
+
+    const UP: Direction = Direction::ClientToServer;
+    const DOWN: Direction = Direction::ServerToClient;
+
+    #[test]
+    fn whatever_belongs_to_the_conversation_is_not_stray() {
+        let frames = [
+            (UP, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#),
+            (UP, r#"[{"jsonrpc":"2.0","id":2,"method":"a"},{"jsonrpc":"2.0","method":"a"}]"#),
+            (UP, r#"{"id":"raw","method":5}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","method":"notifications/a"}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
+            (UP, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":"raw","error":{"code":1,"message":"m"}}"#),
+            (DOWN, r#"{"jsonrpc":"1.0","id":1,"result":{}}"#),
+            (DOWN, r#"[{"jsonrpc":"2.0","id":2,"result":{}}]"#),
+            (UP, r#"{"jsonrpc":"2.0","id":1,"method":"again"}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+        ];
+        assert_eq!(shown(&frames), [""; 0]);
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_named() {
+        let frames = [
+            (UP, r#"{"jsonrpc":"2.0","id":1,"method":"a"}"#),
+            (DOWN, "Listening on stdio"),
+            (DOWN, r#"{"level":"info"}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"1.0","id":1,"result":{}}"#),
+            (DOWN, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#),
+            (DOWN, "[]"),
+            (DOWN, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#),
+        ];
+        assert_eq!(
+            shown(&frames),
+            [
+                "not JSON: expected value at line 1 column 1: Listening on stdio",
+                r#"`jsonrpc` must be "2.0": {"level":"info"}"#,
+                r#"an answer to the id "1", which no request had"#,
+                "another answer to the id 1, which has been answered",
+                r#"`jsonrpc` must be "2.0": {"jsonrpc":"1.0","id":1,"result":{}}"#,
+                "without an id: error -32700: what?",
+                "an empty batch: []",
+                "an answer to the id 7, which no request had",
+            ]
+        );
+    }
+}

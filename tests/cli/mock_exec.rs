@@ -1,0 +1,155 @@
+//! `rehearse mock SCRIPT --exec -- COMMAND`.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use serde_json::Value as Json;
+
+use crate::{
+    mock::{INITIALIZE, call, modern_call},
+    orphans::{gone, started},
+    rehearse::{Rehearse, Run},
+};
+
+const SCRIPT: &str = "
+server: { name: shared }
+tools:
+  - name: count
+    expect: { calls: 2 }
+    steps: [{ set: { n: '{{ state.n + 1 }}' } }, { reply: 'call {{ state.n }}' }]
+  - { name: dies, steps: [{ exit: 7 }] }
+state: { n: 0 }
+";
+const EASY: &str = "tools: [{ name: dies, steps: [{ exit: 7 }] }]";
+
+fn exec(script: &str, command: &str) -> Rehearse {
+    let args = ["mock", "mock.yaml", "--exec", "--", "sh", "-c", command];
+    Rehearse::new().file("mock.yaml", script).args(args)
+}
+
+/// Calls a tool over stdio, in a pipe of a shell.
+fn over_stdio(tool: &str) -> String {
+    format!("printf '%s\\n' '{INITIALIZE}' '{}' | $REHEARSE_STDIO", call(tool))
+}
+
+#[test]
+fn clients_over_stdio_and_over_the_network_meet_the_same_mock() {
+    let command = format!("{}; echo ready; read line; {}", over_stdio("count"), over_stdio("dies"));
+    let mut mock = exec(SCRIPT, &command).start();
+    let address = mock.address("shared listens on ", "").split(' ').next().expect("an address").to_owned();
+    mock.stdout_line("call 1");
+    mock.stdout_line("ready");
+    assert!(modern_call(&address, "count").response().contains("call 2"));
+    mock.send("go on");
+    let run = mock.end().code(7);
+    run.stderr_has("as shared expects");
+}
+
+#[test]
+fn the_command_has_every_way_to_the_mock_in_its_environment() {
+    let run = exec(EASY, "env > variables; cp -p $REHEARSE_CONFIG config").run().stdout("").code(0);
+    let variables = run.read("variables");
+    let variable = |name: &str| {
+        let line = variables.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+        line.unwrap_or_else(|| panic!("{name} in {variables}")).to_owned()
+    };
+    let url = variable("REHEARSE_URL");
+    let address = url.strip_prefix("http://").and_then(|url| url.strip_suffix("/mcp")).expect("a URL");
+    assert_eq!(variable("REHEARSE_SSE_URL"), format!("http://{address}/sse"));
+    assert_eq!(variable("REHEARSE_WS_URL"), format!("ws://{address}/ws"));
+    assert!(variable("REHEARSE_STDIO").contains(" relay "));
+    let config: Json = serde_json::from_str(&run.read("config")).expect("JSON");
+    assert_eq!(config["mcpServers"]["mock"], serde_json::json!({ "type": "http", "url": url }));
+    let mode = |path: std::path::PathBuf| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode(run.path("config")), 0o600);
+    assert!(!fs::exists(variable("REHEARSE_CONFIG")).expect("known"), "it is gone");
+}
+
+#[test]
+fn only_the_transports_of_the_script_are_in_the_environment() {
+    let run = exec("protocol: 2024-11-05", "cat $REHEARSE_CONFIG; echo ${REHEARSE_URL-none}").run().code(0);
+    run.stdout_has(r#""type": "sse""#).stdout_has("\nnone\n");
+}
+
+#[test]
+fn a_token_and_the_admin_api_are_in_the_environment_if_there_are_any() {
+    let show = r#"echo "$REHEARSE_TOKEN $REHEARSE_ADMIN_URL $REHEARSE_ADMIN_TOKEN"; cat $REHEARSE_CONFIG"#;
+    exec(EASY, show).run().stdout_has("  \n").code(0);
+    let script = "auth: { tokens: [{ token: secret }] }";
+    let args = ["mock", "mock.yaml", "--admin", "--exec", "--", "sh", "-c", show];
+    let run = Rehearse::new().file("mock.yaml", script).args(args).run().code(0);
+    let run = run.stdout_has("secret http://127.0.0.1:").stdout_has(r#""Authorization": "Bearer secret""#);
+    let token = run.stdout_text().lines().next().and_then(|line| line.rsplit(' ').next()).expect("a token");
+    assert!(token.len() == 64 && !run.stderr().contains(token), "{token}");
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_command_and_then_that_of_the_verification() {
+    let run = |script: &str, command: &str| -> Run { exec(script, command).run() };
+    run(EASY, "exit 0").code(0);
+    run(EASY, "exit 9").code(9);
+    run(EASY, "kill -KILL $$").code(137);
+    run(SCRIPT, "exit 0").stderr_has("tools.count: expected 2 calls, got 0 calls").code(1);
+    run(SCRIPT, "exit 9").stderr_has("tools.count: expected 2 calls, got 0 calls").code(9);
+    let none = Rehearse::new().args(["mock", "basic", "--exec", "--", "./no-such-command"]).run();
+    none.stderr_has("cannot run ./no-such-command").code(3);
+    Rehearse::new().args(["mock", "basic", "--exec"]).run().stderr_has("<COMMAND>").code(2);
+    Rehearse::new().args(["mock", "basic", "--", "true"]).run().stderr_has("--exec").code(2);
+}
+
+#[test]
+fn the_command_has_the_standard_streams() {
+    exec(EASY, "cat; echo told >&2; exit 3").stdin("heard").run().stdout("heard").stderr_has("told\n").code(3);
+}
+
+#[test]
+fn a_mock_on_stdio_that_a_script_lets_die_ends_with_its_code() {
+    exec(EASY, &format!("{}; echo ended with $?", over_stdio("dies"))).run().stdout_has("ended with 7\n").code(0);
+}
+
+#[test]
+fn a_mock_on_stdio_whose_mock_is_gone_says_so() {
+    let run = exec(EASY, "echo $REHEARSE_STDIO").run().code(0);
+    let socket = run.stdout_text().trim_end().rsplit(' ').next().expect("a path").to_owned();
+    Rehearse::new().args(["relay", &socket]).run().stdout("").stderr_has(&format!("behind {socket} is gone")).code(3);
+}
+
+#[test]
+fn a_signal_is_passed_on_and_nothing_that_the_command_has_started_is_left() {
+    for signal in ["TERM", "INT", "QUIT"] {
+        let command = format!("trap 'echo heard; exit 5' {signal}; sleep 4341 & sleep 4342 & echo ready; wait; wait");
+        let (mut mock, processes) = started(exec(EASY, &command), ["sleep 4341", "sleep 4342"]);
+        mock.stdout_line("ready");
+        mock.signal(signal);
+        mock.end().stdout_has("heard").code(5);
+        gone(&processes);
+    }
+}
+
+#[test]
+fn a_mock_that_is_killed_takes_the_command_with_it() {
+    let (mock, processes) =
+        started(exec(EASY, "sleep 4343 & sleep 4344; true"), ["sleep 4343", "sleep 4344", " guard"]);
+    mock.signal("KILL");
+    gone(&processes);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_on_a_terminal_can_read_from_it_and_hears_its_ctrl_c() {
+    for (command, input, said, after) in [
+        ("echo ready; read line; echo got $line; exit 4", "hello\n", "got hello", "code 4 again"),
+        ("trap \"echo heard; exit 6\" INT; sleep 4345 & echo ready; wait", "\u{3}", "heard", "code 6 again"),
+    ] {
+        let shell = format!(
+            "'{}' mock basic --exec -- sh -c '{command}'; code=$?; read line; echo code $code $line",
+            Rehearse::BINARY
+        );
+        let mut terminal = Rehearse::new().program("script").args(["-qc", &shell, "/dev/null"]).start();
+        terminal.stdout_line("ready");
+        terminal.type_in(input);
+        terminal.stdout_line(said);
+        terminal.type_in("again\n");
+        terminal.stdout_line(after);
+        terminal.end().code(0);
+    }
+}
