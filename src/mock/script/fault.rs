@@ -132,3 +132,69 @@ fn check_transports(on: &Node, faults: &[Fault]) -> Result<(), Problems> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{config::Source, mock::script::Script};
+
+    fn script(faults: &str) -> Result<Script, String> {
+        let text = format!(
+            "tools: [{{ name: echo, reply: x }}]\nprompts: [{{ name: p, messages: [] }}]\nmethods: [{{ method: x/y, reply: {{ result: {{}} }} }}]\nfaults: {faults}\n"
+        );
+        Script::parse(&Source::new("m", text)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_entry_aims_at_everything_a_method_or_something_by_name() {
+        for (on, target) in [
+            ("", Target::Everything),
+            ("on: { era: legacy }, ", Target::Everything),
+            ("on: { method: tools/list }, ", Target::Method("tools/list".into())),
+            ("on: { method: x/y }, ", Target::Method("x/y".into())),
+            ("on: { tool: echo, method: tools/call }, ", Target::Stub(Kind::Tool, "echo".into())),
+            ("on: { prompt: p }, ", Target::Stub(Kind::Prompt, "p".into())),
+            ("on: { resource: 'file:///a' }, ", Target::Stub(Kind::Resource, "file:///a".into())),
+        ] {
+            let script = script(&format!("[{{ {on}do: hang }}]")).expect(on);
+            assert_eq!(script.faults[0].target, target, "{on}");
+        }
+        let names = |faults: &str| {
+            let script = script(faults).expect(faults);
+            script.faults.iter().flat_map(|it| &it.faults).map(|it| it.about().name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("[{ do: hang }, { do: [{ delay: 1s }, duplicate] }]"), ["hang", "delay", "duplicate"]);
+    }
+
+    #[test]
+    fn mistakes_have_a_position_and_a_hint() {
+        for (faults, expected) in [
+            ("[{ on: {} }]", "m:4:10: an entry of `faults` needs a `do`"),
+            ("[{ do: [] }]", "m:4:16: `do` has no fault"),
+            ("[{ do: [hang, hong] }]", "m:4:23: there is no fault `hong` (did you mean `hang`?)"),
+            ("[{ on: { tol: a }, do: hang }]", "m:4:18: `on` has no key `tol` (did you mean `tool`?)"),
+            ("[{ on: { tool: eco }, do: hang }]", "m:4:24: there is no tool `eco` (did you mean `echo`?)"),
+            (
+                "[{ on: { tool: echo, prompt: p }, do: hang }]",
+                "m:4:30: `on` has both `tool` and `prompt` (keep one of them)",
+            ),
+            (
+                "[{ on: { tool: echo, method: tools/list }, do: hang }]",
+                "m:4:38: a tool is named by `tools/call` alone (leave `method` out, or `tool`)",
+            ),
+            (
+                "[{ on: { method: tools/cal }, do: hang }]",
+                "m:4:26: there is no method `tools/cal` (did you mean `tools/call`?)",
+            ),
+            ("[{ on: { probability: 2 }, do: hang }]", "m:4:31: a probability is a number from 0 to 1"),
+            (
+                "[{ on: { transport: [stdio, ws] }, do: { status: 500 } }]",
+                "m:4:29: there is no `status` on this transport (it exists on http and sse)",
+            ),
+            ("{ do: hang }", "m:4:9: expected a list, found a mapping"),
+        ] {
+            assert_eq!(script(faults).expect_err(faults), expected);
+        }
+        assert!(script("[{ on: { method: no/such }, do: hang }]").expect_err("unknown").contains("there is no method"));
+    }
+}

@@ -1,5 +1,8 @@
 //! What a client sees of every fault, byte for byte, on every transport.
 
+mod cases;
+mod table;
+
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value as Json, json};
@@ -12,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Ended, Listen, MockServer, Shared, serve_pipe};
 use crate::{
     config::Source,
-    mock::{engine::Engine, faults::ALL, journal::Journal, script::Script},
+    mock::{engine::Engine, journal::Journal, script::Script},
     transport::Transport,
 };
 
@@ -90,6 +93,12 @@ async fn stdio(engine: Arc<Engine>, frames: &[String]) -> String {
     format!("{}{ended}", short(&bytes).replace('\n', "/"))
 }
 
+async fn connect(server: &MockServer) -> TcpStream {
+    let stream = TcpStream::connect(server.address()).await.expect("connects");
+    stream.set_nodelay(true).expect("sets the option");
+    stream
+}
+
 async fn start(engine: Arc<Engine>) -> MockServer {
     MockServer::start(engine, Listen::default()).await.expect("binds")
 }
@@ -98,16 +107,18 @@ fn died(shared: &Shared) -> String {
     shared.died.get().map(|code| format!(" Died({code})")).unwrap_or_default()
 }
 
-/// Stops the server in order as soon as it has so many messages: what is under way is answered.
-async fn stop_after(server: MockServer, messages: u64) {
+async fn journalled(server: &MockServer, messages: u64) {
     let received = async {
         while server.engine().journal().len() < messages {
             tokio::task::yield_now().await;
         }
     };
     in_time(received).await;
-    // What the last message starts is entered before it is awaited.
-    tokio::task::yield_now().await;
+}
+
+/// Stops the server in order as soon as it has so many messages: what is under way is answered.
+async fn stop_after(server: MockServer, messages: u64) {
+    journalled(&server, messages).await;
     in_time(server.stop(PATIENCE)).await;
 }
 
@@ -165,7 +176,7 @@ fn dechunked(mut chunks: &[u8]) -> (Vec<u8>, bool) {
 async fn http(engine: Arc<Engine>, tool: &str) -> String {
     let server = start(engine).await;
     let shared = server.shared.clone();
-    let mut stream = TcpStream::connect(server.address()).await.expect("connects");
+    let mut stream = connect(&server).await;
     stream.write_all(modern_post(tool).as_bytes()).await.expect("writes");
     let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, 1));
     response(&bytes, end) + &died(&shared)
@@ -196,39 +207,46 @@ async fn exchange(stream: &mut TcpStream, request: &str) -> String {
 }
 
 async fn open_session(server: &MockServer, version: &str) -> (TcpStream, String) {
-    let mut stream = TcpStream::connect(server.address()).await.expect("connects");
+    let mut stream = connect(server).await;
     let opened = exchange(&mut stream, &post("/mcp", &[], &initialize(version))).await;
     let id = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session").to_owned();
     (stream, id)
 }
 
-/// A legacy session, whose streams can be resumed.
-async fn session(engine: Arc<Engine>, tool: &str) -> String {
+/// A legacy session, whose streams can be resumed: what the first frame is answered with. Each further frame has a
+/// connection of its own.
+async fn session(engine: Arc<Engine>, frames: &[String]) -> String {
     let server = start(engine).await;
     let shared = server.shared.clone();
     let (mut stream, id) = open_session(&server, "2025-11-25").await;
-    let call = post("/mcp", &[("mcp-session-id", &id)], &call("2025-11-25", 1, tool));
-    stream.write_all(call.as_bytes()).await.expect("writes");
-    let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, 2));
+    let post = |frame| post("/mcp", &[("mcp-session-id", &id)], frame);
+    stream.write_all(post(&frames[0]).as_bytes()).await.expect("writes");
+    for (received, frame) in (2..).zip(&frames[1..]) {
+        journalled(&server, received).await;
+        let mut other = connect(&server).await;
+        exchange(&mut other, &post(frame)).await;
+    }
+    let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, frames.len() as u64 + 1));
     response(&bytes, end) + &died(&shared)
 }
 
 /// The POST's response, and what comes on the stream.
-async fn sse(engine: Arc<Engine>, tool: &str) -> String {
+async fn sse(engine: Arc<Engine>, frames: &[String]) -> String {
     let server = start(engine).await;
     let shared = server.shared.clone();
-    let mut stream = TcpStream::connect(server.address()).await.expect("connects");
+    let mut stream = connect(&server).await;
     let get = "GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n";
     stream.write_all(get.as_bytes()).await.expect("writes");
     let mut bytes = read_until(&mut stream, "\n\n").await;
     let opened = String::from_utf8_lossy(&bytes).into_owned();
     let path = format!("/messages?sessionId={}", &opened.split("sessionId=").nth(1).expect("an id")[..32]);
-    let mut posts = TcpStream::connect(server.address()).await.expect("connects");
+    let mut posts = connect(&server).await;
     exchange(&mut posts, &post(&path, &[], &initialize("2024-11-05"))).await;
     bytes.extend(read_until(&mut stream, "\n\n").await);
-    posts.write_all(post(&path, &[], &call("2024-11-05", 1, tool)).as_bytes()).await.expect("writes");
-    let ((rest, end), (posted, _), ()) =
-        tokio::join!(read_all(&mut stream), read_all(&mut posts), stop_after(server, 2));
+    let frames: Vec<_> = frames.iter().map(|frame| post(&path, &[], frame)).collect();
+    posts.write_all(frames.concat().as_bytes()).await.expect("writes");
+    let stopped = stop_after(server, frames.len() as u64 + 1);
+    let ((rest, end), (posted, _), ()) = tokio::join!(read_all(&mut stream), read_all(&mut posts), stopped);
     bytes.extend(rest);
     let head = bytes.windows(4).position(|it| it == b"\r\n\r\n").expect("a head") + 4;
     let (body, is_whole) = dechunked(&bytes[head..]);
@@ -249,19 +267,20 @@ async fn sse(engine: Arc<Engine>, tool: &str) -> String {
 
 /// The frames: `[…]` stands before one that begins a message, `+` before one that goes on with it, `,` after one that
 /// does not end it.
-async fn ws(engine: Arc<Engine>, tool: &str) -> String {
+async fn ws(engine: Arc<Engine>, frames: &[String]) -> String {
     let server = start(engine).await;
     let shared = server.shared.clone();
-    let mut stream = TcpStream::connect(server.address()).await.expect("connects");
+    let mut stream = connect(&server).await;
     let upgrade = "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: mcp\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     stream.write_all(upgrade.as_bytes()).await.expect("writes");
     read_until(&mut stream, "\r\n\r\n").await;
-    let call = call(MODERN, 1, tool);
-    let length = u16::try_from(call.len()).expect("a short frame").to_be_bytes();
-    let frame = [&[0x81, 0x80 | 126, length[0], length[1], 0, 0, 0, 0], call.as_bytes()].concat();
-    stream.write_all(&frame).await.expect("writes");
-    let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, 1));
+    for frame in frames {
+        let length = u16::try_from(frame.len()).expect("a short frame").to_be_bytes();
+        let frame = [&[0x81, 0x80 | 126, length[0], length[1], 0, 0, 0, 0], frame.as_bytes()].concat();
+        stream.write_all(&frame).await.expect("writes");
+    }
+    let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, frames.len() as u64));
     let mut frames = Vec::new();
     let mut rest = &bytes[..];
     while let [first, second, tail @ ..] = rest {
@@ -282,33 +301,4 @@ async fn ws(engine: Arc<Engine>, tool: &str) -> String {
     }
     let end = if end == "reset" { " ~reset" } else { "" };
     format!("{}{end}{}", frames.join(" "), died(&shared))
-}
-
-/// Each fault with what becomes of the answer of `late`, and on HTTP also of `now`.
-const SEEN: &str = include_str!("fault_tests.txt");
-
-#[tokio::test]
-async fn a_client_sees_of_each_fault_what_the_table_says() {
-    let mut seen = String::new();
-    for line in SEEN.lines() {
-        let (transport, _) = line.trim_start().split_once(' ').unwrap_or_default();
-        let fault = || seen.rsplit("\n\n").next().and_then(|block| block.lines().next()).expect("a fault").to_owned();
-        let engine = || on_call(&fault());
-        let actual = match transport {
-            _ if !line.starts_with("  ") => line.to_owned(),
-            "stdio" => stdio(engine(), &[call(MODERN, 1, "late")]).await,
-            "json" => http(engine(), "now").await,
-            "events" => http(engine(), "late").await,
-            "session" => session(engine(), "late").await,
-            "sse" => sse(engine(), "late").await,
-            "ws" => ws(engine(), "late").await,
-            _ => panic!("{line}"),
-        };
-        let actual = if line.starts_with("  ") { format!("  {transport:7} |{actual}") } else { actual };
-        seen.push_str(&format!("{}\n", actual.trim_end()));
-    }
-    let different = seen.lines().zip(SEEN.lines()).filter(|(seen, table)| seen != table);
-    assert_eq!(different.collect::<Vec<_>>(), []);
-    let missing: Vec<_> = ALL.iter().map(|it| it.name).filter(|name| !SEEN.contains(name)).collect();
-    assert_eq!(missing, [""; 0]);
 }
