@@ -4,6 +4,7 @@
 pub mod admin;
 pub mod builder;
 pub mod engine;
+pub mod faults;
 pub mod journal;
 pub mod matcher;
 pub mod script;

@@ -72,6 +72,15 @@ impl<W: AsyncWrite + Unpin> LineWriter<W> {
         self.writer.flush().await
     }
 
+    /// Writes and flushes bytes that may be less or more than a line. Not cancel-safe.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub async fn write_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer.write_all(bytes).await?;
+        self.writer.flush().await
+    }
+
     /// Ends the stream.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ use tokio::{net::TcpListener, time::timeout};
 use super::{engine::Engine, script::merge};
 use crate::{
     config::Diagnostics,
-    transport::server::{Body, HostPolicy, Request, Response, Shutdown, accept},
+    transport::server::{Body, HostPolicy, Line, Request, Response, Shutdown, accept},
     wire::MAX_FRAME,
 };
 
@@ -93,7 +93,7 @@ impl AdminServer {
         let shutdown = Shutdown::default();
         let service = {
             let shared = shared.clone();
-            move |request| handle(shared.clone(), request)
+            move |request, _: &Line| handle(shared.clone(), request)
         };
         shutdown.tasks.spawn(accept(listener, shutdown.clone(), service));
         Ok(AdminServer { address, shared, shutdown })

@@ -104,7 +104,7 @@ impl Exchange {
                         return Ok(Some(self.conclude(Outcome::Error(error, None), at)));
                     }
                 }
-            } else if question.can_ask(&self.origin.capabilities) {
+            } else if question.can_ask(self.origin.version, &self.origin.capabilities) {
                 open.push(question);
             } else if question.optional {
                 self.bind(&question.name, Json::Null);

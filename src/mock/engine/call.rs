@@ -244,13 +244,18 @@ impl Engine {
 }
 
 /// A number from 0 to below 1 that the seed and the call decide.
-fn draw(seed: u64, nth: u64, drawn_for: (usize, usize)) -> f64 {
-    let mut hasher = DefaultHasher::new();
-    (seed, nth, drawn_for).hash(&mut hasher);
-    (hasher.finish() >> 11) as f64 / (1u64 << 53) as f64
+pub(super) fn draw(seed: u64, nth: u64, drawn_for: (usize, usize)) -> f64 {
+    (drawn_seed(seed, nth, drawn_for) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn parsed(value: &RawValue) -> Json {
+/// A seed of its own for everything that is random about one call.
+pub(super) fn drawn_seed(seed: u64, nth: u64, drawn_for: (usize, usize)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, nth, drawn_for).hash(&mut hasher);
+    hasher.finish()
+}
+
+pub(super) fn parsed(value: &RawValue) -> Json {
     serde_json::from_str(value.get()).unwrap_or_default()
 }
 

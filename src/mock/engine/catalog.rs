@@ -21,6 +21,8 @@ pub(super) struct Catalog {
     modern_capabilities: String,
     /// How often each stub was called, and each rule of it; by the number of the stub.
     calls: Vec<Calls>,
+    /// How often each entry of `faults` has covered a request.
+    strikes: Arc<[AtomicU64]>,
     tools: Arc<Offer>,
     resources: Arc<Offer>,
     resource_templates: Arc<Offer>,
@@ -49,7 +51,8 @@ impl Catalog {
             calls[stub.number].rules = stub.rules.iter().map(|_| Arc::default()).collect();
         }
         let lists = [Kind::Tool, Kind::Resource, Kind::ResourceTemplate, Kind::Prompt].map(offer);
-        Catalog::of(script, calls, lists)
+        let strikes = script.faults.iter().map(|_| AtomicU64::new(0)).collect();
+        Catalog::of(script, calls, strikes, lists)
     }
 
     /// The catalog of a script that has the same stubs as this one, but other rules. It goes on counting, and its lists
@@ -66,10 +69,10 @@ impl Catalog {
             calls[stub.number] = Calls { stub: counters.stub.clone(), rules: rules.collect() };
         }
         let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
-        Catalog::of(script, calls, lists.map(Arc::clone))
+        Catalog::of(script, calls, self.strikes.clone(), lists.map(Arc::clone))
     }
 
-    fn of(script: Arc<Script>, calls: Vec<Calls>, lists: [Arc<Offer>; 4]) -> Self {
+    fn of(script: Arc<Script>, calls: Vec<Calls>, strikes: Arc<[AtomicU64]>, lists: [Arc<Offer>; 4]) -> Self {
         let [tools, resources, resource_templates, prompts] = lists;
         let capabilities = |era| serde_json::to_string(script.capabilities.of_era(era)).unwrap_or_default();
         Catalog {
@@ -77,6 +80,7 @@ impl Catalog {
             legacy_capabilities: capabilities(Era::Legacy),
             modern_capabilities: capabilities(Era::Modern),
             calls,
+            strikes,
             tools,
             resources,
             resource_templates,
@@ -112,6 +116,11 @@ impl Catalog {
     /// Counts a call of a stub; gives its number, from 1.
     pub(super) fn count(&self, stub: &Stub) -> u64 {
         self.calls[stub.number].stub.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a request that an entry of `faults` covers; gives its number, from 1.
+    pub(super) fn count_strike(&self, fault: usize) -> u64 {
+        self.strikes[fault].fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Counts an answer of a rule; gives its number, from 1.

@@ -271,7 +271,12 @@ impl Exchange {
                 let mut params = format!("{{\"progressToken\":{token}");
                 for (name, data) in members {
                     params.push_str(&format!(",\"{name}\":"));
+                    let start = params.len();
                     templates.write_json(data, self.context.get(), &mut params)?;
+                    if *name != "message" && params[start..].parse::<f64>().is_err() {
+                        let what = format!("`{name}` is a number, not {}", &params[start..]);
+                        return Err(RenderError::internal(what));
+                    }
                 }
                 params.push('}');
                 return Ok(Some(Event::Send(message::notification("notifications/progress", &params))));

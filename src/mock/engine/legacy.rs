@@ -17,8 +17,13 @@ use crate::{
 };
 
 impl Engine {
-    /// Takes a message of a legacy connection or session.
-    pub fn receive_legacy(self: &Arc<Self>, peer: &Arc<Peer>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
+    /// Takes a message of a legacy connection or session, before any fault.
+    pub(super) fn legacy_message(
+        self: &Arc<Self>,
+        peer: &Arc<Peer>,
+        message: Message<'_>,
+        incoming: Incoming<'_>,
+    ) -> Intake {
         match message {
             Message::Request(request) => {
                 let refused = |error| self.refuse(&request.id, 200, error, incoming);

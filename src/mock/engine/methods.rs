@@ -158,7 +158,7 @@ impl Engine {
             return Ok(self.miss(call, Kind::Tool, &name, &invalid(format!("Unknown tool: {name}"))));
         };
         let tool = &call.catalog.script.tools[stub.index];
-        let mirroring = call.incoming.headers.filter(|_| call.era() == Era::Modern && !tool.mirrored.is_empty());
+        let mirroring = call.incoming.mirror().filter(|_| call.era() == Era::Modern && !tool.mirrored.is_empty());
         let needs_arguments =
             tool.input.is_some() || mirroring.is_some() || tool.stub.rules.iter().any(|rule| rule.when.is_some());
         let arguments = match needs_arguments || call.params.arguments.is_some_and(|it| !it.get().starts_with('{')) {

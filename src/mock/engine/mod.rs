@@ -20,6 +20,7 @@ mod params;
 mod peer;
 mod seal;
 mod skills;
+mod strike;
 mod tasks;
 mod verify;
 
@@ -40,6 +41,7 @@ pub use exchange::{Event, Exchange};
 pub use listen::{Listen, Subscription};
 pub use modern::VERSION_HEADER;
 pub use peer::{Outlet, Peer};
+pub use strike::Faulty;
 pub use verify::{Unmet, Verification};
 
 /// Names the session of a legacy HTTP request.
@@ -63,10 +65,17 @@ pub struct Incoming<'a> {
     pub transport: Transport,
     /// Time since the mock was started.
     pub at: Duration,
-    /// The headers of the request that carried the frame; `None` where a transport has none.
+    /// The headers of the request that carried the frame or opened its connection; `None` where a transport has none.
     pub headers: Option<&'a HeaderMap>,
     /// What the client has shown that it may do, if the server wants to know.
     pub token: Option<&'a Token>,
+}
+
+impl<'a> Incoming<'a> {
+    /// The headers that repeat what the message says, as those of streamable HTTP do.
+    fn mirror(&self) -> Option<&'a HeaderMap> {
+        self.headers.filter(|_| self.transport == Transport::Http)
+    }
 }
 
 /// What to do about a frame.
@@ -81,6 +90,8 @@ pub enum Intake {
     Exchange(Box<Exchange>),
     /// The client listens for changes from here on.
     Listen(Listen),
+    /// Faults strike the answer.
+    Faulty(Box<Faulty>),
     /// One intake for every message of a batch (2025-03-26 only).
     Batch(Vec<Intake>),
 }
@@ -99,7 +110,8 @@ impl Answer {
         Answer { status, frame, challenge: None }
     }
 
-    fn ok(frame: Bytes) -> Answer {
+    /// An answer without anything special about it.
+    pub fn ok(frame: Bytes) -> Answer {
         Answer::new(200, frame)
     }
 }
@@ -240,7 +252,7 @@ impl Engine {
     /// Takes a frame from a connection whose peer has state: every transport but streamable HTTP.
     pub fn receive(self: &Arc<Self>, peer: &Arc<Peer>, incoming: Incoming<'_>) -> Intake {
         match Message::parse(incoming.bytes) {
-            Ok(message) => match self.era_of(&message, incoming.headers) {
+            Ok(message) => match self.era_of(&message, incoming.mirror()) {
                 Era::Modern if incoming.transport.carries(Version::LATEST) => self.receive_modern(message, incoming),
                 _ => self.receive_legacy(peer, message, incoming),
             },

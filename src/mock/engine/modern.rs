@@ -38,8 +38,8 @@ fn mismatch(message: impl Into<String>) -> Refusal {
 }
 
 impl Engine {
-    /// Takes a message of the modern era.
-    pub fn receive_modern(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
+    /// Takes a message of the modern era, before any fault.
+    pub(super) fn modern_message(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
         match message {
             Message::Request(request) => {
                 let refused = |Refusal(status, error)| self.refuse(&request.id, status, error, incoming);
@@ -50,7 +50,7 @@ impl Engine {
                 let error = RpcError::new(INVALID_REQUEST, "a client sends no responses in 2026-07-28");
                 self.note(incoming, Handling::Refused(error.message.clone()));
                 let frame = crate::wire::message::error(response.id.as_ref(), &error);
-                match incoming.headers {
+                match incoming.mirror() {
                     Some(_) => Intake::Answer(super::Answer::new(400, frame)),
                     None => Intake::Silent,
                 }
@@ -62,7 +62,7 @@ impl Engine {
     /// both agree, the version is offered, the method exists, the other headers agree with the body.
     fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Intake, Refusal> {
         let catalog = &self.catalog();
-        let header_version = match incoming.headers.map(required_headers).transpose() {
+        let header_version = match incoming.mirror().map(required_headers).transpose() {
             Err(Refusal(status, error)) if request.method == "initialize" => {
                 return Err(Refusal(status, catalog.no_handshake(error)));
             }
@@ -88,7 +88,7 @@ impl Engine {
             let message = format!("Method not found: {}", request.method);
             return Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, message)));
         }
-        if let Some(headers) = incoming.headers {
+        if let Some(headers) = incoming.mirror() {
             mirrored_headers(headers, &request.method, &params)?;
         }
         if request.method == "server/discover" {

@@ -105,7 +105,8 @@ impl TestClient {
 
     pub(super) fn intake(&self, frame: &Json) -> Intake {
         let bytes = Bytes::from(frame.to_string());
-        let (transport, at) = (Transport::Memory, self.clock.get());
+        let transport = if self.headers.is_some() { Transport::Http } else { Transport::Memory };
+        let at = self.clock.get();
         self.engine
             .receive(&self.peer, Incoming { bytes: &bytes, transport, at, headers: self.headers.as_ref(), token: None })
     }

@@ -71,7 +71,13 @@ impl Mock {
         let headers = self.headers.as_ref();
         self.engine.receive(
             &self.peer,
-            Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers, token: None },
+            Incoming {
+                bytes: &bytes,
+                transport: if headers.is_some() { Transport::Http } else { Transport::Memory },
+                at: Duration::ZERO,
+                headers,
+                token: None,
+            },
         )
     }
 
@@ -384,4 +390,27 @@ fn batches_exist_in_2025_03_26_only() {
     let Intake::Batch(parts) = Mock::legacy(SCRIPT, "2025-03-26").intake(batch) else { panic!("a batch") };
     assert!(matches!(&parts[..], [Intake::Answer(_), Intake::Silent, Intake::Answer(_)]), "{parts:?}");
     assert!(matches!(Mock::legacy(SCRIPT, "2025-06-18").intake(batch), Intake::Answer(_)));
+}
+
+#[test]
+fn a_progress_that_is_no_number_fails_instead_of_being_sent() {
+    let script = "tools: [{ name: t, steps: [{ progress: { progress: '{{ args.n }}' } }, { reply: x }] }]";
+    let call = |n: Json| {
+        let params = json!({ "name": "t", "arguments": { "n": n }, "_meta": { "progressToken": 1 } });
+        Mock::legacy(script, "2025-11-25").call("tools/call", params)
+    };
+    assert_eq!(call(json!(2.5))["result"]["content"][0]["text"], "x");
+    let message = "a template failed: `progress` is a number, not \"many\"";
+    assert_eq!(call(json!("many"))["error"], json!({ "code": -32603, "message": message }));
+}
+
+#[test]
+fn a_client_is_asked_only_what_its_version_has_whatever_it_declared() {
+    let script = "protocol: [2025-03-26]\ntools: [{ name: t, steps: [{ elicit: { message: m, requestedSchema: { type: object } } }, { reply: x }] }]";
+    let mock = Mock::new(script);
+    let capabilities = json!({ "elicitation": {} });
+    mock.call("initialize", json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {} }));
+    let result = &mock.tool("t", json!({}))["result"];
+    assert_eq!(result["content"][0]["text"], "The client does not declare the capability elicitation");
+    assert_eq!(result["isError"], true);
 }

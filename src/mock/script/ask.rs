@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::Reader;
+use super::{Reader, reply};
 use crate::{
     config::{Node, Problems, Span, Value},
     mock::{
         matcher::Schema,
         template::{Data, SCRIPT_NAMES},
     },
+    wire::Version,
 };
+
+/// The members of a question that are texts.
+const TEXTS: &[&str] = &["mode", "message", "url", "elicitationId", "systemPrompt", "includeContext"];
 
 /// One question. Its name is the key in `inputRequests`, and what templates call the answer.
 #[derive(Debug)]
@@ -22,6 +26,8 @@ pub struct Question {
     pub params: Data,
     /// The capabilities that a client must declare to be asked.
     pub needs: Json,
+    /// The first version that has such questions.
+    pub since: Version,
     /// A client that cannot be asked is not asked, instead of being refused.
     pub optional: bool,
     /// What the content of an accepted form must be.
@@ -88,38 +94,49 @@ impl Question {
         let optional = fields.read("optional", Node::bool)?.unwrap_or(false);
         let text = |name: &str| fields.get(name).and_then(|node| node.str().ok());
         let mut form = None;
-        let needs = match kind {
+        let (needs, since) = match kind {
             "elicit" if text("mode") == Some("url") => {
                 fields.required("url")?;
                 fields.required("message")?;
-                json!({ "elicitation": { "url": {} } })
+                (json!({ "elicitation": { "url": {} } }), Version::V2025_11_25)
             }
             "elicit" => {
                 fields.required("message")?;
                 form = Some(Schema::read(fields.required("requestedSchema")?)?);
-                json!({ "elicitation": {} })
+                (json!({ "elicitation": {} }), Version::V2025_06_18)
             }
             "sample" => {
                 fields.required("messages")?.items()?;
-                let tools = fields.get("tools").is_some() || fields.get("toolChoice").is_some();
-                if tools { json!({ "sampling": { "tools": {} } }) } else { json!({ "sampling": {} }) }
+                match fields.get("tools").is_some() || fields.get("toolChoice").is_some() {
+                    true => (json!({ "sampling": { "tools": {} } }), Version::V2025_11_25),
+                    false => (json!({ "sampling": {} }), Version::V2024_11_05),
+                }
             }
-            _ => json!({ "roots": {} }),
+            _ => (json!({ "roots": {} }), Version::V2024_11_05),
         };
         let mut params = Vec::new();
         if let Value::Mapping(entries) = &node.value {
             for entry in entries.iter().filter(|entry| members.contains(&entry.key.as_str())) {
-                params.push((entry.key.clone(), reader.templates.data(&entry.node)?));
+                let data = match &*entry.key {
+                    key if TEXTS.contains(&key) => reader.templates.text_data(&entry.node)?,
+                    "messages" => reader.templates.mcp_data(&entry.node, reply::TEXTS)?,
+                    _ => reader.templates.data(&entry.node)?,
+                };
+                params.push((entry.key.clone(), data));
             }
         }
         if kind == "sample" && fields.get("maxTokens").is_none() {
             params.push(("maxTokens".into(), Data::Literal("1000".into())));
         }
-        Ok(Question { name: name.to_owned(), method, params: Data::Mapping(params), needs, optional, form })
+        Ok(Question { name: name.to_owned(), method, params: Data::Mapping(params), needs, since, optional, form })
     }
 
-    /// Whether a client that declares these capabilities can be asked.
-    pub fn can_ask(&self, capabilities: &Json) -> bool {
+    /// Whether a client that declares these capabilities can be asked. What it declares may be of a later version than
+    /// the one that was negotiated.
+    pub fn can_ask(&self, version: Version, capabilities: &Json) -> bool {
+        if version < self.since {
+            return false;
+        }
         // A client that names no mode of elicitation has forms (2026-07-28, Elicitation: Capabilities).
         let forms = |elicitation: &Json| elicitation.get("form").is_some() || elicitation.get("url").is_none();
         match self.form {

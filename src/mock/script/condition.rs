@@ -108,6 +108,11 @@ impl Condition {
         })
     }
 
+    /// Whether everything holds but `call` and `probability`, which choose among the requests for which it does.
+    pub fn covers(&self, facts: &Facts<'_>) -> bool {
+        self.mismatches(facts).iter().all(|it| matches!(&*it.pointer, "call" | "probability"))
+    }
+
     /// Everything in which the request differs; empty if the condition holds.
     pub fn mismatches(&self, facts: &Facts<'_>) -> Vec<Mismatch> {
         let mut found = Vec::new();

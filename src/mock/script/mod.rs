@@ -8,6 +8,7 @@ mod auth;
 mod capabilities;
 mod condition;
 mod definition;
+mod fault;
 mod http;
 mod log_level;
 mod method;
@@ -18,6 +19,7 @@ mod repeat;
 mod reply;
 mod resource;
 mod rule;
+mod schema;
 mod skill;
 mod step;
 mod stub;
@@ -32,6 +34,7 @@ pub use auth::{Auth, Challenge, Token};
 pub use capabilities::Capabilities;
 pub(crate) use capabilities::{SKILLS, TASKS, merge};
 pub use condition::{Condition, Facts, Lazy};
+pub use fault::{FaultRule, Target};
 pub use http::{Form, HttpAnswer, HttpPolicy};
 pub use log_level::LogLevel;
 pub use method::{Completion, MethodStub, Reference};
@@ -42,6 +45,7 @@ use reply::Subject;
 pub use reply::{Body, Reply};
 pub use resource::{ResourceStub, ResourceTemplateStub};
 pub use rule::{Answer, Plan, Rule, Then};
+pub use schema::schema;
 pub(crate) use skill::directory as skill_directory;
 pub use skill::{SkillResource, SkillStub};
 pub use step::{Action, Change, Step, TaskSpec};
@@ -72,6 +76,7 @@ const KEYS: &[&str] = &[
     "completions",
     "methods",
     "skills",
+    "faults",
 ];
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
@@ -110,6 +115,7 @@ pub struct Script {
     pub methods: Vec<MethodStub>,
     pub completions: Vec<Completion>,
     pub skills: Vec<SkillStub>,
+    pub faults: Vec<FaultRule>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
     /// How many stubs there are of all kinds.
@@ -199,6 +205,8 @@ impl Script {
         let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
         let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
         resources.extend(skills.iter().flat_map(|skill| &skill.resources).map(|file| reader.skill_file(file)));
+        let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
+        let faults = note(&mut problems, faults.map(Some)).unwrap_or_default();
         for kind in Kind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
@@ -251,6 +259,7 @@ impl Script {
             methods,
             completions,
             skills,
+            faults,
             declared,
             stubs: reader.stubs,
             uses: reader.uses,

@@ -14,6 +14,9 @@ const TOOL: &[&str] = &["text", "json", "structured", "content", "error"];
 const PROMPT: &[&str] = &["messages"];
 const RESOURCE: &[&str] = &["text", "json", "blob", "contents"];
 
+/// The members of content blocks and of resource contents that are texts.
+pub(super) const TEXTS: &[&str] = &["type", "text", "data", "mimeType", "uri", "name", "title", "description", "blob"];
+
 /// How a request is answered.
 #[derive(Debug)]
 pub enum Reply {
@@ -173,7 +176,7 @@ impl Reply {
             "messages" => subject.prompt(Data::Sequence(value.each(|message| read_message(message, templates))?)),
             "contents" => {
                 value.items()?;
-                vec![("contents", templates.data(value)?)]
+                vec![("contents", templates.mcp_data(value, TEXTS)?)]
             }
             "blob" => {
                 let text = value.str()?;
@@ -245,7 +248,7 @@ fn read_content(node: &Node, templates: &mut Templates) -> Result<Data, Problems
             return Err(block.problem(format!("{article} `{kind}` block needs a `{missing}`")).into());
         }
     }
-    templates.data(node)
+    templates.mcp_data(node, TEXTS)
 }
 
 fn read_message(node: &Node, templates: &mut Templates) -> Result<Data, Problems> {
@@ -259,7 +262,7 @@ fn read_message(node: &Node, templates: &mut Templates) -> Result<Data, Problems
         Value::String(_) => text_block(templates.text_data(content)?),
         _ => {
             content.entries()?;
-            templates.data(content)?
+            templates.mcp_data(content, TEXTS)?
         }
     };
     Ok(Data::Mapping(vec![("role".into(), Data::Literal(role.to_json_text())), ("content".into(), content)]))

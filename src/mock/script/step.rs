@@ -199,7 +199,9 @@ impl Action {
         let mut members = Vec::new();
         for name in ["progress", "total", "message"] {
             if let Some(node) = fields.get(name) {
-                members.push((name, reader.templates.data(node)?));
+                let is_text = name == "message";
+                let templates = &mut reader.templates;
+                members.push((name, if is_text { templates.text_data(node)? } else { templates.data(node)? }));
             }
         }
         Ok(Action::Progress(members))

@@ -65,10 +65,10 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
 async fn route(shared: Arc<Shared>, transport: Transport, request: Request, token: Option<Arc<Token>>) -> Response {
     match (request.method(), request.uri().path()) {
         (&Method::POST, "/mcp") => streamable::post(shared, request, token).await,
-        (&Method::GET, "/mcp") => streamable::listen(&shared, request.headers()),
+        (&Method::GET, "/mcp") => streamable::listen(&shared, &request),
         (&Method::DELETE, "/mcp") => streamable::delete(&shared, request.headers()),
         (_, "/mcp") => shared.not_allowed(transport, "GET, POST, DELETE"),
-        (&Method::GET, "/sse") => sse::open(shared, request.headers(), token),
+        (&Method::GET, "/sse") => sse::open(shared, &request, token),
         (_, "/sse") => shared.not_allowed(transport, "GET"),
         (&Method::POST, "/messages") => sse::post(shared, request).await,
         (_, "/messages") => shared.not_allowed(transport, "POST"),

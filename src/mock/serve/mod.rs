@@ -6,7 +6,9 @@
 //! | `/sse`, `/messages` | HTTP+SSE of 2024-11-05 |
 //! | `/ws` | WebSocket, both eras |
 
+mod afflict;
 mod connection;
+mod faulty;
 mod http;
 mod pipe;
 mod play;
@@ -22,14 +24,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::http::Method;
 pub use pipe::{Ended, serve_pipe, serve_pipe_since};
 use tokio::{io::DuplexStream, net::TcpListener};
 
-use self::{session::Sessions, sse::Streams};
+use self::{afflict::Overtaking, session::Sessions, sse::Streams};
 use super::engine::{Engine, Exchange};
 use crate::transport::{
     Transport,
-    server::{HostPolicy, Shutdown, accept},
+    server::{HostPolicy, Line, Request, Shutdown, accept},
 };
 
 /// How many bytes a pipe holds that were not read yet.
@@ -70,6 +73,7 @@ struct Shared {
     shutdown: Shutdown,
     sessions: Sessions,
     streams: Streams,
+    overtaking: Overtaking,
     died: OnceLock<u8>,
 }
 
@@ -110,11 +114,18 @@ impl MockServer {
             shutdown: Shutdown::default(),
             sessions: Sessions::default(),
             streams: Streams::default(),
+            overtaking: Overtaking::default(),
             died: OnceLock::new(),
         });
         let service = {
             let shared = shared.clone();
-            move |request| http::handle(shared.clone(), request)
+            move |mut request: Request, line: &Line| {
+                // What stays open may outlast the script that is served now.
+                if request.method() != Method::POST || shared.engine.has_faults() {
+                    request.extensions_mut().insert(line.clone());
+                }
+                http::handle(shared.clone(), request)
+            }
         };
         shared.shutdown.tasks.spawn(accept(listener, shared.shutdown.clone(), service));
         Ok(MockServer { address, shared, verify_on_drop: false })
@@ -188,3 +199,6 @@ impl Drop for MockServer {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod fault_tests;

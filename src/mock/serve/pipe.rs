@@ -6,19 +6,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use bytes::Bytes;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::mpsc,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Connection;
+use super::connection::{Connection, Opening, Outgoing};
 use crate::{
-    mock::engine::Engine,
+    mock::{
+        engine::Engine,
+        faults::{Step, Steps, Stop},
+    },
     transport::{LineReader, LineWriter, Transport},
 };
 
 /// Why serving over a pipe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The client closed its end, and everything it asked for was answered.
+    /// The client closed its end, and everything it asked for was answered; or a fault tore the pipe.
     Closed,
     /// `stop` was cancelled.
     Stopped,
@@ -63,15 +70,8 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let (connection, mut frames) = Connection::open(engine, transport, started, None);
-    let mut writer = LineWriter::new(writer);
-    let write = async {
-        while let Some(frame) = frames.recv().await {
-            if writer.write(&frame).await.is_err() {
-                return;
-            }
-        }
-    };
+    let (connection, frames) = Connection::open(engine, transport, started, Opening::default());
+    let write = write(frames, LineWriter::new(writer));
     let serve = async {
         let ended = read(&connection, reader, &stop).await;
         if let Ok(Ended::Closed | Ended::Stopped) = ended {
@@ -85,13 +85,48 @@ where
     let (mut serve, mut write) = (std::pin::pin!(serve), std::pin::pin!(write));
     tokio::select! {
         ended = serve.as_mut() => {
-            if !matches!(ended, Ok(Ended::Died(_))) {
-                let _ = tokio::time::timeout(grace, write).await;
+            match ended {
+                Ok(Ended::Closed | Ended::Stopped) => {
+                    let stop = tokio::time::timeout(grace, write).await.ok().flatten();
+                    ended.map(|ended| stop.map_or(ended, torn))
+                }
+                ended => ended,
             }
-            ended
         }
-        () = write.as_mut() => Ok(Ended::Closed),
+        stop = write.as_mut() => Ok(stop.map_or(Ended::Closed, torn)),
     }
+}
+
+fn torn(stop: Stop) -> Ended {
+    match stop {
+        Stop::Exit(code) => Ended::Died(code),
+        _ => Ended::Closed,
+    }
+}
+
+/// Writes until there is nothing more to come, the client no longer reads, or a fault ends the pipe.
+async fn write<W: AsyncWrite + Unpin>(mut frames: mpsc::Receiver<Outgoing>, mut writer: LineWriter<W>) -> Option<Stop> {
+    let line = |bytes: Bytes, is_whole| if is_whole { [&bytes[..], b"\n"].concat().into() } else { bytes };
+    while let Some(outgoing) = frames.recv().await {
+        let steps = match outgoing {
+            Outgoing::Frame(frame) => match writer.write(&frame).await {
+                Ok(()) => continue,
+                Err(_) => return None,
+            },
+            Outgoing::Packet(packet) => packet.steps(line),
+            Outgoing::Stop(stop) => Steps::new(Bytes::new(), stop),
+        };
+        for step in steps {
+            match step {
+                Step::Bytes(bytes) => writer.write_bytes(&bytes).await.ok()?,
+                Step::Wait(time) => tokio::time::sleep(time).await,
+                // What is behind half a line can never be sent.
+                Step::Stop(Stop::Hang) => while frames.recv().await.is_some() {},
+                Step::Stop(stop) => return Some(stop),
+            }
+        }
+    }
+    None
 }
 
 async fn read<R: AsyncRead + Unpin>(connection: &Connection, reader: R, stop: &CancellationToken) -> io::Result<Ended> {
@@ -104,7 +139,7 @@ async fn read<R: AsyncRead + Unpin>(connection: &Connection, reader: R, stop: &C
         };
         let received = async {
             match line {
-                Some(Ok(frame)) => connection.receive(&frame).await,
+                Some(Ok(frame)) => drop(connection.receive(&frame, None).await),
                 Some(Err(too_long)) => connection.refuse(None, &too_long.to_string()).await,
                 None => return true,
             }

@@ -10,10 +10,14 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    mock::engine::{Answer, Event, Exchange},
+    mock::{
+        engine::{Answer, Event, Exchange, Listen, Outlet},
+        faults::Item,
+    },
     wire::Id,
 };
 
@@ -30,6 +34,8 @@ pub(super) enum Played {
     Detached(Answer, Box<Exchange>),
     /// The server dies with this exit code.
     Died(u8),
+    /// What faults have made of it.
+    Faulty(Item),
 }
 
 /// What an exchange gives from its beginning.
@@ -90,6 +96,35 @@ pub(super) async fn play_in_background(exchange: Box<Exchange>, started: Instant
     let Beginning::Under(played) = play(exchange, started) else { return None };
     let died = |played| std::future::ready(if let Played::Died(code) = played { Some(code) } else { None });
     std::pin::pin!(played.filter_map(died)).next().await
+}
+
+/// Plays a subscription: its notifications, and its response when `stop` is cancelled (2026-07-28, Subscriptions).
+pub(super) fn play_listen(listen: Listen, stop: CancellationToken) -> Way {
+    let (sender, notices) = mpsc::unbounded_channel();
+    let subscription = listen.open(Box::new(Notices(sender)));
+    Box::pin(stream::unfold(Some((subscription, notices, stop)), |state| async {
+        let (subscription, mut notices, stop) = state?;
+        let frame = tokio::select! {
+            biased;
+            frame = notices.recv() => frame?,
+            () = stop.cancelled() => {
+                let answer = Answer::ok(subscription.closing());
+                return Some((Played::Response(answer), None));
+            }
+        };
+        Some((Played::Frame(frame), Some((subscription, notices, stop))))
+    }))
+}
+
+/// Notifications of one subscription.
+#[derive(Debug)]
+struct Notices(mpsc::UnboundedSender<Bytes>);
+
+impl Outlet for Notices {
+    fn push(&self, frame: Bytes) {
+        // The receiver is gone only if the subscription is.
+        let _ = self.0.send(frame);
+    }
 }
 
 /// Why a request is refused whose id belongs to another one (2025-11-25, Basic: Requests).

@@ -16,10 +16,14 @@ use rand::RngExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::play::InFlight;
+use super::{
+    faulty::{Ender, event_bytes},
+    play::InFlight,
+};
 use crate::{
     mock::{
         engine::{Outlet, Peer},
+        faults::{Packet, Step, Steps, Stop},
         script::HttpAnswer,
     },
     wire::{Version, sse::Event},
@@ -199,10 +203,13 @@ pub(super) struct StreamLog {
 
 /// A piece of a stream.
 #[derive(Clone, Debug)]
-struct Entry {
-    bytes: Bytes,
-    /// Whether the connection is closed after it. A client that resumes the stream does not see it again.
-    cut: bool,
+enum Entry {
+    Event(Bytes),
+    /// Something that happens on the way. A client that resumes the stream there sees what it is given again instead.
+    Once {
+        steps: Steps,
+        again: Option<Bytes>,
+    },
 }
 
 /// What a stream was opened for.
@@ -227,24 +234,38 @@ impl StreamLog {
     }
 
     fn append(&self, event: Event) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let id = Some(format!("{}-{}", self.number, entries.len()));
-        let bytes = Event { id, ..event }.encode();
-        self.add(&mut entries, Entry { bytes, cut: false });
+        self.add(|id| Entry::Event(Event { id: Some(id), ..event }.encode()));
+    }
+
+    /// Adds a frame that faults have changed. If it is cut off, a client that resumes the stream is given all of it.
+    pub(super) fn push_packet(&self, packet: &Packet) {
+        self.add(|id| {
+            let encode = |data| Event { id: Some(id.clone()), ..Event::message(data) }.encode();
+            let steps = packet.clone().steps(|data, is_whole| event_bytes(encode(data), is_whole));
+            Entry::Once { steps, again: Some(encode(packet.bytes.clone())) }
+        });
     }
 
     /// Closes the connection here, after telling the client when to come back.
     pub(super) fn cut(&self, retry: Option<Duration>) {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = match retry.map(milliseconds) {
-            Some(retry) => Event { retry: Some(retry), ..Event::default() }.encode(),
-            None => Bytes::new(),
-        };
-        self.add(&mut entries, Entry { bytes, cut: true });
+        let event = |retry| Event { retry: Some(retry), ..Event::default() }.encode();
+        let bytes = retry.map(milliseconds).map_or_else(Bytes::new, event);
+        self.add(|_| Entry::Once { steps: Steps::new(bytes, Stop::Finish), again: None });
     }
 
-    fn add(&self, entries: &mut Vec<Entry>, entry: Entry) {
-        let added = entry.bytes.len();
+    /// Ends the connection here as a fault wants it.
+    pub(super) fn stop(&self, stop: Stop) {
+        self.add(|_| Entry::Once { steps: Steps::new(Bytes::new(), stop), again: None });
+    }
+
+    /// Adds what `entry` makes of the id for it.
+    fn add(&self, entry: impl FnOnce(String) -> Entry) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = entry(format!("{}-{}", self.number, entries.len()));
+        let added = match &entry {
+            Entry::Event(bytes) => bytes.len(),
+            Entry::Once { again, .. } => again.as_ref().map_or(0, Bytes::len),
+        };
         entries.push(entry);
         self.length.send_modify(|it| {
             it.events += 1;
@@ -258,29 +279,71 @@ impl StreamLog {
     }
 
     /// The events from a position on, as they come, until the stream is complete or one of `ends` is cancelled.
-    pub(super) fn read(self: Arc<Self>, from: usize, ends: [CancellationToken; 2]) -> impl Stream<Item = Bytes> + Send {
-        let changes = self.length.subscribe();
-        stream::unfold(Some((self, changes, from, ends)), move |state| async move {
-            let (log, mut changes, mut position, ends) = state?;
-            loop {
-                let length = tokio::select! {
-                    biased;
-                    length = changes.wait_for(|it| it.events > position || it.complete) => length.map(|it| *it).ok()?,
-                    () = ends[0].cancelled() => return None,
-                    () = ends[1].cancelled() => return None,
-                };
-                if length.events <= position {
-                    return None;
-                }
-                let entry = log.entries.lock().unwrap_or_else(PoisonError::into_inner)[position].clone();
-                position += 1;
-                match entry.cut {
-                    true if position == from + 1 && from > 0 => {}
-                    true => return (!entry.bytes.is_empty()).then_some((entry.bytes, None)),
-                    false => return Some((entry.bytes, Some((log, changes, position, ends)))),
+    pub(super) fn read(
+        self: Arc<Self>,
+        from: usize,
+        ends: [CancellationToken; 2],
+        ender: Ender,
+    ) -> impl Stream<Item = Bytes> + Send {
+        let (changes, steps) = (self.length.subscribe(), Steps::whole(Bytes::new()));
+        let reading = Reading { log: self, changes, from, position: from, steps, ends, ender };
+        stream::unfold(reading, |mut reading| async { Some((reading.next().await?, reading)) })
+    }
+}
+
+/// A connection that reads a stream.
+struct Reading {
+    log: Arc<StreamLog>,
+    changes: watch::Receiver<Length>,
+    from: usize,
+    position: usize,
+    /// What is left of an entry.
+    steps: Steps,
+    ends: [CancellationToken; 2],
+    ender: Ender,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            for step in self.steps.by_ref() {
+                match step {
+                    Step::Bytes(bytes) => return Some(bytes),
+                    Step::Wait(time) => tokio::time::sleep(time).await,
+                    Step::Stop(stop) => {
+                        let given_up = async {
+                            let _ = self.changes.wait_for(|it| stop == Stop::Hang && it.complete).await;
+                        };
+                        tokio::select! {
+                            () = self.ender.end_stream(stop) => {}
+                            () = self.ends[0].cancelled() => {}
+                            () = given_up => {}
+                        }
+                        return None;
+                    }
                 }
             }
-        })
+            let position = self.position;
+            let length = tokio::select! {
+                biased;
+                length = self.changes.wait_for(|it| it.events > position || it.complete) => {
+                    length.map(|it| *it).ok()?
+                }
+                () = self.ends[0].cancelled() => return None,
+                () = self.ends[1].cancelled() => return None,
+            };
+            if length.events <= position {
+                return None;
+            }
+            let entry = self.log.entries.lock().unwrap_or_else(PoisonError::into_inner)[position].clone();
+            self.position += 1;
+            let is_resumed_here = position == self.from && position > 0;
+            match entry {
+                Entry::Once { steps, .. } if !is_resumed_here => self.steps = steps,
+                Entry::Event(bytes) | Entry::Once { again: Some(bytes), .. } => return Some(bytes),
+                Entry::Once { again: None, .. } => {}
+            }
+        }
     }
 }
 

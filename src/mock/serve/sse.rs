@@ -7,17 +7,21 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::stream;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use tokio::sync::mpsc;
 
 use super::{
     Shared,
-    connection::Connection,
+    connection::{Connection, Opening, Outgoing},
+    faulty::{self, Ender, event_bytes},
     http::{accepts, events},
     session::unguessable_id,
 };
 use crate::{
-    mock::script::Token,
+    mock::{
+        faults::{Step, Steps},
+        script::Token,
+    },
     transport::{
         Transport,
         server::{Body, Request, Response},
@@ -29,23 +33,26 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Streams(Mutex<HashMap<String, Arc<Connection>>>);
 
-pub(super) fn open(shared: Arc<Shared>, headers: &HeaderMap, token: Option<Arc<Token>>) -> Response {
+pub(super) fn open(shared: Arc<Shared>, request: &Request, token: Option<Arc<Token>>) -> Response {
     if !shared.engine.offers(Era::Legacy) {
         return shared.refuse(Transport::Sse, StatusCode::NOT_FOUND, "this server offers no version that has HTTP+SSE");
     }
-    if !accepts(headers, "text/event-stream") {
+    if !accepts(request.headers(), "text/event-stream") {
         let why = "the Accept header must list text/event-stream";
         return shared.refuse(Transport::Sse, StatusCode::NOT_ACCEPTABLE, why);
     }
     let id = unguessable_id();
-    let (connection, frames) = Connection::open(shared.engine.clone(), Transport::Sse, shared.started, token);
+    let (connection, frames) =
+        Connection::open(shared.engine.clone(), Transport::Sse, shared.started, Opening { token, headers: None });
     let connection = Arc::new(connection);
     shared.streams.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), connection.clone());
     let endpoint =
         Event { event: Some("endpoint".into()), ..Event::message(format!("/messages?sessionId={id}").into()) };
+    let ender = Ender::new(&shared, request.extensions().get());
     let open = OpenStream { shared: shared.clone(), id, connection };
     shared.shutdown.tasks.spawn(watch_for_death(shared.clone(), open.connection.clone()));
-    events(Body::stream(stream::unfold((open, frames, Some(endpoint)), next_event)))
+    let events_to_come = Events { open, frames, steps: Steps::whole(endpoint.encode()), ender };
+    events(Body::stream(stream::unfold(events_to_come, next_bytes)))
 }
 
 /// A stream whose client is there. When it goes, everything it asked for is cancelled.
@@ -63,25 +70,51 @@ impl Drop for OpenStream {
     }
 }
 
-type State = (OpenStream, mpsc::Receiver<Bytes>, Option<Event>);
+/// The bytes of a stream that are still to come.
+struct Events {
+    open: OpenStream,
+    frames: mpsc::Receiver<Outgoing>,
+    /// Those of the event that is being sent.
+    steps: Steps,
+    ender: Ender,
+}
 
-async fn next_event((open, mut frames, endpoint): State) -> Option<(Bytes, State)> {
-    let event = match endpoint {
-        Some(event) => event,
-        None => {
-            let drained = async {
-                open.shared.shutdown.stop.cancelled().await;
-                open.connection.finish().await;
-            };
-            let frame = tokio::select! {
-                biased;
-                frame = frames.recv() => frame,
-                () = drained => frames.try_recv().ok(),
-            };
-            Event { event: Some("message".into()), ..Event::message(frame?) }
+async fn next_bytes(mut events: Events) -> Option<(Bytes, Events)> {
+    loop {
+        for step in events.steps.by_ref() {
+            match step {
+                Step::Bytes(bytes) => return Some((bytes, events)),
+                Step::Wait(time) => tokio::time::sleep(time).await,
+                Step::Stop(stop) => {
+                    // Nobody is to wait for room behind what is never sent.
+                    events.frames.close();
+                    while events.frames.try_recv().is_ok() {}
+                    events.ender.end_stream(stop).await;
+                    return None;
+                }
+            }
         }
-    };
-    Some((event.encode(), (open, frames, None)))
+        let encode = |data| Event { event: Some("message".into()), ..Event::message(data) }.encode();
+        events.steps = match events.next_outgoing().await? {
+            Outgoing::Frame(frame) => Steps::whole(encode(frame)),
+            Outgoing::Packet(packet) => packet.steps(|data, is_whole| event_bytes(encode(data), is_whole)),
+            Outgoing::Stop(stop) => Steps::new(Bytes::new(), stop),
+        };
+    }
+}
+
+impl Events {
+    async fn next_outgoing(&mut self) -> Option<Outgoing> {
+        let drained = async {
+            self.open.shared.shutdown.stop.cancelled().await;
+            self.open.connection.finish().await;
+        };
+        tokio::select! {
+            biased;
+            outgoing = self.frames.recv() => outgoing,
+            () = drained => self.frames.try_recv().ok(),
+        }
+    }
 }
 
 async fn watch_for_death(shared: Arc<Shared>, connection: Arc<Connection>) {
@@ -103,8 +136,10 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
         return shared.refuse(Transport::Sse, StatusCode::NOT_FOUND, why);
     };
     match shared.read_json(Transport::Sse, request).await {
-        Ok((_, bytes)) => {
-            connection.receive(&bytes).await;
+        Ok((headers, bytes)) => {
+            if let Some(refusal) = connection.receive(&bytes, Some(&headers)).await {
+                return faulty::refusal(refusal);
+            }
             let mut response = Response::new(Body::whole("Accepted"));
             *response.status_mut() = StatusCode::ACCEPTED;
             response

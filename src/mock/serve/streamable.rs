@@ -3,27 +3,28 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{FutureExt, Stream, StreamExt, future, stream};
+use futures_util::{FutureExt, StreamExt, future, stream};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Shared,
-    connection::Notices,
+    afflict::Afflicted,
+    faulty::{Ender, Shape, pause, respond_with_events, set_content_type, shape},
     http::{accepts, empty, events, json},
-    play::{Beginning, ID_IN_USE, Played, Way, play},
+    play::{Beginning, ID_IN_USE, Played, Way, play, play_listen},
     session::{Session, StreamKind, StreamLog},
 };
 use crate::{
     mock::{
-        engine::{Answer, Incoming, Intake, Listen, Peer, SESSION_HEADER, VERSION_HEADER},
+        engine::{Answer, Faulty, Incoming, Intake, Peer, SESSION_HEADER, VERSION_HEADER},
+        faults::{Item, Kind, Stop},
         journal::Handling,
         script::{Form, HttpAnswer, Token},
     },
     transport::{
         Transport,
-        server::{Body, Request, Response},
+        server::{Body, Line, Request, Response},
     },
     wire::{Era, Id, Message, RpcError, Version, message, sse},
 };
@@ -31,6 +32,15 @@ use crate::{
 const LAST_EVENT_ID: &str = "last-event-id";
 
 pub(super) async fn post(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) -> Response {
+    let line = request.extensions().get().cloned();
+    let response = receive(&shared, request, token.as_deref(), line.as_ref()).await;
+    if matches!(response.body(), Body::Whole(_)) {
+        shared.overtaking.answered();
+    }
+    response
+}
+
+async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, line: Option<&Line>) -> Response {
     if !["application/json", "text/event-stream"].iter().all(|kind| accepts(request.headers(), kind)) {
         let why = "the Accept header must list application/json and text/event-stream";
         return shared.refuse(Transport::Http, StatusCode::NOT_ACCEPTABLE, why);
@@ -40,12 +50,12 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request, token: Option<Ar
         Err(refusal) => return refusal,
     };
     let at = shared.started.elapsed();
-    let (headers, token) = (&headers, token.as_deref());
+    let headers = &headers;
     let incoming = Incoming { bytes: &bytes, transport: Transport::Http, at, headers: Some(headers), token };
     match Message::parse(&bytes) {
         Ok(message) if shared.engine.era_of(&message, Some(headers)) == Era::Modern => {
             let intake = shared.engine.receive_modern(message, incoming);
-            lone_response(&shared, intake).await
+            lone_response(shared, intake, line).await
         }
         Ok(message) if !shared.engine.http().sessions => {
             let peer = match message.method() {
@@ -53,10 +63,10 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request, token: Option<Ar
                 _ => Arc::new(Peer::stateless(claimed_version(headers))),
             };
             let intake = shared.engine.receive_legacy(&peer, message, incoming);
-            lone_response(&shared, intake).await
+            lone_response(shared, intake, line).await
         }
         Ok(message) if message.method() == Some("initialize") && !headers.contains_key(SESSION_HEADER) => {
-            initialize(&shared, message, incoming)
+            initialize(shared, message, incoming, line).await
         }
         parsed => {
             let id = parsed.as_ref().ok().and_then(|message| message.id().cloned());
@@ -66,15 +76,15 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request, token: Option<Ar
             match (shared.session(headers), parsed) {
                 (Ok(session), Ok(message)) => {
                     let intake = shared.engine.receive_legacy(&session.peer, message, incoming);
-                    session_response(&shared, &session, intake).await
+                    session_response(shared, &session, intake, line).await
                 }
                 (Ok(session), Err(error)) => {
                     let intake = shared.engine.receive_broken(&session.peer, error, incoming);
-                    session_response(&shared, &session, intake).await
+                    session_response(shared, &session, intake, line).await
                 }
                 (Err(_), Err(error)) => {
                     let intake = shared.engine.receive_broken(&Arc::default(), error, incoming);
-                    lone_response(&shared, intake).await
+                    lone_response(shared, intake, line).await
                 }
                 (Err(refusal), Ok(_)) => refuse(refusal),
             }
@@ -83,7 +93,8 @@ pub(super) async fn post(shared: Arc<Shared>, request: Request, token: Option<Ar
 }
 
 /// A legacy client opens the standalone stream, or resumes one that broke off.
-pub(super) fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
+pub(super) fn listen(shared: &Arc<Shared>, request: &Request) -> Response {
+    let headers = request.headers();
     let refuse = |status, why: &str| shared.refuse(Transport::Http, status, why);
     if !has_sessions(shared, headers) {
         return shared.not_allowed(Transport::Http, "POST");
@@ -95,11 +106,12 @@ pub(super) fn listen(shared: &Shared, headers: &HeaderMap) -> Response {
         Ok(session) => session,
         Err((status, why)) => return refuse(status, &why),
     };
+    let ender = Ender::new(shared, request.extensions().get());
     let resumed = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(|id| session.resume(id)));
     match resumed {
         Some(None) => refuse(StatusCode::BAD_REQUEST, "the Last-Event-ID belongs to no stream of this session"),
-        Some(Some((log, from))) => stream_response(shared, &session, log, from),
-        None => stream_response(shared, &session, session.open_standalone(shared.engine.http().answer), 0),
+        Some(Some((log, from))) => stream_response(shared, &session, log, from, ender),
+        None => stream_response(shared, &session, session.open_standalone(shared.engine.http().answer), 0, ender),
     }
 }
 
@@ -158,12 +170,17 @@ impl Shared {
     }
 }
 
-fn initialize(shared: &Shared, message: Message<'_>, incoming: Incoming<'_>) -> Response {
+async fn initialize(
+    shared: &Arc<Shared>,
+    message: Message<'_>,
+    incoming: Incoming<'_>,
+    line: Option<&Line>,
+) -> Response {
     let peer = Arc::default();
     let intake = shared.engine.receive_legacy(&peer, message, incoming);
     let opened = peer.version().is_some();
-    let mut response = simple_response(intake);
-    if opened {
+    let mut response = lone_response(shared, intake, line).await;
+    if opened && response.status().is_success() {
         let Some(id) = shared.sessions.open(peer).and_then(|id| HeaderValue::try_from(id).ok()) else {
             return shared.refuse(Transport::Http, StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
         };
@@ -195,10 +212,19 @@ fn whole(answer: Answer) -> Response {
 /// The response to a request that stands alone: one JSON object if the answer is there at once; else a stream of the
 /// request's own, whose end by the client is the cancellation of the request (2026-07-28, Streamable HTTP:
 /// Cancellation).
-async fn lone_response(shared: &Arc<Shared>, intake: Intake) -> Response {
+async fn lone_response(shared: &Arc<Shared>, intake: Intake, line: Option<&Line>) -> Response {
     let exchange = match intake {
         Intake::Exchange(exchange) => exchange,
-        Intake::Listen(listen) => return events(Body::stream(subscribed(shared, listen))),
+        Intake::Listen(listen) => {
+            return event_response(shared, play_listen(listen, shared.shutdown.stop.clone()));
+        }
+        Intake::Faulty(faulty) => {
+            let ender = Ender::new(shared, line);
+            return match Box::pin(shape(&ender, afflicted(shared, *faulty))).await {
+                Shape::Response(response) => response,
+                Shape::Events(items, content_type) => respond_with_events(ender, items, content_type.as_deref()),
+            };
+        }
         intake => return simple_response(intake),
     };
     let form = exchange.http().form();
@@ -220,21 +246,37 @@ async fn lone_response(shared: &Arc<Shared>, intake: Intake) -> Response {
                     return whole(answer);
                 }
                 Played::Died(code) => shared.die(code),
-                Played::Frame(_) | Played::Disconnect(_) => {}
+                Played::Frame(_) | Played::Disconnect(_) | Played::Faulty(_) => {}
             }
         }
         return empty(StatusCode::INTERNAL_SERVER_ERROR);
     }
+    event_response(shared, played)
+}
+
+fn afflicted(shared: &Arc<Shared>, faulty: Faulty) -> Afflicted {
+    let background = shared.clone();
+    let detach = move |exchange| background.spawn_background(exchange);
+    Afflicted::new(faulty, shared.started, shared.shutdown.stop.clone(), detach)
+}
+
+/// A stream of the request's own.
+fn event_response(shared: &Arc<Shared>, played: Way) -> Response {
     let shared = shared.clone();
     let frames = played.filter_map(move |played| {
         future::ready(match played {
             Played::Frame(frame) => Some(sse::Event::message(frame).encode()),
-            Played::Response(answer) => Some(sse::Event::message(answer.frame).encode()),
-            Played::Detached(answer, exchange) => {
-                shared.spawn_background(exchange);
+            Played::Response(answer) => {
+                shared.overtaking.answered();
                 Some(sse::Event::message(answer.frame).encode())
             }
-            Played::Disconnect(_) => None,
+            Played::Detached(answer, exchange) => {
+                shared.spawn_background(exchange);
+                shared.overtaking.answered();
+                Some(sse::Event::message(answer.frame).encode())
+            }
+            // A chain of faults is played by `respond_with_events`.
+            Played::Disconnect(_) | Played::Faulty(_) => None,
             Played::Died(code) => {
                 shared.die(code);
                 None
@@ -244,34 +286,21 @@ async fn lone_response(shared: &Arc<Shared>, intake: Intake) -> Response {
     events(Body::stream(frames))
 }
 
-/// The notifications of a subscription; the server's end is its end (2026-07-28, Subscriptions).
-fn subscribed(shared: &Arc<Shared>, listen: Listen) -> impl Stream<Item = Bytes> + Send + 'static {
-    let (sender, notices) = mpsc::unbounded_channel();
-    let subscription = listen.open(Box::new(Notices(sender)));
-    let stop = shared.shutdown.stop.clone();
-    stream::unfold(Some((subscription, notices, stop)), |state| async {
-        let (subscription, mut notices, stop) = state?;
-        let frame = tokio::select! {
-            biased;
-            frame = notices.recv() => frame,
-            () = stop.cancelled() => {
-                return Some((sse::Event::message(subscription.closing()).encode(), None));
-            }
-        };
-        Some((sse::Event::message(frame?).encode(), Some((subscription, notices, stop))))
-    })
-}
-
 /// One JSON object if the answer is there at once; else a resumable stream. A lost connection cancels nothing
 /// (2025-11-25, Transports: Sending Messages to the Server).
-async fn session_response(shared: &Arc<Shared>, session: &Arc<Session>, intake: Intake) -> Response {
+async fn session_response(
+    shared: &Arc<Shared>,
+    session: &Arc<Session>,
+    intake: Intake,
+    line: Option<&Line>,
+) -> Response {
     match intake {
         Intake::Cancel(id) => {
             session.in_flight.cancel(&id);
             empty(StatusCode::ACCEPTED)
         }
         Intake::Exchange(exchange) => match exchange.http().form() {
-            Form::Json => lone_response(shared, Intake::Exchange(exchange)).await,
+            Form::Json => lone_response(shared, Intake::Exchange(exchange), line).await,
             form => {
                 let (id, http) = (exchange.id().clone(), exchange.http());
                 let played = match play(exchange, shared.started) {
@@ -281,11 +310,52 @@ async fn session_response(shared: &Arc<Shared>, session: &Arc<Session>, intake: 
                     Beginning::Detached(answer, _) => return whole(answer),
                     Beginning::Under(way) => way,
                 };
-                stream_answers(shared, session, http, Vec::new(), vec![Pending { id, played }])
+                let pending = Pending { id, played, ignores_cancellation: false };
+                stream_answers(shared, session, http, Vec::new(), vec![pending], line)
             }
         },
-        Intake::Batch(parts) => batch_response(shared, session, parts),
+        Intake::Faulty(faulty) => Box::pin(faulty_session_response(shared, session, *faulty, line)).await,
+        Intake::Batch(parts) => batch_response(shared, session, parts, line),
         intake => simple_response(intake),
+    }
+}
+
+async fn faulty_session_response(
+    shared: &Arc<Shared>,
+    session: &Arc<Session>,
+    faulty: Faulty,
+    line: Option<&Line>,
+) -> Response {
+    if let Intake::Cancel(id) = &faulty.intake {
+        session.in_flight.cancel(id);
+    }
+    let (afflicted, ender) = (afflicted(shared, faulty), Ender::new(shared, line));
+    let (http, ignores_cancellation) = (afflicted.http, afflicted.ignores_cancellation);
+    let Some(id) = afflicted.id.clone() else {
+        return match shape(&ender, afflicted).await {
+            Shape::Response(response) => response,
+            Shape::Events(..) => empty(StatusCode::ACCEPTED),
+        };
+    };
+    let Some(cancelled) = session.in_flight.enter(&id) else {
+        return json(StatusCode::OK, refuse_id(shared, &id));
+    };
+    let shaped = tokio::select! {
+        shaped = shape(&ender, afflicted) => Some(shaped),
+        () = cancelled.cancelled(), if !ignores_cancellation => None,
+        () = session.ended.cancelled() => None,
+    };
+    session.in_flight.leave(&id);
+    match shaped {
+        None => events(Body::stream(stream::empty())),
+        Some(Shape::Response(response)) => response,
+        Some(Shape::Events(items, content_type)) => {
+            let played = items.map(Played::Faulty).boxed();
+            let pending = Pending { id, played, ignores_cancellation };
+            let mut response = stream_answers(shared, session, http, Vec::new(), vec![pending], line);
+            set_content_type(&mut response, content_type.as_deref());
+            response
+        }
     }
 }
 
@@ -293,9 +363,17 @@ async fn session_response(shared: &Arc<Shared>, session: &Arc<Session>, intake: 
 struct Pending {
     id: Id,
     played: Way,
+    ignores_cancellation: bool,
 }
 
-fn batch_response(shared: &Arc<Shared>, session: &Arc<Session>, parts: Vec<Intake>) -> Response {
+/// The error for a request whose id belongs to another one.
+fn refuse_id(shared: &Shared, id: &Id) -> Bytes {
+    let handling = Handling::Refused(ID_IN_USE.to_owned());
+    shared.engine.journal().record(shared.started.elapsed(), Transport::Http, &[], handling);
+    message::error(Some(id), &RpcError::new(message::INVALID_REQUEST, ID_IN_USE))
+}
+
+fn batch_response(shared: &Arc<Shared>, session: &Arc<Session>, parts: Vec<Intake>, line: Option<&Line>) -> Response {
     let (mut ready, mut pending) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
@@ -305,8 +383,17 @@ fn batch_response(shared: &Arc<Shared>, session: &Arc<Session>, parts: Vec<Intak
                 let id = exchange.id().clone();
                 match play(exchange, shared.started) {
                     Beginning::Response(answer) | Beginning::Detached(answer, _) => ready.push(answer.frame),
-                    Beginning::Under(played) => pending.push(Pending { id, played }),
+                    Beginning::Under(played) => pending.push(Pending { id, played, ignores_cancellation: false }),
                 }
+            }
+            Intake::Faulty(faulty) => {
+                let afflicted = afflicted(shared, *faulty);
+                let ignores_cancellation = afflicted.ignores_cancellation;
+                // What has no answer has nothing in a batch that a fault could strike.
+                pending.extend(afflicted.id.clone().map(|id| {
+                    let played = afflicted.into_way();
+                    Pending { id, played, ignores_cancellation }
+                }));
             }
             Intake::Silent | Intake::Listen(_) | Intake::Batch(_) => {}
         }
@@ -314,7 +401,7 @@ fn batch_response(shared: &Arc<Shared>, session: &Arc<Session>, parts: Vec<Intak
     if ready.is_empty() && pending.is_empty() {
         return empty(StatusCode::ACCEPTED);
     }
-    stream_answers(shared, session, shared.engine.http().answer, ready, pending)
+    stream_answers(shared, session, shared.engine.http().answer, ready, pending, line)
 }
 
 fn stream_answers(
@@ -323,21 +410,20 @@ fn stream_answers(
     http: HttpAnswer,
     ready: Vec<Bytes>,
     pending: Vec<Pending>,
+    line: Option<&Line>,
 ) -> Response {
+    let ender = Ender::new(shared, line);
     let log = session.open_stream(StreamKind::Request, http);
     ready.into_iter().for_each(|frame| log.push(frame));
-    let answers = pending.into_iter().map(|Pending { id, played }| {
-        let (shared, session, log) = (shared.clone(), session.clone(), log.clone());
+    let answers = pending.into_iter().map(|Pending { id, played, ignores_cancellation }| {
+        let (shared, session, log, ender) = (shared.clone(), session.clone(), log.clone(), ender.clone());
         async move {
             let Some(cancelled) = session.in_flight.enter(&id) else {
-                let handling = Handling::Refused(ID_IN_USE.to_owned());
-                shared.engine.journal().record(shared.started.elapsed(), Transport::Http, &[], handling);
-                let error = RpcError::new(message::INVALID_REQUEST, ID_IN_USE);
-                return log.push(message::error(Some(&id), &error));
+                return log.push(refuse_id(&shared, &id));
             };
             tokio::select! {
-                () = deliver(&shared, played, &log) => {}
-                () = cancelled.cancelled() => {}
+                () = deliver(&shared, played, &log, &ender) => {}
+                () = cancelled.cancelled(), if !ignores_cancellation => {}
                 () = session.ended.cancelled() => {}
                 () = shared.shutdown.kill.cancelled() => {}
             }
@@ -347,25 +433,57 @@ fn stream_answers(
     let all = future::join_all(answers.collect::<Vec<_>>());
     let completed = log.clone();
     shared.shutdown.tasks.spawn(all.map(move |_| completed.complete()));
-    stream_response(shared, session, log, 0)
+    stream_response(shared, session, log, 0, ender)
 }
 
-async fn deliver(shared: &Shared, mut played: Way, log: &StreamLog) {
+async fn deliver(shared: &Shared, mut played: Way, log: &StreamLog, ender: &Ender) {
     while let Some(played) = played.next().await {
         match played {
             Played::Frame(frame) => log.push(frame),
-            Played::Response(answer) | Played::Detached(answer, _) => log.push(answer.frame),
+            Played::Response(answer) | Played::Detached(answer, _) => {
+                log.push(answer.frame);
+                shared.overtaking.answered();
+            }
             Played::Disconnect(retry) => log.cut(retry),
             Played::Died(code) => shared.die(code),
+            Played::Faulty(item) => deliver_item(shared, item, log, ender).await,
         }
     }
 }
 
+async fn deliver_item(shared: &Shared, item: Item, log: &StreamLog, ender: &Ender) {
+    let stop = match &item {
+        Item::Packet(packet) => {
+            log.push_packet(packet);
+            if packet.kind == Kind::Response {
+                shared.overtaking.answered();
+            }
+            packet.cut.map(|(_, stop)| stop)
+        }
+        Item::Disconnect(retry) => {
+            log.cut(*retry);
+            None
+        }
+        Item::Stop(Stop::Finish) => None,
+        Item::Stop(stop) => {
+            log.stop(*stop);
+            Some(*stop)
+        }
+        item => {
+            pause(ender, item).await;
+            None
+        }
+    };
+    if stop == Some(Stop::Hang) {
+        shared.shutdown.stop.cancelled().await;
+    }
+}
+
 /// What is to come on a stream. A standalone one has no end of its own: it ends with the session or the server.
-fn stream_response(shared: &Shared, session: &Session, log: Arc<StreamLog>, from: usize) -> Response {
+fn stream_response(shared: &Shared, session: &Session, log: Arc<StreamLog>, from: usize, ender: Ender) -> Response {
     let stop = match log.kind {
         StreamKind::Request => CancellationToken::new(),
         StreamKind::Standalone => shared.shutdown.stop.clone(),
     };
-    events(Body::stream(log.read(from, [session.ended.clone(), stop])))
+    events(Body::stream(log.read(from, [session.ended.clone(), stop], ender)))
 }

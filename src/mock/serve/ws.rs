@@ -1,17 +1,25 @@
 //! WebSocket: one text message a frame, cancellation as on stdio.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
+use bytes::Bytes;
+use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use super::{Shared, connection::Connection};
+use super::{
+    Shared,
+    connection::{Connection, Opening, Outgoing},
+};
 use crate::{
-    mock::script::Token,
+    mock::{
+        faults::{Packet, Step, Stop},
+        script::Token,
+    },
     transport::{
         Transport,
         server::{
-            Request, Response,
-            ws::{self, Received},
+            Break, Line, Request, Response,
+            ws::{self, Received, Receiver, Sender},
         },
     },
 };
@@ -32,59 +40,121 @@ pub(super) fn open(shared: Arc<Shared>, request: Request, token: Option<Arc<Toke
 }
 
 async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) {
+    let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
+    let headers = Some(request.headers().clone());
     let upgraded = tokio::select! {
         upgraded = ws::upgrade(request) => upgraded,
         () = shared.shutdown.kill.cancelled() => return,
     };
     let Ok((mut sender, mut receiver)) = upgraded else { return };
-    let (connection, mut frames) = Connection::open(shared.engine.clone(), Transport::Ws, shared.started, token);
-    let write = async {
-        while let Some(frame) = frames.recv().await {
-            if sender.send(frame).await.is_err() {
-                return;
-            }
-        }
-    };
-    let read = async {
-        loop {
-            let received = tokio::select! {
-                received = receiver.next() => received,
-                () = shared.shutdown.stop.cancelled() => return Some((CloseCode::Away, "the server is shutting down")),
-            };
-            match received {
-                Received::Frame(bytes) => connection.receive(&bytes).await,
-                Received::Binary => return Some((CloseCode::Unsupported, "messages are text")),
-                Received::Broken(code) => return Some((code, "")),
-                Received::Closed => return Some((CloseCode::Normal, "")),
-            }
-        }
-    };
-    let serve = async {
-        let close = read.await;
+    let opening = Opening { token, headers };
+    let (connection, frames) = Connection::open(shared.engine.clone(), Transport::Ws, shared.started, opening);
+    let writing = write(frames, &mut sender);
+    let reading = async {
+        let close = read(&shared, &connection, &mut receiver).await;
         if let Some((CloseCode::Away, _)) = close {
             connection.finish().await;
         }
         connection.cancel().await;
-        close
+        let died = connection.died();
+        // Without it there is an end to what is sent.
+        drop(connection);
+        close.ok_or(died)
     };
-    let close = {
-        let mut write = std::pin::pin!(write);
+    let serving = async {
+        let (mut reading, mut writing) = (pin!(reading), pin!(writing));
         tokio::select! {
-            close = serve => close,
-            () = write.as_mut() => None,
-            () = connection.closed() => None,
-            () = shared.shutdown.kill.cancelled() => None,
+            read = reading.as_mut() => match read {
+                Ok(close) => (Some(close), writing.await),
+                Err(died) => (None, died.map(Stop::Exit)),
+            },
+            stop = writing.as_mut() => (None, stop),
         }
     };
-    if let Some(code) = connection.died() {
-        return shared.die(code);
+    let (close, stop) = tokio::select! {
+        ended = serving => ended,
+        () = shared.shutdown.kill.cancelled() => return,
+    };
+    match (close, stop) {
+        (_, Some(stop)) => end(&shared, &line, sender, stop).await,
+        (Some((code, reason)), None) => sender.close(code, reason).await,
+        (None, None) => {}
     }
-    if let Some((code, reason)) = close {
-        while let Ok(frame) = frames.try_recv() {
-            if sender.send(frame).await.is_err() {
-                return;
-            }
+}
+
+/// Takes frames until the connection ends: with which code and why it is to be closed, unless the script lets the
+/// server die.
+async fn read(shared: &Shared, connection: &Connection, receiver: &mut Receiver) -> Option<(CloseCode, &'static str)> {
+    loop {
+        let received = tokio::select! {
+            received = receiver.next() => received,
+            () = shared.shutdown.stop.cancelled() => return Some((CloseCode::Away, "the server is shutting down")),
+            () = connection.closed() => return None,
+        };
+        match received {
+            Received::Frame(bytes) => tokio::select! {
+                _ = connection.receive(&bytes, None) => {}
+                () = connection.closed() => return None,
+            },
+            Received::Binary => return Some((CloseCode::Unsupported, "messages are text")),
+            Received::Broken(code) => return Some((code, "")),
+            Received::Closed => return Some((CloseCode::Normal, "")),
         }
-        sender.close(code, reason).await;
     }
+}
+
+/// Ends the connection as a fault wants it.
+async fn end(shared: &Shared, line: &Line, mut sender: Sender, stop: Stop) {
+    match stop {
+        Stop::Close(code) => sender.close(code.into(), "").await,
+        Stop::Reset => {
+            line.break_off(Break::Reset);
+            // Here it breaks.
+            let _ = sender.flush().await;
+        }
+        Stop::Exit(code) => shared.die(code),
+        Stop::Finish | Stop::Hang => {}
+    }
+}
+
+/// Sends until there is nothing more to come, the client is gone, or a fault ends the connection.
+async fn write(mut frames: mpsc::Receiver<Outgoing>, sender: &mut Sender) -> Option<Stop> {
+    while let Some(outgoing) = frames.recv().await {
+        let stop = match outgoing {
+            Outgoing::Frame(frame) => {
+                sender.send(frame).await.ok()?;
+                None
+            }
+            Outgoing::Packet(packet) => write_packet(*packet, sender).await?,
+            Outgoing::Stop(stop) => Some(stop),
+        };
+        match stop {
+            None => {}
+            // What is behind half a message can never be sent.
+            Some(Stop::Hang) => while frames.recv().await.is_some() {},
+            Some(stop) => return Some(stop),
+        }
+    }
+    None
+}
+
+/// Sends a frame as it is: in fragments, and as text whatever its bytes are. How it ends, unless the client is gone.
+async fn write_packet(packet: Packet, sender: &mut Sender) -> Option<Option<Stop>> {
+    let mut left = packet.sent().len();
+    let (is_whole, mut is_first) = (packet.cut.is_none(), true);
+    if left == 0 && is_whole {
+        sender.send_fragment(Bytes::new(), true, true).await.ok()?;
+    }
+    for step in packet.steps(|bytes, _| bytes) {
+        match step {
+            Step::Bytes(bytes) => {
+                left -= bytes.len();
+                sender.send_fragment(bytes, is_first, is_whole && left == 0).await.ok()?;
+                is_first = false;
+            }
+            Step::Wait(time) => tokio::time::sleep(time).await,
+            Step::Stop(stop) => return Some(Some(stop)),
+        }
+    }
+    Some(None)
 }

@@ -4,13 +4,17 @@
 //! if the argument is one. Where MCP wants a text, the value is always rendered as text.
 
 mod context;
+mod data;
 
 use std::sync::{Arc, LazyLock};
 
 use minijinja::{Environment, Expression, UndefinedBehavior, syntax::SyntaxConfig};
 use serde_json::Value as Json;
 
-pub use self::context::{Bound, Context, ProcessEnvironment};
+pub use self::{
+    context::{Bound, Context, ProcessEnvironment},
+    data::Data,
+};
 use crate::{
     config::{Node, Problems, Source, Value, nearest},
     wire::MAX_FRAME,
@@ -70,36 +74,6 @@ pub enum Text {
 pub struct Native {
     expression: Expression<'static, 'static>,
     position: String,
-}
-
-/// JSON data with templates in its texts. What has none is kept as JSON text.
-#[derive(Debug)]
-pub enum Data {
-    Literal(String),
-    Text(Text),
-    Native(Box<Native>),
-    /// A text that holds the JSON text of the data.
-    Quoted(Box<Data>),
-    Sequence(Vec<Data>),
-    Mapping(Vec<(String, Data)>),
-}
-
-impl Data {
-    /// The same data as JSON text, if no template is in it.
-    pub fn literal(&self) -> Option<&str> {
-        match self {
-            Data::Literal(json) => Some(json),
-            _ => None,
-        }
-    }
-
-    /// A text that holds `data` as JSON text.
-    pub fn quoted(data: &Node, templates: &mut Templates) -> Result<Data, Problems> {
-        Ok(match templates.data(data)? {
-            Data::Literal(json) => Data::Literal(Json::from(json).to_string()),
-            data => Data::Quoted(Box::new(data)),
-        })
-    }
 }
 
 impl Native {
@@ -296,6 +270,33 @@ impl Templates {
         }
     }
 
+    /// Reads JSON data of MCP, in which members of these names are texts whatever their templates give, at every depth
+    /// but within `_meta` and other data that is not MCP's.
+    ///
+    /// # Errors
+    /// As [`Templates::data`]; such a member is no text.
+    pub fn mcp_data(&mut self, node: &Node, texts: &[&str]) -> Result<Data, Problems> {
+        const OPAQUE: [&str; 4] = ["_meta", "annotations", "input", "structuredContent"];
+        match &node.value {
+            Value::Sequence(items) => {
+                let items = Problems::collect(items.iter().map(|item| self.mcp_data(item, texts)))?;
+                Ok(Data::Sequence(items).collapsed())
+            }
+            Value::Mapping(entries) => {
+                let member = |entry: &crate::config::Entry| {
+                    let data = match &*entry.key {
+                        key if OPAQUE.contains(&key) => self.data(&entry.node),
+                        key if texts.contains(&key) => self.text_data(&entry.node),
+                        _ => self.mcp_data(&entry.node, texts),
+                    };
+                    Ok((entry.key.clone(), data?))
+                };
+                Ok(Data::Mapping(Problems::collect(entries.iter().map(member))?).collapsed())
+            }
+            _ => self.data(node),
+        }
+    }
+
     /// The text with the context filled in.
     ///
     /// # Errors
@@ -417,6 +418,26 @@ mod tests {
         assert_eq!(render("'{% if args.n > 1 %}many{% endif %}'", params), Ok(r#""many""#.into()));
         assert_eq!(render("\"{{ 'ab' | repeat(3) }}\"", params), Ok(r#""ababab""#.into()));
         assert!(render("\"{{ 'ab' | repeat(99999999999) }}\"", params).is_err());
+    }
+
+    #[test]
+    fn what_mcp_has_as_a_text_stays_one_whatever_its_template_gives() {
+        let read = |text: &str| {
+            let source = Source::new("t", text);
+            let mut templates = Templates::new(&source, SCRIPT_NAMES);
+            let node = parse_yaml(&source).expect("YAML");
+            let data =
+                templates.mcp_data(&node, &["text", "name"]).map_err(|error| error.in_source(&source).to_string());
+            let mut out = String::new();
+            let context = minijinja::context! { call => 3 };
+            data.map(|data| templates.write_json(&data, &context, &mut out).expect("renders")).map(|()| out)
+        };
+        assert_eq!(
+            read("[{ text: '{{ call }}', n: '{{ call }}', _meta: { text: '{{ call }}' }, of: { name: 5, x: 1.0 } }]"),
+            Ok(r#"[{"text":"3","n":3,"_meta":{"text":3},"of":{"name":"5","x":1.0}}]"#.into())
+        );
+        assert_eq!(read("[{ text: 5, x: 1.0 }, []]"), Ok(r#"[{"text":"5","x":1.0},[]]"#.into()));
+        assert!(read("[{ text: [a] }]").expect_err("no text").contains("expected a text"));
     }
 
     #[test]

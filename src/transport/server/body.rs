@@ -14,8 +14,8 @@ use hyper::body::{Frame, SizeHint};
 /// A response body.
 pub enum Body {
     Whole(Option<Bytes>),
-    /// Dropped when the client closes the connection.
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    /// Dropped when the client closes the connection. The length is the number of bytes that are announced.
+    Stream(Option<u64>, Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
 impl Body {
@@ -25,7 +25,12 @@ impl Body {
     }
 
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Body {
-        Body::Stream(Box::pin(stream))
+        Body::Stream(None, Box::pin(stream))
+    }
+
+    /// A stream that is announced as so many bytes, whether it has them or not.
+    pub fn announced(length: usize, stream: impl Stream<Item = Bytes> + Send + 'static) -> Body {
+        Body::Stream(Some(length as u64), Box::pin(stream))
     }
 }
 
@@ -36,7 +41,9 @@ impl hyper::body::Body for Body {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut *self {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Body::Stream(stream) => stream.as_mut().poll_next(cx).map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
+            Body::Stream(_, stream) => {
+                stream.as_mut().poll_next(cx).map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 
@@ -47,7 +54,7 @@ impl hyper::body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match self {
             Body::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Body::Stream(_) => SizeHint::default(),
+            Body::Stream(length, _) => length.map_or_else(SizeHint::default, SizeHint::with_exact),
         }
     }
 }
@@ -56,7 +63,7 @@ impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Body::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
-            Body::Stream(_) => f.write_str("Stream"),
+            Body::Stream(..) => f.write_str("Stream"),
         }
     }
 }

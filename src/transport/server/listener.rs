@@ -10,7 +10,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Request, Response};
+use super::{Line, Request, Response, line::Breakable};
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many connections a server has at a time; more wait to be accepted.
@@ -37,10 +37,11 @@ impl Shutdown {
     }
 }
 
-/// Accepts connections until told to stop, and answers their requests with `service`.
+/// Accepts connections until told to stop, and answers their requests with `service`, which is given the line of the
+/// connection as well.
 pub async fn accept<S, F>(listener: TcpListener, shutdown: Shutdown, service: S)
 where
-    S: Fn(Request) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request, &Line) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     accept_few(MAX_CONNECTIONS, listener, shutdown, service).await;
@@ -48,7 +49,7 @@ where
 
 async fn accept_few<S, F>(limit: usize, listener: TcpListener, shutdown: Shutdown, service: S)
 where
-    S: Fn(Request) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request, &Line) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(limit));
@@ -78,12 +79,14 @@ where
 
 async fn serve<S, F>(stream: TcpStream, shutdown: Shutdown, service: S)
 where
-    S: Fn(Request) -> F + Send + Sync + 'static,
+    S: Fn(Request, &Line) -> F + Send + Sync + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     let _ = stream.set_nodelay(true);
+    let line = Line::default();
+    let stream = Breakable::new(stream, line.clone());
     let service = service_fn(move |request| {
-        let response = service(request);
+        let response = service(request, &line);
         async move { Ok::<_, Infallible>(response.await) }
     });
     let mut builder = http1::Builder::new();
@@ -126,7 +129,7 @@ mod tests {
     async fn a_connection_too_many_waits_until_another_is_closed() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let (address, shutdown) = (listener.local_addr().expect("bound"), Shutdown::default());
-        let service = |_| async {
+        let service = |_, _: &Line| async {
             let mut response = Response::new(Body::Whole(None));
             *response.status_mut() = StatusCode::NO_CONTENT;
             response

@@ -2,11 +2,13 @@
 
 mod body;
 mod guard;
+mod line;
 mod listener;
 pub mod ws;
 
 pub use body::Body;
 pub use guard::HostPolicy;
+pub use line::{Break, Line};
 pub use listener::{Shutdown, accept};
 
 /// An HTTP request as it arrives.

@@ -12,7 +12,13 @@ use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
         Error, Message, handshake,
-        protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
+        protocol::{
+            CloseFrame, Role, WebSocketConfig,
+            frame::{
+                Frame,
+                coding::{CloseCode, Data, OpCode},
+            },
+        },
     },
 };
 
@@ -156,6 +162,23 @@ impl Sender {
             Err(_) => Message::Binary(frame),
         };
         self.0.send(message).await
+    }
+
+    /// Sends a fragment of a text message, whatever its bytes are.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn send_fragment(&mut self, bytes: Bytes, is_first: bool, is_last: bool) -> Result<(), Error> {
+        let data = if is_first { Data::Text } else { Data::Continue };
+        self.0.send(Message::Frame(Frame::message(bytes, OpCode::Data(data), is_last))).await
+    }
+
+    /// Sends what has not been sent.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub async fn flush(&mut self) -> Result<(), Error> {
+        self.0.flush().await
     }
 
     /// Sends a close frame; whether it arrives does not matter any more.

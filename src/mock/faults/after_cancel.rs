@@ -1,0 +1,30 @@
+//! The answer comes although the client has cancelled the request.
+
+use super::{About, EVERYWHERE, Fault, read};
+
+/// The one fault that is no change of the answer: whoever sends it asks the chain.
+pub(super) const ABOUT: About = About {
+    name: "after_cancel",
+    summary: "The answer comes although the client has cancelled the request; on HTTP in the legacy versions only, \
+              since closing the response is what cancels in 2026-07-28",
+    options: &[],
+    example: "after_cancel: {}",
+    transports: EVERYWHERE,
+    read: |node| read::options(&ABOUT, node).map(|_| Fault::AfterCancel),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Chain,
+        tests::{error, fault, play},
+    };
+
+    #[test]
+    fn the_answer_is_as_it_is_and_cannot_be_cancelled() {
+        assert_eq!(play("after_cancel").len(), 7);
+        let chain = |text: &str| Chain::new(None, fault(text).expect(text).into_iter().map(|it| (it, 1)));
+        assert!(chain("[drip, after_cancel]").ignores_cancellation() && !chain("drip").ignores_cancellation());
+        assert!(error("after_cancel: { x: 1 }").contains("has no key `x`"));
+    }
+}

@@ -1,0 +1,46 @@
+//! The response comes again.
+
+use super::{About, EVERYWHERE, Fault, Item, Kind, read};
+use crate::config::{Node, Problems};
+
+pub(super) const ABOUT: About = About {
+    name: "duplicate",
+    summary: "The response comes again",
+    options: &[("times", "how often it comes in all, 2 by default")],
+    example: "duplicate: { times: 3 }",
+    transports: EVERYWHERE,
+    read: |node| Duplicate::read(node).map(Fault::Duplicate),
+};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    times: u16,
+}
+
+impl Duplicate {
+    fn read(node: &Node) -> Result<Duplicate, Problems> {
+        let times = |node: &Node| match node.integer()? {
+            0 | 1 => Err(node.problem("once is no fault").hint("never is the fault `drop`").into()),
+            times => Ok(times),
+        };
+        Ok(Duplicate { times: read::options(&ABOUT, node)?.read("times", times)?.unwrap_or(2) })
+    }
+
+    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
+        let is_response = matches!(&item, Item::Packet(packet) if packet.kind == Kind::Response);
+        let times = if is_response { self.times } else { 1 };
+        out.extend(std::iter::repeat_n(item, times.into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{error, play};
+
+    #[test]
+    fn the_response_comes_as_often_as_it_says() {
+        assert_eq!(play("duplicate")[4..], ["n3", "r", "r", "Stop(Finish)"]);
+        assert_eq!(play("duplicate: { times: 3 }")[5..], ["r", "r", "r", "Stop(Finish)"]);
+        assert!(error("duplicate: { times: 1 }").contains("once is no fault"));
+    }
+}

@@ -1,0 +1,122 @@
+//! A frame on its way out, and how its bytes are sent.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Stop;
+use crate::wire::Message;
+
+/// A frame and how it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    pub kind: Kind,
+    /// The HTTP status, of a response.
+    pub status: u16,
+    pub bytes: Bytes,
+    /// It is sent in pieces of so many bytes, with this pause between them.
+    pub drip: Option<(usize, Duration)>,
+    /// Only so many bytes of it are sent, and what happens then. Fewer than there are.
+    pub cut: Option<(usize, Stop)>,
+}
+
+/// What a frame is for the request that is being answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Notification,
+    /// A request of the server.
+    Question,
+    /// What no server should send.
+    Noise,
+    Response,
+}
+
+/// What is to be done for a packet, one step after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// These bytes are sent, and have left before the next step.
+    Bytes(Bytes),
+    Wait(Duration),
+    Stop(Stop),
+}
+
+/// The steps of a packet.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    rest: Bytes,
+    drip: Option<(usize, Duration)>,
+    pauses: bool,
+    stop: Option<Stop>,
+}
+
+impl Packet {
+    pub fn new(kind: Kind, bytes: Bytes) -> Packet {
+        Packet { kind, status: 200, bytes, drip: None, cut: None }
+    }
+
+    pub fn response(status: u16, bytes: Bytes) -> Packet {
+        Packet { status, ..Packet::new(Kind::Response, bytes) }
+    }
+
+    /// A message that comes before the response.
+    pub fn on_the_way(bytes: Bytes) -> Packet {
+        let is_question = matches!(Message::parse(&bytes), Ok(Message::Request(_)));
+        Packet::new(if is_question { Kind::Question } else { Kind::Notification }, bytes)
+    }
+
+    /// The bytes that are sent of it.
+    pub fn sent(&self) -> Bytes {
+        match self.cut {
+            Some((after, _)) => self.bytes.slice(..after.min(self.bytes.len())),
+            None => self.bytes.clone(),
+        }
+    }
+
+    /// The steps of sending it. `framed` puts the framing of a transport around bytes, without its end if they are not
+    /// the whole frame. Of a frame that is cut off before its first byte not even the framing is sent.
+    pub fn steps(&self, framed: impl FnOnce(Bytes, bool) -> Bytes) -> Steps {
+        let rest = match self.cut {
+            Some((0, _)) => Bytes::new(),
+            cut => framed(self.sent(), cut.is_none()),
+        };
+        Steps { rest, drip: self.drip, pauses: false, stop: self.cut.map(|(_, stop)| stop) }
+    }
+}
+
+impl Steps {
+    /// Bytes, and nothing else.
+    pub fn whole(bytes: Bytes) -> Steps {
+        Steps { rest: bytes, drip: None, pauses: false, stop: None }
+    }
+
+    /// Bytes, and what comes after them.
+    pub fn new(bytes: Bytes, stop: Stop) -> Steps {
+        Steps { stop: Some(stop), ..Steps::whole(bytes) }
+    }
+
+    /// Whether nothing comes any more.
+    pub fn is_over(&self) -> bool {
+        self.rest.is_empty() && self.stop.is_none()
+    }
+
+    /// What comes next, if that is the end.
+    pub fn stops(&self) -> Option<Stop> {
+        self.stop.filter(|_| self.rest.is_empty())
+    }
+}
+
+impl Iterator for Steps {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        if self.rest.is_empty() {
+            return self.stop.take().map(Step::Stop);
+        }
+        let Some((size, pause)) = self.drip else { return Some(Step::Bytes(std::mem::take(&mut self.rest))) };
+        if std::mem::take(&mut self.pauses) {
+            return Some(Step::Wait(pause));
+        }
+        self.pauses = true;
+        Some(Step::Bytes(self.rest.split_to(size.clamp(1, self.rest.len()))))
+    }
+}

@@ -1,0 +1,132 @@
+//! A connection that can be broken off from within.
+
+use std::{
+    future::poll_fn,
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_util::sync::CancellationToken;
+
+/// How a connection is broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// In order: the other side reads an end.
+    Close,
+    /// With a reset: the other side reads an error.
+    Reset,
+}
+
+/// By this a connection can be broken off. What has been handed over to be sent before, is sent before.
+///
+/// It stands among the extensions of a request whose answer may need it.
+#[derive(Clone, Debug, Default)]
+pub struct Line(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// 0 while it goes on.
+    breaks: AtomicU8,
+    broken: CancellationToken,
+}
+
+/// The bytes of a connection with a [`Line`].
+#[derive(Debug)]
+pub(super) struct Breakable {
+    stream: TcpStream,
+    line: Line,
+}
+
+impl Line {
+    /// Breaks off when everything has been sent. Who answers need not, and must not, end the answer.
+    pub fn break_off(&self, how: Break) {
+        self.0.breaks.store(if how == Break::Reset { 2 } else { 1 }, Ordering::Release);
+    }
+
+    /// As [`Line::break_off`], and waits for ever: the connection takes whoever waits here along.
+    pub async fn break_here(&self, how: Break) -> ! {
+        self.break_off(how);
+        // The connection may have been flushed already in this round; it needs another one.
+        let mut woken = false;
+        poll_fn(|context| {
+            if !std::mem::replace(&mut woken, true) {
+                context.waker().wake_by_ref();
+            }
+            Poll::<std::convert::Infallible>::Pending
+        })
+        .await;
+        std::future::pending().await
+    }
+
+    /// Resolves when the connection is gone.
+    pub async fn broken(&self) {
+        self.0.broken.cancelled().await;
+    }
+
+    fn wanted(&self) -> Option<Break> {
+        match self.0.breaks.load(Ordering::Acquire) {
+            0 => None,
+            2 => Some(Break::Reset),
+            _ => Some(Break::Close),
+        }
+    }
+}
+
+impl Breakable {
+    pub(super) fn new(stream: TcpStream, line: Line) -> Self {
+        Breakable { stream, line }
+    }
+}
+
+impl Drop for Breakable {
+    fn drop(&mut self) {
+        self.line.0.broken.cancel();
+    }
+}
+
+impl AsyncRead for Breakable {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Breakable {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// Whoever writes has written everything when it flushes: here the connection may break.
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(how) = self.line.wanted() else { return Pin::new(&mut self.stream).poll_flush(cx) };
+        if how == Break::Reset {
+            // Where this cannot be set, the connection is closed in order.
+            let _ = self.stream.set_zero_linger();
+        }
+        Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
