@@ -1,0 +1,125 @@
+//! Runs every example of `docs/`: a block of YAML that is a script, and the block `yaml scenario` after it.
+
+use std::{collections::BTreeSet, path::Path};
+
+use libtest_mimic::{Failed, Trial};
+use mcp_rehearsal::{
+    config::{Source, parse_yaml},
+    mock::script::schema,
+    scenario::{Scenario, Selection},
+};
+use serde_json::Value as Json;
+
+/// A block of code.
+struct Block {
+    heading: String,
+    line: usize,
+    /// What stands behind the fence.
+    language: String,
+    text: String,
+}
+
+/// One trial for each example, and those about the page as a whole.
+pub(crate) fn trials(page: &Path) -> Vec<Trial> {
+    let text = std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    let name = page.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let blocks = blocks(&text);
+    let mut trials = Vec::new();
+    let mut yaml = blocks.iter().filter(|block| block.language.starts_with("yaml"));
+    while let Some(script) = yaml.next() {
+        let steps = yaml.next().filter(|steps| script.language == "yaml" && steps.language == "yaml scenario");
+        let title = format!("docs::{name}::{}::line_{}", script.heading, script.line);
+        trials.push(match steps {
+            Some(steps) => {
+                let (script, steps) = (script.text.clone(), steps.text.clone());
+                Trial::test(title, move || run(&script, &steps))
+            }
+            None => Trial::test(title, || Err("a script and a block `yaml scenario` belong together".into())),
+        });
+    }
+    let languages: Vec<_> = blocks.into_iter().map(|block| block.language).collect();
+    trials.push(Trial::test(format!("docs::{name}::every_block_is_run"), move || {
+        match languages.iter().find(|language| !["yaml", "yaml scenario", "sh"].contains(&language.as_str())) {
+            Some(language) => Err(format!("nothing runs a block of {language:?}").into()),
+            None => Ok(()),
+        }
+    }));
+    trials.push(Trial::test(format!("docs::{name}::every_key_is_mentioned"), move || mentions_every_key(&text)));
+    trials
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let (mut blocks, mut heading, mut open) = (Vec::new(), String::new(), None::<Block>);
+    for (line, number) in text.lines().zip(1..) {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(language)) => {
+                open = Some(Block {
+                    heading: heading.clone(),
+                    line: number,
+                    language: language.to_owned(),
+                    text: String::new(),
+                });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some(block), None) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            (None, None) if line.starts_with('#') => heading = line.trim_matches(['#', ' ']).replace(' ', "_"),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    blocks
+}
+
+fn run(script: &str, steps: &str) -> Result<(), Failed> {
+    let json = parse_yaml(&Source::new("mock.yaml", script)).map_err(|problems| format!("{problems:?}"))?.to_json();
+    let validator = jsonschema::draft7::new(&schema())?;
+    if let Some(error) = validator.iter_errors(&json).next() {
+        return Err(format!("the schema of scripts refuses it: {}: {error}", error.instance_path()).into());
+    }
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("mock.yaml"), script)?;
+    let default = "matrix: { transport: memory, protocol: [2025-11-25, 2026-07-28] }\n";
+    let matrix = if steps.contains("matrix:") { "" } else { default };
+    let path = folder.path().join("try.yaml");
+    std::fs::write(&path, format!("servers: {{ mock: {{ mock: mock.yaml }} }}\n{matrix}{steps}"))?;
+    let scenario = Scenario::load(&path)?;
+    let result = super::play(scenario, &Selection::default())?;
+    super::judge(&result, folder.path())
+}
+
+/// Every key that the schema of scripts knows, but for those that only MCP defines.
+fn mentions_every_key(text: &str) -> Result<(), Failed> {
+    let mut keys = BTreeSet::new();
+    collect(&schema(), &mut keys);
+    let words: BTreeSet<_> = text.split(|c: char| !c.is_alphanumeric() && !"_-".contains(c)).collect();
+    let missing: Vec<_> = keys.iter().filter(|key| !words.contains(key.as_str())).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("not mentioned: {missing:?}").into()),
+    }
+}
+
+fn collect(schema: &Json, keys: &mut BTreeSet<String>) {
+    match schema {
+        Json::Object(members) => {
+            for (name, member) in members {
+                // The options of faults are told by `rehearse mock --faults`.
+                if name == "fault" {
+                    keys.extend(member["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()));
+                    continue;
+                }
+                if let ("properties", Json::Object(properties)) = (name.as_str(), member) {
+                    keys.extend(properties.keys().cloned());
+                }
+                if name != "examples" {
+                    collect(member, keys);
+                }
+            }
+        }
+        Json::Array(items) => items.iter().for_each(|item| collect(item, keys)),
+        _ => {}
+    }
+}
