@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use libtest_mimic::{Failed, Trial};
 use mcp_rehearsal::{
     config::{Source, parse_yaml},
-    mock::script::schema,
+    mock::script::{EMBEDDED, schema},
     scenario::{Scenario, Selection},
 };
 use serde_json::Value as Json;
@@ -44,7 +44,7 @@ pub(crate) fn trials(page: &Path) -> Vec<Trial> {
             None => Ok(()),
         }
     }));
-    trials.push(Trial::test(format!("docs::{name}::every_key_is_mentioned"), move || mentions_every_key(&text)));
+    trials.push(Trial::test(format!("docs::{name}::everything_is_mentioned"), move || mentions_everything(&text)));
     trials
 }
 
@@ -81,19 +81,24 @@ fn run(script: &str, steps: &str) -> Result<(), Failed> {
     }
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("mock.yaml"), script)?;
-    let default = "matrix: { transport: memory, protocol: [2025-11-25, 2026-07-28] }\n";
-    let matrix = if steps.contains("matrix:") { "" } else { default };
+    let given = [
+        ("servers:", "servers: { mock: { mock: mock.yaml } }\n"),
+        ("matrix:", "matrix: { transport: memory, protocol: [2025-11-25, 2026-07-28] }\n"),
+    ];
+    let given = given.into_iter().filter(|(key, _)| !steps.lines().any(|line| line.starts_with(key)));
+    let given: String = given.map(|(_, text)| text).collect();
     let path = folder.path().join("try.yaml");
-    std::fs::write(&path, format!("servers: {{ mock: {{ mock: mock.yaml }} }}\n{matrix}{steps}"))?;
+    std::fs::write(&path, given + steps)?;
     let scenario = Scenario::load(&path)?;
     let result = super::play(scenario, &Selection::default())?;
     super::judge(&result, folder.path())
 }
 
-/// Every key that the schema of scripts knows, but for those that only MCP defines.
-fn mentions_every_key(text: &str) -> Result<(), Failed> {
+/// Every key that the schema of scripts knows, and every embedded script.
+fn mentions_everything(text: &str) -> Result<(), Failed> {
     let mut keys = BTreeSet::new();
     collect(&schema(), &mut keys);
+    keys.extend(EMBEDDED.iter().map(|(name, _)| (*name).to_owned()));
     let words: BTreeSet<_> = text.split(|c: char| !c.is_alphanumeric() && !"_-".contains(c)).collect();
     let missing: Vec<_> = keys.iter().filter(|key| !words.contains(key.as_str())).collect();
     match missing.is_empty() {

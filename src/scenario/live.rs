@@ -52,7 +52,7 @@ impl Live {
     ) -> Result<Live, String> {
         let (mock, target) = match &spec.kind {
             Kind::Target(target) => (None, target.clone()),
-            Kind::Mock(path) => start_mock(path, transport, options).await?,
+            Kind::Mock(path, headers) => start_mock(path, headers, transport, options).await?,
         };
         let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts, answers };
         Ok(Live { config, mock, tap: None, session: None, taken: Mutex::default() })
@@ -76,6 +76,7 @@ impl Live {
 
 async fn start_mock(
     path: &Path,
+    headers: &[(String, String)],
     transport: Transport,
     options: &Options,
 ) -> Result<(Option<LocalMock>, Target), String> {
@@ -94,7 +95,7 @@ async fn start_mock(
     }
     let server = MockServer::start(engine, Listen::default()).await;
     let server = server.map_err(|error| format!("a mock cannot listen on 127.0.0.1: {error}"))?;
-    let endpoint = Endpoint { url: server.url(transport).unwrap_or_default(), headers: Vec::new() };
+    let endpoint = Endpoint { url: server.url(transport).unwrap_or_default(), headers: headers.to_vec() };
     let target = match transport {
         Transport::Sse => Target::Sse(endpoint),
         Transport::Ws => Target::Ws(endpoint),

@@ -25,8 +25,9 @@ pub struct ServerSpec {
 
 #[derive(Debug, Clone)]
 pub enum Kind {
-    /// A mock script, by path or by the name under which it is embedded. Every cell gets a fresh one.
-    Mock(PathBuf),
+    /// A mock script, by path or by the name under which it is embedded, and the headers of requests where there are
+    /// some. Every cell gets a fresh one.
+    Mock(PathBuf, Vec<(String, String)>),
     /// Something that can be connected to as it is.
     Target(Target),
 }
@@ -36,12 +37,12 @@ impl ServerSpec {
         let fields = node.fields("a server", KEYS)?;
         let Entry { key, node: value, .. } = fields.exactly_one(&["mock", "command", "url"])?;
         let kind = match key.as_str() {
-            "mock" => Kind::Mock(read_script(value, folder)?),
+            "mock" => Kind::Mock(read_script(value, folder)?, pairs(&fields, "headers")?),
             "command" => Kind::Target(read_command(&fields, value, folder)?),
             _ => Kind::Target(read_url(&fields, value)?),
         };
         let foreign: &[&str] = match key.as_str() {
-            "mock" => &["args", "env", "cwd", "headers", "type"],
+            "mock" => &["args", "env", "cwd", "type"],
             "command" => &["headers", "type"],
             _ => &["args", "env", "cwd"],
         };
@@ -55,14 +56,19 @@ impl ServerSpec {
 
     /// Values that were given to the server from outside the file: those of its headers and its environment.
     pub(super) fn secrets(&self) -> Vec<(String, String)> {
-        let Kind::Target(target) = &self.kind else { return Vec::new() };
         let named = |kind: &str, name: &str, value: &str| (format!("{kind} {name}"), value.to_owned());
-        let secrets: Vec<_> = match target {
-            Target::Stdio(command) => command.env.iter().map(|(name, value)| named("env", name, value)).collect(),
-            Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => {
-                endpoint.headers.iter().map(|(name, value)| named("header", name, value)).collect()
+        let of_headers = |headers: &[(String, String)]| -> Vec<_> {
+            headers.iter().map(|(name, value)| named("header", name, value)).collect()
+        };
+        let secrets = match &self.kind {
+            Kind::Mock(_, headers) => of_headers(headers),
+            Kind::Target(Target::Stdio(command)) => {
+                command.env.iter().map(|(name, value)| named("env", name, value)).collect()
             }
-            Target::Memory(_) => Vec::new(),
+            Kind::Target(Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint)) => {
+                of_headers(&endpoint.headers)
+            }
+            Kind::Target(Target::Memory(_)) => Vec::new(),
         };
         // Shorter values occur in innocent texts.
         secrets.into_iter().filter(|(_, value)| value.len() >= 8).collect()
@@ -71,7 +77,7 @@ impl ServerSpec {
     /// Over which transports the server can be reached.
     pub fn transports(&self) -> Vec<Transport> {
         match &self.kind {
-            Kind::Mock(_) => Transport::ALL.to_vec(),
+            Kind::Mock(..) => Transport::ALL.to_vec(),
             Kind::Target(target) => vec![target.transport()],
         }
     }

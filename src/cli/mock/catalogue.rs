@@ -30,7 +30,7 @@ pub(super) fn list(format: Format) -> Exit {
         Format::Human => {
             let strong = style::STRONG;
             write(
-                &scripts.map(|(name, about, _)| format!("{strong}{name:<12}{strong:#} {about}\n")).collect::<String>(),
+                &scripts.map(|(name, about, _)| format!("{strong}{name:<17}{strong:#} {about}\n")).collect::<String>(),
             );
         }
         Format::Json => {
@@ -56,7 +56,7 @@ pub(super) fn faults(format: Format) -> Exit {
                 let names: Vec<_> = fault.transports.iter().map(|transport| transport.as_str()).collect();
                 let only = if everywhere(fault) { String::new() } else { format!(" ({})", names.join(", ")) };
                 let (name, summary, example) = (fault.name, fault.summary, fault.example);
-                text.push_str(&format!("{strong}{name:<12}{strong:#} {summary}{only}\n"));
+                text.push_str(&format!("{strong}{name:<17}{strong:#} {summary}{only}\n"));
                 text.push_str(&format!(
                     "{:<12} {dim}faults: [{{ on: {{ tool: echo }}, do: {{ {example} }} }}]{dim:#}\n",
                     ""
@@ -155,11 +155,17 @@ pub(super) fn offer(script: &Script) -> String {
     format!("{} offers {}, in {versions}", style::printable(&script.name), offers.join(", "))
 }
 
-/// What the script says of itself: its first line, if it is a comment; else the server's description.
+/// What the script says of itself: the first sentence of the comment that it begins with; else the server's description.
 fn description(script: &Script) -> String {
-    let comment = script.source.text.lines().next().and_then(|line| line.strip_prefix('#'));
-    let server: Json = serde_json::from_str(&script.server_info).unwrap_or_default();
-    comment.map(str::trim).or(server["description"].as_str()).unwrap_or_default().to_owned()
+    let comment = script.source.text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
+    // The line that tells editors of the schema.
+    let comment: Vec<_> = comment.skip_while(|line| line.starts_with("yaml-language-server:")).collect();
+    let comment = comment.join(" ");
+    if comment.is_empty() {
+        let server: Json = serde_json::from_str(&script.server_info).unwrap_or_default();
+        return server["description"].as_str().unwrap_or_default().to_owned();
+    }
+    comment.find(". ").map_or(&*comment, |end| &comment[..=end]).to_owned()
 }
 
 /// Whoever closes the pipe has read enough.
@@ -190,9 +196,12 @@ resourceTemplates: [{ uriTemplate: 'x://{y}', text: z }]";
     }
 
     #[test]
-    fn a_script_is_described_by_its_first_comment_or_by_its_server() {
+    fn a_script_is_described_by_the_first_sentence_of_its_comment_or_by_its_server() {
         let described = |text: &str| description(&script(text));
         assert_eq!(described("# What it is for.\nserver: { name: s, description: Else. }"), "What it is for.");
+        let long =
+            "# yaml-language-server: $schema=a.json\n# What it\n# is for. And more.\n\n# no\nserver: { name: s }";
+        assert_eq!(described(long), "What it is for.");
         assert_eq!(described("server: { name: s, description: A server. }\n# no"), "A server.");
         assert_eq!(described("server: { name: s }"), "");
     }

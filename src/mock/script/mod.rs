@@ -82,8 +82,30 @@ const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websi
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
 const REQUEST_STATE_TTL: Duration = Duration::from_secs(600);
 
-/// The script that is served when none is written yet, embedded in the binary.
-pub const EMBEDDED: &[(&str, &str)] = &[("basic", include_str!("../../../mock-servers/basic.yaml"))];
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../mock-servers/", $name, ".yaml")))),*]
+    };
+}
+
+/// The scripts that are served by name, without a file: those of `mock-servers/` that are of use as they are.
+pub const EMBEDDED: &[(&str, &str)] = embedded![
+    "basic",
+    "everything",
+    "filesystem",
+    "stateful-cart",
+    "elicitation",
+    "tasks",
+    "oauth-protected",
+    "flaky",
+    "slow-start",
+    "paginated",
+    "huge",
+    "unicode",
+    "legacy-2024-11-05",
+    "modern-only",
+    "stateless",
+];
 
 /// A parsed script. The lists begin with what the script declares; replacements for it follow.
 #[derive(Debug)]
