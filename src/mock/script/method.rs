@@ -6,6 +6,9 @@ use crate::{
     mock::template::Data,
 };
 
+/// Methods on which everything else rests. The protocol answers them, whatever a script says.
+const RESERVED: &[&str] = &["initialize", "ping", "server/discover"];
+
 /// A method of the script. It answers before the protocol does.
 #[derive(Debug)]
 pub struct MethodStub {
@@ -16,6 +19,11 @@ impl MethodStub {
     pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<MethodStub, Problems> {
         let subject = Subject::Method;
         let fields = node.fields("a method", &Stub::keys(&["method"], &subject))?;
+        let method = fields.required("method")?;
+        if RESERVED.contains(&method.str()?) {
+            let problem = method.problem(format!("`{}` is always answered by the protocol", method.str()?));
+            return Err(problem.hint("delay it or break it with `faults: [{ on: { method: … }, do: … }]`").into());
+        }
         Ok(MethodStub { stub: Stub::read(&fields, &subject, reader)? })
     }
 }
@@ -60,5 +68,19 @@ impl Completion {
             argument: fields.required("argument")?.str()?.to_owned(),
             values: reader.templates.data(values)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{config::Source, mock::script::Script};
+
+    #[test]
+    fn what_could_never_answer_is_refused() {
+        for method in super::RESERVED {
+            let text = format!("methods: [{{ method: {method}, reply: {{ result: {{}} }} }}]");
+            let error = Script::parse(&Source::new("m", text)).expect_err(method).to_string();
+            assert!(error.starts_with(&format!("m:1:21: `{method}` is always answered by the protocol (")), "{error}");
+        }
     }
 }
