@@ -136,6 +136,9 @@ pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted) -> Shape {
             return Shape::Events(stream::iter(items).boxed(), content_type);
         }
     };
+    if let Some(challenge) = afflicted.challenge {
+        response.extensions_mut().insert(challenge);
+    }
     set_content_type(&mut response, content_type.as_deref());
     Shape::Response(response)
 }

@@ -152,6 +152,30 @@ async fn a_status_other_than_200_stays_with_a_json_answer() {
 }
 
 #[tokio::test]
+async fn an_id_is_free_again_when_the_client_has_gone_before_the_answer() {
+    let server = start(engine("  - { on: { call: 1, method: tools/call }, do: hang }")).await;
+    let (mut stream, id) = open_session(&server, "2025-11-25").await;
+    let call = post("/mcp", &[("mcp-session-id", &id)], &call("2025-11-25", 1, "now"));
+    stream.write_all(call.as_bytes()).await.expect("writes");
+    journalled(&server, 2).await;
+    drop(stream);
+    let answered = async { while !exchange(&mut connect(&server).await, &call).await.ends_with(r#"{"r":1}}"#) {} };
+    in_time(answered).await;
+    in_time(server.stop(PATIENCE)).await;
+}
+
+#[tokio::test]
+async fn a_challenge_stays_with_an_answer_that_is_struck() {
+    let text = "auth: { tokens: [{ token: good, scopes: [a] }] }\ntools: [{ name: now, scopes: [b], reply: x }]\nfaults: [{ do: { delay: 1ms } }]";
+    let script = Script::parse(&Source::new("s", text)).unwrap_or_else(|error| panic!("{error}"));
+    let server = start(Engine::new(script, 1, Journal::default())).await;
+    let request = modern_post("now").replace("Host: localhost", "Host: localhost\r\nAuthorization: Bearer good");
+    let seen = exchange(&mut connect(&server).await, &request).await;
+    assert!(seen.starts_with("HTTP/1.1 403 ") && seen.contains("www-authenticate: Bearer error"), "{seen}");
+    in_time(server.stop(PATIENCE)).await;
+}
+
+#[tokio::test]
 async fn a_handshake_can_be_struck_and_a_notification() {
     let faults = "  - { on: { method: initialize, call: 1 }, do: { status: 503 } }
   - { on: { method: notifications/initialized }, do: { status: { code: 500, text: oh } } }";
