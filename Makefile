@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint bench scenarios interop official test-mcp-server
+.PHONY: help build test lint bench scenarios interop official examples test-mcp-server
 
 CARGO ?= cargo
 
@@ -30,6 +30,10 @@ interop: ## Meet real clients and servers; needs Node and Python, and a network 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs
 	$(CARGO) build
 	official/run
+
+examples: ## Run the example tests in Python and JavaScript; needs what interop needs
+	$(CARGO) build
+	examples/run
 
 test-mcp-server: ## Serve mock-servers/basic.yaml on 127.0.0.1:8888
 	@$(CARGO) run -- mock mock-servers/basic.yaml --listen 127.0.0.1:8888

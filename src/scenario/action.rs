@@ -42,7 +42,7 @@ pub enum Action {
     /// Lists all tools.
     Discover,
     Call(ToolCall),
-    /// A call that is given up after some time.
+    /// A call that is given up after some time; if it is to be a task, the time counts from when it is one.
     Cancel {
         call: ToolCall,
         after: Duration,

@@ -92,10 +92,17 @@ impl Runner<'_> {
             Action::Cancel { call, after } => {
                 let token = CancellationToken::new();
                 let options = CallOptions { cancel: Some(token.clone()), ..options };
+                let from = session.tap().len();
+                let is_due = async {
+                    if call.is_task {
+                        session.tap().wait_for(from, is_task).await;
+                    }
+                    tokio::time::sleep(*after).await;
+                };
                 let mut call = Box::pin(self.call(session, call, options));
                 tokio::select! {
                     observation = &mut call => observation?,
-                    () = tokio::time::sleep(*after) => {
+                    () = is_due => {
                         token.cancel();
                         call.await?
                     }
@@ -249,6 +256,16 @@ impl Runner<'_> {
         self.scenario.templates.write_json(data, &self.context(), &mut text).map_err(|error| error.to_string())?;
         serde_json::from_str(&text).map(Some).map_err(|error| error.to_string())
     }
+}
+
+/// Whether the server has made a task of a call.
+fn is_task(frame: &Frame) -> bool {
+    let result = match frame.message() {
+        Ok(Message::Response(response)) if frame.direction == Direction::ServerToClient => response.outcome.ok(),
+        _ => None,
+    };
+    let result = result.and_then(|result| serde_json::from_str::<Json>(result.get()).ok());
+    result.is_some_and(|result| result["resultType"] == "task")
 }
 
 async fn within(limit: Duration, listing: impl Future<Output = Result<Listing, Failure>>) -> Result<Listing, Failure> {

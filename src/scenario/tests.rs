@@ -216,7 +216,7 @@ steps:
   - call: { tool: slow, task: true }
     only: { era: modern }
     expect: { statuses: [working, completed], text: done }
-  - cancel: { tool: slow, task: true, after: 5ms }
+  - cancel: { tool: slow, task: true, after: 0 }
     only: { era: modern }
     expect: { failure: cancelled, statuses: [working, cancelled] }
 ";

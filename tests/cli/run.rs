@@ -11,7 +11,7 @@ server: { name: stories }
 tools:
   - { name: hello, reply: hello }
   - { name: never, delay: 60s, reply: never }
-  - { name: headers, reply: \"{{ headers | length > 0 }}\" }
+  - { name: headers, reply: \"{{ 'mcp-session-id' in headers }}\" }
 ";
 
 const HELLO: &str = "

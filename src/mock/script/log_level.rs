@@ -2,7 +2,7 @@
 
 use crate::config::{Node, Problems};
 
-const NAMES: &[&str] = &["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+pub(super) const NAMES: &[&str] = &["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// A severity of RFC 5424, least severe first (2025-11-25, Logging: Log Levels).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

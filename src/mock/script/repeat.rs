@@ -19,7 +19,7 @@ pub(super) const KEY: &str = "repeat";
 pub(super) const NAME: &str = "n";
 /// Answers besides [`ANSWER_KEYS`], whose templates are filled in for each request.
 const ANSWERS: &[&str] = &["rules", "text", "json", "blob", "contents", "messages"];
-const MAX: usize = 100_000;
+pub(super) const MAX: usize = 100_000;
 
 /// The script with everything written out that repeats.
 ///

@@ -26,7 +26,7 @@ use std::{
 
 use ::http::Method;
 pub use pipe::{Ended, serve_pipe, serve_pipe_since};
-use tokio::net::TcpListener;
+use tokio::{io::DuplexStream, net::TcpListener};
 
 use self::{afflict::Overtaking, session::Sessions, sse::Streams};
 use super::engine::{Engine, Exchange};
@@ -34,6 +34,11 @@ use crate::transport::{
     Transport,
     server::{HostPolicy, Line, Request, Shutdown, accept},
 };
+
+/// How many bytes a pipe holds that were not read yet.
+const PIPE: usize = 64 << 10;
+/// How long answers may take after a client has closed its end of a pipe.
+const PIPE_GRACE: Duration = Duration::from_secs(5);
 
 /// Where and for whom to listen.
 #[derive(Clone, Debug)]
@@ -56,6 +61,7 @@ impl Default for Listen {
 pub struct MockServer {
     address: SocketAddr,
     shared: Arc<Shared>,
+    verify_on_drop: bool,
 }
 
 /// What every connection of a server shares.
@@ -122,7 +128,13 @@ impl MockServer {
             }
         };
         shared.shutdown.tasks.spawn(accept(listener, shared.shutdown.clone(), service));
-        Ok(MockServer { address, shared })
+        Ok(MockServer { address, shared, verify_on_drop: false })
+    }
+
+    /// Whether to panic when the server is dropped and something that is expected did not come, unless the thread
+    /// panics already. A server does not, unless it was [built](MockServer::builder).
+    pub fn verify_on_drop(&mut self, verify: bool) {
+        self.verify_on_drop = verify;
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -147,6 +159,21 @@ impl MockServer {
         }
     }
 
+    /// The client's end of a pipe with the framing of stdio, to the same server.
+    pub fn connect(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(PIPE);
+        let (reader, writer) = tokio::io::split(far);
+        let shared = self.shared.clone();
+        self.shared.shutdown.tasks.spawn(async move {
+            let (engine, stop) = (shared.engine.clone(), shared.shutdown.stop.clone());
+            tokio::select! {
+                _ = serve_pipe_since(shared.started, engine, Transport::Memory, reader, writer, stop, PIPE_GRACE) => {}
+                () = shared.shutdown.kill.cancelled() => {}
+            }
+        });
+        near
+    }
+
     /// Waits until the script lets the server die, and gives the exit code that a process would have.
     pub async fn died(&self) -> u8 {
         self.shared.shutdown.kill.cancelled().await;
@@ -164,6 +191,9 @@ impl Drop for MockServer {
     fn drop(&mut self) {
         self.shared.shutdown.stop.cancel();
         self.shared.shutdown.kill.cancel();
+        if self.verify_on_drop && !std::thread::panicking() {
+            self.assert_verified();
+        }
     }
 }
 
