@@ -52,8 +52,9 @@ impl Ender {
                 self.shared.shutdown.stop.cancelled().await;
                 Break::Close
             }
-            Stop::Close(_) | Stop::Exit(_) => Break::Close,
+            Stop::Close(_) => Break::Close,
             Stop::Reset => Break::Reset,
+            Stop::Exit(_) => Break::Hold,
         };
         self.prepare(stop);
         if let Some(line) = &self.line {
@@ -65,8 +66,9 @@ impl Ender {
     fn break_off(&self, stop: Stop) {
         let how = match stop {
             Stop::Finish | Stop::Hang => return,
-            Stop::Close(_) | Stop::Exit(_) => Break::Close,
+            Stop::Close(_) => Break::Close,
             Stop::Reset => Break::Reset,
+            Stop::Exit(_) => Break::Hold,
         };
         self.prepare(stop);
         if let Some(line) = &self.line {
@@ -74,7 +76,7 @@ impl Ender {
         }
     }
 
-    /// A server that dies does so when its last bytes are on their way.
+    /// A server that dies does so when its last bytes are on their way; whoever reads their end finds it dead.
     fn prepare(&self, stop: Stop) {
         let Stop::Exit(code) = stop else { return };
         let Some(line) = self.line.clone() else { return self.shared.die(code) };
