@@ -16,7 +16,7 @@ use crate::{
     mock::{
         engine::{Exchange, Faulty, Intake},
         faults::{Chain, Item, Packet, Stop},
-        script::HttpAnswer,
+        script::{Challenge, HttpAnswer},
     },
     wire::Id,
 };
@@ -32,6 +32,8 @@ pub(super) struct Afflicted {
     /// Whether the answer would be there at once without the faults.
     pub(super) at_once: bool,
     pub(super) http: HttpAnswer,
+    /// What the client would have to show.
+    pub(super) challenge: Option<Challenge>,
     pub(super) ignores_cancellation: bool,
     pub(super) refuses: bool,
 }
@@ -45,9 +47,12 @@ impl Afflicted {
         detach: impl Fn(Box<Exchange>) + Send + 'static,
     ) -> Afflicted {
         let Faulty { intake, id, chain } = faulty;
-        let mut http = HttpAnswer::default();
+        let (mut http, mut challenge) = (HttpAnswer::default(), None);
         let (way, at_once): (Way, bool) = match intake {
-            Intake::Answer(answer) => (at_once(Played::Response(answer)), true),
+            Intake::Answer(mut answer) => {
+                challenge = answer.challenge.take();
+                (at_once(Played::Response(answer)), true)
+            }
             Intake::Exchange(exchange) => {
                 http = exchange.http();
                 match play(exchange, started) {
@@ -64,7 +69,7 @@ impl Afflicted {
         };
         let (ignores_cancellation, refuses) = (chain.ignores_cancellation(), chain.refuses());
         let items = afflict(way, chain, detach);
-        Afflicted { id, items, at_once, http, ignores_cancellation, refuses }
+        Afflicted { id, items, at_once, http, challenge, ignores_cancellation, refuses }
     }
 
     /// As what an exchange gives.

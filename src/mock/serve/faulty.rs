@@ -52,8 +52,9 @@ impl Ender {
                 self.shared.shutdown.stop.cancelled().await;
                 Break::Close
             }
-            Stop::Close(_) | Stop::Exit(_) => Break::Close,
+            Stop::Close(_) => Break::Close,
             Stop::Reset => Break::Reset,
+            Stop::Exit(_) => Break::Hold,
         };
         self.prepare(stop);
         if let Some(line) = &self.line {
@@ -65,8 +66,9 @@ impl Ender {
     fn break_off(&self, stop: Stop) {
         let how = match stop {
             Stop::Finish | Stop::Hang => return,
-            Stop::Close(_) | Stop::Exit(_) => Break::Close,
+            Stop::Close(_) => Break::Close,
             Stop::Reset => Break::Reset,
+            Stop::Exit(_) => Break::Hold,
         };
         self.prepare(stop);
         if let Some(line) = &self.line {
@@ -74,7 +76,7 @@ impl Ender {
         }
     }
 
-    /// A server that dies does so when its last bytes are on their way.
+    /// A server that dies does so when its last bytes are on their way; whoever reads their end finds it dead.
     fn prepare(&self, stop: Stop) {
         let Stop::Exit(code) = stop else { return };
         let Some(line) = self.line.clone() else { return self.shared.die(code) };
@@ -136,6 +138,9 @@ pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted) -> Shape {
             return Shape::Events(stream::iter(items).boxed(), content_type);
         }
     };
+    if let Some(challenge) = afflicted.challenge {
+        response.extensions_mut().insert(challenge);
+    }
     set_content_type(&mut response, content_type.as_deref());
     Shape::Response(response)
 }

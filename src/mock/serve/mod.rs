@@ -124,7 +124,14 @@ impl MockServer {
                 if request.method() != Method::POST || shared.engine.has_faults() {
                     request.extensions_mut().insert(line.clone());
                 }
-                http::handle(shared.clone(), request)
+                let shared = shared.clone();
+                async move {
+                    // What is dead answers nobody, also before the last connection is gone.
+                    if shared.died.get().is_some() {
+                        std::future::pending::<()>().await;
+                    }
+                    http::handle(shared, request).await
+                }
             }
         };
         shared.shutdown.tasks.spawn(accept(listener, shared.shutdown.clone(), service));
@@ -166,9 +173,12 @@ impl MockServer {
         let shared = self.shared.clone();
         self.shared.shutdown.tasks.spawn(async move {
             let (engine, stop) = (shared.engine.clone(), shared.shutdown.stop.clone());
-            tokio::select! {
-                _ = serve_pipe_since(shared.started, engine, Transport::Memory, reader, writer, stop, PIPE_GRACE) => {}
-                () = shared.shutdown.kill.cancelled() => {}
+            let ended = tokio::select! {
+                ended = serve_pipe_since(shared.started, engine, Transport::Memory, reader, writer, stop, PIPE_GRACE) => ended,
+                () = shared.shutdown.kill.cancelled() => return,
+            };
+            if let Ok(Ended::Died(code)) = ended {
+                shared.die(code);
             }
         });
         near

@@ -150,6 +150,11 @@ impl InFlight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 
+    /// Leaves when it is dropped.
+    pub(super) fn leaving<'a>(&'a self, id: &'a Id) -> Leaving<'a> {
+        Leaving(self, id)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
@@ -159,5 +164,14 @@ impl InFlight {
         if let Some(token) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id) {
             token.cancel();
         }
+    }
+}
+
+/// A request that is in flight as long as this is held.
+pub(super) struct Leaving<'a>(&'a InFlight, &'a Id);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
     }
 }

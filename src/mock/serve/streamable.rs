@@ -340,13 +340,15 @@ async fn faulty_session_response(
     let Some(cancelled) = session.in_flight.enter(&id) else {
         return json(StatusCode::OK, refuse_id(shared, &id));
     };
+    // The client may close the connection at any time.
+    let in_flight = session.in_flight.leaving(&id);
     let shaped = tokio::select! {
         biased;
         () = cancelled.cancelled(), if !ignores_cancellation => None,
         () = session.ended.cancelled() => None,
         shaped = shape(&ender, afflicted) => Some(shaped),
     };
-    session.in_flight.leave(&id);
+    drop(in_flight);
     match shaped {
         None => events(Body::stream(stream::empty())),
         Some(Shape::Response(response)) => response,

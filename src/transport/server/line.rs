@@ -24,6 +24,8 @@ pub enum Break {
     Close,
     /// With a reset: the other side reads an error.
     Reset,
+    /// Not yet: when all has been sent, whoever waits for [`Line::broken`] ends the server.
+    Hold,
 }
 
 /// By this a connection can be broken off. What has been handed over to be sent before, is sent before.
@@ -49,7 +51,12 @@ pub(super) struct Breakable {
 impl Line {
     /// Breaks off when everything has been sent. Who answers need not, and must not, end the answer.
     pub fn break_off(&self, how: Break) {
-        self.0.breaks.store(if how == Break::Reset { 2 } else { 1 }, Ordering::Release);
+        let breaks = match how {
+            Break::Close => 1,
+            Break::Reset => 2,
+            Break::Hold => 3,
+        };
+        self.0.breaks.store(breaks, Ordering::Release);
     }
 
     /// As [`Line::break_off`], and waits for ever: the connection takes whoever waits here along.
@@ -67,7 +74,7 @@ impl Line {
         std::future::pending().await
     }
 
-    /// Resolves when the connection is gone.
+    /// Resolves when all has been sent and the connection is broken off, or gone.
     pub async fn broken(&self) {
         self.0.broken.cancelled().await;
     }
@@ -75,8 +82,9 @@ impl Line {
     fn wanted(&self) -> Option<Break> {
         match self.0.breaks.load(Ordering::Acquire) {
             0 => None,
+            1 => Some(Break::Close),
             2 => Some(Break::Reset),
-            _ => Some(Break::Close),
+            _ => Some(Break::Hold),
         }
     }
 }
@@ -118,10 +126,15 @@ impl AsyncWrite for Breakable {
 
     /// Whoever writes has written everything when it flushes: here the connection may break.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Some(how) = self.line.wanted() else { return Pin::new(&mut self.stream).poll_flush(cx) };
-        if how == Break::Reset {
+        match self.line.wanted() {
+            None => return Pin::new(&mut self.stream).poll_flush(cx),
+            Some(Break::Close) => {}
             // Where this cannot be set, the connection is closed in order.
-            let _ = self.stream.set_zero_linger();
+            Some(Break::Reset) => drop(self.stream.set_zero_linger()),
+            Some(Break::Hold) => {
+                self.line.0.broken.cancel();
+                return Poll::Pending;
+            }
         }
         Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()))
     }

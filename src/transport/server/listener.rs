@@ -59,9 +59,10 @@ where
             (listener.accept().await, place)
         };
         let (accepted, place) = tokio::select! {
-            accepted = accepted => accepted,
-            () = shutdown.stop.cancelled() => return,
+            biased;
             () = shutdown.kill.cancelled() => return,
+            () = shutdown.stop.cancelled() => return,
+            accepted = accepted => accepted,
         };
         match accepted {
             Ok((stream, _)) => {

@@ -152,6 +152,30 @@ async fn a_status_other_than_200_stays_with_a_json_answer() {
 }
 
 #[tokio::test]
+async fn an_id_is_free_again_when_the_client_has_gone_before_the_answer() {
+    let server = start(engine("  - { on: { call: 1, method: tools/call }, do: hang }")).await;
+    let (mut stream, id) = open_session(&server, "2025-11-25").await;
+    let call = post("/mcp", &[("mcp-session-id", &id)], &call("2025-11-25", 1, "now"));
+    stream.write_all(call.as_bytes()).await.expect("writes");
+    journalled(&server, 2).await;
+    drop(stream);
+    let answered = async { while !exchange(&mut connect(&server).await, &call).await.ends_with(r#"{"r":1}}"#) {} };
+    in_time(answered).await;
+    in_time(server.stop(PATIENCE)).await;
+}
+
+#[tokio::test]
+async fn a_challenge_stays_with_an_answer_that_is_struck() {
+    let text = "auth: { tokens: [{ token: good, scopes: [a] }] }\ntools: [{ name: now, scopes: [b], reply: x }]\nfaults: [{ do: { delay: 1ms } }]";
+    let script = Script::parse(&Source::new("s", text)).unwrap_or_else(|error| panic!("{error}"));
+    let server = start(Engine::new(script, 1, Journal::default())).await;
+    let request = modern_post("now").replace("Host: localhost", "Host: localhost\r\nAuthorization: Bearer good");
+    let seen = exchange(&mut connect(&server).await, &request).await;
+    assert!(seen.starts_with("HTTP/1.1 403 ") && seen.contains("www-authenticate: Bearer error"), "{seen}");
+    in_time(server.stop(PATIENCE)).await;
+}
+
+#[tokio::test]
 async fn a_handshake_can_be_struck_and_a_notification() {
     let faults = "  - { on: { method: initialize, call: 1 }, do: { status: 503 } }
   - { on: { method: notifications/initialized }, do: { status: { code: 500, text: oh } } }";
@@ -249,4 +273,30 @@ async fn bytes_drip_in_their_time() {
     );
     writer.shutdown().await.expect("closes");
     serving.await.expect("no panic").expect("no error");
+}
+
+#[tokio::test]
+async fn a_task_goes_on_although_the_answer_that_began_it_was_struck() {
+    let text = "tools: [{ name: now, steps: [{ task: {} }, { wait: 1ms }, { set: { done: true } }, { reply: x }] }]\nstate: { done: false }\nfaults: [{ on: { tool: now }, do: duplicate }]";
+    let script = Script::parse(&Source::new("s", text)).unwrap_or_else(|error| panic!("{error}"));
+    let engine = Engine::new(script, 1, Journal::default());
+    let tasks = r#""clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let call = call(MODERN, 1, "now").replace(
+        r#""io.modelcontextprotocol/clientCapabilities":{}"#,
+        &format!("\"io.modelcontextprotocol/{}", &tasks[1..]),
+    );
+    let server = start(engine).await;
+    let request =
+        post("/mcp", &[("mcp-protocol-version", MODERN), ("mcp-method", "tools/call"), ("mcp-name", "now")], &call);
+    let mut stream = connect(&server).await;
+    stream.write_all(request.as_bytes()).await.expect("writes");
+    let seen = read_until(&mut stream, "0\r\n\r\n").await;
+    assert_eq!(String::from_utf8_lossy(&seen).matches("taskId").count(), 2, "{}", String::from_utf8_lossy(&seen));
+    let done = async {
+        while server.engine().state().get()["done"] != true {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(done).await;
+    in_time(server.stop(PATIENCE)).await;
 }
