@@ -6,6 +6,7 @@
 mod failure;
 mod mock;
 mod run;
+mod schema;
 mod signals;
 mod style;
 
@@ -75,6 +76,7 @@ struct Cli {
 enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
+    Schema(schema::SchemaArgs),
     /// Kill what a run has left behind that was itself killed
     #[command(hide = true)]
     Guard,
@@ -88,6 +90,7 @@ impl Command {
         match self {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
+            Command::Schema(args) => Ok(schema::run(&args)),
             Command::Guard => {
                 Guard::watch(std::io::stdin().lock());
                 Ok(Exit::Success)

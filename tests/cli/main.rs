@@ -7,6 +7,7 @@ mod orphans;
 mod parity;
 mod rehearse;
 mod run;
+mod schema;
 
 use rehearse::Rehearse;
 

@@ -20,7 +20,8 @@ Examples:
   rehearse mock my.yaml --journal requests.jsonl  # keep every request, and the rule that answered
   rehearse mock my.yaml --exec -- npm test        # run the tests against it, then verify
   rehearse mock --validate mocks/*.yaml           # check scripts, serve nothing
-  rehearse mock --list                            # the embedded scripts"
+  rehearse mock --list                            # the embedded scripts
+  rehearse mock --faults                          # how a script can misbehave"
     };
 }
 
@@ -68,7 +69,7 @@ whether it came, with the requests that were nearly it; with --verify the exit c
 #[command(after_help = examples!(), after_long_help = LONG_EXAMPLES)]
 pub(in crate::cli) struct MockArgs {
     /// A script file, or the name of an embedded script; several with --validate
-    #[arg(value_name = "SCRIPT", required_unless_present = "list")]
+    #[arg(value_name = "SCRIPT", required_unless_present_any = ["list", "faults"])]
     pub(super) scripts: Vec<PathBuf>,
     /// Serve streamable HTTP, HTTP+SSE and WebSocket on this address; a port alone means 127.0.0.1, port 0 a free one
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
@@ -102,12 +103,15 @@ pub(in crate::cli) struct MockArgs {
     #[arg(value_parser = parse_loopback)]
     pub(super) admin: Option<SocketAddr>,
     /// Show the embedded scripts, and serve nothing
-    #[arg(long, conflicts_with_all = SERVING, conflicts_with_all = ["scripts", "validate"])]
+    #[arg(long, conflicts_with_all = SERVING, conflicts_with_all = ["scripts", "validate", "faults"])]
     pub(super) list: bool,
+    /// Show the faults that a script can have, each with an example, and serve nothing
+    #[arg(long, conflicts_with_all = SERVING, conflicts_with_all = ["scripts", "validate"])]
+    pub(super) faults: bool,
     /// Check the scripts and say what they offer, and serve nothing
     #[arg(long, conflicts_with_all = SERVING)]
     pub(super) validate: bool,
-    /// How --list, --validate and the URLs of --listen are written to stdout: human or json
+    /// How --list, --faults, --validate and the URLs of --listen are written to stdout: human or json
     #[arg(
         long,
         value_name = "FORMAT",

@@ -11,7 +11,11 @@ use super::args::Format;
 use crate::{
     cli::{Exit, Failure, style},
     config::Source,
-    mock::script::{EMBEDDED, Kind, Script, ScriptError, StubRef},
+    mock::{
+        faults::{ALL, About},
+        script::{EMBEDDED, Kind, Script, ScriptError, StubRef},
+    },
+    transport::Transport,
     wire::Version,
 };
 
@@ -36,6 +40,42 @@ pub(super) fn list(format: Format) -> Exit {
                 entry
             });
             write(&format!("{:#}\n", scripts.collect::<Json>()));
+        }
+    }
+    Exit::Success
+}
+
+/// Shows the faults that a script can have.
+pub(super) fn faults(format: Format) -> Exit {
+    let everywhere = |fault: &About| fault.transports.len() == Transport::ALL.len();
+    match format {
+        Format::Human => {
+            let (strong, dim) = (style::STRONG, style::DIM);
+            let mut text = String::new();
+            for fault in ALL {
+                let names: Vec<_> = fault.transports.iter().map(|transport| transport.as_str()).collect();
+                let only = if everywhere(fault) { String::new() } else { format!(" ({})", names.join(", ")) };
+                let (name, summary, example) = (fault.name, fault.summary, fault.example);
+                text.push_str(&format!("{strong}{name:<12}{strong:#} {summary}{only}\n"));
+                text.push_str(&format!(
+                    "{:<12} {dim}faults: [{{ on: {{ tool: echo }}, do: {{ {example} }} }}]{dim:#}\n",
+                    ""
+                ));
+            }
+            write(&text);
+        }
+        Format::Json => {
+            let entry = |fault: &About| {
+                let options = fault.options.iter().map(|(name, meaning)| ((*name).to_owned(), json!(meaning)));
+                json!({
+                    "name": fault.name,
+                    "summary": fault.summary,
+                    "options": options.collect::<Map<_, _>>(),
+                    "example": fault.example,
+                    "transports": fault.transports,
+                })
+            };
+            write(&format!("{:#}\n", ALL.iter().map(entry).collect::<Json>()));
         }
     }
     Exit::Success

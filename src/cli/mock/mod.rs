@@ -51,6 +51,9 @@ const UNHEARD: Duration = Duration::from_secs(1);
 /// # Errors
 /// The script has mistakes, or the journal cannot be opened.
 pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
+    if args.faults {
+        return Ok(catalogue::faults(args.format));
+    }
     if args.list {
         return Ok(catalogue::list(args.format));
     }

@@ -161,6 +161,10 @@ async fn rounds_are_bounded_in_number_and_by_one_timeout() {
     let failure = called(&server.target, MODERN, answers()).await.expect_err("no end");
     assert!(matches!(failure, Failure::Rounds(10)), "{failure}");
     assert_eq!(seen.lock().expect("no panic").len(), 10);
+    let (server, _) = in_rounds(&[r#"{"resultType":"input_required","requestState":"s"}"#, HELLO]);
+    let started = tokio::time::Instant::now();
+    called(&server.target, MODERN, Answers::default()).await.expect("nothing to answer");
+    assert_eq!(started.elapsed().as_millis(), 100, "a pause where nothing is asked");
     let (server, _) = in_rounds(&[r#"{"resultType":"input_required","requestState":"s"}"#; 3]);
     let session = connect(&server.target, MODERN, answers()).await;
     let started = tokio::time::Instant::now();

@@ -243,8 +243,11 @@ impl Exchange {
 
     /// The client cannot be asked what must be asked.
     fn lacks_capability(&self, questions: &[&Question]) -> Outcome {
-        let mut needs = Map::new();
+        let (mut needs, forms) = (Map::new(), json!({ "form": {} }));
         for (name, need) in questions.iter().filter_map(|question| question.needs.as_object()).flatten() {
+            // Who declares elicitation without forms lacks just those.
+            let lacks_forms = name == "elicitation" && self.origin.capabilities.get(name).is_some();
+            let need = if lacks_forms && need.as_object().is_some_and(Map::is_empty) { &forms } else { need };
             // A need with settings says more than one without.
             if need.as_object().is_some_and(|settings| !settings.is_empty()) || !needs.contains_key(name) {
                 needs.insert(name.clone(), need.clone());

@@ -18,7 +18,7 @@ use crate::{
     mock::{
         journal::Handling,
         matcher::Mismatch,
-        script::{Facts, Form, Kind, Lazy, LogLevel, Stub, StubRef},
+        script::{Facts, Form, Kind, Lazy, LogLevel, Stub, StubRef, Token},
         template::{Bound, Context},
     },
     transport::Transport,
@@ -70,11 +70,16 @@ impl Call<'_> {
         }
     }
 
-    /// What the request asks for, whatever else it carries.
+    /// Who asks, if the server wants to know.
+    pub(super) fn principal(&self) -> Option<&str> {
+        self.incoming.token.map(Token::principal)
+    }
+
+    /// Who asks for what, whatever else the request carries.
     fn digest(&self) -> String {
         let subject = [self.params.name, self.params.uri, self.params.arguments];
         let subject: Vec<_> = subject.into_iter().map(|member| member.map(parsed)).collect();
-        super::seal::digest(&[&json!(self.request.method), &json!(subject)])
+        super::seal::digest(&[&json!(self.request.method), &json!(subject), &json!(self.principal())])
     }
 
     /// What templates see of the request.
@@ -233,6 +238,7 @@ impl Engine {
             log_level: call.log_level,
             capabilities: if uses.questions || uses.tasks { call.capabilities() } else { Json::Null },
             inputs,
+            principal: call.principal().filter(|_| uses.tasks).map(str::to_owned),
             digest: if uses.questions && is_modern { call.digest() } else { String::new() },
         };
         let seed = self.seed ^ counts.of_stub.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (stub.number as u64) << 32;

@@ -42,6 +42,8 @@ pub(super) struct Origin {
     pub(super) capabilities: Json,
     /// The answers that came with a modern request.
     pub(super) inputs: Map<String, Json>,
+    /// Who asks, if tasks can have an owner.
+    pub(super) principal: Option<String>,
     /// What a modern request asks for, so that its state cannot be used for another one.
     pub(super) digest: String,
 }
@@ -70,6 +72,8 @@ pub struct Exchange {
     pub(super) counts: Counts,
     context: Lazy,
     bound: Option<Bound>,
+    /// The step at which the answer goes on; whether it is taken was decided in an earlier round.
+    resumed: Option<usize>,
     /// The next step; `None` before the rule's delay.
     pub(super) next: Option<usize>,
     /// What the client has answered so far, by the names of the questions.
@@ -144,6 +148,7 @@ impl Exchange {
     ) -> Self {
         engine.in_flight.fetch_add(1, Ordering::Relaxed);
         let (next, answers) = resumed.map_or((None, Vec::new()), |it| (Some(it.next), it.answers));
+        let resumed = next;
         let bound = context.bound.clone();
         for (name, answer) in &answers {
             bound.iter().for_each(|bound| bound.bind(name, answer));
@@ -156,6 +161,7 @@ impl Exchange {
             counts,
             context: Lazy::Raw(Some(context)),
             bound,
+            resumed,
             next,
             answers,
             outbox: VecDeque::new(),
@@ -220,6 +226,7 @@ impl Exchange {
         for (offset, Step { condition, action }) in steps.iter().enumerate() {
             self.next = Some(next + offset + 1);
             if let Some(condition) = condition
+                && self.resumed != Some(next + offset)
                 && !condition.is_true(self.context.get())?
             {
                 continue;

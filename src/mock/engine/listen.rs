@@ -229,7 +229,8 @@ impl Engine {
         if filter.task_ids.is_some() && !includes(&call.capabilities(), &json!({ "extensions": { TASKS: {} } })) {
             return Err(no_tasks());
         }
-        let filter = filter.honoured(call.catalog);
+        let mut filter = filter.honoured(call.catalog);
+        filter.task_ids.iter_mut().for_each(|ids| ids.retain(|id| self.task(call, id).is_some()));
         let subscriber = Subscriber { id: call.request.id.clone(), filter, outlet: OnceLock::new() };
         Ok(Listen { engine: self.clone(), subscriber: Arc::new(subscriber) })
     }

@@ -245,8 +245,13 @@ impl Engine {
             let version = header.to_str().ok().and_then(|text| text.parse::<Version>().ok());
             version.map_or(!in_session, |version| version.era() == Era::Modern)
         });
+        let is_handshake = message.method() == Some("initialize");
         let is_discover = headers.is_none() && message.method() == Some("server/discover");
-        if modern_header || is_discover || params::names_a_version(params) { Era::Modern } else { Era::Legacy }
+        if (modern_header && !is_handshake) || is_discover || params::is_modern(params) {
+            Era::Modern
+        } else {
+            Era::Legacy
+        }
     }
 
     /// Takes a frame from a connection whose peer has state: every transport but streamable HTTP.

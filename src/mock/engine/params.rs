@@ -122,12 +122,13 @@ pub(super) fn invalid(message: impl Into<String>) -> RpcError {
     RpcError::new(INVALID_PARAMS, message)
 }
 
-/// Whether `params._meta` names a protocol version, as every modern request does.
-pub(super) fn names_a_version(params: Option<&RawValue>) -> bool {
+/// Whether `params._meta` has what only modern requests have.
+pub(super) fn is_modern(params: Option<&RawValue>) -> bool {
     // The key itself may be written with escapes; a request without the word `_meta` has none.
     let may_have_meta = |params: &RawValue| params.get().contains("_meta") || params.get().contains("\\u");
     let meta = || Params::parse(params).and_then(|params| params.meta());
-    params.is_some_and(may_have_meta) && meta().is_ok_and(|meta| meta.protocol_version.is_some())
+    params.is_some_and(may_have_meta)
+        && meta().is_ok_and(|meta| meta.protocol_version.is_some() || meta.client_capabilities.is_some())
 }
 
 /// The request that a `notifications/cancelled` refers to.

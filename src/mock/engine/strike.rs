@@ -171,7 +171,7 @@ mod tests {
         fn send(&self, frame: Json, at: Duration) -> Intake {
             let bytes = Bytes::from(frame.to_string());
             let (transport, headers) = (self.transport, self.headers.as_ref());
-            self.engine.receive(&self.peer, Incoming { bytes: &bytes, transport, at, headers })
+            self.engine.receive(&self.peer, Incoming { bytes: &bytes, transport, at, headers, token: None })
         }
 
         /// The first that goes out of the answer instead of its beginning, if it is struck.

@@ -38,6 +38,8 @@ pub(super) struct Tasks {
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) id: String,
+    /// The only one who can ask for it, if the server knows its clients (SEP-2663, Security Implications).
+    owner: Option<String>,
     created: Duration,
     spec: TaskSpec,
     progress: Mutex<Progress>,
@@ -120,7 +122,7 @@ impl Exchange {
                 Some(self.conclude(Outcome::Error(error, None), at))
             }
             (true, ..) => {
-                let task = self.engine.create_task(*spec, at);
+                let task = self.engine.create_task(*spec, self.origin.principal.clone(), at);
                 let members = format!("\"resultType\":\"task\",{}", task.members(self.engine.epoch));
                 let result = format!("{{{members},\"_meta\":{{{}}}}}", self.catalog.server_meta);
                 self.task = Some(task);
@@ -131,11 +133,11 @@ impl Exchange {
 }
 
 impl Engine {
-    fn create_task(&self, spec: TaskSpec, at: Duration) -> Arc<Task> {
+    fn create_task(&self, spec: TaskSpec, owner: Option<String>, at: Duration) -> Arc<Task> {
         let number = self.tasks.numbers.fetch_add(1, Ordering::Relaxed);
         let progress = Progress { status: Status::Working, updated: at, open: Vec::new() };
         let id = self.seal.unguessable("task", number);
-        let task = Arc::new(Task { id: id.clone(), created: at, spec, progress: Mutex::new(progress) });
+        let task = Arc::new(Task { id: id.clone(), owner, created: at, spec, progress: Mutex::new(progress) });
         let mut tasks = self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.retain(|_, task| !task.is_expired(at));
         tasks.insert(id, task.clone());
@@ -216,8 +218,7 @@ impl Engine {
         }
         let id = text("taskId", call.params.task_id)?;
         let at = call.incoming.at;
-        let task = self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner).get(&*id).cloned();
-        let task = task.filter(|task| !task.is_expired(at)).ok_or_else(|| invalid(format!("Unknown task: {id}")))?;
+        let task = self.task(call, &id).ok_or_else(|| invalid(format!("Unknown task: {id}")))?;
         match &*call.request.method {
             "tasks/get" => return Ok(task.members(self.epoch)),
             "tasks/update" => {
@@ -227,6 +228,12 @@ impl Engine {
             _ => self.cancel_task(&task, at),
         }
         Ok(String::new())
+    }
+
+    /// A task that the client may ask for.
+    pub(super) fn task(&self, call: &Call<'_>, id: &str) -> Option<Arc<Task>> {
+        let task = self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()?;
+        (!task.is_expired(call.incoming.at) && task.owner.as_deref() == call.principal()).then_some(task)
     }
 
     /// Answers that nobody waits for are ignored (SEP-2663, Task Update Requests).

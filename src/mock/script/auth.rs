@@ -38,6 +38,11 @@ pub struct Challenge {
 }
 
 impl Token {
+    /// Who has it, as far as a server knows.
+    pub fn principal(&self) -> &str {
+        &self.token
+    }
+
     /// # Errors
     /// The token lacks some of the scopes.
     pub fn allows(&self, scopes: &[String]) -> Result<(), Challenge> {

@@ -264,10 +264,12 @@ impl Connection {
                     }
                 }
             };
+            // Whoever was cancelled does nothing more, even if it could.
             tokio::select! {
-                () = playing => {}
+                biased;
                 () = cancelled.cancelled() => {}
                 () = closed.cancelled() => {}
+                () = playing => {}
             }
             if let Some(id) = id {
                 in_flight.leave(&id);

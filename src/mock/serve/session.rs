@@ -247,7 +247,11 @@ impl StreamLog {
     }
 
     /// Closes the connection here, after telling the client when to come back.
+    /// A client that has no id yet could not come back, and is left where it is.
     pub(super) fn cut(&self, retry: Option<Duration>) {
+        if self.length.borrow().events == 0 {
+            return;
+        }
         let event = |retry| Event { retry: Some(retry), ..Event::default() }.encode();
         let bytes = retry.map(milliseconds).map_or_else(Bytes::new, event);
         self.add(|_| Entry::Once { steps: Steps::new(bytes, Stop::Finish), again: None });
@@ -341,7 +345,8 @@ impl Reading {
             match entry {
                 Entry::Once { steps, .. } if !is_resumed_here => self.steps = steps,
                 Entry::Event(bytes) | Entry::Once { again: Some(bytes), .. } => return Some(bytes),
-                Entry::Once { again: None, .. } => {}
+                // One of them may follow another.
+                Entry::Once { again: None, .. } => self.from = self.position,
             }
         }
     }

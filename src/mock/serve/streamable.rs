@@ -341,9 +341,10 @@ async fn faulty_session_response(
         return json(StatusCode::OK, refuse_id(shared, &id));
     };
     let shaped = tokio::select! {
-        shaped = shape(&ender, afflicted) => Some(shaped),
+        biased;
         () = cancelled.cancelled(), if !ignores_cancellation => None,
         () = session.ended.cancelled() => None,
+        shaped = shape(&ender, afflicted) => Some(shaped),
     };
     session.in_flight.leave(&id);
     match shaped {
@@ -374,11 +375,11 @@ fn refuse_id(shared: &Shared, id: &Id) -> Bytes {
 }
 
 fn batch_response(shared: &Arc<Shared>, session: &Arc<Session>, parts: Vec<Intake>, line: Option<&Line>) -> Response {
-    let (mut ready, mut pending) = (Vec::new(), Vec::new());
+    let (mut ready, mut pending, mut cancelled) = (Vec::new(), Vec::new(), Vec::new());
     for part in parts {
         match part {
             Intake::Answer(answer) => ready.push(answer.frame),
-            Intake::Cancel(id) => session.in_flight.cancel(&id),
+            Intake::Cancel(id) => cancelled.push(id),
             Intake::Exchange(exchange) => {
                 let id = exchange.id().clone();
                 match play(exchange, shared.started) {
@@ -398,10 +399,13 @@ fn batch_response(shared: &Arc<Shared>, session: &Arc<Session>, parts: Vec<Intak
             Intake::Silent | Intake::Listen(_) | Intake::Batch(_) => {}
         }
     }
-    if ready.is_empty() && pending.is_empty() {
-        return empty(StatusCode::ACCEPTED);
-    }
-    stream_answers(shared, session, shared.engine.http().answer, ready, pending, line)
+    let response = match ready.is_empty() && pending.is_empty() {
+        true => empty(StatusCode::ACCEPTED),
+        false => stream_answers(shared, session, shared.engine.http().answer, ready, pending, line),
+    };
+    // What is cancelled may have come in the same batch.
+    cancelled.iter().for_each(|id| session.in_flight.cancel(id));
+    response
 }
 
 fn stream_answers(
@@ -417,15 +421,18 @@ fn stream_answers(
     ready.into_iter().for_each(|frame| log.push(frame));
     let answers = pending.into_iter().map(|Pending { id, played, ignores_cancellation }| {
         let (shared, session, log, ender) = (shared.clone(), session.clone(), log.clone(), ender.clone());
+        // Entered before anyone can know of the request, so that no cancellation misses it.
+        let entered = session.in_flight.enter(&id);
         async move {
-            let Some(cancelled) = session.in_flight.enter(&id) else {
+            let Some(cancelled) = entered else {
                 return log.push(refuse_id(&shared, &id));
             };
             tokio::select! {
-                () = deliver(&shared, played, &log, &ender) => {}
+                biased;
                 () = cancelled.cancelled(), if !ignores_cancellation => {}
                 () = session.ended.cancelled() => {}
                 () = shared.shutdown.kill.cancelled() => {}
+                () = deliver(&shared, played, &log, &ender) => {}
             }
             session.in_flight.leave(&id);
         }

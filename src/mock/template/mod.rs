@@ -31,8 +31,10 @@ fn environment() -> Environment<'static> {
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default());
     environment.add_filter("repeat", repeat);
+    environment.add_filter("replace", replace);
+    environment.add_filter("tojson", to_json);
     // Their width is not bounded: an argument could make them allocate without end.
-    for filter in ["center", "format", "indent"] {
+    for filter in ["batch", "center", "format", "indent", "slice"] {
         environment.remove_filter(filter);
     }
     environment.set_fuel(Some(1_000_000));
@@ -45,6 +47,22 @@ fn repeat(text: &str, times: usize) -> Result<String, minijinja::Error> {
         return Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "the repeated text is too long"));
     }
     Ok(text.repeat(times))
+}
+
+/// `'a-b' | replace('-', '+')` is `a+b`.
+fn replace(text: &str, from: &str, to: &str) -> Result<String, minijinja::Error> {
+    let added = text.matches(from).count().saturating_mul(to.len());
+    if text.len().saturating_add(added) > MAX_FRAME {
+        return Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "the replaced text is too long"));
+    }
+    Ok(text.replace(from, to))
+}
+
+/// `[1, 'a'] | tojson` is `[1,"a"]`.
+fn to_json(value: &minijinja::Value) -> Result<String, minijinja::Error> {
+    serde_json::to_string(value).map_err(|error| {
+        minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "this is no JSON").with_source(error)
+    })
 }
 
 /// The text templates of one file. Templates refer to it by name.
@@ -464,6 +482,20 @@ mod tests {
         let first = render("['{{ rand(1, 6) }}', '{{ rand() }}']", "{}").expect("renders");
         assert_eq!(render("['{{ rand(1, 6) }}', '{{ rand() }}']", "{}"), Ok(first));
         assert!(render("'{{ rand(2, 1) }}'", "{}").is_err());
+    }
+
+    #[test]
+    fn no_filter_allocates_without_bound() {
+        assert_eq!(render("\"{{ [1, 'a<b'] | tojson }}\"", "{}"), Ok(r#""[1,\"a<b\"]""#.into()));
+        assert_eq!(render("\"{{ 'a-b' | replace('-', '+') }}\"", "{}"), Ok(r#""a+b""#.into()));
+        for text in [
+            "{{ ('x' | repeat(9999)) | replace('x', 'y' | repeat(9999)) }}",
+            "{{ [1] | batch(99999999) | list }}",
+            "{{ [1] | slice(99999999) | list }}",
+            "{{ [1] | tojson(indent=99999999) }}",
+        ] {
+            assert!(render(&format!("\"{text}\""), "{}").is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! It says what the reader says, as far as a schema can: tests hold its keys to those of the reader, and its judgement
 //! to the reader's. Every key has a description, which editors show, and examples.
 
+mod fault;
 mod question;
 mod reply;
 mod server;
@@ -35,7 +36,7 @@ pub fn schema() -> Json {
     });
     let root = object(&[], server::keys());
     let definitions = [server::definitions(), stub::definitions(), reply::definitions(), step::definitions()];
-    let more = [question::definitions(), when::definitions(), skill::definitions()];
+    let more = [question::definitions(), when::definitions(), skill::definitions(), fault::definitions()];
     let definitions: Map<_, _> = definitions.into_iter().chain(more).flatten().collect();
     if let (Json::Object(schema), Json::Object(root)) = (&mut schema, root) {
         schema.extend(root);

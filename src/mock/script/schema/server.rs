@@ -64,6 +64,9 @@ pub(super) fn keys() -> Keys {
         "methods": list_of(reference("method")),
             "Methods that the protocol does not have, or other answers to those that it has.",
             [[{ "method": "example/time", "reply": { "result": { "time": "{{ now }}" } } }]];
+        "faults": list_of(reference("faultRule")),
+            "How answers break on their way out: which of them, and in what way.",
+            [[{ "on": { "tool": "echo" }, "do": { "truncate": { "after": 20 } } }]];
         "skills": list_of(reference("skill")),
             "Skills (SEP-2640): directories of resources with a SKILL.md in them.",
             [[{ "name": "refunds", "description": "Process refunds.", "body": "Be kind." }]];

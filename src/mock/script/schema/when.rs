@@ -8,10 +8,10 @@ use super::{
 use crate::{transport::Transport, wire::Version};
 
 pub(super) fn definitions() -> Definitions {
-    vec![("when".into(), object(&[], when())), ("matcher".into(), matcher())]
+    vec![("when".into(), object(&[], keys())), ("matcher".into(), matcher())]
 }
 
-pub(super) fn when() -> Keys {
+pub(super) fn keys() -> Keys {
     let headers = json!({ "type": "object", "additionalProperties": reference("matcher") });
     keys! {
         "args": reference("matcher"),

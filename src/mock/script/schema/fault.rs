@@ -1,0 +1,61 @@
+//! Faults: their options are those that they tell of themselves.
+
+use serde_json::{Value as Json, json};
+
+use super::{
+    Definitions, Keys, any, at_most_one, choice, described, exactly_one, keys, list_of, object, reference, text, when,
+    with,
+};
+use crate::{
+    config::{Source, parse_yaml},
+    mock::faults::{ALL, About},
+};
+
+pub(super) fn definitions() -> Definitions {
+    vec![("faultRule".into(), rule()), ("fault".into(), fault())]
+}
+
+fn rule() -> Json {
+    let one =
+        || json!({ "anyOf": [choice(&ALL.iter().map(|about| about.name).collect::<Vec<_>>()), reference("fault")] });
+    let several = with(list_of(one()), json!({ "minItems": 1 }));
+    object(
+        &["do"],
+        keys! {
+            "on": with(object(&[], [target(), when::keys()].concat()), at_most_one(&["tool", "prompt", "resource"])),
+                "Which requests are struck: the keys of `when`, and what they ask for. All of them without it.",
+                [{ "tool": "echo", "call": 2 }, { "method": "initialize" }, { "probability": 0.1 }];
+            "do": json!({ "anyOf": [one(), several] }),
+                "What happens to the answer: one fault, or a list of them, one after the other.",
+                [{ "truncate": { "after": 20 } }, "hang", [{ "delay": "1s" }, "duplicate"]];
+        },
+    )
+}
+
+fn target() -> Keys {
+    keys! {
+        "method": text(), "The method of the request.", ["tools/list"];
+        "tool": text(), "The tool that is called.", ["echo"];
+        "prompt": text(), "The prompt that is got.", ["greet"];
+        "resource": text(), "The URI of the resource that is read.", ["file:///readme.md"];
+    }
+}
+
+fn fault() -> Json {
+    let faults: Vec<_> = ALL.iter().map(|about| (about.name, options(about))).collect();
+    let names: Vec<_> = faults.iter().map(|(name, _)| *name).collect();
+    with(object(&[], faults), exactly_one(&names))
+}
+
+fn options(about: &About) -> Json {
+    let example = parse_yaml(&Source::new(about.name, about.example)).map(|node| node.to_json()).unwrap_or_default();
+    let example = &example[about.name];
+    let option = |(name, meaning): &(&'static str, &str)| {
+        let examples: Vec<_> = example.get(name).into_iter().collect();
+        (*name, described(any(), &format!("{meaning}."), json!(examples)))
+    };
+    let options = object(&[], about.options.iter().map(option).collect());
+    let short = json!({ "type": ["string", "number", "boolean", "null"] });
+    let examples = if example.is_null() { json!([]) } else { json!([example]) };
+    described(json!({ "anyOf": [options, short] }), &format!("{}.", about.summary), examples)
+}

@@ -1,0 +1,26 @@
+//! `rehearse schema` and `rehearse mock --faults` as a user meets them.
+
+use serde_json::Value as Json;
+
+use crate::rehearse::Rehearse;
+
+#[test]
+fn the_schema_of_a_script_is_json_and_says_what_a_tool_is() {
+    let schema: Json =
+        serde_json::from_str(Rehearse::new().args(["schema", "script"]).run().code(0).stdout_text()).expect("JSON");
+    assert!(schema["$schema"].as_str().is_some_and(|uri| uri.contains("json-schema.org")), "{schema}");
+    assert!(schema["properties"]["tools"].is_object() && schema["properties"]["faults"].is_object());
+    Rehearse::new().args(["schema", "scripts"]).run().stderr_has("script").code(2);
+}
+
+#[test]
+fn every_fault_is_listed_with_an_example() {
+    let listed = Rehearse::new().args(["mock", "--faults"]).run().code(0);
+    let listed = listed.stdout_has("truncate").stdout_has("faults: [{ on: { tool: echo }, do: { delay: ");
+    let json = Rehearse::new().args(["mock", "--faults", "--format", "json"]).run().code(0);
+    let faults: Json = serde_json::from_str(json.stdout_text()).expect("JSON");
+    for fault in faults.as_array().expect("a list") {
+        assert!(listed.stdout_text().contains(fault["name"].as_str().expect("a name")), "{fault}");
+    }
+    Rehearse::new().args(["mock", "--faults", "basic"]).run().stderr_has("cannot be used with").code(2);
+}
