@@ -83,7 +83,8 @@ impl Rehearse {
 
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
-        command.current_dir(self.folder.path()).args(&self.args);
+        // Whoever is killed leaves temporary files.
+        command.current_dir(self.folder.path()).args(&self.args).env("TMPDIR", self.folder.path());
         for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
             command.env_remove(name);
         }
