@@ -249,7 +249,7 @@ impl Engine {
     fn refuse_frame(&self, error: &crate::wire::ParseError, incoming: Incoming<'_>) -> Intake {
         self.note(incoming, Handling::Refused(error.to_string()));
         let error_object = RpcError::new(error.code(), error.to_string());
-        Intake::Answer(Answer { status: 400, frame: message::error(error.id(), &error_object) })
+        Intake::Answer(Answer { status: 400, frame: message::error(error.request_id(), &error_object) })
     }
 
     /// Takes a notification, whose handling is the same in both eras.
