@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test lint bench scenarios interop official examples test-mcp-server
+.PHONY: help build test lint bench fuzz scenarios interop official examples test-mcp-server
 
 CARGO ?= cargo
 
@@ -19,6 +19,9 @@ lint: ## Check format, lints and documentation; a warning is an error
 
 bench: ## Run the benchmarks
 	$(CARGO) bench
+
+fuzz: ## Fuzz every target for FUZZ_SECONDS (20); needs a C++ compiler, and a network for the first run
+	fuzz/run
 
 scenarios: ## Run the shipped scenarios on every transport and in both eras
 	$(CARGO) run -- run scenarios

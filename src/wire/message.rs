@@ -140,11 +140,17 @@ pub enum ParseError {
     NotJson(String),
     #[error("a batch, which only version 2025-03-26 knows")]
     Batch,
+    /// `is_response` is true of what can only be meant as a response: its id is then one of the receiver's own.
     #[error("{what}")]
-    Invalid { id: Option<Id>, what: &'static str },
+    Invalid { id: Option<Id>, is_response: bool, what: &'static str },
 }
 
 impl ParseError {
+    /// JSON that says nothing of an id.
+    fn invalid(what: &'static str) -> ParseError {
+        ParseError::Invalid { id: None, is_response: false, what }
+    }
+
     /// The JSON-RPC code that answers such a frame.
     pub fn code(&self) -> i64 {
         match self {
@@ -158,6 +164,15 @@ impl ParseError {
         match self {
             ParseError::Invalid { id, .. } => id.as_ref(),
             _ => None,
+        }
+    }
+
+    /// The id with which such a frame is answered. A broken response is answered without one, or its sender would take
+    /// the id for one of its own requests.
+    pub fn request_id(&self) -> Option<&Id> {
+        match self {
+            ParseError::Invalid { is_response: true, .. } => None,
+            error => error.id(),
         }
     }
 }
@@ -195,8 +210,11 @@ impl<'a> Message<'a> {
             parsed => return Err(classify(text, parsed.err())),
         };
         let id = members.id.map(|raw| Id::parse(raw).ok_or(raw));
-        let invalid =
-            |what| Err(ParseError::Invalid { id: id.as_ref().and_then(|id| id.as_ref().ok()).cloned(), what });
+        let is_response = members.method.is_none() && (members.result.is_some() || members.error.is_some());
+        let invalid = |what| {
+            let id = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
+            Err(ParseError::Invalid { id, is_response, what })
+        };
         if members.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
             return invalid("`jsonrpc` must be \"2.0\"");
         }
@@ -209,7 +227,7 @@ impl<'a> Message<'a> {
             Some(Err(_)) => return invalid("`id` must be a string or an integer"),
             None => None,
         };
-        let invalid = |id, what| Err(ParseError::Invalid { id, what });
+        let invalid = |id, what| Err(ParseError::Invalid { id, is_response, what });
         match (members.method, members.result, members.error) {
             (Some(method), None, None) => {
                 let Ok(method) = serde_json::from_str::<Borrowable<'a>>(method.get()) else {
@@ -266,9 +284,9 @@ fn classify(text: &str, error: Option<serde_json::Error>) -> ParseError {
         Err(error) => ParseError::NotJson(error.to_string()),
         Ok(raw) if raw.get().starts_with('[') => ParseError::Batch,
         Ok(raw) if raw.get().starts_with('{') && error.is_some() => {
-            ParseError::Invalid { id: None, what: "a member occurs twice, or its name cannot be read" }
+            ParseError::invalid("a member occurs twice, or its name cannot be read")
         }
-        Ok(_) => ParseError::Invalid { id: None, what: "a message must be a JSON object" },
+        Ok(_) => ParseError::invalid("a message must be a JSON object"),
     }
 }
 
@@ -281,13 +299,11 @@ const MAX_BATCH: usize = 1000;
 /// [`ParseError::Invalid`] if the bytes are no JSON array of 1 to 1000 items.
 pub(crate) fn split_batch(bytes: &Bytes) -> Result<Vec<Bytes>, ParseError> {
     match serde_json::from_slice::<Vec<&RawValue>>(bytes) {
-        Ok(items) if items.len() > MAX_BATCH => {
-            Err(ParseError::Invalid { id: None, what: "a batch of too many messages" })
-        }
+        Ok(items) if items.len() > MAX_BATCH => Err(ParseError::invalid("a batch of too many messages")),
         Ok(items) if !items.is_empty() => {
             Ok(items.into_iter().map(|item| bytes.slice_ref(item.get().as_bytes())).collect())
         }
-        _ => Err(ParseError::Invalid { id: None, what: "an empty batch" }),
+        _ => Err(ParseError::invalid("an empty batch")),
     }
 }
 
@@ -377,6 +393,20 @@ mod tests {
         let not_utf8 = Message::parse(b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"x\":\"\x80\"}");
         assert_eq!(not_utf8.expect_err("no UTF-8").code(), PARSE_ERROR);
         assert_eq!(invalid("42"), (INVALID_REQUEST, None));
+    }
+
+    #[test]
+    fn a_broken_response_is_answered_without_the_id_that_it_has() {
+        for (text, answered) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1,"error":[1,"m"]}"#, None),
+            (r#"{"id":1,"result":{}}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"m","result":{}}"#, Some(Id::Number(1))),
+            (r#"{"jsonrpc":"2.0","id":1}"#, Some(Id::Number(1))),
+        ] {
+            let error = Message::parse(text.as_bytes()).expect_err(text);
+            assert_eq!((error.id(), error.request_id()), (Some(&Id::Number(1)), answered.as_ref()), "{text}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::{
     mock::journal::Handling,
     wire::{
         Era, Message, Request, RpcError, Version,
-        message::{INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, is_object},
+        message::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, is_object},
     },
 };
 
@@ -84,7 +84,8 @@ impl Engine {
         let offered = offered.filter(|version| version.era() == Era::Legacy && incoming.transport.carries(*version));
         let same = requested.parse::<Version>().ok().filter(|version| offered.clone().any(|it| it == *version));
         let Some(version) = same.or_else(|| offered.max()) else {
-            return Err(catalog.unsupported_version(&requested));
+            // A legacy client knows no code for this (2025-11-25, Lifecycle: Error Handling).
+            return Err(RpcError { code: INVALID_PARAMS, ..catalog.unsupported_version(&requested) });
         };
         let capabilities = params.capabilities.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
         if !peer.initialize(version, capabilities) {

@@ -289,7 +289,7 @@ impl Engine {
     fn refuse_frame(&self, error: &crate::wire::ParseError, incoming: Incoming<'_>) -> Intake {
         self.note(incoming, Handling::Refused(error.to_string()));
         let error_object = RpcError::new(error.code(), error.to_string());
-        Intake::Answer(Answer::new(400, message::error(error.id(), &error_object)))
+        Intake::Answer(Answer::new(400, message::error(error.request_id(), &error_object)))
     }
 
     /// Takes a notification, whose handling is the same in both eras.

@@ -58,9 +58,12 @@ async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, 
             lone_response(shared, intake, line).await
         }
         Ok(message) if !shared.engine.http().sessions => {
-            let peer = match message.method() {
-                Some("initialize") => Arc::default(),
-                _ => Arc::new(Peer::stateless(claimed_version(headers))),
+            let peer = match (message.method(), shared.offered_version(headers)) {
+                (Some("initialize"), _) => Arc::default(),
+                (_, Ok(())) => Arc::new(Peer::stateless(claimed_version(headers))),
+                (_, Err((status, why))) => {
+                    return shared.refuse_message(Transport::Http, status, &bytes, message.id(), &why);
+                }
             };
             let intake = shared.engine.receive_legacy(&peer, message, incoming);
             lone_response(shared, intake, line).await
@@ -158,15 +161,19 @@ impl Shared {
         };
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id));
         let session = session.ok_or((StatusCode::NOT_FOUND, "there is no such session (any more)".to_owned()))?;
-        // The negotiated version should be sent, but only one that is not offered must be refused.
-        if let Some(header) = headers.get(VERSION_HEADER) {
-            let version = header.to_str().ok().and_then(|text| text.parse::<Version>().ok());
-            if version.is_none_or(|version| !self.engine.offers_version(version)) {
-                let header = String::from_utf8_lossy(header.as_bytes());
-                return Err(bad_request(format!("MCP-Protocol-Version {header} is not offered")));
-            }
+        self.offered_version(headers).map(|()| session)
+    }
+
+    /// The negotiated version should be sent, but only one that is not offered must be refused (2025-11-25, Transports:
+    /// Protocol Version Header).
+    fn offered_version(&self, headers: &HeaderMap) -> Result<(), (StatusCode, String)> {
+        let Some(header) = headers.get(VERSION_HEADER) else { return Ok(()) };
+        let version = header.to_str().ok().and_then(|text| text.parse::<Version>().ok());
+        if version.is_some_and(|version| self.engine.offers_version(version)) {
+            return Ok(());
         }
-        Ok(session)
+        let header = String::from_utf8_lossy(header.as_bytes());
+        Err((StatusCode::BAD_REQUEST, format!("MCP-Protocol-Version {header} is not offered")))
     }
 }
 

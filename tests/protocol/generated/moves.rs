@@ -16,6 +16,18 @@ pub(crate) struct Play {
     pub moves: Few<Made, 4, 40>,
 }
 
+impl Play {
+    /// The same play with tasks everywhere.
+    pub(crate) fn with_tasks(mut self) -> Play {
+        self.script = self.script.with_tasks();
+        for client in &mut self.clients.0 {
+            client.era = EraPlan::Modern { http: false };
+            client.tasks = true;
+        }
+        self
+    }
+}
+
 /// A move of one of the clients.
 #[derive(Debug, Clone, Arbitrary)]
 pub(crate) struct Made {
@@ -28,9 +40,13 @@ pub(crate) struct Made {
 fn often_to_the_point(u: &mut Unstructured<'_>) -> Result<Move> {
     Ok(match u.int_in_range(0..=2)? {
         0 => {
-            Move::Use { kind: u.arbitrary()?, which: u.arbitrary()?, arguments: u.arbitrary()?, extras: u.arbitrary()? }
+            let (kind, which, arguments) = u.arbitrary()?;
+            Move::Use { kind, which, arguments, extras: u.arbitrary()?, events: u.arbitrary()? }
         }
-        1 => Move::Follow { which: u.arbitrary()? },
+        3..=4 => Move::Follow { which: u.arbitrary()? },
+        5 => Move::Answer { which: u.arbitrary()?, how: u.arbitrary()? },
+        6 => Move::Retry { which: u.arbitrary()?, how: u.arbitrary()?, extras: u.arbitrary()? },
+        7 => Move::Task { which: u.arbitrary()?, what: u.arbitrary()?, extras: u.arbitrary()? },
         _ => u.arbitrary()?,
     })
 }
@@ -38,12 +54,20 @@ fn often_to_the_point(u: &mut Unstructured<'_>) -> Result<Move> {
 #[derive(Debug, Clone, Copy, Arbitrary)]
 pub(crate) struct ClientPlan {
     pub era: EraPlan,
+    #[arbitrary(with = often)]
     forms: bool,
     urls: bool,
+    #[arbitrary(with = often)]
     sampling: bool,
     sampling_tools: bool,
+    #[arbitrary(with = often)]
     roots: bool,
+    #[arbitrary(with = often)]
     tasks: bool,
+}
+
+fn often(u: &mut Unstructured<'_>) -> Result<bool> {
+    u.ratio(3, 4)
 }
 
 #[derive(Debug, Clone, Copy, Arbitrary)]
@@ -105,6 +129,7 @@ pub(crate) enum Move {
         which: u8,
         arguments: Arguments,
         extras: Extras,
+        events: u8,
     },
     UseAgain {
         which: u8,
@@ -329,7 +354,8 @@ pub(crate) enum Retrying {
     WithoutState,
     Partly,
     Wrongly(u8),
-    Tampered(u16, u8),
+    /// The byte that is so far from the end of the state is another one.
+    Tampered(u8, u8),
     OnAnotherRequest,
     WithAnotherArgument,
     WrongStateType,

@@ -64,12 +64,15 @@ impl World {
 
     fn make(&mut self, who: usize, it: &Move) -> Law {
         match it {
-            Move::Use { kind, which, arguments, extras } => {
+            Move::Use { kind, which, arguments, extras, events } => {
                 let (method, mut params) = self.usage(kind.kind(), *which);
                 if let Some(arguments) = arguments.to_json() {
                     params["arguments"] = arguments;
                 }
-                self.ask(who, &method, params, extras).map(drop)
+                match self.ask(who, &method, params, extras)? {
+                    Outcome::Started => self.go_on(usize::from(*events % 8)),
+                    _ => Ok(()),
+                }
             }
             Move::UseAgain { which, extras } => match pick(&self.clients[who].sent, *which).cloned() {
                 Some((method, params)) => self.ask(who, &method, params, extras).map(drop),
@@ -220,6 +223,14 @@ impl World {
         }
     }
 
+    /// What was begun last goes on.
+    fn go_on(&mut self, events: usize) -> Law {
+        match self.running.len().checked_sub(1) {
+            Some(last) => self.advance(last, events, false).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// A legacy client answers an open question.
     fn answer(&mut self, who: usize, which: u8, how: Answering) -> Law {
         let client = &mut self.clients[who];
@@ -268,7 +279,8 @@ impl World {
             Retrying::WrongStateType => state = json!({ "state": state }),
             Retrying::Tampered(at, with) => {
                 let mut text = state.as_str().unwrap_or_default().to_owned().into_bytes();
-                let at = usize::from(at) % text.len().max(1);
+                let reach = if with < 128 { 40 } else { text.len() };
+                let at = text.len() - 1 - usize::from(at) % reach.min(text.len());
                 text[at] = b"ABab01-_."[usize::from(with) % 9];
                 state = String::from_utf8_lossy(&text).into_owned().into();
             }
@@ -278,7 +290,10 @@ impl World {
                 (method, params) = self.usage(other, which | 1);
             }
         }
+        // Without a version it is a request of a legacy session, which has no states.
+        let is_legacy = matches!(extras.meta, MetaPlan::None | MetaPlan::NullVersion | MetaPlan::NoObject);
         let unusable = match how {
+            _ if is_legacy => false,
             Retrying::Tampered(..) => state != round.result["requestState"],
             Retrying::WithAnotherArgument | Retrying::OnAnotherRequest | Retrying::WrongStateType => true,
             _ => false,
@@ -289,11 +304,13 @@ impl World {
         if !state.is_null() {
             params["requestState"] = state;
         }
+        // Arguments that could not be read are not known here either.
+        let is_same = params.get("arguments") != Some(&Json::Null) && !is_legacy;
         match self.ask(who, &method, params, extras)? {
             Outcome::Answered(said) => {
                 let message = said["error"]["message"].as_str().unwrap_or_default();
                 let is_known = self.generation == round.generation && self.at == round.at && !self.replaces;
-                let refused = !unusable && is_known && message.starts_with("Invalid requestState");
+                let refused = !unusable && is_known && is_same && message.starts_with("Invalid requestState");
                 hold!(!refused, "a good state is refused: {said}");
                 // An unknown tool or an argument that is wrong already is found first.
                 let result = &said["result"];
@@ -304,7 +321,7 @@ impl World {
                 Ok(())
             }
             _ if unusable => Err(format!("{how:?} is taken")),
-            _ => Ok(()),
+            _ => self.go_on(8),
         }
     }
 
@@ -315,7 +332,11 @@ impl World {
         let (method, params) = match what {
             TaskMove::Get => ("tasks/get", json!({ "taskId": id })),
             TaskMove::GetUnknown => ("tasks/get", json!({ "taskId": "unknown" })),
-            TaskMove::Cancel => ("tasks/cancel", json!({ "taskId": id })),
+            TaskMove::Cancel => {
+                self.ask(who, "tasks/get", json!({ "taskId": id }), extras)?;
+                self.ask(who, "tasks/cancel", json!({ "taskId": id }), extras)?;
+                ("tasks/get", json!({ "taskId": id }))
+            }
             TaskMove::UpdateWithoutAnswers => ("tasks/update", json!({ "taskId": id })),
             TaskMove::AnswerUnknown => ("tasks/update", json!({ "taskId": id, "inputResponses": { "unknown": {} } })),
             TaskMove::Answer(how) => {

@@ -56,7 +56,8 @@ impl Reply {
             Reply::Raw(text) => return json!({ "raw": format!("raw {}", text.as_str(bound)) }),
             Reply::RpcError(code, text) => {
                 let text = text.as_str(bound);
-                let code = -31_000 - i64::from(*code);
+                let known = [-32_601, -32_602, -32_603];
+                let code = known.get(usize::from(*code % 8)).copied().unwrap_or(-31_000 - i64::from(*code));
                 return json!({ "rpcError": { "code": code, "message": text, "data": { "text": text } } });
             }
             _ => {}

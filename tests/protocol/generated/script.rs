@@ -87,9 +87,10 @@ struct Stub {
 }
 
 fn often_steps(u: &mut Unstructured<'_>) -> Result<Answer> {
-    match u.ratio(1, 2)? {
-        true => Ok(Answer::Interactive(Arbitrary::arbitrary(u)?, Arbitrary::arbitrary(u)?)),
-        false => Answer::arbitrary(u),
+    match u.int_in_range(0..=5)? {
+        0..=2 => Ok(Answer::Interactive(u.arbitrary()?, u.arbitrary()?)),
+        3 => Ok(Answer::Task(u.arbitrary()?, u.arbitrary()?)),
+        _ => Answer::arbitrary(u),
     }
 }
 
@@ -100,6 +101,7 @@ enum Answer {
     Replies(Few<Reply, 1, 3>, Then),
     Steps(Few<Step, 0, 6>, End),
     Interactive(Few<Step, 2, 5>, Reply),
+    Task(Few<Step, 1, 4>, Reply),
     Rules(Few<(When, Few<Step, 0, 3>, Reply), 1, 3>),
 }
 
@@ -171,6 +173,18 @@ pub(crate) fn is_odd(name: &str) -> bool {
 }
 
 impl ScriptPlan {
+    /// The same script, in which every tool runs as a task.
+    pub(crate) fn with_tasks(mut self) -> ScriptPlan {
+        self.offered = Offered::All;
+        self.patch = None;
+        for tool in &mut self.tools.0 {
+            if let Answer::Interactive(steps, reply) = &tool.answer {
+                tool.answer = Answer::Task(Few(steps.0.clone()), reply.clone());
+            }
+        }
+        self
+    }
+
     pub(crate) fn names(&self) -> Names {
         let named = |stubs: &[Stub], name: &dyn Fn(&str, usize) -> String| {
             let odd = |stub: &Stub| if stub.answer.is_odd() { "odd" } else { "" };
@@ -297,9 +311,10 @@ impl Answer {
     fn is_odd(&self) -> bool {
         match self {
             Answer::Nothing => false,
-            Answer::Reply(reply) | Answer::Steps(_, End::Reply(reply)) | Answer::Interactive(_, reply) => {
-                reply.is_odd()
-            }
+            Answer::Reply(reply)
+            | Answer::Steps(_, End::Reply(reply))
+            | Answer::Interactive(_, reply)
+            | Answer::Task(_, reply) => reply.is_odd(),
             Answer::Replies(replies, _) => replies.iter().any(Reply::is_odd),
             Answer::Steps(_, End::Maybe(_, a, b)) => a.is_odd() || b.is_odd(),
             Answer::Steps(_, End::Exit) => false,
@@ -338,6 +353,14 @@ impl Answer {
             }
             Answer::Interactive(steps, reply) => {
                 let (mut steps, bound) = write_steps(steps, kind, names);
+                steps.push(json!({ "reply": reply.to_json(kind, &bound) }));
+                stub.insert("steps".into(), steps.into());
+            }
+            Answer::Task(steps, reply) => {
+                let (mut steps, bound) = write_steps(steps, kind, names);
+                if kind == Kind::Tool {
+                    steps.insert(0, json!({ "task": {} }));
+                }
                 steps.push(json!({ "reply": reply.to_json(kind, &bound) }));
                 stub.insert("steps".into(), steps.into());
             }

@@ -100,7 +100,7 @@ impl World {
     pub(crate) fn send(&mut self, who: usize, frame: (Bytes, Option<HeaderMap>)) -> Result<Outcome, String> {
         let (bytes, headers) = frame;
         let transport = if headers.is_some() { Transport::Http } else { Transport::Memory };
-        let incoming = Incoming { bytes: &bytes, transport, at: self.at, headers: headers.as_ref(), token: None };
+        let incoming = Incoming { bytes: &bytes, transport, at: self.at, token: None, headers: headers.as_ref() };
         let intake = self.engine.receive(&self.clients[who].peer, incoming);
         let shown = || String::from_utf8_lossy(&bytes).into_owned();
         let outcome = match intake {
@@ -140,7 +140,7 @@ impl World {
                 hold!(answer.status == 400, "status {} for what is no message", answer.status);
                 let code = said["error"]["code"].as_i64();
                 hold!(matches!(code, Some(-32_700 | -32_600)), "the code {code:?} for what is no message");
-                let id = error.id().map(|id| id.to_json());
+                let id = error.request_id().map(|id| id.to_json());
                 hold!(said.get("id").map(Json::to_string) == id, "another id than {id:?}: {said}");
                 return Ok(Outcome::Nothing);
             }
@@ -388,7 +388,11 @@ fn subscribed(listening: &mut Listening, said: &Json) -> Law {
     let granted = match method {
         Some("notifications/subscriptions/acknowledged") => {
             let granted = params["notifications"].as_object().ok_or("no filter")?;
-            let asked_for = granted.iter().all(|(name, value)| filter.get(name) == Some(value));
+            let asked_for = granted.iter().all(|(name, value)| match (name.as_str(), value.as_array()) {
+                // Tasks that have lapsed are unknown.
+                ("taskIds", Some(ids)) => ids.iter().all(|id| includes("taskIds", id)),
+                _ => filter.get(name) == Some(value),
+            });
             listening.filter = Json::Object(granted.clone());
             asked_for
         }
