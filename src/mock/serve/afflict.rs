@@ -3,7 +3,10 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -31,6 +34,8 @@ pub(super) struct Afflicted {
     pub(super) items: Items,
     /// Whether the answer would be there at once without the faults.
     pub(super) at_once: bool,
+    /// Whether it has given a message before its response by now, whatever faults have made of that.
+    pub(super) has_sent: Arc<AtomicBool>,
     pub(super) http: HttpAnswer,
     /// What the client would have to show.
     pub(super) challenge: Option<Challenge>,
@@ -68,8 +73,15 @@ impl Afflicted {
             }
         };
         let (ignores_cancellation, refuses) = (chain.ignores_cancellation(), chain.refuses());
-        let items = afflict(way, chain, detach);
-        Afflicted { id, items, at_once, http, challenge, ignores_cancellation, refuses }
+        let has_sent = Arc::new(AtomicBool::new(false));
+        let sent = has_sent.clone();
+        let way = way.inspect(move |played| {
+            if matches!(played, Played::Frame(_)) {
+                sent.store(true, Ordering::Relaxed);
+            }
+        });
+        let items = afflict(way.boxed(), chain, detach);
+        Afflicted { id, items, at_once, has_sent, http, challenge, ignores_cancellation, refuses }
     }
 
     /// As what an exchange gives.

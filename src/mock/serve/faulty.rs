@@ -1,6 +1,10 @@
 //! Answers over HTTP that faults strike: the head, the body, and how the connection ends.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
@@ -13,6 +17,7 @@ use super::{
 };
 use crate::{
     mock::{
+        engine::Faulty,
         faults::{Item, Kind, Packet, Refusal, Step, Steps, Stop},
         script::Form,
     },
@@ -95,8 +100,24 @@ pub(super) enum Shape {
     Events(Items, Option<Arc<str>>),
 }
 
+/// When the stream of an answer opens that is to be a stream only if it must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// As soon as the answer is not there at once: a client that loses the stream can resume it.
+    AtOnce,
+    /// With the first message that comes before the response, if one does: until then it can have a status.
+    WithTheFirst,
+}
+
+/// The answer with its faults. What goes on in the background goes on until the server ends.
+pub(super) fn afflicted(shared: &Arc<Shared>, faulty: Faulty) -> Afflicted {
+    let background = shared.clone();
+    let detach = move |exchange| background.spawn_background(exchange);
+    Afflicted::new(faulty, shared.started, shared.shutdown.stop.clone(), detach)
+}
+
 /// Gives the answer its shape. It is a JSON object if it would be without faults, and is one frame.
-pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted) -> Shape {
+pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted, opening: Opening) -> Shape {
     let mut content_type = None;
     loop {
         match afflicted.items.next().await {
@@ -114,10 +135,20 @@ pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted) -> Shape {
         }
     }
     let form = afflicted.http.form();
-    if !afflicted.at_once && form != Form::Json {
-        return Shape::Events(afflicted.items, content_type);
-    }
-    let (mut packets, stop) = gather(ender, &mut afflicted.items).await;
+    let gathered = match form {
+        Form::Json => gather(ender, &mut afflicted.items, || false).await,
+        _ if afflicted.at_once => gather(ender, &mut afflicted.items, || false).await,
+        Form::Auto if opening == Opening::WithTheFirst => {
+            gather(ender, &mut afflicted.items, || afflicted.has_sent.load(Ordering::Relaxed)).await
+        }
+        Form::Auto | Form::Sse => return Shape::Events(afflicted.items, content_type),
+    };
+    let (mut packets, stop) = match gathered {
+        Gathered::Whole(packets, stop) => (packets, stop),
+        Gathered::Begun(items) => {
+            return Shape::Events(stream::iter(items).chain(afflicted.items).boxed(), content_type);
+        }
+    };
     if form == Form::Json {
         packets.retain(|packet| matches!(packet.kind, Kind::Response | Kind::Noise));
     }
@@ -145,17 +176,28 @@ pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted) -> Shape {
     Shape::Response(response)
 }
 
-/// The frames of an answer, and how it ends.
-async fn gather(ender: &Ender, items: &mut Items) -> (Vec<Packet>, Stop) {
+/// What was gathered of an answer.
+enum Gathered {
+    /// Its frames, and how it ends.
+    Whole(Vec<Packet>, Stop),
+    /// The beginning of a stream.
+    Begun(Vec<Item>),
+}
+
+/// Gathers an answer, unless it turns out to be a stream on the way.
+async fn gather(ender: &Ender, items: &mut Items, is_stream: impl Fn() -> bool) -> Gathered {
     let mut packets = Vec::new();
     while let Some(item) = items.next().await {
+        if is_stream() {
+            return Gathered::Begun(packets.into_iter().map(Item::Packet).chain([item]).collect());
+        }
         match item {
             Item::Packet(packet) => packets.push(packet),
-            Item::Stop(stop) => return (packets, stop),
+            Item::Stop(stop) => return Gathered::Whole(packets, stop),
             item => pause(ender, &item).await,
         }
     }
-    (packets, Stop::Finish)
+    Gathered::Whole(packets, Stop::Finish)
 }
 
 /// Lets the time pass that an item takes.

@@ -7,13 +7,17 @@
 //! | `/ws` | WebSocket, both eras |
 
 mod afflict;
+mod batch;
 mod connection;
 mod faulty;
 mod http;
+mod in_session;
+mod lone;
 mod pipe;
 mod play;
 mod session;
 mod sse;
+mod stream_log;
 mod streamable;
 mod ws;
 

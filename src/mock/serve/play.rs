@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    future::poll_fn,
+    future::{poll_fn, ready},
     pin::Pin,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -50,6 +50,18 @@ pub(super) enum Beginning {
 /// What an exchange gives as it falls due, the response last.
 pub(super) type Way = Pin<Box<dyn Stream<Item = Played> + Send>>;
 
+/// An answer that is not there yet.
+pub(super) struct Pending {
+    pub(super) id: Id,
+    pub(super) played: Way,
+    pub(super) ignores_cancellation: bool,
+}
+
+/// What is left of an answer where nothing can come before the response.
+pub(super) fn only_response(way: Way) -> Way {
+    way.filter(|played| ready(!matches!(played, Played::Frame(_) | Played::Disconnect(_)))).boxed()
+}
+
 /// Begins to play an exchange. `started` is when the mock was.
 pub(super) fn play(mut exchange: Box<Exchange>, started: Instant) -> Beginning {
     match exchange.next_event(started.elapsed()) {
@@ -94,7 +106,7 @@ async fn next_played(
 /// Plays what nobody waits for; the code if the server dies of it.
 pub(super) async fn play_in_background(exchange: Box<Exchange>, started: Instant) -> Option<u8> {
     let Beginning::Under(played) = play(exchange, started) else { return None };
-    let died = |played| std::future::ready(if let Played::Died(code) = played { Some(code) } else { None });
+    let died = |played| ready(if let Played::Died(code) = played { Some(code) } else { None });
     std::pin::pin!(played.filter_map(died)).next().await
 }
 
