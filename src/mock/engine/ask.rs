@@ -36,6 +36,8 @@ pub(super) struct Asking {
     open: Vec<Open>,
     /// Whether [`Event::Await`] was given.
     awaited: bool,
+    /// Whether an answer can never come.
+    is_lost: bool,
 }
 
 #[derive(Debug)]
@@ -72,8 +74,11 @@ impl Exchange {
         for open in asking.open.iter_mut().filter(|open| open.answer.is_none()) {
             match Pin::new(&mut open.receiver).poll(context) {
                 Poll::Ready(Ok(answer)) => open.answer = Some(answer),
-                // The task was cancelled, or the session is gone: nothing will come any more.
-                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                // The task was cancelled, or the client is gone: nothing will come any more.
+                Poll::Ready(Err(_)) => {
+                    asking.is_lost = true;
+                    return Poll::Ready(());
+                }
                 Poll::Pending => {}
             }
         }
@@ -179,7 +184,7 @@ impl Exchange {
             self.outbox.push_back(message::request(&id, question.method, Some(&params)));
             open.push(Open { name: question.name.clone(), id: Some(id), receiver, answer: None });
         }
-        self.asking = Some(Asking { step, limit, open, awaited: false });
+        self.asking = Some(Asking { step, limit, open, awaited: false, is_lost: false });
         Ok(self.next_event(at))
     }
 
@@ -194,7 +199,7 @@ impl Exchange {
         let open = questions.iter().zip(receivers);
         let open =
             open.map(|(question, receiver)| Open { name: question.name.clone(), id: None, receiver, answer: None });
-        self.asking = Some(Asking { step, limit: Duration::MAX, open: open.collect(), awaited: false });
+        self.asking = Some(Asking { step, limit: Duration::MAX, open: open.collect(), awaited: false, is_lost: false });
         Ok(self.next_event(at))
     }
 
@@ -225,6 +230,9 @@ impl Exchange {
                 },
                 Some(Err(RpcError { code, message, .. })) => {
                     return Err(self.failure(&format!("The client refused {method}: {message} ({code})")));
+                }
+                None if asking.is_lost => {
+                    return Err(self.failure(&format!("The client can no longer answer {method}")));
                 }
                 None => {
                     for id in

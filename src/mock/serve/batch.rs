@@ -29,7 +29,7 @@ impl Batch {
                 Intake::Cancel(id) => batch.cancelled.push(id),
                 Intake::Exchange(exchange) => {
                     let id = exchange.id().clone();
-                    match play(exchange, shared.started) {
+                    match play(exchange, shared.life.started) {
                         // Tasks are of the modern era, which has no batches.
                         Beginning::Response(answer) | Beginning::Detached(answer, _) => batch.ready.push(answer.frame),
                         Beginning::Under(played) => {

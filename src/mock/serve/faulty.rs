@@ -54,7 +54,7 @@ impl Ender {
         let how = match stop {
             Stop::Finish => return,
             Stop::Hang => {
-                self.shared.shutdown.stop.cancelled().await;
+                self.shared.life.shutdown.stop.cancelled().await;
                 Break::Close
             }
             Stop::Close(_) => Break::Close,
@@ -84,11 +84,11 @@ impl Ender {
     /// A server that dies does so when its last bytes are on their way; whoever reads their end finds it dead.
     fn prepare(&self, stop: Stop) {
         let Stop::Exit(code) = stop else { return };
-        let Some(line) = self.line.clone() else { return self.shared.die(code) };
+        let Some(line) = self.line.clone() else { return self.shared.life.die(code) };
         let shared = self.shared.clone();
-        self.shared.shutdown.tasks.spawn(async move {
+        self.shared.life.shutdown.tasks.spawn(async move {
             line.broken().await;
-            shared.die(code);
+            shared.life.die(code);
         });
     }
 }
@@ -112,8 +112,8 @@ pub(super) enum Opening {
 /// The answer with its faults. What goes on in the background goes on until the server ends.
 pub(super) fn afflicted(shared: &Arc<Shared>, faulty: Faulty) -> Afflicted {
     let background = shared.clone();
-    let detach = move |exchange| background.spawn_background(exchange);
-    Afflicted::new(faulty, shared.started, shared.shutdown.stop.clone(), detach)
+    let detach = move |exchange| background.life.carry_on(exchange);
+    Afflicted::new(faulty, shared.life.started, shared.life.shutdown.stop.clone(), detach)
 }
 
 /// Gives the answer its shape. It is a JSON object if it would be without faults, and is one frame.

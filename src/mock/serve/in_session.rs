@@ -48,7 +48,7 @@ pub(super) async fn session_response(
         }
         Intake::Exchange(exchange) => {
             let (id, http) = (exchange.id().clone(), exchange.http());
-            let played = match play(exchange, shared.started) {
+            let played = match play(exchange, shared.life.started) {
                 Beginning::Response(answer) if http.form() != Form::Sse || answer.status != 200 => {
                     return whole(answer);
                 }
@@ -77,13 +77,13 @@ async fn json_answer(shared: &Arc<Shared>, session: &Arc<Session>, pending: Pend
     };
     let (sender, answer) = oneshot::channel();
     let (server, session) = (shared.clone(), session.clone());
-    shared.shutdown.tasks.spawn(async move {
+    shared.life.shutdown.tasks.spawn(async move {
         let mut played = only_response(played);
         let answering = async {
             match played.next().await {
                 Some(Played::Response(answer)) => Some(answer),
                 Some(Played::Died(code)) => {
-                    server.die(code);
+                    server.life.die(code);
                     None
                 }
                 _ => None,
@@ -93,7 +93,7 @@ async fn json_answer(shared: &Arc<Shared>, session: &Arc<Session>, pending: Pend
             biased;
             () = cancelled.cancelled() => None,
             () = session.ended.cancelled() => None,
-            () = server.shutdown.kill.cancelled() => None,
+            () = server.life.shutdown.kill.cancelled() => None,
             answer = answering => answer,
         };
         session.in_flight.leave(&id);
@@ -149,7 +149,7 @@ async fn faulty_session_response(
 /// The error for a request whose id belongs to another one.
 fn refuse_id(shared: &Shared, id: &Id) -> Bytes {
     let handling = Handling::Refused(ID_IN_USE.to_owned());
-    shared.engine.journal().record(shared.started.elapsed(), Transport::Http, &[], handling);
+    shared.engine.journal().record(shared.life.started.elapsed(), Transport::Http, &[], handling);
     message::error(Some(id), &RpcError::new(message::INVALID_REQUEST, ID_IN_USE))
 }
 
@@ -186,7 +186,7 @@ fn stream_answers(
                 biased;
                 () = cancelled.cancelled(), if !ignores_cancellation => {}
                 () = session.ended.cancelled() => {}
-                () = shared.shutdown.kill.cancelled() => {}
+                () = shared.life.shutdown.kill.cancelled() => {}
                 () = deliver(&shared, played, &log, &ender) => {}
             }
             session.in_flight.leave(&id);
@@ -194,7 +194,7 @@ fn stream_answers(
     });
     let all = future::join_all(answers.collect::<Vec<_>>());
     let completed = log.clone();
-    shared.shutdown.tasks.spawn(all.map(move |_| completed.complete()));
+    shared.life.shutdown.tasks.spawn(all.map(move |_| completed.complete()));
     stream_response(shared, session, log, 0, ender)
 }
 
@@ -207,7 +207,7 @@ async fn deliver(shared: &Shared, mut played: Way, log: &StreamLog, ender: &Ende
                 shared.overtaking.answered();
             }
             Played::Disconnect(retry) => log.cut(retry),
-            Played::Died(code) => shared.die(code),
+            Played::Died(code) => shared.life.die(code),
             Played::Faulty(item) => deliver_item(shared, item, log, ender).await,
         }
     }
@@ -237,7 +237,7 @@ async fn deliver_item(shared: &Shared, item: Item, log: &StreamLog, ender: &Ende
         }
     };
     if stop == Some(Stop::Hang) {
-        shared.shutdown.stop.cancelled().await;
+        shared.life.shutdown.stop.cancelled().await;
     }
 }
 
@@ -251,7 +251,7 @@ pub(super) fn stream_response(
 ) -> Response {
     let stop = match log.kind {
         StreamKind::Request => CancellationToken::new(),
-        StreamKind::Standalone => shared.shutdown.stop.clone(),
+        StreamKind::Standalone => shared.life.shutdown.stop.clone(),
     };
     events(Body::stream(log.read(from, [session.ended.clone(), stop], ender)))
 }

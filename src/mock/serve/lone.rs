@@ -47,7 +47,7 @@ pub(super) fn whole(answer: Answer) -> Response {
 pub(super) async fn lone_response(shared: &Arc<Shared>, intake: Intake, line: Option<&Line>) -> Response {
     match intake {
         Intake::Exchange(exchange) => exchange_response(shared, exchange).await,
-        Intake::Listen(listen) => event_response(shared, play_listen(listen, shared.shutdown.stop.clone())),
+        Intake::Listen(listen) => event_response(shared, play_listen(listen, shared.life.shutdown.stop.clone())),
         Intake::Batch(parts) => batch_response(shared, parts, line),
         Intake::Faulty(faulty) => {
             let ender = Ender::new(shared, line);
@@ -65,11 +65,11 @@ pub(super) async fn lone_response(shared: &Arc<Shared>, intake: Intake, line: Op
 /// Messages to the Server).
 async fn exchange_response(shared: &Arc<Shared>, exchange: Box<Exchange>) -> Response {
     let form = exchange.http().form();
-    let mut way = match play(exchange, shared.started) {
+    let mut way = match play(exchange, shared.life.started) {
         Beginning::Response(answer) if form != Form::Sse || answer.status != 200 => return whole(answer),
         Beginning::Response(answer) => stream::iter([Played::Response(answer)]).boxed(),
         Beginning::Detached(answer, exchange) => {
-            shared.spawn_background(exchange);
+            shared.life.carry_on(exchange);
             return whole(answer);
         }
         Beginning::Under(way) => way,
@@ -83,7 +83,7 @@ async fn exchange_response(shared: &Arc<Shared>, exchange: Box<Exchange>) -> Res
         match way.next().await {
             Some(Played::Response(answer)) => return whole(answer),
             Some(Played::Detached(answer, exchange)) => {
-                shared.spawn_background(exchange);
+                shared.life.carry_on(exchange);
                 return whole(answer);
             }
             Some(first @ Played::Frame(_)) => {
@@ -92,7 +92,7 @@ async fn exchange_response(shared: &Arc<Shared>, exchange: Box<Exchange>) -> Res
             // A lone stream cannot be resumed, and a chain of faults is played by `respond_with_events`.
             Some(Played::Disconnect(_) | Played::Faulty(_)) => {}
             Some(Played::Died(code)) => {
-                shared.die(code);
+                shared.life.die(code);
                 // The connection takes this along.
                 return future::pending().await;
             }
@@ -135,14 +135,14 @@ fn event_response(shared: &Arc<Shared>, played: Way) -> Response {
                 Some(sse::Event::message(answer.frame).encode())
             }
             Played::Detached(answer, exchange) => {
-                shared.spawn_background(exchange);
+                shared.life.carry_on(exchange);
                 shared.overtaking.answered();
                 Some(sse::Event::message(answer.frame).encode())
             }
             // A chain of faults is played by `respond_with_events`.
             Played::Disconnect(_) | Played::Faulty(_) => None,
             Played::Died(code) => {
-                shared.die(code);
+                shared.life.die(code);
                 None
             }
         })

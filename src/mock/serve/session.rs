@@ -20,7 +20,7 @@ use super::{
 use crate::{
     mock::{
         engine::{Outlet, Peer},
-        script::HttpAnswer,
+        script::{HttpAnswer, Token},
     },
     wire::Version,
 };
@@ -46,6 +46,8 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) peer: Arc<Peer>,
+    /// The only one who may use it, if the server knows its clients.
+    owner: Option<String>,
     pub(super) in_flight: InFlight,
     /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
@@ -59,7 +61,7 @@ pub(super) struct Session {
 impl Sessions {
     /// Opens a session for a peer whose handshake was answered. If there are too many, the one that was idle for the
     /// longest time ends; `None` if none is idle.
-    pub(super) fn open(&self, peer: Arc<Peer>) -> Option<String> {
+    pub(super) fn open(&self, peer: Arc<Peer>, token: Option<&Token>) -> Option<String> {
         let mut sessions = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= MAX_SESSIONS {
             let idle = sessions.iter().filter(|(_, session)| session.in_flight.is_empty());
@@ -70,6 +72,7 @@ impl Sessions {
         let id = unguessable_id();
         let session = Session {
             peer,
+            owner: token.map(|token| token.principal().to_owned()),
             in_flight: InFlight::default(),
             ended: CancellationToken::new(),
             streams: Mutex::default(),
@@ -99,6 +102,11 @@ impl Sessions {
 }
 
 impl Session {
+    /// Whether it is this client that opened the session.
+    pub(super) fn belongs_to(&self, token: Option<&Token>) -> bool {
+        self.owner.as_deref() == token.map(Token::principal)
+    }
+
     fn primes(&self) -> bool {
         self.peer.version().is_some_and(|version| version >= Version::V2025_11_25)
     }
@@ -184,14 +192,14 @@ mod tests {
     #[test]
     fn when_there_are_too_many_sessions_the_longest_idle_one_ends() {
         let sessions = Sessions::default();
-        let ids: Vec<_> = (0..MAX_SESSIONS).map(|_| sessions.open(initialized()).expect("room")).collect();
+        let ids: Vec<_> = (0..MAX_SESSIONS).map(|_| sessions.open(initialized(), None).expect("room")).collect();
         let (busy, used) = (sessions.get(&ids[1]).expect("open"), sessions.get(&ids[0]).expect("open"));
         assert!(busy.in_flight.enter(&1.into()).is_some());
         sessions.get(&ids[2]);
         for id in &ids[3..] {
             sessions.get(id);
         }
-        assert!(sessions.open(initialized()).is_some());
+        assert!(sessions.open(initialized(), None).is_some());
         assert!(used.ended.is_cancelled() && sessions.get(&ids[0]).is_none(), "the longest idle one");
         assert!(sessions.get(&ids[1]).is_some(), "a busy one stays");
     }
@@ -199,7 +207,7 @@ mod tests {
     #[test]
     fn only_complete_streams_are_forgotten_the_oldest_first() {
         let sessions = Sessions::default();
-        let session = sessions.open(initialized()).and_then(|id| sessions.get(&id)).expect("open");
+        let session = sessions.open(initialized(), None).and_then(|id| sessions.get(&id)).expect("open");
         let pending = session.open_stream(StreamKind::Request, HttpAnswer::default());
         pending.push(Bytes::from_static(b"{}"));
         for _ in 0..2 * MAX_STREAMS {
@@ -214,6 +222,26 @@ mod tests {
         large.complete();
         session.open_stream(StreamKind::Request, HttpAnswer::default());
         assert!(session.resume("128-0").is_none() && session.resume("129-0").is_none());
+    }
+
+    #[test]
+    fn standalone_streams_do_not_grow_without_bound_in_number_or_in_length() {
+        let sessions = Sessions::default();
+        let session = sessions.open(initialized(), None).and_then(|id| sessions.get(&id)).expect("open");
+        for is_read in [false, true] {
+            if is_read {
+                session.open_standalone(HttpAnswer::default());
+            }
+            for _ in 0..20 {
+                session.push(vec![b'x'; MAX_BYTES / 10].into());
+            }
+            let log = session.standalone.lock().expect("no panic").clone().expect("a stream").0;
+            assert!(log.bytes() <= MAX_BYTES && log.bytes() > MAX_BYTES / 2, "{}", log.bytes());
+        }
+        for _ in 0..3 * MAX_STREAMS {
+            session.open_standalone(HttpAnswer::default());
+        }
+        assert!(session.streams.lock().expect("no panic").len() <= MAX_STREAMS + 1);
     }
 
     #[test]

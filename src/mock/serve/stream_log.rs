@@ -263,3 +263,40 @@ impl Reading {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+
+    use super::*;
+    use crate::{
+        config::Source,
+        mock::{
+            engine::Engine,
+            journal::Journal,
+            script::Script,
+            serve::{Listen, MockServer},
+        },
+    };
+
+    #[tokio::test]
+    async fn who_reads_a_standalone_stream_too_late_gets_the_last_of_it() {
+        let script = Script::parse(&Source::new("s", "tools: [{ name: a, reply: x }]")).expect("a script");
+        let server = MockServer::start(Engine::new(script, 1, Journal::default()), Listen::default());
+        let ender = Ender::new(&server.await.expect("binds").shared, None);
+        let log = Arc::new(StreamLog::open(7, StreamKind::Standalone, true, None));
+        for number in 1..=MAX_KEPT + 5 {
+            log.push(number.to_string().into());
+        }
+        log.complete();
+        assert_eq!(log.events(), MAX_KEPT + 6, "with the priming event");
+        for from in [0, 3] {
+            let read: Vec<_> = log
+                .clone()
+                .read(from, [CancellationToken::new(), CancellationToken::new()], ender.clone())
+                .collect()
+                .await;
+            assert_eq!((read.len(), &read[0][..]), (MAX_KEPT, &b"id: 7-6\ndata: 6\n\n"[..]));
+        }
+    }
+}

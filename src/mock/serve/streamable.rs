@@ -44,7 +44,7 @@ async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, 
         Ok(read) => read,
         Err(refusal) => return refusal,
     };
-    let at = shared.started.elapsed();
+    let at = shared.life.started.elapsed();
     let headers = &headers;
     let incoming = Incoming { bytes: &bytes, transport: Transport::Http, at, headers: Some(headers), token };
     match Message::parse(&bytes) {
@@ -76,7 +76,7 @@ async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, 
             let refuse = |(status, why): (StatusCode, String)| {
                 shared.refuse_message(Transport::Http, status, &bytes, id.as_ref(), &why)
             };
-            match (shared.session(headers), parsed) {
+            match (shared.session(headers, token), parsed) {
                 (Ok(session), Ok(message)) => {
                     let intake = shared.engine.receive_legacy(&session.peer, message, incoming);
                     session_response(shared, &session, intake, line).await
@@ -96,7 +96,7 @@ async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, 
 }
 
 /// A legacy client opens the standalone stream, or resumes one that broke off.
-pub(super) fn listen(shared: &Arc<Shared>, request: &Request) -> Response {
+pub(super) fn listen(shared: &Arc<Shared>, request: &Request, token: Option<&Token>) -> Response {
     let headers = request.headers();
     let refuse = |status, why: &str| shared.refuse(Transport::Http, status, why);
     if !has_sessions(shared, headers) {
@@ -105,7 +105,7 @@ pub(super) fn listen(shared: &Arc<Shared>, request: &Request) -> Response {
     if !accepts(headers, "text/event-stream") {
         return refuse(StatusCode::NOT_ACCEPTABLE, "the Accept header must list text/event-stream");
     }
-    let session = match shared.session(headers) {
+    let session = match shared.session(headers, token) {
         Ok(session) => session,
         Err((status, why)) => return refuse(status, &why),
     };
@@ -119,11 +119,11 @@ pub(super) fn listen(shared: &Arc<Shared>, request: &Request) -> Response {
 }
 
 /// A legacy client ends its session.
-pub(super) fn delete(shared: &Shared, headers: &HeaderMap) -> Response {
+pub(super) fn delete(shared: &Shared, headers: &HeaderMap, token: Option<&Token>) -> Response {
     if !has_sessions(shared, headers) {
         return shared.not_allowed(Transport::Http, "POST");
     }
-    match shared.session(headers) {
+    match shared.session(headers, token) {
         Ok(_) => {
             let id = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
             shared.sessions.close(id);
@@ -146,13 +146,15 @@ fn is_modern(headers: &HeaderMap) -> bool {
 }
 
 impl Shared {
-    /// The session that the headers name, if its version is the one that they say.
-    fn session(&self, headers: &HeaderMap) -> Result<Arc<Session>, (StatusCode, String)> {
+    /// The session that the headers name, if its version is the one that they say. Its id shows nothing about who sends
+    /// it: for anyone but the client that opened it there is no such session (2025-11-25, Security Best Practices:
+    /// Session Hijacking).
+    fn session(&self, headers: &HeaderMap, token: Option<&Token>) -> Result<Arc<Session>, (StatusCode, String)> {
         let bad_request = |why: String| (StatusCode::BAD_REQUEST, why);
         let Some(id) = headers.get(SESSION_HEADER) else {
             return Err(bad_request("the Mcp-Session-Id header is missing: open a session with `initialize`".into()));
         };
-        let session = id.to_str().ok().and_then(|id| self.sessions.get(id));
+        let session = id.to_str().ok().and_then(|id| self.sessions.get(id)).filter(|it| it.belongs_to(token));
         let session = session.ok_or((StatusCode::NOT_FOUND, "there is no such session (any more)".to_owned()))?;
         self.offered_version(headers).map(|_| session)
     }
@@ -187,12 +189,12 @@ async fn initialize(
     incoming: Incoming<'_>,
     line: Option<&Line>,
 ) -> Response {
-    let peer = Arc::default();
+    let (peer, token) = (Arc::default(), incoming.token);
     let intake = shared.engine.receive_legacy(&peer, message, incoming);
     let opened = peer.version().is_some();
     let mut response = lone_response(shared, intake, line).await;
     if opened && response.status().is_success() {
-        let Some(id) = shared.sessions.open(peer).and_then(|id| HeaderValue::try_from(id).ok()) else {
+        let Some(id) = shared.sessions.open(peer, token).and_then(|id| HeaderValue::try_from(id).ok()) else {
             return shared.refuse(Transport::Http, StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
         };
         response.headers_mut().insert(SESSION_HEADER, id);

@@ -1,5 +1,8 @@
 //! A client over HTTP.
 
+use tokio::net::TcpStream;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
 use super::*;
 
 pub(super) struct Client {
@@ -51,16 +54,27 @@ impl Client {
     }
 
     pub(super) async fn try_post_modern(&self, request: Json) -> reqwest::Result<reqwest::Response> {
-        let (method, name) = (
-            request["method"].as_str().expect("text").to_owned(),
-            request["params"]["name"].as_str().map(str::to_owned),
-        );
+        let name = request["params"]["name"].as_str().unwrap_or_default().to_owned();
+        self.post_as_is(modern(request), &name).await
+    }
+
+    /// Sends a request that has all it needs; `name` is what it is about, if anything.
+    pub(super) async fn post_as_is(&self, request: Json, name: &str) -> reqwest::Result<reqwest::Response> {
         let http = self
             .request(reqwest::Method::POST, "/mcp")
             .header("mcp-protocol-version", "2026-07-28")
-            .header("mcp-method", method);
-        let http = name.iter().fold(http, |http, name| http.header("mcp-name", name));
-        http.body(modern(request).to_string()).send().await
+            .header("mcp-method", request["method"].as_str().expect("text"));
+        let http = if name.is_empty() { http } else { http.header("mcp-name", name) };
+        http.body(request.to_string()).send().await
+    }
+
+    pub(super) async fn socket(&self) -> WebSocketStream<MaybeTlsStream<TcpStream>> {
+        let url = self.server.url(Transport::Ws).expect("a URL");
+        let mut request = url.into_client_request().expect("a request");
+        request.headers_mut().insert("sec-websocket-protocol", ::http::HeaderValue::from_static("mcp"));
+        let (socket, response) = tokio_tungstenite::connect_async(request).await.expect("connects");
+        assert_eq!(response.headers()["sec-websocket-protocol"], "mcp");
+        socket
     }
 }
 

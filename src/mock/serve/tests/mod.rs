@@ -1,10 +1,12 @@
 //! Serving in real time.
 
+mod auth;
 mod client;
 mod lone;
 mod network;
 mod pipe;
 mod sessions;
+mod tasks;
 
 use std::time::Duration;
 

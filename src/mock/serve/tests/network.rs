@@ -174,10 +174,7 @@ async fn a_web_socket_carries_both_eras_in_text_messages() {
     let client = Client::open(SCRIPT).await;
     let url = client.server.url(Transport::Ws).expect("a URL");
     assert!(tokio_tungstenite::connect_async(&url).await.is_err(), "the subprotocol is missing");
-    let mut request = url.into_client_request().expect("a request");
-    request.headers_mut().insert("sec-websocket-protocol", ::http::HeaderValue::from_static("mcp"));
-    let (mut socket, response) = tokio_tungstenite::connect_async(request.clone()).await.expect("connects");
-    assert_eq!(response.headers()["sec-websocket-protocol"], "mcp");
+    let mut socket = client.socket().await;
     let text = |frame: Json| WsMessage::text(frame.to_string());
     for frame in [modern(call(1, "echo")), initialize("2025-11-25"), call(2, "later"), call(3, "never"), cancel(3)] {
         socket.send(text(frame)).await.expect("sends");
@@ -195,7 +192,7 @@ async fn a_web_socket_carries_both_eras_in_text_messages() {
     let Some(Ok(WsMessage::Close(Some(close)))) = socket.next().await else { panic!("a close frame") };
     assert_eq!(u16::from(close.code), 1003);
 
-    let (mut socket, _) = tokio_tungstenite::connect_async(request).await.expect("connects");
+    let mut socket = client.socket().await;
     socket.send(text(modern(call(1, "later")))).await.expect("sends");
     let engine = client.server.engine().clone();
     while engine.in_flight() == 0 {

@@ -16,8 +16,12 @@ impl Client {
     }
 
     fn with_grace(grace: Duration) -> Client {
+        Client::serving(SCRIPT, grace)
+    }
+
+    fn serving(script: &str, grace: Duration) -> Client {
         let (near, far) = tokio::io::duplex(1 << 16);
-        let (engine, stop) = (engine(SCRIPT), CancellationToken::new());
+        let (engine, stop) = (engine(script), CancellationToken::new());
         let (reader, writer) = tokio::io::split(far);
         let serving = tokio::spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone(), grace));
         let (reader, writer) = tokio::io::split(near);
@@ -115,4 +119,26 @@ async fn a_client_that_is_gone_ends_the_server_and_its_answers() {
         Ended::Closed
     );
     idle(&engine).await;
+}
+
+#[tokio::test]
+async fn the_end_of_input_waits_for_no_answer_of_the_client() {
+    let script = "tools: [{ name: asks, steps: [{ roots: { as: a } }, { reply: x }] }, { name: late, steps: [{ wait: 5ms }, { roots: { as: a } }, { reply: x }] }]";
+    let mut client = Client::serving(script, PATIENCE);
+    let mut hello = initialize("2025-11-25");
+    hello["params"]["capabilities"] = json!({ "roots": {} });
+    for frame in [hello, call(1, "asks"), call(2, "late")] {
+        client.send(frame).await;
+    }
+    client.next().await;
+    assert_eq!(client.next().await.expect("a question")["method"], "roots/list");
+    client.writer.take().expect("open").shutdown().await.expect("closes");
+    let mut replies = Vec::new();
+    while let Some(frame) = client.next().await {
+        replies.extend((frame.get("result").is_some()).then_some(frame));
+    }
+    let texts = replies.iter().map(|reply| json!([reply["id"], reply["result"]["content"][0]["text"]]));
+    let why = "The client can no longer answer roots/list";
+    assert_eq!(texts.collect::<Vec<_>>(), [json!([1, why]), json!([2, why])]);
+    assert_eq!(client.ended().await, Ended::Closed);
 }
