@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures_channel::oneshot;
 use serde_json::{Map, Value as Json};
 
+use super::client_answer::ClientAnswer;
 use crate::{
     mock::script::LogLevel,
     wire::{Id, Response, RpcError, Version, message::INTERNAL_ERROR},
@@ -20,9 +21,6 @@ use crate::{
 
 /// How many resources a client can subscribe to at a time.
 pub(super) const MAX_URIS: usize = 1024;
-
-/// What a client answered to a question.
-pub(super) type ClientAnswer = Result<Json, RpcError>;
 
 /// Where frames go that answer no request of the client. Pushing never waits; what a client does not read may be lost.
 pub trait Outlet: fmt::Debug + Send + Sync {

@@ -15,9 +15,9 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     Answer, Engine,
     call::Call,
+    client_answer::ClientAnswer,
     exchange::{Event, Exchange, Outcome},
     params::{invalid, text},
-    peer::ClientAnswer,
 };
 use crate::{
     mock::script::{TASKS, TaskSpec, includes},
