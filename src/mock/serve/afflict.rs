@@ -3,10 +3,7 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
 
@@ -34,8 +31,8 @@ pub(super) struct Afflicted {
     pub(super) items: Items,
     /// Whether the answer would be there at once without the faults.
     pub(super) at_once: bool,
-    /// Whether it has given a message before its response by now, whatever faults have made of that.
-    pub(super) has_sent: Arc<AtomicBool>,
+    /// Cancelled when it gives a message before its response, whatever faults make of that.
+    pub(super) begun: CancellationToken,
     pub(super) http: HttpAnswer,
     /// What the client would have to show.
     pub(super) challenge: Option<Challenge>,
@@ -73,15 +70,15 @@ impl Afflicted {
             }
         };
         let (ignores_cancellation, refuses) = (chain.ignores_cancellation(), chain.refuses());
-        let has_sent = Arc::new(AtomicBool::new(false));
-        let sent = has_sent.clone();
+        let begun = CancellationToken::new();
+        let begins = begun.clone();
         let way = way.inspect(move |played| {
             if matches!(played, Played::Frame(_)) {
-                sent.store(true, Ordering::Relaxed);
+                begins.cancel();
             }
         });
         let items = afflict(way.boxed(), chain, detach);
-        Afflicted { id, items, at_once, has_sent, http, challenge, ignores_cancellation, refuses }
+        Afflicted { id, items, at_once, begun, http, challenge, ignores_cancellation, refuses }
     }
 
     /// As what an exchange gives.

@@ -1,14 +1,11 @@
 //! Answers over HTTP that faults strike: the head, the body, and how the connection ends.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderValue, StatusCode, header};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Shared,
@@ -135,15 +132,14 @@ pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted, opening: Open
         }
     }
     let form = afflicted.http.form();
-    let gathered = match form {
-        Form::Json => gather(ender, &mut afflicted.items, || false).await,
-        _ if afflicted.at_once => gather(ender, &mut afflicted.items, || false).await,
-        Form::Auto if opening == Opening::WithTheFirst => {
-            gather(ender, &mut afflicted.items, || afflicted.has_sent.load(Ordering::Relaxed)).await
-        }
+    let never = CancellationToken::new();
+    let begun = match form {
+        Form::Json => &never,
+        _ if afflicted.at_once => &never,
+        Form::Auto if opening == Opening::WithTheFirst => &afflicted.begun,
         Form::Auto | Form::Sse => return Shape::Events(afflicted.items, content_type),
     };
-    let (mut packets, stop) = match gathered {
+    let (mut packets, stop) = match gather(ender, &mut afflicted.items, begun).await {
         Gathered::Whole(packets, stop) => (packets, stop),
         Gathered::Begun(items) => {
             return Shape::Events(stream::iter(items).chain(afflicted.items).boxed(), content_type);
@@ -184,20 +180,26 @@ enum Gathered {
     Begun(Vec<Item>),
 }
 
-/// Gathers an answer, unless it turns out to be a stream on the way.
-async fn gather(ender: &Ender, items: &mut Items, is_stream: impl Fn() -> bool) -> Gathered {
+/// Gathers an answer, unless it turns out on the way that it has `begun` before its response.
+async fn gather(ender: &Ender, items: &mut Items, begun: &CancellationToken) -> Gathered {
     let mut packets = Vec::new();
-    while let Some(item) = items.next().await {
-        if is_stream() {
-            return Gathered::Begun(packets.into_iter().map(Item::Packet).chain([item]).collect());
-        }
+    loop {
+        let item = tokio::select! {
+            biased;
+            item = items.next() => item,
+            // What began it may have been dropped.
+            () = begun.cancelled() => return Gathered::Begun(packets.into_iter().map(Item::Packet).collect()),
+        };
         match item {
-            Item::Packet(packet) => packets.push(packet),
-            Item::Stop(stop) => return Gathered::Whole(packets, stop),
-            item => pause(ender, &item).await,
+            Some(item) if begun.is_cancelled() => {
+                return Gathered::Begun(packets.into_iter().map(Item::Packet).chain([item]).collect());
+            }
+            Some(Item::Packet(packet)) => packets.push(packet),
+            Some(Item::Stop(stop)) => return Gathered::Whole(packets, stop),
+            Some(item) => pause(ender, &item).await,
+            None => return Gathered::Whole(packets, Stop::Finish),
         }
     }
-    Gathered::Whole(packets, Stop::Finish)
 }
 
 /// Lets the time pass that an item takes.

@@ -152,10 +152,7 @@ impl MockServer {
         let (pipes, life) = (self.pipes(), self.shared.life.clone());
         self.shared.life.shutdown.tasks.spawn(async move {
             let stop = life.shutdown.stop.clone();
-            let ended = tokio::select! {
-                ended = pipes.serve(Transport::Memory, reader, writer, stop, PIPE_GRACE) => ended,
-                () = life.shutdown.kill.cancelled() => return,
-            };
+            let ended = pipes.serve(Transport::Memory, reader, writer, stop, PIPE_GRACE).await;
             if let Ok(Ended::Died(code)) = ended {
                 life.die(code);
             }

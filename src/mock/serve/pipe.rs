@@ -93,7 +93,10 @@ impl Pipes {
         let life = Life::begin(self.life.started);
         let (connection, frames) =
             Connection::open(self.engine.clone(), transport, Caller::default(), life, Some(self.life.clone()));
-        serve(connection, frames, reader, writer, stop, grace).await
+        tokio::select! {
+            ended = serve(connection, frames, reader, writer, stop, grace) => ended,
+            () = self.life.shutdown.kill.cancelled() => Ok(self.life.died().map_or(Ended::Stopped, Ended::Died)),
+        }
     }
 
     /// Ends what goes on in the background.

@@ -65,3 +65,17 @@ async fn without_sessions_batches_are_answered_where_the_version_has_them() {
     let later = client.request(reqwest::Method::POST, "/mcp").header("mcp-protocol-version", "2025-06-18");
     assert_eq!(later.body(batch.to_string()).send().await.expect("a response").status(), 400);
 }
+
+#[tokio::test]
+async fn a_stream_whose_first_message_is_lost_is_open_nevertheless() {
+    let script = "capabilities: { tools: { listChanged: true } }\ntools: [{ name: t, reply: x }]\nfaults: [{ on: { method: subscriptions/listen }, do: { drop: notifications } }]";
+    let client = Client::open(script).await;
+    let params = json!({ "notifications": { "toolsListChanged": true } });
+    let listen = modern(json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params }));
+    let opened = tokio::time::timeout(PATIENCE, client.post_as_is(listen, "")).await.expect("in time");
+    let mut events = Events::of(opened.expect("a response"));
+    let stopped = tokio::spawn(client.server.stop(PATIENCE));
+    assert_eq!(events.json().await["id"], 1);
+    drop((events, client.http));
+    stopped.await.expect("no panic");
+}
