@@ -6,6 +6,7 @@
 mod diagnostic;
 mod env;
 mod fields;
+pub mod json;
 mod node;
 mod yaml;
 
