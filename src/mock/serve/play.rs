@@ -240,7 +240,7 @@ mod tests {
         for _ in 0..2 * MAX_NOTICES {
             engine.load(script(), Duration::ZERO);
         }
-        let all: Vec<_> = way.collect().await;
+        let all = tokio::time::timeout(Duration::from_secs(20), way.collect::<Vec<_>>()).await.expect("it ends");
         assert_eq!(all.len(), MAX_NOTICES + 2, "what had room, the acknowledgement among it, and its end");
         let Some(Played::Response(answer)) = all.last() else { panic!("no response") };
         assert!(answer.frame.starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"#));
