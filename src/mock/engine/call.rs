@@ -239,6 +239,7 @@ impl Engine {
             progress_token: token.map(|token| token.get().to_owned()),
             log_level: call.log_level,
             capabilities: if uses.questions || uses.tasks { call.capabilities() } else { Json::Null },
+            is_retry: is_modern && (call.params.input_responses.is_some() || call.params.request_state.is_some()),
             inputs,
             principal: call.principal().filter(|_| uses.tasks).map(str::to_owned),
             digest: if uses.questions && is_modern { call.digest() } else { String::new() },

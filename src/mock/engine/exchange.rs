@@ -14,6 +14,7 @@ use super::{
     Answer, Engine, Peer,
     ask::Asking,
     catalog::{Catalog, RuleRef},
+    envelope::{CacheScope, Envelope, is_cacheable},
     tasks::Task,
 };
 use crate::{
@@ -40,6 +41,8 @@ pub(super) struct Origin {
     pub(super) log_level: Option<LogLevel>,
     /// What the client declares. Null if no step of the script wants to know.
     pub(super) capabilities: Json,
+    /// Whether a modern request carries answers, or the state of an earlier round.
+    pub(super) is_retry: bool,
     /// The answers that came with a modern request.
     pub(super) inputs: Map<String, Json>,
     /// Who asks, if tasks can have an owner.
@@ -360,10 +363,12 @@ impl Exchange {
                 }
                 Outcome::Result(members, meta)
             }
-            Reply::Verbatim(data) => {
-                let mut result = String::new();
-                templates.write_json(data, self.context.get(), &mut result)?;
-                Outcome::Verbatim(result)
+            Reply::Whole(body) => {
+                let (members, meta) = self.body(catalog, body)?;
+                // The result that a task holds has no envelope of its own.
+                let era = if self.task.is_some() { Era::Legacy } else { self.era() };
+                let envelope = Envelope { meta: meta.as_deref(), cache: self.cache_scope(), given: Some(body) };
+                Outcome::Verbatim(catalog.result(era, &members, envelope))
             }
             Reply::RpcError { code, message, data, status } => {
                 let mut error = RpcError::new(*code, templates.render(message, self.context.get())?);
@@ -389,8 +394,9 @@ impl Exchange {
         };
         let mut members = String::new();
         for (name, data) in &body.members {
-            let separator = if members.is_empty() { "" } else { "," };
-            members.push_str(&format!("{separator}\"{name}\":"));
+            members.push_str(if members.is_empty() { "\"" } else { ",\"" });
+            members.push_str(name);
+            members.push_str("\":");
             json(data, &mut members)?;
         }
         let meta = body.meta.as_ref().map(|data| {
@@ -418,12 +424,11 @@ impl Exchange {
             return Event::Finish(Answer::ok(Bytes::new()));
         }
         let era = self.era();
-        let cacheable = matches!(self.rule.stub.kind, Kind::Resource | Kind::ResourceTemplate);
         let id = &self.origin.id;
         Event::Finish(match outcome {
             Outcome::Result(members, meta) => {
-                let result = self.catalog.result(era, &members, meta.as_deref(), cacheable);
-                Answer::ok(message::result(id, &result))
+                let envelope = Envelope { meta: meta.as_deref(), cache: self.cache_scope(), given: None };
+                Answer::ok(message::result(id, &self.catalog.result(era, &members, envelope)))
             }
             Outcome::Verbatim(result) => Answer::ok(message::result(id, &result)),
             Outcome::Error(error, status) => {
@@ -436,6 +441,18 @@ impl Exchange {
 
     pub(super) fn era(&self) -> Era {
         self.origin.version.era()
+    }
+
+    /// Who may be served the result again, if it may be cached.
+    fn cache_scope(&self) -> Option<CacheScope> {
+        let script = &self.catalog.script;
+        let cacheable = match self.rule.stub.kind {
+            Kind::Resource | Kind::ResourceTemplate => true,
+            Kind::Method => is_cacheable(&script.stub(self.rule.stub).name),
+            Kind::Tool | Kind::Prompt => false,
+        };
+        let depends_on_caller = || self.origin.is_retry || script.uses.caller || script.templates.uses_headers();
+        cacheable.then(|| self.catalog.cache_scope(depends_on_caller()))
     }
 
     /// Binds an answer of the client, for templates and for a later round.
@@ -470,8 +487,8 @@ fn status_of(era: Era, code: i64) -> u16 {
 
 /// A conformant mock keeps to its own output schema; literal replies were checked when the script was read.
 fn check_output(tool: &ToolStub, body: &Body, members: &str) -> Result<(), RenderError> {
-    let is_template = |(name, data): &(&str, Data)| *name == "structuredContent" && data.literal().is_none();
-    let Some(schema) = tool.output.as_ref().filter(|_| body.members.iter().any(is_template)) else { return Ok(()) };
+    let is_template = || body.member("structuredContent").is_some_and(|data| data.literal().is_none());
+    let Some(schema) = tool.output.as_ref().filter(|_| is_template()) else { return Ok(()) };
     let result: Json = serde_json::from_str(&format!("{{{members}}}")).unwrap_or_default();
     match schema.violations(&result["structuredContent"]).first() {
         None => Ok(()),

@@ -51,7 +51,7 @@ impl Engine {
         let catalog = &self.catalog();
         match &*request.method {
             "initialize" => return self.initialize(catalog, peer, request, &params, incoming),
-            "ping" => return Ok(self.answer(catalog, &request.id, Era::Legacy, "", false, incoming)),
+            "ping" => return Ok(self.answer(catalog, request, Era::Legacy, "", incoming)),
             _ => {}
         }
         let Some(version) = peer.version() else {
@@ -101,7 +101,7 @@ impl Engine {
             catalog.script.server_info,
             instructions.unwrap_or_default(),
         );
-        Ok(self.answer(catalog, &request.id, Era::Legacy, &members, false, incoming))
+        Ok(self.answer(catalog, request, Era::Legacy, &members, incoming))
     }
 }
 

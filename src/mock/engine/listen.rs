@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Engine, Outlet, Peer, call::Call, catalog::Catalog, params::invalid, tasks::no_tasks};
+use super::{Engine, Outlet, Peer, call::Call, catalog::Catalog, envelope::Envelope, params::invalid, tasks::no_tasks};
 use crate::{
     mock::script::{Kind, TASKS, includes},
     wire::{Era, Id, RpcError, message},
@@ -114,7 +114,8 @@ impl Subscription {
     pub fn closing(&self) -> Bytes {
         let Listen { engine, subscriber } = &self.0;
         let meta = format!("{{\"{SUBSCRIPTION_ID}\":{}}}", subscriber.id.to_json());
-        message::result(&subscriber.id, &engine.catalog().result(Era::Modern, "", Some(&meta), false))
+        let envelope = Envelope { meta: Some(&meta), ..Envelope::default() };
+        message::result(&subscriber.id, &engine.catalog().result(Era::Modern, "", envelope))
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
     Answer, Engine, Intake,
     call::{Call, object},
     catalog::Catalog,
+    envelope::Envelope,
     params::{invalid, optional_text, text},
 };
 use crate::{
@@ -69,8 +70,7 @@ impl Engine {
         if !call.catalog.has_method(call.era(), method) {
             return Ok(None);
         }
-        let empty =
-            |members: &str| self.answer(call.catalog, &call.request.id, call.era(), members, false, call.incoming);
+        let empty = |members: &str| self.answer(call.catalog, call.request, call.era(), members, call.incoming);
         match method {
             "tools/list" => self.list(call, Kind::Tool),
             "tools/call" => self.call_tool(call),
@@ -99,7 +99,7 @@ impl Engine {
         let view = call.catalog.offer(kind).map(super::offer::Offer::view);
         let page = view.as_ref().and_then(|view| view.page(cursor.as_deref()));
         let page = page.ok_or_else(|| invalid("Invalid cursor"))?;
-        Ok(self.answer(call.catalog, &call.request.id, call.era(), page, true, call.incoming))
+        Ok(self.answer(call.catalog, call.request, call.era(), page, call.incoming))
     }
 
     /// The stub that is offered under a name; or what is answered instead, with the name that is most like it.
@@ -187,7 +187,7 @@ impl Engine {
 
     pub(super) fn tool_error(&self, call: &Call<'_>, text: &str) -> Intake {
         let members = format!("\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true", Json::from(text));
-        let result = call.catalog.result(call.era(), &members, None, false);
+        let result = call.catalog.result(call.era(), &members, Envelope::default());
         Intake::Answer(Answer::ok(message::result(&call.request.id, &result)))
     }
 
@@ -253,6 +253,6 @@ impl Engine {
         values.truncate(MAX_COMPLETIONS);
         let completion = json!({ "values": values, "total": total, "hasMore": total > values.len() });
         let members = format!("\"completion\":{completion}");
-        Ok(self.answer(call.catalog, &call.request.id, call.era(), &members, false, call.incoming))
+        Ok(self.answer(call.catalog, call.request, call.era(), &members, call.incoming))
     }
 }

@@ -47,7 +47,14 @@ pub use verify::{Unmet, Verification};
 /// Names the session of a legacy HTTP request.
 pub const SESSION_HEADER: &str = "mcp-session-id";
 
-use self::{added::Added, catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
+use self::{
+    added::Added,
+    catalog::Catalog,
+    envelope::{Envelope, is_cacheable},
+    listen::Audience,
+    seal::Seal,
+    tasks::Tasks,
+};
 use super::{
     journal::{Handling, Journal},
     script::{Auth, Challenge, HttpPolicy, Kind, Script, Token},
@@ -315,14 +322,15 @@ impl Engine {
     fn answer(
         &self,
         catalog: &Catalog,
-        id: &Id,
+        request: &Request<'_>,
         era: Era,
         members: &str,
-        cacheable: bool,
         incoming: Incoming<'_>,
     ) -> Intake {
         self.note(incoming, Handling::Protocol);
-        Intake::Answer(Answer::ok(message::result(id, &catalog.result(era, members, None, cacheable))))
+        let cache = is_cacheable(&request.method).then(|| catalog.cache_scope(false));
+        let result = catalog.result(era, members, Envelope { cache, ..Envelope::default() });
+        Intake::Answer(Answer::ok(message::result(&request.id, &result)))
     }
 }
 

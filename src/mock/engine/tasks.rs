@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     Answer, Engine,
     call::Call,
+    envelope::Envelope,
     exchange::{Event, Exchange, Outcome},
     params::{invalid, text},
     peer::ClientAnswer,
@@ -175,7 +176,8 @@ impl Engine {
     pub(super) fn conclude_task(&self, task: &Arc<Task>, outcome: &Outcome, at: Duration) {
         let status = match outcome {
             Outcome::Result(members, meta) => {
-                let result = self.catalog().result(Era::Legacy, members, meta.as_deref(), false);
+                let envelope = Envelope { meta: meta.as_deref(), ..Envelope::default() };
+                let result = self.catalog().result(Era::Legacy, members, envelope);
                 Status::Ended("completed", format!(",\"result\":{result}"))
             }
             Outcome::Verbatim(result) => Status::Ended("completed", format!(",\"result\":{result}")),

@@ -92,7 +92,7 @@ impl Condition {
     pub(super) fn read_fields(fields: &crate::config::Fields<'_>, reader: &mut Reader) -> Result<Condition, Problems> {
         let header = |entry: &crate::config::Entry| Ok((entry.key.to_lowercase(), Matcher::read(&entry.node)?));
         let headers = fields.get("headers").map_or(Ok(&[][..]), Node::entries)?;
-        reader.uses.headers |= !headers.is_empty();
+        reader.uses.caller |= !headers.is_empty() || fields.get("capabilities").is_some();
         Ok(Condition {
             args: fields.read("args", Matcher::read)?,
             params: fields.read("params", Matcher::read)?,

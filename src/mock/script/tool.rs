@@ -119,6 +119,8 @@ mod tests {
                 "an `image` block needs a `mimeType`",
             ),
             ("tools: [{ name: t, reply: { text: x, _meta: [1] } }]", "expected a mapping"),
+            ("tools: [{ name: t, reply: { result: {}, _meta: {} } }]", "there is no `_meta` beside `result`"),
+            ("tools: [{ name: t, reply: { result: { _meta: 1 } } }]", "expected a mapping"),
             ("tools: [{ name: t, steps: [{ progress: { progress: abc } }, { reply: x }] }]", "`progress` is a number"),
         ] {
             assert!(errors(text).contains(message), "{}", errors(text));
