@@ -13,7 +13,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     Engine,
-    exchange::{Counts, Event, Exchange, Outcome},
+    exchange::{Counts, Event, Exchange},
+    outcome::Outcome,
     peer::ClientAnswer,
 };
 use crate::{
@@ -157,7 +158,7 @@ impl Exchange {
 
     /// A question as a member of `inputRequests`.
     fn input_request(&mut self, question: &Question) -> Result<String, RenderError> {
-        let params = self.json(&question.params)?;
+        let params = self.question_params(question)?;
         Ok(format!("\"{}\":{{\"method\":\"{}\",\"params\":{params}}}", question.name, question.method))
     }
 
@@ -174,7 +175,7 @@ impl Exchange {
         };
         let mut open = Vec::new();
         for question in questions {
-            let params = self.json(&question.params)?;
+            let params = self.question_params(question)?;
             let (id, receiver) = peer.ask();
             self.outbox.push_back(message::request(&id, question.method, Some(&params)));
             open.push(Open { name: question.name.clone(), id: Some(id), receiver, answer: None });

@@ -97,7 +97,7 @@ impl Engine {
     fn list(&self, call: &Call<'_>, kind: Kind) -> Result<Intake, RpcError> {
         let cursor = optional_text("cursor", call.params.cursor)?;
         let view = call.catalog.offer(kind).map(super::offer::Offer::view);
-        let page = view.as_ref().and_then(|view| view.page(cursor.as_deref()));
+        let page = view.as_ref().and_then(|view| view.page(call.era(), cursor.as_deref()));
         let page = page.ok_or_else(|| invalid("Invalid cursor"))?;
         Ok(self.answer(call.catalog, call.request, call.era(), page, call.incoming))
     }

@@ -6,6 +6,7 @@
 
 mod added;
 mod ask;
+mod block;
 mod call;
 mod catalog;
 mod envelope;
@@ -15,9 +16,11 @@ mod listen;
 mod methods;
 mod modern;
 mod offer;
+mod outcome;
 mod pages;
 mod params;
 mod peer;
+mod question;
 mod seal;
 mod skills;
 mod strike;

@@ -16,7 +16,8 @@ use super::{
     Answer, Engine,
     call::Call,
     envelope::Envelope,
-    exchange::{Event, Exchange, Outcome},
+    exchange::{Event, Exchange},
+    outcome::Outcome,
     params::{invalid, text},
     peer::ClientAnswer,
 };

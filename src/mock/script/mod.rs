@@ -55,7 +55,7 @@ pub use tool::ToolStub;
 use super::template::Templates;
 use crate::{
     config::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml},
-    wire::Version,
+    wire::{Era, Version},
 };
 
 const KEYS: &[&str] = &[
@@ -324,9 +324,9 @@ impl Script {
     }
 
     /// The MCP definition of a stub as JSON text; empty for a method, which has none.
-    pub fn definition(&self, StubRef { kind, index }: StubRef) -> &str {
+    pub fn definition(&self, StubRef { kind, index }: StubRef, era: Era) -> &str {
         match kind {
-            Kind::Tool => &self.tools[index].definition,
+            Kind::Tool => self.tools[index].definition_for(era),
             Kind::Resource => &self.resources[index].definition,
             Kind::ResourceTemplate => &self.resource_templates[index].definition,
             Kind::Prompt => &self.prompts[index].definition,

@@ -209,7 +209,6 @@ impl Reply {
             "text" if is_tool => vec![text_content(templates.text_data(value)?)],
             "json" if is_tool => vec![text_content(Data::quoted(value, templates)?)],
             "structured" => {
-                value.entries()?;
                 vec![text_content(Data::quoted(value, templates)?), ("structuredContent", templates.data(value)?)]
             }
             "content" => vec![("content", read_content(value, templates)?)],

@@ -37,7 +37,7 @@ pub(super) fn keys_of(subject: &str) -> Keys {
             "text": template(),
                 "One text block. A plain text instead of the reply is short for it.", ["Hello {{ args.name }}"];
             "json": any(), "One text block with this data as JSON text.", [{ "city": "{{ args.city }}" }];
-            "structured": mapping(), "Structured content, and the same as a text block.", [{ "celsius": 21 }];
+            "structured": any(), "Structured content, and the same as a text block.", [{ "celsius": 21 }];
             "content": list_of(reference("content")),
                 "Content blocks as MCP has them.", [[{ "type": "text", "text": "Hello" }]];
             "error": template(), "A tool error with this text: a result with `isError`.", ["The disk is full."];
