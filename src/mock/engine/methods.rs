@@ -36,13 +36,9 @@ impl Catalog {
             "completion/complete" => declares(&["completions"]),
             "resources/subscribe" | "resources/unsubscribe" => !is_modern && declares(&["resources", "subscribe"]),
             "logging/setLevel" => !is_modern && declares(&["logging"]),
-            "subscriptions/listen" => {
-                let lists = ["tools", "prompts", "resources"].map(|list| declares(&[list, "listChanged"]));
-                is_modern
-                    && (lists.contains(&true)
-                        || declares(&["resources", "subscribe"])
-                        || declares(&["extensions", TASKS]))
-            }
+            // A message pattern, which every server has (2026-07-28, Basic: Overview); what it has nothing to tell of
+            // is left out of the acknowledgement (Subscriptions: Acknowledgment).
+            "subscriptions/listen" => is_modern,
             "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS]),
             "resources/directory/read" => is_modern && declares(&["extensions", SKILLS, "directoryRead"]),
             "tasks/get" | "tasks/update" | "tasks/cancel" => is_modern && declares(&["extensions", TASKS]),

@@ -176,7 +176,8 @@ fn check_output(tool: &ToolStub, body: &Body, members: &str) -> Result<(), Rende
     let is_template = || body.member("structuredContent").is_some_and(|data| data.literal().is_none());
     let Some(schema) = tool.output.as_ref().filter(|_| is_template()) else { return Ok(()) };
     let result: Json = serde_json::from_str(&format!("{{{members}}}")).unwrap_or_default();
-    match schema.violations(&result["structuredContent"]).first() {
+    let Some(content) = result.get("structuredContent") else { return Ok(()) };
+    match schema.violations(content).first() {
         None => Ok(()),
         Some(violation) => {
             Err(RenderError::internal(format!("the structured reply breaks the tool's outputSchema: {violation}")))
