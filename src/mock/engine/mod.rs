@@ -22,6 +22,7 @@ mod params;
 mod peer;
 mod question;
 mod seal;
+mod seed;
 mod skills;
 mod strike;
 mod tasks;
@@ -44,6 +45,7 @@ pub use exchange::{Event, Exchange};
 pub use listen::{Listen, Subscription};
 pub use modern::VERSION_HEADER;
 pub use peer::{Outlet, Peer};
+pub use seed::Seed;
 pub use strike::Faulty;
 pub use verify::{Unmet, Verification};
 
@@ -144,7 +146,9 @@ pub struct Engine {
 
 impl Engine {
     /// `seed` decides everything that is random.
-    pub fn new(script: Script, seed: u64, journal: Journal) -> Arc<Engine> {
+    pub fn new(script: Script, seed: impl Into<Seed>, journal: Journal) -> Arc<Engine> {
+        let seed = seed.into();
+        let (seal, seed) = (Seal::new(&seed.key()), seed.number());
         Arc::new(Engine {
             state: Arc::new(State::new(script.state.clone())),
             catalog: ArcSwap::from_pointee(Catalog::new(Arc::new(script), seed)),
@@ -153,7 +157,7 @@ impl Engine {
             journal,
             audience: Audience::default(),
             tasks: Tasks::default(),
-            seal: Seal::new(seed),
+            seal,
             epoch: SystemTime::now(),
             in_flight: AtomicUsize::new(0),
         })
