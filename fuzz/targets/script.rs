@@ -20,8 +20,13 @@ use serde_json::{Value as Json, json};
 /// Sends a request and plays the answer without waiting; the result, if there is one.
 fn ask(engine: &Arc<Engine>, peer: &Arc<Peer>, method: &str, params: Json) -> Json {
     let bytes = Bytes::from(json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string());
-    let incoming = Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None };
-    let frame = match engine.receive(peer, incoming) {
+    let incoming =
+        Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None, token: None };
+    let intake = match engine.receive(peer, incoming) {
+        Intake::Faulty(faulty) => faulty.intake,
+        intake => intake,
+    };
+    let frame = match intake {
         Intake::Answer(answer) => answer.frame,
         Intake::Exchange(mut exchange) => (0..1000)
             .find_map(|_| match exchange.next_event(Duration::ZERO) {

@@ -23,11 +23,12 @@ fuzz_target!(|text: &str| {
             id: 1.into(),
             headers: vec![("x".into(), "y".into())],
             call: 1,
+            repetition: None,
             seed: 1,
             now: UNIX_EPOCH,
             state: None,
             args: None,
-            bound: Bound::default(),
+            bound: Some(Bound::default()),
         };
         context.into_value()
     };

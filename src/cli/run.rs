@@ -158,8 +158,9 @@ fn list(plan: &Plan) {
     }
 }
 
+/// Cells wait more than they compute.
 fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(4, |processors| (2 * processors.get()).max(4))
+    std::thread::available_parallelism().map_or(8, |processors| 4 * processors.get())
 }
 
 async fn execute(plan: Plan, options: Options) -> Result<(RunResult, bool), Failure> {

@@ -1,16 +1,30 @@
 //! What is wrong with a file: where, what, and what to do.
 
-use std::{fmt, io, path::Path, sync::Arc};
+use std::{
+    fmt, io,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use miette::{LabeledSpan, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 /// A text with the name under which people know it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Source {
     pub name: String,
     pub text: String,
+    /// Where each line begins, once somebody asked for a position.
+    lines: OnceLock<Vec<usize>>,
 }
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.text == other.text
+    }
+}
+
+impl Eq for Source {}
 
 /// A byte range of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +35,7 @@ pub struct Span {
 
 impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into() })
+        Arc::new(Source { name: name.into(), text: text.into(), lines: OnceLock::new() })
     }
 
     /// Reads a file.
@@ -38,9 +52,12 @@ impl Source {
         while !self.text.is_char_boundary(offset) {
             offset -= 1;
         }
-        let before = &self.text[..offset];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        let lines = self.lines.get_or_init(|| {
+            let newlines = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect()
+        });
+        let line = lines.partition_point(|start| *start <= offset);
+        (line, self.text[lines[line - 1]..offset].chars().count() + 1)
     }
 }
 

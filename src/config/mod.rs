@@ -4,13 +4,14 @@
 //! scenario (a template, a regular expression, a JSON Schema) is found after the syntax, and must still point at its line.
 
 mod diagnostic;
-mod env;
 mod fields;
+pub mod json;
 mod node;
+mod variable;
 mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
-pub use env::{Unset, substitute};
 pub use fields::{Fields, nearest};
 pub use node::{Entry, Node, Value, parse_duration};
+pub use variable::{Form, Reference, Unset, Variables, references};
 pub use yaml::parse as parse_yaml;

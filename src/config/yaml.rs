@@ -1,15 +1,16 @@
 //! YAML 1.2 (core schema) into a [`Node`] tree.
 //!
-//! Bounded in nodes and depth, so that aliases cannot blow up. Duplicate keys are errors. `<<` merges mappings, as every
+//! Bounded in depth and in what aliases stand for, so that they cannot blow up. Duplicate keys are errors. `<<` merges mappings, as every
 //! YAML user expects. Words like `yes` and numbers with leading zeros or underscores are texts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
 use super::{Entry, Node, Problem, Problems, Source, Span, Value};
 
-const MAX_NODES: usize = 200_000;
+/// Nodes that aliases may stand for, all together.
+const MAX_ALIASED: usize = 200_000;
 const MAX_DEPTH: usize = 64;
 
 /// Parses the one YAML document (or JSON text) of a source.
@@ -41,6 +42,7 @@ struct Composer {
     open: Vec<Open>,
     anchors: HashMap<usize, (Node, usize)>,
     nodes: usize,
+    aliased: usize,
 }
 
 /// A collection whose end has not come yet.
@@ -53,7 +55,7 @@ struct Open {
 
 enum Items {
     Sequence(Vec<Node>),
-    Mapping { entries: Vec<Entry>, merged: Vec<Entry>, key: Option<(String, Span)> },
+    Mapping { entries: Vec<Entry>, seen: HashSet<String>, merged: Vec<Entry>, key: Option<(String, Span)> },
 }
 
 impl Composer {
@@ -66,7 +68,7 @@ impl Composer {
                     ScalarStyle::Plain if !is_text => resolve(&text, span)?,
                     _ => Value::String(text.into_owned()),
                 };
-                self.count(1, span)?;
+                self.nodes += 1;
                 let node = Node { span, value };
                 if anchor != 0 {
                     self.anchors.insert(anchor, (node.clone(), 1));
@@ -77,26 +79,29 @@ impl Composer {
                 let Some((node, size)) = self.anchors.get(&anchor).cloned() else {
                     return Err(Problem::new(span, "an alias inside of what it refers to").into());
                 };
-                self.count(size, span)?;
+                self.nodes += size;
+                self.aliased += size;
+                if self.aliased > MAX_ALIASED {
+                    return Err(
+                        Problem::new(span, format!("aliases that stand for more than {MAX_ALIASED} values")).into()
+                    );
+                }
                 node
             }
             Event::SequenceStart(_, anchor, _) => {
                 return self.open(span, anchor, Items::Sequence(Vec::new()));
             }
             Event::MappingStart(_, anchor, _) => {
-                let items = Items::Mapping { entries: Vec::new(), merged: Vec::new(), key: None };
+                let (entries, merged) = (Vec::new(), Vec::new());
+                let items = Items::Mapping { entries, seen: HashSet::new(), merged, key: None };
                 return self.open(span, anchor, items);
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(open) = self.open.pop() else { return Ok(None) };
                 let value = match open.items {
                     Items::Sequence(items) => Value::Sequence(items),
-                    Items::Mapping { mut entries, merged, .. } => {
-                        for entry in merged {
-                            if !entries.iter().any(|own| own.key == entry.key) {
-                                entries.push(entry);
-                            }
-                        }
+                    Items::Mapping { mut entries, mut seen, merged, .. } => {
+                        entries.extend(merged.into_iter().filter(|entry| seen.insert(entry.key.clone())));
                         Value::Mapping(entries)
                     }
                 };
@@ -113,7 +118,7 @@ impl Composer {
 
     fn open(&mut self, span: Span, anchor: usize, items: Items) -> Result<Option<Node>, Problems> {
         let nodes_before = self.nodes;
-        self.count(1, span)?;
+        self.nodes += 1;
         self.open.push(Open { start: span.start, anchor, nodes_before, items });
         if self.open.len() > MAX_DEPTH {
             return Err(Problem::new(span, format!("nested deeper than {MAX_DEPTH} levels")).into());
@@ -121,27 +126,19 @@ impl Composer {
         Ok(None)
     }
 
-    fn count(&mut self, nodes: usize, span: Span) -> Result<(), Problems> {
-        self.nodes += nodes;
-        if self.nodes > MAX_NODES {
-            return Err(Problem::new(span, format!("more than {MAX_NODES} values, aliases counted in full")).into());
-        }
-        Ok(())
-    }
-
     fn place(&mut self, node: Node) -> Result<Option<Node>, Problems> {
         let Some(open) = self.open.last_mut() else { return Ok(Some(node)) };
         match &mut open.items {
             Items::Sequence(items) => items.push(node),
-            Items::Mapping { entries, merged, key } => match key.take() {
+            Items::Mapping { entries, seen, merged, key } => match key.take() {
                 None => *key = Some((key_text(&node)?, node.span)),
                 Some((name, _)) if name == "<<" => match node.value {
                     Value::Mapping(entries) => merged.extend(entries),
                     _ => return Err(node.problem("`<<` merges a mapping").into()),
                 },
                 Some((name, key_span)) => {
-                    if let Some(first) = entries.iter().find(|entry| entry.key == name) {
-                        let problem = Problem::new(key_span, format!("the key `{}` occurs twice", first.key));
+                    if !seen.insert(name.clone()) {
+                        let problem = Problem::new(key_span, format!("the key `{name}` occurs twice"));
                         return Err(problem.hint("keep one of them").into());
                     }
                     entries.push(Entry { key: name, key_span, node });
@@ -256,7 +253,7 @@ mod tests {
             let row = vec![format!("*a{}", level - 1); 9].join(",");
             text += &format!("a{level}: &a{level} [{row}]\n");
         }
-        assert!(problem(&text).contains("aliases counted in full"));
+        assert!(problem(&text).contains("aliases that stand for more than 200000 values"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts},
-    config::{Entry, Fields, Node, Problem, Problems, Value, substitute},
+    config::{Entry, Fields, Node, Problem, Problems, Value, Variables},
     mock::script::{EMBEDDED, Script},
     transport::Transport,
 };
@@ -95,7 +95,8 @@ fn read_script(node: &Node, folder: &Path) -> Result<PathBuf, Problems> {
 }
 
 fn expand(node: &Node) -> Result<String, Problems> {
-    substitute(node.str()?, |name| std::env::var(name).ok())
+    Variables::OURS
+        .substitute(node.str()?, |reference| std::env::var(reference.name).ok())
         .map_err(|unset| node.problem(unset.to_string()).hint("set it, or give a default with ${NAME:-default}").into())
 }
 

@@ -1,0 +1,80 @@
+//! JSON as people write it, into a [`Node`] tree with byte spans.
+//!
+//! Every program reads its own JSON: one wants RFC 8259 to the letter, the next strips comments, a third takes JSON5. So
+//! this reader takes whatever any of them would take, and a few mistakes more from which it can go on, and keeps a list of
+//! the [`Liberty`]s that the text takes. Whoever knows the program judges them.
+
+mod reader;
+mod scalar;
+
+use super::{Node, Problems, Source, Span};
+
+/// A JSON text that could be read, and what it takes a reader to accept it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    pub root: Node,
+    /// In the order of the text.
+    pub liberties: Vec<Liberty>,
+    /// Keys that occur twice in one object; the last one counts, as in JavaScript.
+    pub duplicates: Vec<Duplicate>,
+}
+
+/// Something that RFC 8259 does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Liberty {
+    pub kind: LibertyKind,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LibertyKind {
+    /// U+FEFF before the text.
+    ByteOrderMark,
+    /// `// …` or `/* … */`.
+    Comment,
+    /// `# …`.
+    HashComment,
+    /// `[1, 2, ]`.
+    TrailingComma,
+    /// `'text'`.
+    SingleQuotes,
+    /// `{ key: 1 }`.
+    BareKey,
+    /// `0x1F`, `+1`, `.5`, `5.`.
+    NumberForm,
+    /// An escape that only JSON5 has, or a line of a text that goes on in the next.
+    TextForm,
+    /// A blank that is not space, tab or newline: often from a web page.
+    Blank,
+    /// A text over several lines, or with another raw control character.
+    ControlCharacter,
+    /// `“text”`.
+    CurlyQuotes,
+    /// `{"a": 1 "b": 2}`.
+    MissingComma,
+    /// `[1,, 2]`.
+    SurplusComma,
+    /// An object or list that the end of the text leaves open: this is where it begins.
+    Unclosed,
+    /// Something after the value.
+    TextAfter,
+}
+
+/// A key that stands twice in one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    pub key: String,
+    pub first: Span,
+    pub second: Span,
+}
+
+/// Reads a JSON text.
+///
+/// # Errors
+/// Where and why nobody could tell what is meant; nesting deeper than 128 levels. Never more than one problem.
+pub fn parse(source: &Source) -> Result<Document, Problems> {
+    reader::read(&source.text)
+}
+
+#[cfg(test)]
+mod tests;

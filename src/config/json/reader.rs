@@ -1,0 +1,203 @@
+//! Objects, lists, and what stands between their values.
+
+use std::collections::HashMap;
+
+use super::{Document, Duplicate, Liberty, LibertyKind, scalar};
+use crate::config::{Entry, Node, Problem, Problems, Span, Value};
+
+const MAX_DEPTH: usize = 128;
+
+pub(super) fn read(text: &str) -> Result<Document, Problems> {
+    let mut reader = Reader { text, at: 0, depth: 0, liberties: Vec::new(), duplicates: Vec::new() };
+    if text.starts_with('\u{feff}') {
+        reader.take(LibertyKind::ByteOrderMark, '\u{feff}'.len_utf8());
+    }
+    reader.skip_blanks()?;
+    if reader.peek().is_none() {
+        let problem = Problem::new(reader.here(), "there is nothing in it");
+        return Err(problem.hint("an object with nothing in it is {}").into());
+    }
+    let root = reader.value()?;
+    reader.skip_blanks()?;
+    if reader.peek().is_some() {
+        reader.note(LibertyKind::TextAfter, reader.at);
+    }
+    let Reader { mut liberties, duplicates, .. } = reader;
+    liberties.sort_by_key(|liberty| liberty.span.start);
+    Ok(Document { root, liberties, duplicates })
+}
+
+pub(super) struct Reader<'t> {
+    pub(super) text: &'t str,
+    pub(super) at: usize,
+    depth: usize,
+    liberties: Vec<Liberty>,
+    duplicates: Vec<Duplicate>,
+}
+
+impl Reader<'_> {
+    pub(super) fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        match self.text.as_bytes().get(self.at)? {
+            byte if byte.is_ascii() => Some(char::from(*byte)),
+            _ => self.rest().chars().next(),
+        }
+    }
+
+    /// The place of the next character.
+    pub(super) fn here(&self) -> Span {
+        Span { start: self.at, end: self.at + self.peek().map_or(0, char::len_utf8) }
+    }
+
+    /// The text takes a liberty from `start` to here.
+    pub(super) fn note(&mut self, kind: LibertyKind, start: usize) {
+        let end = if start == self.at { self.here().end } else { self.at };
+        self.liberties.push(Liberty { kind, span: Span { start, end } });
+    }
+
+    /// The next `length` bytes are a liberty.
+    fn take(&mut self, kind: LibertyKind, length: usize) {
+        let start = self.at;
+        self.at += length;
+        self.note(kind, start);
+    }
+
+    fn skip_blanks(&mut self) -> Result<(), Problems> {
+        loop {
+            match self.peek() {
+                Some(' ' | '\t' | '\n' | '\r') => self.at += 1,
+                Some('#') => self.take(LibertyKind::HashComment, self.line_length()),
+                Some('/') if self.rest().starts_with("//") => self.take(LibertyKind::Comment, self.line_length()),
+                Some('/') if self.rest().starts_with("/*") => match self.rest()[2..].find("*/") {
+                    Some(length) => self.take(LibertyKind::Comment, length + 4),
+                    None => {
+                        let problem =
+                            Problem::new(Span { start: self.at, end: self.at + 2 }, "a comment without an end");
+                        return Err(problem.hint("end it with */").into());
+                    }
+                },
+                Some(blank) if is_other_blank(blank) => self.take(LibertyKind::Blank, blank.len_utf8()),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn line_length(&self) -> usize {
+        self.rest().find(['\n', '\r']).unwrap_or(self.rest().len())
+    }
+
+    fn value(&mut self) -> Result<Node, Problems> {
+        match self.peek() {
+            Some('{') => self.nested(Self::object),
+            Some('[') => self.nested(Self::list),
+            _ => scalar::read(self),
+        }
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Node, Problems>) -> Result<Node, Problems> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(Problem::new(self.here(), format!("nested deeper than {MAX_DEPTH} levels")).into());
+        }
+        let node = read(self)?;
+        self.depth -= 1;
+        Ok(node)
+    }
+
+    fn list(&mut self) -> Result<Node, Problems> {
+        let (start, mut items) = (self.at, Vec::new());
+        self.at += 1;
+        while self.goes_on(start, ']', items.is_empty())? {
+            items.push(self.value()?);
+        }
+        Ok(Node { span: Span { start, end: self.at }, value: Value::Sequence(items) })
+    }
+
+    fn object(&mut self) -> Result<Node, Problems> {
+        let (start, mut entries) = (self.at, Vec::<Entry>::new());
+        let mut places = HashMap::new();
+        self.at += 1;
+        while self.goes_on(start, '}', entries.is_empty())? {
+            let (key, key_span) = scalar::key(self)?;
+            self.skip_blanks()?;
+            if self.peek() != Some(':') {
+                let problem = Problem::new(self.here(), format!("the key `{key}` needs a colon and a value"));
+                return Err(problem.into());
+            }
+            self.at += 1;
+            self.skip_blanks()?;
+            if self.peek().is_none_or(|next| matches!(next, '}' | ']' | ',')) {
+                return Err(Problem::new(key_span, format!("the key `{key}` has no value")).into());
+            }
+            let entry = Entry { key: key.clone(), key_span, node: self.value()? };
+            match places.insert(key, entries.len()) {
+                None => entries.push(entry),
+                Some(place) => {
+                    let first = entries[place].key_span;
+                    self.duplicates.push(Duplicate { key: entry.key.clone(), first, second: key_span });
+                    places.insert(entry.key.clone(), place);
+                    entries[place] = entry;
+                }
+            }
+        }
+        Ok(Node { span: Span { start, end: self.at }, value: Value::Mapping(entries) })
+    }
+
+    /// Passes what stands before the next member of what begins at `start`; false after the closing character.
+    fn goes_on(&mut self, start: usize, close: char, is_first: bool) -> Result<bool, Problems> {
+        let before = self.at;
+        self.skip_blanks()?;
+        let mut comma = None;
+        while self.peek() == Some(',') {
+            if is_first || comma.is_some() {
+                self.note(LibertyKind::SurplusComma, self.at);
+            }
+            comma = Some(self.at);
+            self.at += 1;
+            self.skip_blanks()?;
+        }
+        match self.peek() {
+            Some(next) if next == close => {
+                if let Some(comma) = comma.filter(|_| !is_first) {
+                    self.liberties.push(Liberty {
+                        kind: LibertyKind::TrailingComma,
+                        span: Span { start: comma, end: comma + 1 },
+                    });
+                }
+                self.at += 1;
+                Ok(false)
+            }
+            None => {
+                self.liberties.push(Liberty { kind: LibertyKind::Unclosed, span: Span { start, end: start + 1 } });
+                Ok(false)
+            }
+            Some(next @ ('}' | ']')) => {
+                let problem =
+                    Problem::new(self.here(), format!("`{next}` closes what `{}` opens", &self.text[start..=start]));
+                Err(problem.hint(format!("write `{close}`, or look for a bracket too many above")).into())
+            }
+            Some(_) => {
+                if !is_first && comma.is_none() {
+                    self.liberties
+                        .push(Liberty { kind: LibertyKind::MissingComma, span: Span { start: before, end: before } });
+                }
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// Blanks that JSON does not have: those of Unicode, and those that take no room.
+pub(super) fn is_other_blank(character: char) -> bool {
+    (character.is_whitespace() && !character.is_ascii())
+        || matches!(character, '\u{b}' | '\u{c}')
+        || is_invisible(character)
+}
+
+/// Characters that nobody sees: marks of order, joiners, soft hyphens.
+pub(super) fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}

@@ -1,0 +1,239 @@
+//! Keys, texts, numbers and words.
+
+use super::{LibertyKind, reader::Reader};
+use crate::config::{Node, Problem, Problems, Span, Value};
+
+/// A value that is neither an object nor a list.
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Node, Problems> {
+    let start = reader.at;
+    let value = match reader.peek() {
+        Some(quote) if closing(quote).is_some() => Value::String(text(reader, quote)?),
+        Some('0'..='9' | '-' | '+' | '.') => Value::Number(number(reader)?),
+        Some(character) if is_word(character) => match word(reader) {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "null" => Value::Null,
+            other => {
+                let problem = Problem::new(Span { start, end: reader.at }, format!("`{other}` is no value"));
+                return Err(problem
+                    .hint(match other {
+                        "True" | "False" | "None" | "TRUE" | "FALSE" | "NULL" | "undefined" | "nil" => {
+                            "JSON has true, false and null"
+                        }
+                        "NaN" | "Infinity" => "JSON has no such number",
+                        _ => "put a text into double quotes",
+                    })
+                    .into());
+            }
+        },
+        Some(character) => {
+            return Err(Problem::new(reader.here(), format!("a value was expected, found `{character}`")).into());
+        }
+        None => return Err(Problem::new(reader.here(), "a value was expected, found the end").into()),
+    };
+    Ok(Node { span: Span { start, end: reader.at }, value })
+}
+
+/// The key of an object.
+pub(super) fn key(reader: &mut Reader<'_>) -> Result<(String, Span), Problems> {
+    let start = reader.at;
+    let key = match reader.peek() {
+        Some(quote) if closing(quote).is_some() => text(reader, quote)?,
+        Some(character) if is_word(character) => {
+            let word = word(reader).to_owned();
+            reader.note(LibertyKind::BareKey, start);
+            word
+        }
+        _ => {
+            let found = reader.peek().map_or("the end".to_owned(), |character| format!("`{character}`"));
+            let problem = Problem::new(reader.here(), format!("a key was expected, found {found}"));
+            return Err(problem.hint("put keys into double quotes").into());
+        }
+    };
+    Ok((key, Span { start, end: reader.at }))
+}
+
+/// What closes a text that begins so.
+fn closing(quote: char) -> Option<&'static [char]> {
+    Some(match quote {
+        '"' => &['"'],
+        '\'' => &['\''],
+        '\u{201c}' | '\u{201d}' | '\u{201e}' => &['\u{201c}', '\u{201d}'],
+        '\u{2018}' | '\u{2019}' => &['\u{2018}', '\u{2019}'],
+        _ => return None,
+    })
+}
+
+fn is_word(character: char) -> bool {
+    character.is_alphabetic() || matches!(character, '_' | '$')
+}
+
+fn word<'t>(reader: &mut Reader<'t>) -> &'t str {
+    let start = reader.at;
+    let ends = |character: char| !(character.is_alphanumeric() || matches!(character, '_' | '$' | '-' | '.'));
+    reader.at += reader.rest().find(ends).unwrap_or(reader.rest().len());
+    &reader.text[start..reader.at]
+}
+
+fn text(reader: &mut Reader<'_>, quote: char) -> Result<String, Problems> {
+    let start = reader.at;
+    let close = closing(quote).unwrap_or_default();
+    reader.at += quote.len_utf8();
+    let mut text = String::new();
+    let mut first_control = None;
+    loop {
+        let plain = reader.rest().find(|next: char| next == '\\' || next.is_control() || close.contains(&next));
+        let Some(plain) = plain else {
+            let opening = Span { start, end: start + quote.len_utf8() };
+            let problem = Problem::new(opening, "a text without an end");
+            return Err(problem.hint("a double quote is missing after this one").into());
+        };
+        text.push_str(&reader.rest()[..plain]);
+        reader.at += plain;
+        let next = reader.peek().unwrap_or_default();
+        if close.contains(&next) {
+            reader.at += next.len_utf8();
+            break;
+        }
+        if next == '\\' {
+            escape(reader, &mut text)?;
+            continue;
+        }
+        // A line that ends before the text does is nearly always a quote that is missing.
+        if matches!(next, '\n' | '\r') && !goes_on(reader, close) {
+            let opening = Span { start, end: reader.at };
+            let problem = Problem::new(opening, "a text that its line does not end");
+            return Err(problem
+                .hint("a double quote is missing at the end of the line; a newline is written \\n")
+                .into());
+        }
+        first_control.get_or_insert(reader.at);
+        text.push(next);
+        reader.at += next.len_utf8();
+    }
+    if let Some(at) = first_control {
+        let end = std::mem::replace(&mut reader.at, at);
+        reader.note(LibertyKind::ControlCharacter, at);
+        reader.at = end;
+    }
+    match quote {
+        '"' => {}
+        '\'' => reader.note(LibertyKind::SingleQuotes, start),
+        _ => reader.note(LibertyKind::CurlyQuotes, start),
+    }
+    Ok(text)
+}
+
+/// Whether the next lines look like more of a text: what follows its end is what may follow a text.
+fn goes_on(reader: &Reader<'_>, close: &[char]) -> bool {
+    let Some(end) = reader.rest().find(close) else { return false };
+    let after = reader.rest()[end..].trim_start_matches(close).trim_start();
+    after.is_empty() || after.starts_with([',', '}', ']'])
+}
+
+fn escape(reader: &mut Reader<'_>, text: &mut String) -> Result<(), Problems> {
+    let start = reader.at;
+    reader.at += 1;
+    let Some(next) = reader.peek() else {
+        return Err(Problem::new(Span { start, end: start + 1 }, "a text without an end").into());
+    };
+    reader.at += next.len_utf8();
+    let escaped = match next {
+        '"' | '\\' | '/' => next,
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'u' => return unicode(reader, start, text),
+        '\'' => {
+            reader.note(LibertyKind::TextForm, start);
+            next
+        }
+        '\n' | '\r' => {
+            if next == '\r' && reader.peek() == Some('\n') {
+                reader.at += 1;
+            }
+            reader.note(LibertyKind::TextForm, start);
+            return Ok(());
+        }
+        'x' => match reader.rest().get(..2).and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+            Some(code) => {
+                reader.at += 2;
+                reader.note(LibertyKind::TextForm, start);
+                char::from_u32(code).unwrap_or_default()
+            }
+            None => return Err(unknown_escape(start, reader.at, next)),
+        },
+        _ => return Err(unknown_escape(start, reader.at, next)),
+    };
+    text.push(escaped);
+    Ok(())
+}
+
+fn unknown_escape(start: usize, end: usize, escaped: char) -> Problems {
+    let problem = Problem::new(Span { start, end }, format!("JSON has no escape `\\{escaped}`"));
+    problem.hint("write a backslash twice: C:\\\\Users").into()
+}
+
+fn unicode(reader: &mut Reader<'_>, start: usize, text: &mut String) -> Result<(), Problems> {
+    let digits = |at: usize| {
+        let digits = reader.text.get(at..at + 4).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        digits.and_then(|digits| u32::from_str_radix(digits, 16).ok())
+    };
+    let (first, at) = (digits(reader.at), reader.at);
+    let second = match first {
+        Some(0xd800..=0xdbff) if reader.text[at + 4..].starts_with("\\u") => digits(at + 6),
+        _ => None,
+    };
+    let (code, length) = match (first, second) {
+        (Some(high @ 0xd800..=0xdbff), Some(low @ 0xdc00..=0xdfff)) => {
+            (0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00), 10)
+        }
+        (Some(code), _) => (code, 4),
+        (None, _) => {
+            let problem = Problem::new(Span { start, end: reader.at }, "`\\u` needs four hexadecimal digits");
+            return Err(problem.hint("write a backslash twice: C:\\\\Users").into());
+        }
+    };
+    reader.at += length;
+    // Half of a pair stands for nothing.
+    text.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+    Ok(())
+}
+
+/// The text of a number as JSON writes it.
+fn number(reader: &mut Reader<'_>) -> Result<String, Problems> {
+    let start = reader.at;
+    let ends = |character: char| !(character.is_alphanumeric() || matches!(character, '+' | '-' | '.' | '_'));
+    reader.at += reader.rest().find(ends).unwrap_or(reader.rest().len());
+    let written = &reader.text[start..reader.at];
+    let is_json = |text: &str| serde_json::from_str::<serde_json::Number>(text).is_ok();
+    if is_json(written) {
+        return Ok(written.to_owned());
+    }
+    let (sign, digits) = match written.strip_prefix(['+', '-']) {
+        Some(digits) if written.starts_with('-') => ("-", digits),
+        Some(digits) => ("", digits),
+        None => ("", written),
+    };
+    let hexadecimal = digits.strip_prefix("0x").or(digits.strip_prefix("0X"));
+    let number = match hexadecimal.map(|digits| u64::from_str_radix(digits, 16)) {
+        Some(Ok(number)) => format!("{sign}{number}"),
+        Some(Err(_)) => String::new(),
+        None => {
+            let (mantissa, exponent) = digits.split_at(digits.find(['e', 'E']).unwrap_or(digits.len()));
+            match mantissa.split_once('.') {
+                Some(("", fraction)) => format!("{sign}0.{fraction}{exponent}"),
+                Some((whole, "")) => format!("{sign}{whole}.0{exponent}"),
+                _ => format!("{sign}{digits}"),
+            }
+        }
+    };
+    if is_json(&number) {
+        reader.note(LibertyKind::NumberForm, start);
+        return Ok(number);
+    }
+    let problem = Problem::new(Span { start, end: reader.at }, format!("`{written}` is no number"));
+    Err(problem.hint("put a text into double quotes").into())
+}

@@ -1,0 +1,129 @@
+use proptest::prelude::*;
+
+use super::{LibertyKind as L, *};
+
+fn read(text: &str) -> Document {
+    parse(&Source::new("t.json", text)).unwrap_or_else(|problems| panic!("{text}: {problems:?}"))
+}
+
+/// The liberties with the texts that they stand at.
+fn liberties(text: &str) -> Vec<(L, &str)> {
+    read(text).liberties.iter().map(|liberty| (liberty.kind, &text[liberty.span.start..liberty.span.end])).collect()
+}
+
+fn json(text: &str) -> String {
+    read(text).root.to_json_text()
+}
+
+fn problem(text: &str) -> String {
+    let source = Source::new("t.json", text);
+    parse(&source).expect_err(text).in_source(&source).to_string()
+}
+
+#[test]
+fn what_json_has_takes_no_liberty() {
+    let text = "\t{ \"a\" : [ 1, -2.5e+3 , true,false,null, {} , [] ],\r\n \"\\u00e9\\\"\\\\\\/\\b\\f\\n\\r\\t\": \"\\ud83d\\ude00é\" }\n";
+    assert_eq!(liberties(text), []);
+    assert_eq!(json(text), r#"{"a":[1,-2.5e+3,true,false,null,{},[]],"é\"\\/\b\f\n\r\t":"😀é"}"#);
+}
+
+#[test]
+fn every_liberty_is_noted_where_it_is_taken() {
+    for (text, expected, value) in [
+        ("\u{feff}[]", (L::ByteOrderMark, "\u{feff}"), "[]"),
+        ("[] // x\n", (L::Comment, "// x"), "[]"),
+        ("[/* x\n */]", (L::Comment, "/* x\n */"), "[]"),
+        ("# x\n[]", (L::HashComment, "# x"), "[]"),
+        ("[1, ]", (L::TrailingComma, ","), "[1]"),
+        ("{\"a\":1,\n}", (L::TrailingComma, ","), r#"{"a":1}"#),
+        ("['a\"b']", (L::SingleQuotes, "'a\"b'"), r#"["a\"b"]"#),
+        ("{a_b: 1}", (L::BareKey, "a_b"), r#"{"a_b":1}"#),
+        ("[0x1F]", (L::NumberForm, "0x1F"), "[31]"),
+        ("[+1]", (L::NumberForm, "+1"), "[1]"),
+        ("[-.5]", (L::NumberForm, "-.5"), "[-0.5]"),
+        ("[5.]", (L::NumberForm, "5."), "[5.0]"),
+        ("[\"a\\\nb\"]", (L::TextForm, "\\\n"), r#"["ab"]"#),
+        ("[\"\\x41\\u0042\"]", (L::TextForm, "\\x41"), r#"["AB"]"#),
+        ("[1,\u{a0}2]", (L::Blank, "\u{a0}"), "[1,2]"),
+        ("[\u{200b}1]", (L::Blank, "\u{200b}"), "[1]"),
+        ("[\"a\tb\"]", (L::ControlCharacter, "\t"), r#"["a\tb"]"#),
+        ("[“a”]", (L::CurlyQuotes, "“a”"), r#"["a"]"#),
+        ("[1 2]", (L::MissingComma, ""), "[1,2]"),
+        ("{\"a\":1\n\"b\":2}", (L::MissingComma, ""), r#"{"a":1,"b":2}"#),
+        ("[1,,2]", (L::SurplusComma, ","), "[1,2]"),
+        ("[,]", (L::SurplusComma, ","), "[]"),
+        ("{\"a\":{\"b\":1}", (L::Unclosed, "{"), r#"{"a":{"b":1}}"#),
+        ("{} x", (L::TextAfter, "x"), "{}"),
+    ] {
+        assert_eq!((liberties(text), json(text)), (vec![expected], value.to_owned()), "{text}");
+    }
+}
+
+#[test]
+fn an_object_that_is_not_closed_is_the_outer_one_of_those_that_end_together() {
+    assert_eq!(read("{\n \"a\": {\n  \"b\": 1 }\n").liberties[0].span, Span { start: 0, end: 1 });
+    assert_eq!(liberties("[{").len(), 2);
+}
+
+#[test]
+fn what_nobody_could_mean_is_refused_at_its_place() {
+    for (text, expected) in [
+        ("", "t.json:1:1: there is nothing in it (an object with nothing in it is {})"),
+        ("// x", "t.json:1:5: there is nothing in it (an object with nothing in it is {})"),
+        ("{\"a\" 1}", "t.json:1:6: the key `a` needs a colon and a value"),
+        ("{\"a\":}", "t.json:1:2: the key `a` has no value"),
+        ("{\"a\":\n  b}", "t.json:2:3: `b` is no value (put a text into double quotes)"),
+        ("[True]", "t.json:1:2: `True` is no value (JSON has true, false and null)"),
+        ("[1}", "t.json:1:3: `}` closes what `[` opens (write `]`, or look for a bracket too many above)"),
+        (
+            "[\"a\n]",
+            "t.json:1:2: a text that its line does not end (a double quote is missing at the end of the line; a newline is written \\n)",
+        ),
+        ("[\"a", "t.json:1:2: a text without an end (a double quote is missing after this one)"),
+        ("[\"C:\\Users\"]", "t.json:1:5: JSON has no escape `\\U` (write a backslash twice: C:\\\\Users)"),
+        ("[\"\\u12\"]", "t.json:1:3: `\\u` needs four hexadecimal digits (write a backslash twice: C:\\\\Users)"),
+        ("[1_000]", "t.json:1:2: `1_000` is no number (put a text into double quotes)"),
+        ("[1.2.3]", "t.json:1:2: `1.2.3` is no number (put a text into double quotes)"),
+        ("{1: 2}", "t.json:1:2: a key was expected, found `1` (put keys into double quotes)"),
+        ("[/* x]", "t.json:1:2: a comment without an end (end it with */)"),
+        ("é: [", "t.json:1:1: `é` is no value (put a text into double quotes)"),
+    ] {
+        assert_eq!(problem(text), expected, "{text}");
+    }
+    assert!(problem(&"[".repeat(10_000)).contains("t.json:1:129: nested deeper than 128 levels"));
+}
+
+#[test]
+fn a_key_that_occurs_twice_keeps_its_first_place_and_its_last_value() {
+    let document = read(r#"{"a": 1, "b": 2, "a": 3, "a": 4}"#);
+    assert_eq!(document.root.to_json_text(), r#"{"a":4,"b":2}"#);
+    let places: Vec<_> = document.duplicates.iter().map(|found| (found.first.start, found.second.start)).collect();
+    assert_eq!(places, [(1, 17), (17, 25)]);
+}
+
+#[test]
+fn a_text_over_several_lines_is_read_where_it_plainly_goes_on() {
+    assert_eq!(json("{\"a\": \"x\ny\", \"b\": 1}"), r#"{"a":"x\ny","b":1}"#);
+    assert!(problem("{\"a\": \"x,\n\"b\": 1}").starts_with("t.json:1:7: a text that its line does not end"));
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "[-a-z0-9:{}\\[\\],/*#'\"“\\\\u+. \u{a0}é\n\t]{0,60}") {
+        if let Ok(document) = parse(&Source::new("p", text.clone())) {
+            for Liberty { span, .. } in document.liberties {
+                prop_assert!(text.get(span.start..span.end).is_some(), "{span:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn json_is_read_as_serde_reads_it(value in "\\PC*", number in any::<i64>(), float in any::<f64>()) {
+        let json = serde_json::json!({ "a": value, "n": [number, null, true, float], "o": { "": {} } });
+        for text in [json.to_string(), serde_json::to_string_pretty(&json)?] {
+            let document = read(&text);
+            prop_assert_eq!(document.root.to_json(), json.clone());
+            prop_assert_eq!(document.liberties, vec![]);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! References to variables inside of values, in all the ways in which programs write them.
+//!
+//! They are replaced after a file was parsed, on its values: so a secret cannot change what the file says.
+
+use std::ops::Range;
+
+/// How a reference is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// `$NAME`
+    Bare,
+    /// `${NAME}`
+    Braced,
+    /// `${NAME:-default}`, whose default also stands for an empty variable
+    Defaulted,
+    /// `${env:NAME}`
+    Env,
+    /// `${input:NAME}`, which the program asks its user for
+    Input,
+    /// `${{ secrets.NAME }}`
+    Secret,
+}
+
+/// A reference, and where it stands in the value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference<'t> {
+    pub form: Form,
+    pub name: &'t str,
+    pub default: Option<&'t str>,
+    pub range: Range<usize>,
+}
+
+/// The references that a program replaces; everything else is taken as it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Variables {
+    pub forms: &'static [Form],
+    /// Whether `$$` is a dollar sign.
+    pub dollars_are_doubled: bool,
+}
+
+/// A variable without a value and without a default.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the environment variable {name} is not set")]
+pub struct Unset {
+    pub name: String,
+    /// Where the reference stands in the value.
+    pub range: Range<usize>,
+}
+
+/// Everything in `text` that anybody takes for a reference, in its order.
+pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let start = at + text[at..].find('$')?;
+            let Some((form, name, default, length)) = reference(&text[start..]) else {
+                at = start + 1;
+                continue;
+            };
+            at = start + length;
+            return Some(Reference { form, name, default, range: start..at });
+        }
+    })
+}
+
+/// The reference at the beginning of a text, and its length.
+fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
+    let after = text.strip_prefix('$')?;
+    if let Some(inner) = after.strip_prefix("{{") {
+        let inner = &inner[..inner.find("}}")?];
+        let name = inner.trim().strip_prefix("secrets.").filter(|name| is_name(name))?;
+        return Some((Form::Secret, name, None, inner.len() + 5));
+    }
+    let Some(inner) = after.strip_prefix('{') else {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = &after[..after.find(|c| !is_part(c)).unwrap_or(after.len())];
+        return name.starts_with(|c: char| !c.is_ascii_digit()).then_some((Form::Bare, name, None, name.len() + 1));
+    };
+    let inner = &inner[..inner.find('}')?];
+    let (form, name, default) = match inner.split_once(":-") {
+        Some((name, default)) => (Form::Defaulted, name, Some(default)),
+        None => match inner.split_once(':') {
+            Some(("env", name)) => (Form::Env, name, None),
+            Some(("input", name)) => (Form::Input, name, None),
+            _ => (Form::Braced, inner, None),
+        },
+    };
+    is_name(name).then_some((form, name, default, inner.len() + 3))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '$' | '"' | '\'' | '`'))
+}
+
+impl Variables {
+    /// Those of our own files: `${NAME}`, `${NAME:-default}`, and `$$` for a dollar sign.
+    pub const OURS: Variables = Variables { forms: &[Form::Braced, Form::Defaulted], dollars_are_doubled: true };
+
+    /// The text with every reference of these forms replaced by what `lookup` gives.
+    ///
+    /// # Errors
+    /// [`Unset`] is the first variable that has neither a value nor a default.
+    pub fn substitute(&self, text: &str, lookup: impl Fn(&Reference<'_>) -> Option<String>) -> Result<String, Unset> {
+        let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+        while let Some(length) = text[at..].find('$') {
+            out.push_str(&text[at..at + length]);
+            at += length;
+            if self.dollars_are_doubled && text[at..].starts_with("$$") {
+                out.push('$');
+                at += 2;
+                continue;
+            }
+            let found = reference(&text[at..]).filter(|(form, ..)| self.forms.contains(form));
+            let Some((form, name, default, length)) = found else {
+                out.push('$');
+                at += 1;
+                continue;
+            };
+            let reference = Reference { form, name, default, range: at..at + length };
+            let value = lookup(&reference).filter(|value| default.is_none() || !value.is_empty());
+            match value.or(default.map(str::to_owned)) {
+                Some(value) => out.push_str(&value),
+                None => return Err(Unset { name: name.to_owned(), range: reference.range }),
+            }
+            at += length;
+        }
+        out.push_str(&text[at..]);
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lookup(reference: &Reference<'_>) -> Option<String> {
+        match reference.name {
+            "HOST" => Some("h".into()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn references_are_replaced_and_other_dollars_kept() {
+        assert_eq!(
+            Variables::OURS
+                .substitute("http://${HOST}:${PORT:-80}/$1 $$5 ${EMPTY:-x}${EMPTY} $HOST", lookup)
+                .as_deref(),
+            Ok("http://h:80/$1 $5 x $HOST")
+        );
+        assert_eq!(
+            Variables::OURS.substitute("a ${NOPE}", lookup).map_err(|unset| (unset.to_string(), unset.range)),
+            Err(("the environment variable NOPE is not set".into(), 2..9))
+        );
+        assert_eq!(Variables::OURS.substitute("${open $", lookup).as_deref(), Ok("${open $"));
+    }
+
+    #[test]
+    fn each_program_has_its_forms() {
+        let all = "$HOST ${HOST} ${HOST:-d} ${env:HOST} ${input:HOST} ${{ secrets.HOST }} $$ $(HOST) ${a b} $";
+        let replaced = |forms: &'static [Form]| {
+            Variables { forms, dollars_are_doubled: false }.substitute(all, lookup).expect("set")
+        };
+        assert_eq!(
+            replaced(&[Form::Bare]),
+            "h ${HOST} ${HOST:-d} ${env:HOST} ${input:HOST} ${{ secrets.HOST }} $$ $(HOST) ${a b} $"
+        );
+        assert_eq!(
+            replaced(&[Form::Env, Form::Input]),
+            "$HOST ${HOST} ${HOST:-d} h h ${{ secrets.HOST }} $$ $(HOST) ${a b} $"
+        );
+        assert_eq!(
+            replaced(&[Form::Secret]),
+            "$HOST ${HOST} ${HOST:-d} ${env:HOST} ${input:HOST} h $$ $(HOST) ${a b} $"
+        );
+        let names: Vec<_> = references(all).map(|found| (found.form, &all[found.range])).collect();
+        assert_eq!(names.len(), 6, "{names:?}");
+        assert_eq!(names[2], (Form::Defaulted, "${HOST:-d}"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic_and_without_forms_nothing_changes(text in "[${}:\\-a-zA-Z é.]{0,40}") {
+            for found in references(&text) {
+                prop_assert!(text[found.range].starts_with('$'));
+            }
+            let none = Variables { forms: &[], dollars_are_doubled: false };
+            prop_assert_eq!(none.substitute(&text, |_| None), Ok(text.clone()));
+            let _ = Variables::OURS.substitute(&text, |_| Some(String::new()));
+        }
+    }
+}
