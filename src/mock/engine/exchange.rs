@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_channel::oneshot;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -76,7 +77,9 @@ pub struct Exchange {
     context: Lazy,
     bound: Option<Bound>,
     /// The step at which the answer goes on; whether it is taken was decided in an earlier round.
-    resumed: Option<usize>,
+    pub(super) resumed: Option<usize>,
+    /// The end of the client's handshake, if it is waited for.
+    pub(super) greeting: Option<oneshot::Receiver<()>>,
     /// The next step; `None` before the rule's delay.
     pub(super) next: Option<usize>,
     /// What the client has answered so far, by the names of the questions.
@@ -157,6 +160,7 @@ impl Exchange {
             next,
             answers,
             outbox: VecDeque::new(),
+            greeting: None,
             asking: None,
             ending: None,
             task: None,
@@ -250,7 +254,10 @@ impl Exchange {
                 };
             }
             Action::Log { level, logger, data } => {
-                if self.task.is_some() || self.origin.log_level.is_none_or(|wanted| *level < wanted) {
+                let is_wanted = self.origin.log_level.is_some_and(|wanted| *level >= wanted);
+                // Who does not declare it sends none (2025-11-25, Logging: Capabilities).
+                if self.task.is_some() || !is_wanted || !catalog.script.capabilities.declares(self.era(), &["logging"])
+                {
                     return Ok(None);
                 }
                 let mut params = format!("{{\"level\":\"{}\",", level.as_str());
@@ -298,7 +305,8 @@ impl Exchange {
                     json.clear();
                     templates.write_json(params, self.context.get(), &mut json)?;
                 }
-                if !self.engine.publish(method, params.is_some().then_some(&json)) && self.task.is_none() {
+                let params = params.is_some().then_some(&*json);
+                if !self.engine.publish(catalog, method, params) && self.task.is_none() {
                     return Ok(Some(Event::Send(message::notification(method, &json))));
                 }
             }
@@ -345,6 +353,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        self.withdraw();
         self.engine.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }

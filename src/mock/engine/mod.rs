@@ -176,12 +176,21 @@ impl Engine {
     }
 
     /// Begins anew with the script as it was loaded: the journal, counters, state, tasks, added rules and every change
-    /// of the lists are gone.
+    /// of the lists are gone. Clients are told which lists are others now.
     pub fn reset(&self, at: Duration) {
         let mut added = self.added.lock();
         let script = self.original(&mut added);
+        let before = self.catalog();
         self.restart(script, at);
         self.journal.clear();
+        let after = self.catalog();
+        let lists = |kind| before.offer(kind).zip(after.offer(kind));
+        let differs = |kind| lists(kind).is_some_and(|(before, after)| before.view().differs(&after.view()));
+        for kinds in [&[Kind::Tool][..], &[Kind::Prompt], &[Kind::Resource, Kind::ResourceTemplate]] {
+            if kinds.iter().copied().any(differs) {
+                self.publish_change(&after, kinds[0]);
+            }
+        }
     }
 
     fn restart(&self, script: Arc<Script>, at: Duration) {

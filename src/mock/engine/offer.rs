@@ -106,6 +106,11 @@ impl View {
         }
     }
 
+    /// Whether clients see another list.
+    pub(super) fn differs(&self, other: &View) -> bool {
+        self.pages != other.pages
+    }
+
     /// The position in the script of what has this name.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()

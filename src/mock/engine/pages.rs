@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::mock::draws::Draws;
 
 /// The pages of one list, each as the members of its result.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pages {
     pages: Vec<String>,
     by_cursor: HashMap<String, usize>,

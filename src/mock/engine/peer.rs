@@ -33,15 +33,30 @@ pub struct Peer {
     log_level: AtomicU8,
     capabilities: OnceLock<Json>,
     outlet: OnceLock<Box<dyn Outlet>>,
+    /// Whether every request stands alone, so that nobody could answer a question.
+    is_stateless: bool,
+    greeting: Mutex<Greeting>,
     subscriptions: Mutex<HashSet<String>>,
     questions: AtomicI64,
     asked: Mutex<HashMap<i64, oneshot::Sender<ClientAnswer>>>,
 }
 
+/// Whether the client has said that the handshake is over, and who waits for it.
+#[derive(Debug, Default)]
+struct Greeting {
+    has_come: bool,
+    awaited: Vec<oneshot::Sender<()>>,
+}
+
 impl Peer {
     /// A client whose every request stands alone.
     pub fn stateless(version: Version) -> Peer {
-        Peer { version: version.into(), capabilities: Json::Object(Map::new()).into(), ..Peer::default() }
+        Peer {
+            version: version.into(),
+            capabilities: Json::Object(Map::new()).into(),
+            is_stateless: true,
+            ..Peer::default()
+        }
     }
 
     /// The version that was negotiated, once the handshake was answered.
@@ -61,6 +76,33 @@ impl Peer {
             let _ = self.capabilities.set(capabilities);
         }
         is_first
+    }
+
+    /// Takes `notifications/initialized`; `true` if it comes after a handshake and for the first time.
+    pub(super) fn greet(&self) -> bool {
+        if self.is_stateless || self.version().is_none() {
+            return false;
+        }
+        let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        greeting.awaited.clear();
+        !std::mem::replace(&mut greeting.has_come, true)
+    }
+
+    /// Resolves, in whichever way, when the client may be asked; `None` if it may already (2025-11-25, Lifecycle:
+    /// Initialization).
+    pub(super) fn greeting(&self) -> Option<oneshot::Receiver<()>> {
+        let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        if greeting.has_come {
+            return None;
+        }
+        greeting.awaited.retain(|sender| !sender.is_canceled());
+        let (sender, receiver) = oneshot::channel();
+        greeting.awaited.push(sender);
+        Some(receiver)
+    }
+
+    pub(super) fn is_stateless(&self) -> bool {
+        self.is_stateless
     }
 
     /// What the client declared.

@@ -25,7 +25,7 @@ use crate::{
     mock::script::{TASKS, TaskSpec, includes},
     wire::{
         Era, RpcError,
-        message::{self, INVALID_REQUEST, MISSING_CAPABILITY},
+        message::{self, INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY},
     },
 };
 
@@ -61,6 +61,14 @@ enum Status {
     Working,
     InputRequired,
     Ended(&'static str, String),
+}
+
+impl Status {
+    /// The end of a task with an error, and the same in words (SEP-2663, Task Status: `statusMessage`).
+    fn failed(error: &RpcError) -> Status {
+        let (text, error) = (Json::from(&*error.message), serde_json::to_string(error).unwrap_or_default());
+        Status::Ended("failed", format!(",\"statusMessage\":{text},\"error\":{error}"))
+    }
 }
 
 #[derive(Debug)]
@@ -182,11 +190,8 @@ impl Engine {
                 Status::Ended("completed", format!(",\"result\":{result}"))
             }
             Outcome::Verbatim(result) => Status::Ended("completed", format!(",\"result\":{result}")),
-            Outcome::Error(error, _) => {
-                let error = serde_json::to_string(error).unwrap_or_default();
-                Status::Ended("failed", format!(",\"error\":{error}"))
-            }
-            Outcome::Raw(_) => Status::Ended("failed", raw_in_task()),
+            Outcome::Error(error, _) => Status::failed(error),
+            Outcome::Raw(_) => Status::failed(&RpcError::new(INTERNAL_ERROR, "a task cannot end with a `raw` reply")),
         };
         self.change_task(task, at, |progress| progress.status = status);
     }
@@ -264,11 +269,6 @@ fn needs_tasks() -> Json {
 pub(super) fn no_tasks() -> RpcError {
     let error = RpcError::new(MISSING_CAPABILITY, format!("The client does not declare the extension {TASKS}"));
     error.with_data(json!({ "requiredCapabilities": needs_tasks() }))
-}
-
-fn raw_in_task() -> String {
-    let error = RpcError::new(message::INTERNAL_ERROR, "a task cannot end with a `raw` reply");
-    format!(",\"error\":{}", serde_json::to_string(&error).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -357,6 +357,7 @@ tools:
         let failed = get(&client, &start(&client, "fails"));
         assert_eq!(failed["status"], "failed");
         assert_eq!(failed["error"], json!({ "code": -7, "message": "broken" }));
+        assert_eq!(failed["statusMessage"], "broken");
         assert!(failed.get("result").is_none());
         let erred = get(&client, &start(&client, "errs"));
         assert_eq!((&erred["status"], &erred["result"]["isError"]), (&json!("completed"), &json!(true)));
