@@ -145,7 +145,7 @@ pub(super) fn cancelled_id(params: Option<&RawValue>) -> Option<Id> {
     }
     match serde_json::from_str::<Cancelled>(params?.get()).ok()?.request_id {
         serde_json::Value::String(id) => Some(Id::String(id.into())),
-        serde_json::Value::Number(id) => id.as_i64().map(Id::Number),
+        serde_json::Value::Number(id) => id.as_i128().map(Id::Number),
         _ => None,
     }
 }

@@ -145,12 +145,13 @@ impl Peer {
         // Questions of answers that were cancelled wait for nobody.
         asked.retain(|_, sender| !sender.is_canceled());
         asked.insert(id, sender);
-        (Id::Number(id), receiver)
+        (Id::from(id), receiver)
     }
 
     /// Takes a client's response; `false` if it answers no open question.
     pub(super) fn answered(&self, response: &Response<'_>) -> bool {
         let Some(Id::Number(id)) = response.id else { return false };
+        let Ok(id) = i64::try_from(id) else { return false };
         let sender = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         let parse = |result: &serde_json::value::RawValue| {
             serde_json::from_str(result.get()).map_err(|error| RpcError::new(0, error.to_string()))

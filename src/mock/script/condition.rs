@@ -97,9 +97,9 @@ impl Condition {
             args: fields.read("args", Matcher::read)?,
             params: fields.read("params", Matcher::read)?,
             headers: Problems::collect(headers.iter().map(header))?,
-            eras: fields.read("era", |node| one_or_more(node, read_era))?.unwrap_or_default(),
-            versions: fields.read("version", |node| one_or_more(node, read_parsed))?.unwrap_or_default(),
-            transports: fields.read("transport", |node| one_or_more(node, read_parsed))?.unwrap_or_default(),
+            eras: fields.read("era", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
+            versions: fields.read("version", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
+            transports: fields.read("transport", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
             capabilities: fields.read("capabilities", Matcher::read)?,
             call: fields.read("call", Numbers::read)?,
             state: fields.read("state", Matcher::read)?,
@@ -166,7 +166,7 @@ impl Numbers {
                 let min = fields.read("min", Node::integer)?.unwrap_or(1);
                 Ok(Numbers::Range(min, fields.read("max", Node::integer)?.unwrap_or(u64::MAX)))
             }
-            _ => Ok(Numbers::OneOf(one_or_more(node, Node::integer)?)),
+            _ => Ok(Numbers::OneOf(node.one_or_more(Node::integer)?)),
         }
     }
 
@@ -176,25 +176,6 @@ impl Numbers {
             Numbers::Range(min, max) => (*min..=*max).contains(&number),
             Numbers::Every(every) => number.is_multiple_of(*every),
         }
-    }
-}
-
-fn one_or_more<T>(node: &Node, mut read: impl FnMut(&Node) -> Result<T, Problems>) -> Result<Vec<T>, Problems> {
-    match node.value {
-        Value::Sequence(_) => node.each(read),
-        _ => Ok(vec![read(node)?]),
-    }
-}
-
-fn read_parsed<T: std::str::FromStr<Err: std::fmt::Display>>(node: &Node) -> Result<T, Problems> {
-    Ok(node.str()?.parse().map_err(|error| node.problem(format!("{error}")))?)
-}
-
-fn read_era(node: &Node) -> Result<Era, Problems> {
-    match node.str()? {
-        "legacy" => Ok(Era::Legacy),
-        "modern" => Ok(Era::Modern),
-        _ => Err(node.problem("the eras are legacy and modern").into()),
     }
 }
 
@@ -295,6 +276,7 @@ mod tests {
             ("{ call: { every: 0 } }", "`every: 1` is every call"),
             ("{ time: { after: 5s, until: 5s } }", "`after` is not before `until`"),
             ("{ era: old }", "the eras are legacy and modern"),
+            ("{ version: [] }", "the list is empty"),
             ("{ arg: { x: 1 } }", "did you mean `args`?"),
         ] {
             let error = condition(text).expect_err(text);

@@ -366,15 +366,9 @@ fn read_server(node: &Node) -> Result<(String, String), Problems> {
 }
 
 fn read_versions(node: &Node) -> Result<Vec<Version>, Problems> {
-    let read = |node: &Node| -> Result<Version, Problems> {
-        Ok(node.str()?.parse().map_err(|error| node.problem(format!("{error}")))?)
-    };
-    let mut versions = if node.items().is_ok() { node.each(read)? } else { vec![read(node)?] };
+    let mut versions = node.one_or_more(Node::parsed)?;
     versions.sort_unstable();
     versions.dedup();
-    if versions.is_empty() {
-        return Err(node.problem("a server offers at least one protocol version").into());
-    }
     Ok(versions)
 }
 
