@@ -158,12 +158,10 @@ fn tokens<'t>(inside: &'t str, close: &str) -> (Vec<Token<'t>>, usize) {
             '"' | '\'' => {
                 tokens.push(Token::Text);
                 let mut is_escaped = false;
-                let ends = |c: char| match is_escaped {
-                    true => std::mem::take(&mut is_escaped) && false,
-                    false => {
-                        is_escaped = c == '\\';
-                        c == next
-                    }
+                let ends = |c: char| {
+                    let ends = c == next && !is_escaped;
+                    is_escaped = c == '\\' && !is_escaped;
+                    ends
                 };
                 rest[1..].find(ends).map_or(rest.len(), |end| end + 2)
             }
