@@ -91,6 +91,8 @@ pub struct Exchange {
     ending: Option<Outcome>,
     /// The task that this runs as.
     pub(super) task: Option<Arc<Task>>,
+    /// When it was asked last what is to be done.
+    at: Duration,
 }
 
 /// What an exchange wants done. After `Finish` and `Exit` there is nothing more to ask for.
@@ -164,6 +166,7 @@ impl Exchange {
             asking: None,
             ending: None,
             task: None,
+            at: Duration::ZERO,
         }
     }
 
@@ -177,13 +180,25 @@ impl Exchange {
         self.catalog.rule(self.rule).1.answer.http.or(self.catalog.script.http.answer)
     }
 
-    /// The next thing to do, `at` this time since the mock was started.
+    /// The next thing to do, `at` this time since the mock was started. A task does nothing after its time to live, when
+    /// nobody can ask for it any more.
     pub fn next_event(&mut self, at: Duration) -> Event {
+        self.at = at;
+        let Some(task) = &self.task else { return self.decide(at) };
+        let left = task.time_left(at);
+        if task.is_over() || left.is_zero() {
+            return Event::Finish(Answer::ok(Bytes::new()));
+        }
+        match self.decide(at) {
+            Event::Wait(time) => Event::Wait(time.min(left)),
+            Event::Await(limit) => Event::Await(limit.min(left)),
+            event => event,
+        }
+    }
+
+    fn decide(&mut self, at: Duration) -> Event {
         if let Some(frame) = self.outbox.pop_front() {
             return Event::Send(frame);
-        }
-        if self.task.as_ref().is_some_and(|task| task.is_over()) {
-            return Event::Finish(Answer::ok(Bytes::new()));
         }
         if let Some(event) = self.await_answers() {
             return event;
@@ -354,6 +369,39 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         self.withdraw();
+        if let Some(task) = &self.task {
+            self.engine.cancel_task(task, self.at);
+        }
         self.engine.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::test_client::TestClient;
+
+    #[test]
+    fn what_is_not_declared_is_not_told() {
+        let script = "
+capabilities: { logging: null, tools: { listChanged: false } }
+tools:
+  - name: t
+    steps:
+      - log: hi
+      - notify: notifications/prompts/list_changed
+      - notify: notifications/tools/list_changed
+      - notify: { method: notifications/resources/updated, params: { uri: 'x:a' } }
+      - reply: x
+";
+        let client = TestClient::legacy(script, json!({}));
+        client.peer.subscribe("x:a").expect("the first one");
+        let frames = client.exchange("tools/call", json!({ "name": "t" }));
+        assert_eq!((frames.len(), client.unasked.take()), (1, Vec::new()), "{frames:?}");
+        let client = TestClient::modern(script, json!({}));
+        let mut params = json!({ "name": "t" });
+        params["_meta"]["io.modelcontextprotocol/logLevel"] = "debug".into();
+        assert_eq!(client.exchange("tools/call", params).len(), 1);
     }
 }

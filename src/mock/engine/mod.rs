@@ -9,6 +9,7 @@ mod ask;
 mod block;
 mod call;
 mod catalog;
+mod client_answer;
 mod envelope;
 mod exchange;
 mod legacy;
