@@ -271,10 +271,10 @@ impl Exchange {
                 Some(Err(RpcError { code, message, .. })) => {
                     return Err(self.failure(&format!("The client refused {method}: {message} ({code})")));
                 }
+                None if asking.is_refused() => {}
                 None if asking.is_lost => {
                     return Err(self.failure(&format!("The client can no longer answer {method}")));
                 }
-                None if asking.is_refused() => {}
                 None => {
                     let limit = asking.limit.as_secs_f64();
                     return Err(self.failure(&format!("The client did not answer {method} within {limit} s")));

@@ -368,10 +368,40 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        self.withdraw();
         if let Some(task) = &self.task {
             self.engine.cancel_task(task, self.at);
         }
-        self.withdraw();
         self.engine.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::test_client::TestClient;
+
+    #[test]
+    fn what_is_not_declared_is_not_told() {
+        let script = "
+capabilities: { logging: null, tools: { listChanged: false } }
+tools:
+  - name: t
+    steps:
+      - log: hi
+      - notify: notifications/prompts/list_changed
+      - notify: notifications/tools/list_changed
+      - notify: { method: notifications/resources/updated, params: { uri: 'x:a' } }
+      - reply: x
+";
+        let client = TestClient::legacy(script, json!({}));
+        client.peer.subscribe("x:a").expect("the first one");
+        let frames = client.exchange("tools/call", json!({ "name": "t" }));
+        assert_eq!((frames.len(), client.unasked.take()), (1, Vec::new()), "{frames:?}");
+        let client = TestClient::modern(script, json!({}));
+        let mut params = json!({ "name": "t" });
+        params["_meta"]["io.modelcontextprotocol/logLevel"] = "debug".into();
+        assert_eq!(client.exchange("tools/call", params).len(), 1);
     }
 }

@@ -402,29 +402,6 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn what_is_not_declared_is_not_told() {
-        let script = "
-capabilities: { logging: null, tools: { listChanged: false } }
-tools:
-  - name: t
-    steps:
-      - log: hi
-      - notify: notifications/prompts/list_changed
-      - notify: notifications/tools/list_changed
-      - notify: { method: notifications/resources/updated, params: { uri: 'x:a' } }
-      - reply: x
-";
-        let client = TestClient::legacy(script, json!({}));
-        client.peer.subscribe("x:a").expect("there is room");
-        let frames = client.exchange("tools/call", json!({ "name": "t" }));
-        assert_eq!((frames.len(), methods(&client.unasked)), (1, Vec::new()), "{frames:?}");
-        let client = TestClient::modern(script, json!({}));
-        let mut params = json!({ "name": "t" });
-        params["_meta"]["io.modelcontextprotocol/logLevel"] = "debug".into();
-        assert_eq!(client.exchange("tools/call", params).len(), 1);
-    }
-
-    #[test]
     fn a_client_hears_of_changes_once_it_has_ended_the_handshake() {
         let client = TestClient::greeting(SCRIPT, json!({}));
         client.tool("show", json!({}));

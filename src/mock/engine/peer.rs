@@ -101,7 +101,8 @@ impl Peer {
     /// Initialization).
     pub(super) fn greeting(&self) -> Option<oneshot::Receiver<()>> {
         let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
-        if greeting.is_over {
+        // Whoever has fallen silent is found out when it is asked.
+        if greeting.has_come || self.asked().is_over {
             return None;
         }
         greeting.awaited.retain(|sender| !sender.is_canceled());
@@ -171,6 +172,7 @@ impl Peer {
         // Nor does the handshake end any more.
         *self.greeting.lock().unwrap_or_else(PoisonError::into_inner) = Greeting { is_over: true, awaited: Vec::new() };
         *self.asked() = Asked { open: HashMap::new(), is_over: true };
+        self.greeting.lock().unwrap_or_else(PoisonError::into_inner).awaited.clear();
     }
 
     fn asked(&self) -> MutexGuard<'_, Asked> {

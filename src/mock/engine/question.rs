@@ -228,6 +228,14 @@ tools:
         client.initialized();
         assert!(exchange.poll_answers(&mut context).is_ready());
         assert!(matches!(exchange.next_event(second), Event::Send(_)));
+        let gone = TestClient::greeting(TWO, both());
+        let Intake::Exchange(mut exchange) = gone.intake(&gone.request("tools/call", json!({ "name": "slow" }))) else {
+            panic!("no exchange");
+        };
+        exchange.next_event(Duration::ZERO);
+        assert!(matches!(exchange.next_event(second), Event::Await(_)));
+        gone.peer.falls_silent();
+        assert!(exchange.poll_answers(&mut context).is_ready());
         let silent = TestClient::greeting(TWO, both());
         assert_eq!(
             silent.text("slow", json!({})),

@@ -158,10 +158,15 @@ fn tokens<'t>(inside: &'t str, close: &str) -> (Vec<Token<'t>>, usize) {
             '"' | '\'' => {
                 tokens.push(Token::Text);
                 let mut is_escaped = false;
-                let ends = |c: char| {
-                    let ends = c == next && !is_escaped;
-                    is_escaped = c == '\\' && !is_escaped;
-                    ends
+                let ends = |c: char| match is_escaped {
+                    true => {
+                        is_escaped = false;
+                        false
+                    }
+                    false => {
+                        is_escaped = c == '\\';
+                        c == next
+                    }
                 };
                 rest[1..].find(ends).map_or(rest.len(), |end| end + 2)
             }
