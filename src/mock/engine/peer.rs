@@ -50,10 +50,10 @@ struct Asked {
     is_over: bool,
 }
 
-/// Whether the handshake is over, and who waits for that.
+/// Whether the client has said that the handshake is over, and who waits for it.
 #[derive(Debug, Default)]
 struct Greeting {
-    is_over: bool,
+    has_come: bool,
     awaited: Vec<oneshot::Sender<()>>,
 }
 
@@ -94,7 +94,7 @@ impl Peer {
         }
         let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
         greeting.awaited.clear();
-        !std::mem::replace(&mut greeting.is_over, true)
+        !std::mem::replace(&mut greeting.has_come, true)
     }
 
     /// Resolves, in whichever way, when the client may be asked; `None` if it may already (2025-11-25, Lifecycle:
@@ -169,8 +169,6 @@ impl Peer {
 
     /// The client sends nothing more: whoever waits for its answer waits no longer.
     pub fn falls_silent(&self) {
-        // Nor does the handshake end any more.
-        *self.greeting.lock().unwrap_or_else(PoisonError::into_inner) = Greeting { is_over: true, awaited: Vec::new() };
         *self.asked() = Asked { open: HashMap::new(), is_over: true };
         self.greeting.lock().unwrap_or_else(PoisonError::into_inner).awaited.clear();
     }

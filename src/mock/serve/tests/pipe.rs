@@ -143,19 +143,3 @@ async fn the_end_of_input_waits_for_no_answer_of_the_client() {
     assert_eq!(texts.collect::<Vec<_>>(), [json!([1, why]), json!([2, why])]);
     assert_eq!(client.ended().await, Ended::Closed);
 }
-
-#[tokio::test]
-async fn the_end_of_input_waits_for_no_end_of_the_handshake() {
-    let mut client = Client::serving("tools: [{ name: asks, steps: [{ roots: {} }, { reply: x }] }]", PATIENCE);
-    let mut hello = initialize("2025-11-25");
-    hello["params"]["capabilities"] = json!({ "roots": {} });
-    for frame in [hello, call(1, "asks")] {
-        client.send(frame).await;
-    }
-    client.next().await;
-    client.writer.take().expect("open").shutdown().await.expect("closes");
-    assert_eq!(client.next().await.expect("a question")["method"], "roots/list");
-    let reply = client.next().await.expect("a reply");
-    assert_eq!(reply["result"]["content"][0]["text"], "The client can no longer answer roots/list");
-    assert_eq!(client.ended().await, Ended::Closed);
-}
