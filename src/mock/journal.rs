@@ -95,7 +95,10 @@ impl Serialize for Entry {
     }
 }
 
-/// The latest entries. Writing takes no lock.
+/// How many misses are kept beyond the latest entries.
+const MISSES: usize = 100;
+
+/// The latest entries, and the first misses. Writing takes no lock, except for a miss.
 #[derive(Debug)]
 pub struct Journal {
     incoming: ArrayQueue<Entry>,
@@ -103,7 +106,15 @@ pub struct Journal {
     numbers: AtomicU64,
     /// How many bytes of requests are in `incoming`.
     bytes: AtomicUsize,
+    misses: Mutex<Misses>,
     follower: Option<std::sync::mpsc::Sender<Entry>>,
+}
+
+/// The requests that no rule of the script fits: the first of them, and how many there are.
+#[derive(Clone, Debug, Default)]
+pub struct Misses {
+    pub first: Vec<Entry>,
+    pub count: u64,
 }
 
 impl Default for Journal {
@@ -120,6 +131,7 @@ impl Journal {
             kept: Mutex::default(),
             numbers: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
+            misses: Mutex::default(),
             follower,
         }
     }
@@ -128,6 +140,13 @@ impl Journal {
     pub fn record(&self, at: Duration, transport: Transport, request: &[u8], handling: Handling) {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
         let entry = Entry { number, at, transport, request: Bytes::copy_from_slice(request), handling };
+        if matches!(entry.handling, Handling::Miss { .. }) {
+            let mut misses = self.misses.lock().unwrap_or_else(PoisonError::into_inner);
+            misses.count += 1;
+            if misses.first.len() < MISSES {
+                misses.first.push(entry.clone());
+            }
+        }
         if let Some(follower) = &self.follower {
             let _ = follower.send(entry.clone());
         }
@@ -156,7 +175,18 @@ impl Journal {
         kept.iter().cloned().collect()
     }
 
-    /// Forgets every entry. Numbers go on.
+    /// What no rule fits, since the beginning.
+    pub fn misses(&self) -> Misses {
+        self.misses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Begins anew. Numbers go on.
+    pub fn reset(&self) {
+        *self.misses.lock().unwrap_or_else(PoisonError::into_inner) = Misses::default();
+        self.clear();
+    }
+
+    /// Forgets every entry, but not that there were misses. Numbers go on.
     pub fn clear(&self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         while self.take().is_some() {}

@@ -1,8 +1,11 @@
 //! Rules that are added and removed while the script is served.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use serde::Serialize;
@@ -82,12 +85,14 @@ impl Engine {
     pub fn rules(&self) -> Vec<RuleStatus> {
         let added = self.added.lock();
         let catalog = self.catalog();
+        // An added rule stands in a stub and in what replaces it.
+        let mut seen = HashSet::new();
         let status = |(stub_ref, stub): (StubRef, &Stub)| {
             let id = |label: &str| {
                 let is_it = |rule: &&Arc<AddedRule>| label == rule.label();
                 added.iter().find(is_it).map(|rule| rule.id.clone())
             };
-            let status = |(rule, calls): (&Rule, u64)| RuleStatus {
+            let status = |(rule, calls): (&Arc<Rule>, u64)| RuleStatus {
                 id: id(&rule.label),
                 kind: stub_ref.kind.key(),
                 name: stub.name.clone(),
@@ -95,7 +100,8 @@ impl Engine {
                 calls,
                 expected: rule.expect.map(|calls| calls.to_string()),
             };
-            stub.rules.iter().zip(catalog.counts(stub).1).map(status).collect::<Vec<_>>()
+            let rules = stub.rules.iter().zip(catalog.counts(stub).1);
+            rules.filter(|(rule, _)| seen.insert(Arc::as_ptr(rule))).map(status).collect::<Vec<_>>()
         };
         catalog.script.all_stubs().flat_map(status).collect()
     }
@@ -190,6 +196,10 @@ tools:
         add("{ tool: swap, rule: { when: { call: 100 }, reply: x } }").expect("fits");
         add("{ prompt: p, rule: { messages: [] } }").expect("fits");
         assert_eq!((say(&mock, "echo"), say(&mock, "swap")), ("inner".into(), "outer".into()));
+        let id = add("{ tool: echo, rule: { expect: { calls: 1 }, reply: added } }").expect("fits");
+        assert_eq!(say(&mock, "echo"), "added");
+        assert!(mock.engine.verify().holds());
+        assert!(mock.engine.remove_rule(&id));
         assert_eq!(mock.engine.rules().iter().filter(|rule| rule.id.is_some()).count(), 3);
         for id in mock.engine.rules().into_iter().filter_map(|rule| rule.id) {
             assert!(mock.engine.remove_rule(&id));
@@ -204,6 +214,19 @@ tools:
                 .collect::<Vec<_>>()
         };
         assert!(counts(&mock.engine.catalog()).into_iter().all(|fits| fits));
+    }
+
+    #[test]
+    fn an_added_rule_leaves_the_draws_of_the_others_as_they_are() {
+        let script = "tools: [{ name: coin, rules: [{ when: { probability: 0.5 }, reply: 1 }, { reply: 0 }] }]";
+        let script = script.replace("reply: 1", "reply: '1'").replace("reply: 0", "reply: '0'");
+        let mock = Mock::legacy(&script, "2025-11-25");
+        let draw = || (0..20).map(|_| say(&mock, "coin")).collect::<String>();
+        let before = draw();
+        mock.engine.reset(Duration::ZERO);
+        mock.engine.add_rule("{ tool: coin, rule: { when: { call: 100 }, reply: x } }").expect("fits");
+        assert_eq!(draw(), before);
+        assert!(before.contains('0') && before.contains('1'));
     }
 
     #[test]

@@ -55,6 +55,8 @@ struct Open {
 /// Requirements).
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RequestState {
+    /// That of the catalog.
+    pub(super) generation: u64,
     /// The rule that answers, by its number and its label.
     pub(super) stub: usize,
     pub(super) rule: usize,
@@ -181,6 +183,7 @@ impl Exchange {
         let catalog = self.catalog.clone();
         let (stub, rule) = catalog.rule(self.rule);
         let state = RequestState {
+            generation: catalog.generation,
             stub: stub.number,
             rule: self.rule.index,
             label: rule.label.to_string(),

@@ -166,7 +166,9 @@ impl Engine {
         let mut nearest: Option<(usize, &str, Mismatch)> = None;
         for (index, rule) in stub.rules.iter().enumerate() {
             let Some(when) = &rule.when else { return Ok(index) };
-            let mut mismatches = when.mismatches(&self.facts(call, args, nth, (stub.number, index)));
+            // Rules that are added stand in front: the draws of the others stay as they are.
+            let drawn_for = (stub.number, stub.rules.len() - index);
+            let mut mismatches = when.mismatches(&self.facts(call, args, nth, drawn_for));
             if mismatches.is_empty() {
                 return Ok(index);
             }
@@ -208,7 +210,7 @@ impl Engine {
         if rule.is_none() || state.stub != stub.number || state.digest != call.digest() {
             return Err(invalid("Invalid requestState: it belongs to another request"));
         }
-        if state.expires < Engine::millis(call.incoming.at) {
+        if state.expires < Engine::millis(call.incoming.at) || state.generation != call.catalog.generation {
             return Err(invalid("Invalid requestState: it has lapsed"));
         }
         Ok(state)

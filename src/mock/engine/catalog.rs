@@ -1,8 +1,11 @@
 //! A script that is being served, with what it offers at the moment and how often that was used.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use super::offer::Offer;
@@ -19,6 +22,8 @@ pub(super) struct Catalog {
     pub(super) server_meta: String,
     legacy_capabilities: String,
     modern_capabilities: String,
+    /// How often the engine has begun anew before this one.
+    pub(super) generation: u64,
     /// How often each stub was called, and each rule of it; by the number of the stub.
     calls: Vec<Calls>,
     /// How often each entry of `faults` has covered a request.
@@ -44,7 +49,7 @@ pub(super) struct RuleRef {
 }
 
 impl Catalog {
-    pub(super) fn new(script: Arc<Script>, seed: u64) -> Self {
+    pub(super) fn new(script: Arc<Script>, seed: u64, generation: u64) -> Self {
         let offer = |kind| Arc::new(Offer::new(kind, &script, seed));
         let mut calls: Vec<_> = std::iter::repeat_with(Calls::default).take(script.stubs).collect();
         for (_, stub) in script.all_stubs() {
@@ -52,33 +57,44 @@ impl Catalog {
         }
         let lists = [Kind::Tool, Kind::Resource, Kind::ResourceTemplate, Kind::Prompt].map(offer);
         let strikes = script.faults.iter().map(|_| AtomicU64::new(0)).collect();
-        Catalog::of(script, calls, strikes, lists)
+        Catalog::of(script, generation, calls, strikes, lists)
     }
 
     /// The catalog of a script that has the same stubs as this one, but other rules. It goes on counting, and its lists
     /// are those of this one.
     pub(super) fn followed_by(&self, script: Arc<Script>) -> Self {
         let mut calls: Vec<_> = std::iter::repeat_with(Calls::default).take(script.stubs).collect();
+        // A rule that was added is one, also where it stands in a stub and in what replaces it.
+        let mut added: HashMap<*const Rule, Arc<AtomicU64>> = HashMap::new();
         for (stub_ref, stub) in script.all_stubs() {
             let (before, counters) = (self.script.stub(stub_ref), &self.calls[stub.number]);
             let counter = |label: &Arc<str>| {
                 let index = before.rules.iter().position(|rule| rule.label == *label)?;
                 counters.rules.get(index).cloned()
             };
-            let rules = stub.rules.iter().map(|rule| counter(&rule.label).unwrap_or_default());
+            let rules = stub.rules.iter().map(|rule| {
+                counter(&rule.label).unwrap_or_else(|| added.entry(Arc::as_ptr(rule)).or_default().clone())
+            });
             calls[stub.number] = Calls { stub: counters.stub.clone(), rules: rules.collect() };
         }
         let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
-        Catalog::of(script, calls, self.strikes.clone(), lists.map(Arc::clone))
+        Catalog::of(script, self.generation, calls, self.strikes.clone(), lists.map(Arc::clone))
     }
 
-    fn of(script: Arc<Script>, calls: Vec<Calls>, strikes: Arc<[AtomicU64]>, lists: [Arc<Offer>; 4]) -> Self {
+    fn of(
+        script: Arc<Script>,
+        generation: u64,
+        calls: Vec<Calls>,
+        strikes: Arc<[AtomicU64]>,
+        lists: [Arc<Offer>; 4],
+    ) -> Self {
         let [tools, resources, resource_templates, prompts] = lists;
         let capabilities = |era| serde_json::to_string(script.capabilities.of_era(era)).unwrap_or_default();
         Catalog {
             server_meta: format!("\"io.modelcontextprotocol/serverInfo\":{}", script.server_info),
             legacy_capabilities: capabilities(Era::Legacy),
             modern_capabilities: capabilities(Era::Modern),
+            generation,
             calls,
             strikes,
             tools,

@@ -306,6 +306,9 @@ impl Exchange {
             Action::Set(values) => {
                 let context = self.context.get().clone();
                 self.engine.state.update(|| {
+                    if !self.engine.goes_on(catalog) {
+                        return Ok(Vec::new());
+                    }
                     let value = |(name, data): &(String, Data)| {
                         let mut json = String::new();
                         templates.write_json(data, &context, &mut json)?;
@@ -326,7 +329,7 @@ impl Exchange {
                 }
             }
             Action::Change(change) => {
-                let offer = catalog.offer(change.kind());
+                let offer = catalog.offer(change.kind()).filter(|_| self.engine.goes_on(catalog));
                 if offer.is_some_and(|offer| offer.change(&catalog.script, change)) {
                     self.engine.publish_change(catalog, change.kind());
                 }
@@ -378,9 +381,40 @@ impl Drop for Exchange {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::json;
 
-    use super::super::test_client::TestClient;
+    use super::super::{Event, Intake, test_client::TestClient};
+
+    /// What was begun before a reset goes on, but leaves no trace.
+    #[test]
+    fn what_was_begun_before_a_reset_changes_nothing_after_it() {
+        let elicit = "elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: {} } }";
+        let script = format!(
+            "
+state: {{ n: 0 }}
+tools:
+  - name: slow
+    steps: [{{ wait: 1s }}, {{ set: {{ n: '{{{{ state.n + 1 }}}}' }} }}, {{ disable: {{ tool: asks }} }}, {{ reply: done }}]
+  - {{ name: asks, steps: [{{ {elicit} }}, {{ set: {{ n: 10 }} }}, {{ reply: done }}] }}
+"
+        );
+        let client = TestClient::modern(&script, json!({ "elicitation": {} }));
+        let Intake::Exchange(mut slow) = client.intake(&client.request("tools/call", json!({ "name": "slow" }))) else {
+            panic!("no exchange")
+        };
+        assert!(matches!(slow.next_event(Duration::ZERO), Event::Wait(_)));
+        let state = client.call("tools/call", json!({ "name": "asks" }))["result"]["requestState"].clone();
+        client.engine.reset(Duration::ZERO);
+        assert!(matches!(slow.next_event(Duration::from_secs(1)), Event::Finish(_)));
+        let inputs = json!({ "guest": { "action": "accept", "content": {} } });
+        let params = json!({ "name": "asks", "requestState": state, "inputResponses": inputs });
+        let refused = client.call("tools/call", params);
+        assert_eq!(refused["error"]["message"], "Invalid requestState: it has lapsed", "{refused}");
+        assert_eq!(client.engine.state().get()["n"], 0);
+        assert_eq!(client.call("tools/list", json!({}))["result"]["tools"].as_array().map(Vec::len), Some(2));
+    }
 
     #[test]
     fn what_is_not_declared_is_not_told() {

@@ -26,7 +26,7 @@ impl Engine {
     ) -> Intake {
         match message {
             Message::Request(request) => {
-                let refused = |error| self.refuse(&request.id, 200, error, incoming);
+                let refused = |error| self.refuse(&request, 200, error, incoming);
                 self.legacy_request(peer, &request, incoming).unwrap_or_else(refused)
             }
             Message::Notification(notification) => {

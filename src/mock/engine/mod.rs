@@ -68,7 +68,10 @@ use super::{
 };
 use crate::{
     transport::Transport,
-    wire::{Era, Id, Message, Notification, Request, RpcError, Version, message},
+    wire::{
+        Era, Id, Message, Notification, Request, RpcError, Version,
+        message::{self, METHOD_NOT_FOUND},
+    },
 };
 
 /// A frame as it reached the mock.
@@ -152,7 +155,7 @@ impl Engine {
         let (seal, seed) = (Seal::new(&seed.key()), seed.number());
         Arc::new(Engine {
             state: Arc::new(State::new(script.state.clone())),
-            catalog: ArcSwap::from_pointee(Catalog::new(Arc::new(script), seed)),
+            catalog: ArcSwap::from_pointee(Catalog::new(Arc::new(script), seed, 0)),
             added: Added::default(),
             seed,
             journal,
@@ -177,13 +180,13 @@ impl Engine {
     }
 
     /// Begins anew with the script as it was loaded: the journal, counters, state, tasks, added rules and every change
-    /// of the lists are gone. Clients are told which lists are others now.
+    /// of the lists are gone, and what was begun before changes nothing any more. Clients are told which lists are others now.
     pub fn reset(&self, at: Duration) {
         let mut added = self.added.lock();
         let script = self.original(&mut added);
         let before = self.catalog();
         self.restart(script, at);
-        self.journal.clear();
+        self.journal.reset();
         let after = self.catalog();
         let lists = |kind| before.offer(kind).zip(after.offer(kind));
         let differs = |kind| lists(kind).is_some_and(|(before, after)| before.view().differs(&after.view()));
@@ -196,12 +199,19 @@ impl Engine {
 
     fn restart(&self, script: Arc<Script>, at: Duration) {
         self.forget_tasks(at);
-        self.state.replace(script.state.clone());
-        self.catalog.store(Arc::new(Catalog::new(script, self.seed)));
+        let (state, generation) = (script.state.clone(), self.catalog.load().generation + 1);
+        // In this order: what changes the state between the two is overwritten, and nothing of before comes after.
+        self.catalog.store(Arc::new(Catalog::new(script, self.seed, generation)));
+        self.state.replace(state);
     }
 
     fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
+    }
+
+    /// Whether the engine has not begun anew since it had this catalog.
+    fn goes_on(&self, catalog: &Catalog) -> bool {
+        self.catalog.load().generation == catalog.generation
     }
 
     /// The name of the server that is served.
@@ -330,9 +340,18 @@ impl Engine {
     }
 
     /// Journals the refusal of a request and answers it with an error.
-    fn refuse(&self, id: &Id, status: u16, error: RpcError, incoming: Incoming<'_>) -> Intake {
-        self.note(incoming, Handling::Refused(error.message.clone()));
-        Intake::Answer(Answer::new(status, message::error(Some(id), &error)))
+    fn refuse(&self, request: &Request<'_>, status: u16, error: RpcError, incoming: Incoming<'_>) -> Intake {
+        // A client that finds out which era a server speaks asks for what the other era has.
+        let is_probe = matches!(&*request.method, "initialize" | "server/discover");
+        let why = error.message.clone();
+        self.note(
+            incoming,
+            match error.code {
+                METHOD_NOT_FOUND if !is_probe => Handling::Miss { nearest: None, why },
+                _ => Handling::Refused(why),
+            },
+        );
+        Intake::Answer(Answer::new(status, message::error(Some(&request.id), &error)))
     }
 
     /// Journals a request that the protocol itself answers, with the members of its result.

@@ -42,7 +42,7 @@ impl Engine {
     pub(super) fn modern_message(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
         match message {
             Message::Request(request) => {
-                let refused = |Refusal(status, error)| self.refuse(&request.id, status, error, incoming);
+                let refused = |Refusal(status, error)| self.refuse(&request, status, error, incoming);
                 self.modern_request(&request, incoming).unwrap_or_else(refused)
             }
             Message::Notification(notification) => self.receive_notification(&notification, incoming),

@@ -1,12 +1,12 @@
 //! Whether the clients did what the script expects of them.
 
-use std::fmt;
+use std::{collections::HashSet, fmt, sync::Arc};
 
 use serde::Serialize;
 
 use super::Engine;
 use crate::mock::{
-    journal::{Entry, Handling},
+    journal::{Entry, Handling, Misses},
     script::{Calls, Stub},
 };
 
@@ -16,8 +16,10 @@ pub struct Verification {
     /// How many expectations the script has.
     pub expectations: usize,
     pub unmet: Vec<Unmet>,
-    /// Requests that nothing in the script answers, if the script says that there must be none.
+    /// Requests that nothing in the script answers, if the script says that there must be none: the first of them.
     pub unexpected: Vec<Entry>,
+    /// How many more there were.
+    pub more: u64,
 }
 
 /// A tool, another stub or a rule that was used too often or not often enough.
@@ -51,6 +53,9 @@ impl fmt::Display for Verification {
             let method = entry.method().unwrap_or_else(|| "a message without a method".into());
             writeln!(f, "unexpected: {method} (number {}): {}", entry.number, entry.handling)?;
         }
+        if self.more > 0 {
+            writeln!(f, "unexpected: {} more", self.more)?;
+        }
         Ok(())
     }
 }
@@ -69,17 +74,19 @@ impl Engine {
                 unmet.push(Unmet { label: label.to_owned(), expected: expected.to_string(), calls, near_misses });
             }
         };
+        // An added rule stands in a stub and in what replaces it.
+        let mut seen = HashSet::new();
         for (_, stub) in catalog.script.all_stubs() {
             let Stub { label, name, rules, expect, .. } = stub;
             let (calls, of_rules) = catalog.counts(stub);
             check(label, name, *expect, calls);
-            for (rule, calls) in rules.iter().zip(of_rules) {
+            for (rule, calls) in rules.iter().zip(of_rules).filter(|(rule, _)| seen.insert(Arc::as_ptr(rule))) {
                 check(&rule.label, name, rule.expect, calls);
             }
         }
-        let is_miss = |entry: &&Entry| matches!(entry.handling, Handling::Miss { .. });
-        let unexpected = journal.iter().filter(is_miss).filter(|_| catalog.script.strict).cloned().collect();
-        Verification { expectations, unmet, unexpected }
+        let misses = if catalog.script.strict { self.journal.misses() } else { Misses::default() };
+        let more = misses.count - misses.first.len() as u64;
+        Verification { expectations, unmet, unexpected: misses.first, more }
     }
 }
 
@@ -124,6 +131,27 @@ tools:
              tools.never: expected 0 calls, got 1 call\n\
              unexpected: tools/call (number 3): no rule matched; nearest is tools.by_city.rules[0]: /city: expected \"Paris\", found \"Rome\"\n"
         );
+    }
+
+    #[test]
+    fn what_nothing_answers_counts_however_much_comes_after_it() {
+        let mock = Mock::legacy("unexpected: fail\nprotocol: 2025-11-25\ntools: [{ name: echo, reply: x }]", "2025-11-25");
+        let probe = mock.call("server/discover", json!({}));
+        assert!(probe["error"]["code"] == -32601 && mock.engine.verify().holds(), "{probe}");
+        for _ in 0..150 {
+            mock.call("acme/nothing", json!({}));
+        }
+        for _ in 0..5000 {
+            mock.call("ping", json!({}));
+        }
+        mock.engine.journal().clear();
+        let verification = mock.engine.verify();
+        assert_eq!((verification.unexpected.len(), verification.more), (100, 50));
+        let text = verification.to_string();
+        assert!(text.contains("acme/nothing (number 3): no rule matched: Method not found"), "{text}");
+        assert!(text.ends_with("unexpected: 50 more\n"), "{text}");
+        mock.engine.reset(std::time::Duration::ZERO);
+        assert!(mock.engine.verify().holds());
     }
 
     #[test]

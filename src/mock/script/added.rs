@@ -45,11 +45,11 @@ impl AddedRule {
     ///
     /// # Errors
     /// The script has no such stub, or the rule is wrong for it.
-    pub(super) fn read(&self, root: &Node, tools: &[ToolStub], reader: &mut Reader) -> Result<Rule, Diagnostics> {
+    pub(super) fn read(&self, root: &Node, tools: &[ToolStub], reader: &mut Reader) -> Result<Arc<Rule>, Diagnostics> {
         self.read_in(root, tools, reader).map_err(|problems| problems.in_source(&self.source))
     }
 
-    fn read_in(&self, root: &Node, tools: &[ToolStub], reader: &mut Reader) -> Result<Rule, Problems> {
+    fn read_in(&self, root: &Node, tools: &[ToolStub], reader: &mut Reader) -> Result<Arc<Rule>, Problems> {
         let declared = root.get(self.kind.list_key()).and_then(|list| list.items().ok()).unwrap_or_default();
         let name = |stub: &Node| stub.get(self.kind.name_key()).and_then(|name| Some(name.str().ok()?.to_owned()));
         let Some(stub) = declared.iter().find(|stub| name(stub).as_ref() == Some(&self.name)) else {
@@ -67,7 +67,7 @@ impl AddedRule {
         reader.mentioned.clear();
         reader.repeats = stub.get(repeat::KEY).is_some();
         reader.templates.read_from(&self.source);
-        let rule = Rule::read(&self.rule, self.label(), &Subject::of(self.kind, stub), reader)?;
+        let rule = Arc::new(Rule::read(&self.rule, self.label(), &Subject::of(self.kind, stub), reader)?);
         if reader.stubs != stubs {
             let problem = self.rule.problem("an added rule cannot `replace` anything");
             return Err(problem.hint("let the script declare both, and `enable` one of them").into());

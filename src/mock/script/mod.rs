@@ -242,13 +242,18 @@ impl Script {
         }));
         for added in added.iter().filter(|_| problems.is_empty()) {
             let rule = added.read(root, &tools, &mut reader)?;
-            let mut stubs = (tools.iter_mut().map(|it| (Kind::Tool, &mut it.stub)))
-                .chain(resources.iter_mut().map(|it| (Kind::Resource, &mut it.stub)))
-                .chain(resource_templates.iter_mut().map(|it| (Kind::ResourceTemplate, &mut it.stub)))
-                .chain(prompts.iter_mut().map(|it| (Kind::Prompt, &mut it.stub)))
+            // It also holds for what a `replace` puts in the place of the stub.
+            let later = &mut reader.replacements;
+            let stubs = (tools.iter_mut().chain(&mut later.tools).map(|it| (Kind::Tool, &mut it.stub)))
+                .chain(resources.iter_mut().chain(&mut later.resources).map(|it| (Kind::Resource, &mut it.stub)))
+                .chain(
+                    (resource_templates.iter_mut().chain(&mut later.resource_templates))
+                        .map(|it| (Kind::ResourceTemplate, &mut it.stub)),
+                )
+                .chain(prompts.iter_mut().chain(&mut later.prompts).map(|it| (Kind::Prompt, &mut it.stub)))
                 .chain(methods.iter_mut().map(|it| (Kind::Method, &mut it.stub)));
-            if let Some((_, stub)) = stubs.find(|(kind, stub)| *kind == added.kind && stub.name == added.name) {
-                stub.rules.insert(0, rule);
+            for (_, stub) in stubs.filter(|(kind, stub)| *kind == added.kind && stub.name == added.name) {
+                stub.rules.insert(0, rule.clone());
             }
         }
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];

@@ -55,7 +55,7 @@ impl Rule {
         label: &str,
         subject: &Subject,
         reader: &mut Reader,
-    ) -> Result<Vec<Rule>, Problems> {
+    ) -> Result<Vec<Arc<Rule>>, Problems> {
         let plans = [PLANS, subject.short_forms()].concat();
         let Some(rules) = fields.get("rules") else {
             reader.unbind();
@@ -66,7 +66,7 @@ impl Rule {
                     reply.map(|reply| Answer::new(Plan::Steps(vec![Step::from(Action::Reply(reply))])))
                 }
             };
-            let rule = |answer| Rule { label: label.into(), when: None, expect: None, answer };
+            let rule = |answer| Arc::new(Rule { label: label.into(), when: None, expect: None, answer });
             return Ok(answer.into_iter().map(rule).collect());
         };
         if let Some(entry) = fields.at_most_one(&plans)? {
@@ -81,7 +81,7 @@ impl Rule {
             }
             always = node.get("when").is_none();
             index += 1;
-            Rule::read(node, format!("{label}.rules[{}]", index - 1), subject, reader)
+            Rule::read(node, format!("{label}.rules[{}]", index - 1), subject, reader).map(Arc::new)
         })
     }
 

@@ -82,7 +82,7 @@ pub struct Stub {
     /// Its position among all stubs of the script.
     pub number: usize,
     /// Empty if the script does not say how it answers.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<Arc<Rule>>,
     /// Whether it is there when the server starts.
     pub enabled: bool,
     /// The scopes that a token needs for it.
@@ -143,7 +143,7 @@ impl Stub {
     /// A resource that always has these contents, which are JSON text.
     pub(super) fn literal(kind: Kind, name: &str, number: usize, contents: String) -> Stub {
         let label: Arc<str> = format!("{}.{name}", kind.list_key()).into();
-        let rules = vec![Rule::literal(label.clone(), "contents", contents)];
+        let rules = vec![Arc::new(Rule::literal(label.clone(), "contents", contents))];
         let (scopes, expect, repetition) = (Vec::new(), None, None);
         Stub { label, name: name.to_owned(), number, rules, enabled: true, scopes, expect, repetition }
     }

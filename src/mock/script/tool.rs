@@ -1,5 +1,7 @@
 //! Tools. Their MCP members are passed through as they are written.
 
+use std::sync::Arc;
+
 use super::{Reader, Reply, Rule, Stub, Subject, definition, mirrored::MirroredParameters};
 use crate::{
     config::{Node, Problems, Value},
@@ -84,7 +86,7 @@ impl ToolStub {
     ///
     /// # Errors
     /// One of them is not structured, or breaks the schema.
-    pub(super) fn check_replies(&self, rules: &[Rule], node: &Node) -> Result<(), Problems> {
+    pub(super) fn check_replies(&self, rules: &[Arc<Rule>], node: &Node) -> Result<(), Problems> {
         let unstructured = |reply: &Reply| reply.is_unstructured();
         if self.output.is_some() && rules.iter().flat_map(|rule| rule.answer.replies()).any(unstructured) {
             let problem = node.problem("a tool with an outputSchema gives `structured` replies or errors");
@@ -99,7 +101,7 @@ impl ToolStub {
         }
     }
 
-    fn output_violation(&self, rules: &[Rule]) -> Option<String> {
+    fn output_violation(&self, rules: &[Arc<Rule>]) -> Option<String> {
         let schema = self.output.as_ref()?;
         let replies = rules.iter().flat_map(|rule| rule.answer.replies());
         let mut literals = replies.filter_map(Reply::literal_structured_content);
