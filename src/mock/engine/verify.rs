@@ -135,7 +135,8 @@ tools:
 
     #[test]
     fn what_nothing_answers_counts_however_much_comes_after_it() {
-        let mock = Mock::legacy("unexpected: fail\nprotocol: 2025-11-25\ntools: [{ name: echo, reply: x }]", "2025-11-25");
+        let mock =
+            Mock::legacy("unexpected: fail\nprotocol: 2025-11-25\ntools: [{ name: echo, reply: x }]", "2025-11-25");
         let probe = mock.call("server/discover", json!({}));
         assert!(probe["error"]["code"] == -32601 && mock.engine.verify().holds(), "{probe}");
         for _ in 0..150 {

@@ -228,7 +228,9 @@ impl Script {
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
         let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
         let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
-        resources.extend(skills.iter().flat_map(|skill| &skill.resources).map(|file| reader.skill_file(file)));
+        let files = || skills.iter().flat_map(|skill| &skill.resources);
+        problems.extend(fields.get(Kind::Resource.list_key()).into_iter().flat_map(|list| skill_files(list, files())));
+        resources.extend(files().map(|file| reader.skill_file(file)));
         let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
         let faults = note(&mut problems, faults.map(Some)).unwrap_or_default();
         for kind in Kind::ALL {
@@ -419,6 +421,14 @@ fn duplicates(list: Option<&Node>, key: &str) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Resources with the URI of a file of a skill.
+fn skill_files<'s>(resources: &Node, files: impl Iterator<Item = &'s SkillResource>) -> Vec<Problem> {
+    let files: std::collections::HashSet<_> = files.map(|file| file.uri.as_str()).collect();
+    let uris = resources.items().unwrap_or_default().iter().filter_map(|item| item.get(Kind::Resource.name_key()));
+    let taken = uris.filter(|uri| uri.str().is_ok_and(|uri| files.contains(uri)));
+    taken.map(|uri| uri.problem("a skill has a file of this URI").hint("keep one of them")).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::config::{Source, parse_yaml};
+use crate::{
+    config::{Source, parse_yaml},
+    mock::script::Script,
+};
 
 fn read_script(text: &str) -> Result<Vec<SkillStub>, String> {
     let source = Source::new("t", text);
@@ -336,4 +339,11 @@ proptest! {
         let skills = skills(&skill.to_string().chars().map(escape).collect::<String>());
         prop_assert_eq!(&frontmatter_of(&skills[0].resources[0]), &json(&skills[0].entry)["frontmatter"]);
     }
+}
+
+#[test]
+fn a_resource_is_no_file_of_a_skill() {
+    let text = "resources: [{ uri: 'x:a', text: x }, { uri: 'skill://a/SKILL.md', text: x }]\nskills: [{ name: a, description: d }]";
+    let error = Script::parse(&Source::new("t", text)).expect_err("twice").to_string();
+    assert_eq!(error, "t:1:45: a skill has a file of this URI (keep one of them)");
 }
