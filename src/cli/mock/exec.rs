@@ -30,7 +30,8 @@ impl Mock<'_> {
         let listen = Listen { address, allowed_hosts: self.args.allowed_hosts.clone() };
         let server = MockServer::start(self.engine.clone(), listen).await;
         let server = server.map_err(|error| cannot_listen(address, &error))?;
-        let (stage, listener) = Stage::set(&server).map_err(runtime_failure)?;
+        install_guard()?;
+        let (stage, listener) = Stage::set(&server)?;
         let (stop, started) = (CancellationToken::new(), server.started());
         let relays = tokio::spawn(relay::serve(listener, self.engine.clone(), started, stop.clone()));
         self.console.say(announce::line(&server, self.seed));
@@ -42,15 +43,12 @@ impl Mock<'_> {
         stop.cancel();
         let _ = tokio::time::timeout(LEFT, relays).await;
         server.stop(Duration::ZERO).await;
+        drop(stage);
         Guard::dismiss();
         ended.map(exit)
     }
 
     fn start(&self, stage: &Stage, server: &MockServer, admin: Option<&AdminServer>) -> Result<Job, Failure> {
-        let rehearse = std::env::current_exe().map_err(runtime_failure)?;
-        let mut guard = Command::new(rehearse);
-        guard.arg("guard");
-        Guard::install(guard);
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
         let mut command = Command::new(program);
         command.args(args).envs(stage.variables(server).map_err(runtime_failure)?);
@@ -95,6 +93,13 @@ impl Mock<'_> {
         }
         status
     }
+}
+
+fn install_guard() -> Result<(), Failure> {
+    let mut guard = Command::new(std::env::current_exe().map_err(runtime_failure)?);
+    guard.arg("guard");
+    Guard::install(guard);
+    Ok(())
 }
 
 /// The code of the command as a shell tells it.
