@@ -29,7 +29,7 @@ impl Mock<'_> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let listen = Listen { address, allowed_hosts: self.args.allowed_hosts.clone() };
         let server = MockServer::start(self.engine.clone(), listen).await;
-        let server = server.map_err(|error| cannot_listen(address, &error))?;
+        let server = server.map_err(|error| cannot_listen(address, "--listen :0", &error))?;
         install_guard()?;
         let (stage, listener) = Stage::set(&server)?;
         let (stop, started) = (CancellationToken::new(), server.started());
