@@ -185,7 +185,8 @@ fn a_pipe_in_the_place_of_a_script_that_is_watched_is_never_waited_for() {
 
 #[test]
 fn a_script_from_a_pipe_is_served_but_cannot_be_watched() {
-    let script = |args: &[&str]| Rehearse::new().fifo("fifo").args(["mock"]).args(args.iter().copied()).stdin(EXPECTING);
+    let script =
+        |args: &[&str]| Rehearse::new().fifo("fifo").args(["mock"]).args(args.iter().copied()).stdin(EXPECTING);
     script(&["--validate", "/dev/stdin"]).run().stdout_has("1 tool").code(0);
     script(&["/dev/stdin", "--listen", ":0", "--watch"]).run().stderr_has("/dev/stdin is no regular file").code(2);
     script(&["fifo", "--watch"]).run().stdout("").stderr_has("`--watch` needs a file: fifo is no regular file").code(2);

@@ -60,7 +60,7 @@ The command of --exec finds the mock in variables:
   REHEARSE_ADMIN_TOKEN  with --admin: its token
 All of them are the same mock, with one state, one journal and one verification.
 The exit code is the command's if it failed; else 1 if what the script expects
-did not come. Nothing that the command has started is left running.
+did not come. What the command has started and left running is ended.
 
 --admin prints a URL and a token for `Authorization: Bearer TOKEN`; GET / there
 says what there is: GET and DELETE /journal, GET /verify, POST /reset, GET, PUT

@@ -170,7 +170,9 @@ impl Mock<'_> {
         let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let listen = Listen { address, allowed_hosts: args.allowed_hosts.clone() };
-        let server = MockServer::start(engine.clone(), listen).await.map_err(|error| cannot_listen(address, "--listen :0", &error))?;
+        let server = MockServer::start(engine.clone(), listen)
+            .await
+            .map_err(|error| cannot_listen(address, "--listen :0", &error))?;
         let started = server.started();
         let admin = start_admin(args, &engine, started).await?;
         console.say(announce::network(&server, seed, admin.as_ref()));

@@ -199,8 +199,7 @@ mod tests {
     };
 
     const SCRIPT: &str = "faults: [{ on: { method: ping }, do: { close: { code: 1011 } } }]";
-    const UPGRADE: &str =
-        "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+    const UPGRADE: &str = "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
          Sec-WebSocket-Protocol: mcp\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 

@@ -1,11 +1,6 @@
 //! The process group of a command, and whoever has left it.
 
-use std::{
-    collections::BTreeSet,
-    fs, io,
-    os::unix::process::ExitStatusExt,
-    process::ExitStatus,
-};
+use std::{collections::BTreeSet, fs, io, os::unix::process::ExitStatusExt, process::ExitStatus};
 
 use rustix::{
     io::Errno,

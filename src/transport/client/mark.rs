@@ -1,18 +1,25 @@
 //! The mark of a command: a variable of a random name in its environment, which whatever it starts inherits.
 //!
-//! On Linux it finds who has left the process group, and who was started just now. It does not find a process that was
+//! On Linux (5.3 or newer) it finds who has left the process group, and who was started just now. It does not find a process that was
 //! started with another environment or has overwritten its own, nor one whose environment is hidden from its user.
 
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::{
     collections::{BTreeSet, HashSet},
-    fmt,
-    os::fd::OwnedFd,
+    fmt, fs,
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
 
 use rand::RngExt;
-use rustix::process::{Pid, Signal};
+#[cfg(target_os = "linux")]
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal},
+};
 
 const PREFIX: &str = "REHEARSE_JOB_";
 const VALUE: &str = "1";
@@ -57,18 +64,12 @@ impl fmt::Display for Mark {
 #[derive(Debug)]
 pub(super) struct Bearer {
     pub(super) id: Pid,
-    /// Means this process for ever, also when its number is that of another one.
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no bearer"))]
-    handle: OwnedFd,
+    handle: Handle,
 }
 
 impl Bearer {
     pub(super) fn signal(&self, signal: Signal) {
-        // It may have ended by itself.
-        #[cfg(target_os = "linux")]
-        let _ = rustix::process::pidfd_send_signal(&self.handle, signal);
-        #[cfg(not(target_os = "linux"))]
-        let _ = signal;
+        self.handle.signal(signal);
     }
 }
 
@@ -97,17 +98,7 @@ struct Look {
     is_whole: bool,
 }
 
-#[cfg(not(target_os = "linux"))]
-fn look(_: &BTreeSet<Mark>) -> Look {
-    Look { bearers: Vec::new(), is_whole: true }
-}
-
-#[cfg(target_os = "linux")]
 fn look(marks: &BTreeSet<Mark>) -> Look {
-    use std::{fs, path::Path};
-
-    use rustix::process::{PidfdFlags, pidfd_open};
-
     let entries: Vec<_> = marks.iter().map(|mark| format!("{mark}={VALUE}")).collect();
     let read = |process: &Path, file: &str| fs::read(process.join(file));
     let is_starting = |process: &Path| {
@@ -118,7 +109,7 @@ fn look(marks: &BTreeSet<Mark>) -> Look {
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let id = process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
         // Opened before it is read: what is read is of the process that the handle means, if that still runs.
-        let Some((id, Ok(handle))) = id.map(|id| (id, pidfd_open(id, PidfdFlags::empty()))) else { continue };
+        let Some((id, Ok(handle))) = id.map(|id| (id, Handle::of(id))) else { continue };
         let Ok(environment) = read(&process.path(), "environ") else { continue };
         if environment.split(|byte| *byte == 0).any(|entry| entries.iter().any(|mark| mark.as_bytes() == entry)) {
             look.bearers.push(Bearer { id, handle });
@@ -127,6 +118,39 @@ fn look(marks: &BTreeSet<Mark>) -> Look {
         }
     }
     look
+}
+
+/// Means one process for ever, also when its number is that of another one.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Handle(OwnedFd);
+
+#[cfg(target_os = "linux")]
+impl Handle {
+    fn of(id: Pid) -> Result<Handle, Errno> {
+        pidfd_open(id, PidfdFlags::empty()).map(Handle)
+    }
+
+    fn signal(&self, signal: Signal) {
+        // It may have ended by itself.
+        let _ = pidfd_send_signal(&self.0, signal);
+    }
+}
+
+/// There is none, and so there is no [`Bearer`].
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+enum Handle {}
+
+#[cfg(not(target_os = "linux"))]
+impl Handle {
+    fn of(_: Pid) -> Result<Handle, Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    fn signal(&self, _: Signal) {
+        match *self {}
+    }
 }
 
 #[cfg(test)]
@@ -151,7 +175,8 @@ mod tests {
 
         let (mark, other) = (Mark::new(), Mark::new());
         let (name, value) = mark.variable();
-        let start = |name: &str, value: &str| Command::new("cat").env(name, value).stdin(std::process::Stdio::piped()).spawn();
+        let start =
+            |name: &str, value: &str| Command::new("cat").env(name, value).stdin(std::process::Stdio::piped()).spawn();
         let mut marked: [Child; 2] = std::array::from_fn(|_| start(name, value).expect("starts"));
         let mut others = [(name, "10"), (&name[1..], value), ("A", &format!("{name}={value}")), other.variable()]
             .map(|(name, value)| start(name, value).expect("starts"));
