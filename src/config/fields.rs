@@ -15,7 +15,11 @@ impl<'a> Fields<'a> {
         let entries = match &node.value {
             Value::Mapping(entries) => entries,
             Value::Null => &[][..],
-            _ => return Err(node.problem(format!("{what} must be a mapping with {}", list(keys))).into()),
+            Value::Sequence(_) => return Err(node.problem(format!("{what} must be a mapping, found a list")).into()),
+            _ => {
+                let problem = node.problem(format!("{what} must be a mapping, found {}", node.describe()));
+                return Err(problem.hint(format!("its keys are {}", list(keys, "and"))).into());
+            }
         };
         let unknown = entries.iter().filter(|entry| !keys.contains(&entry.key.as_str()));
         let problems: Vec<_> = unknown.map(|entry| unknown_key(entry, what, keys)).collect();
@@ -41,7 +45,8 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// The key is missing.
     pub fn required(&self, key: &str) -> Result<&'a Node, Problems> {
-        self.get(key).ok_or_else(|| self.node.problem(format!("{} needs a `{key}`", self.what)).into())
+        let article = if key.starts_with(['a', 'e', 'i', 'o', 'u']) && !key.starts_with("ur") { "an" } else { "a" };
+        self.get(key).ok_or_else(|| self.node.problem(format!("{} needs {article} `{key}`", self.what)).into())
     }
 
     /// Reads the value at `key`, if it is there.
@@ -89,7 +94,7 @@ impl<'a> Fields<'a> {
     /// None of the keys is present, or two are.
     pub fn exactly_one(&self, keys: &[&str]) -> Result<&'a Entry, Problems> {
         self.at_most_one(keys)?.ok_or_else(|| {
-            let message = format!("{} needs one of {}", self.what, list(keys));
+            let message = format!("{} needs one of {}", self.what, list(keys, "or"));
             self.node.problem(message).into()
         })
     }
@@ -99,7 +104,7 @@ fn unknown_key(entry: &Entry, what: &str, keys: &[&str]) -> Problem {
     let problem = Problem::new(entry.key_span, format!("{what} has no key `{}`", entry.key));
     match nearest(&entry.key, keys) {
         Some(key) => problem.hint(format!("did you mean `{key}`?")),
-        None => problem.hint(format!("known keys are {}", list(keys))),
+        None => problem.hint(format!("known keys are {}", list(keys, "and"))),
     }
 }
 
@@ -110,10 +115,10 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     (best.1 >= 0.8).then_some(best.0)
 }
 
-fn list(keys: &[&str]) -> String {
+fn list(keys: &[&str], conjunction: &str) -> String {
     let quoted: Vec<_> = keys.iter().map(|key| format!("`{key}`")).collect();
     match quoted.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        Some((last, rest)) if !rest.is_empty() => format!("{} {conjunction} {last}", rest.join(", ")),
         _ => quoted.concat(),
     }
 }

@@ -56,7 +56,7 @@ impl Node {
         self.problem(format!("expected {what}, found {}", self.describe()))
     }
 
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match &self.value {
             Value::Null => "nothing".into(),
             Value::Bool(value) => format!("the boolean {value}"),
@@ -99,12 +99,15 @@ impl Node {
 
     /// # Errors
     /// This is no integer that fits into `T`.
-    pub fn integer<T: std::str::FromStr>(&self) -> Result<T, Problems> {
+    pub fn integer<T: TryFrom<i128>>(&self) -> Result<T, Problems> {
         let number = match &self.value {
-            Value::Number(text) => text.parse().ok(),
+            Value::Number(text) => text.parse::<i128>().ok(),
             _ => None,
         };
-        number.ok_or_else(|| self.expected("a whole number").into())
+        let number = number.ok_or_else(|| self.expected("a whole number"))?;
+        let size =
+            || self.problem(format!("the number {number} is too {}", if number < 0 { "small" } else { "large" }));
+        T::try_from(number).map_err(|_| size().into())
     }
 
     /// A duration such as `250ms`, `5s`, `1.5s`, `2m` or `0`.
@@ -128,6 +131,7 @@ impl Node {
     pub fn items(&self) -> Result<&[Node], Problems> {
         match &self.value {
             Value::Sequence(items) => Ok(items),
+            Value::Mapping(_) => Err(self.expected("a list").hint("begin each item with `- `").into()),
             _ => Err(self.expected("a list").into()),
         }
     }

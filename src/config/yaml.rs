@@ -23,7 +23,13 @@ pub fn parse(source: &Source) -> Result<Node, Problems> {
     for event in Parser::new_from_str(&source.text) {
         let (event, span) = event.map_err(|error| {
             let at = error.marker().byte_offset().unwrap_or_default();
-            Problem::new(Span { start: at, end: at }, format!("not valid YAML: {}", error.info()))
+            match indenting_tab(&source.text, at) {
+                Some(tab) => {
+                    Problem::new(Span { start: tab, end: tab + 1 }, "not valid YAML: a tab in the indentation")
+                        .hint("indent with spaces")
+                }
+                None => Problem::new(Span { start: at, end: at }, format!("not valid YAML: {}", error.info())),
+            }
         })?;
         let range = span.byte_range().unwrap_or_default();
         let span = Span { start: range.start, end: range.end };
@@ -35,6 +41,18 @@ pub fn parse(source: &Source) -> Result<Node, Problems> {
         }
     }
     Ok(root.unwrap_or(Node { span: Span::default(), value: Value::Null }))
+}
+
+/// A tab in the indentation of the line at `at` or of the next one, where the parser complains about something else.
+fn indenting_tab(text: &str, at: usize) -> Option<usize> {
+    let start = text.get(..at)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let mut line_start = start;
+    text[start..].split_inclusive('\n').take(2).find_map(|line| {
+        let begins = line_start;
+        line_start += line.len();
+        let indentation = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+        indentation.find('\t').map(|tab| begins + tab)
+    })
 }
 
 #[derive(Default)]
@@ -241,6 +259,10 @@ mod tests {
     fn errors_have_a_position_and_say_what_to_do() {
         assert_eq!(problem("a: 1\nb: 2\na: 3\n"), "t.yaml:3:1: the key `a` occurs twice (keep one of them)");
         assert_eq!(problem("a: .inf"), "t.yaml:1:4: .inf is no JSON number (put it in quotes)");
+        assert_eq!(
+            problem("a:\n  - b: 1\n\tc: 2\n"),
+            "t.yaml:3:1: not valid YAML: a tab in the indentation (indent with spaces)"
+        );
         assert!(problem("a: [1\nb: 2").starts_with("t.yaml:"), "{}", problem("a: [1\nb: 2"));
         assert!(problem("a: 1\n---\nb: 2").contains("a second document"));
         assert!(problem(&("[".repeat(100) + &"]".repeat(100))).contains("nested deeper than 64 levels"));

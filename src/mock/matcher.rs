@@ -370,7 +370,7 @@ mod tests {
         for (text, message) in [
             ("{ matches: '(' }", "t:1:12: not a regular expression"),
             ("{ schema: { type: 5 } }", "t:1:11: not a valid JSON Schema"),
-            ("{ length: -1 }", "t:1:11: expected a whole number"),
+            ("{ length: -1 }", "t:1:11: the number -1 is too small"),
             (
                 "{ a: { match: x } }",
                 "t:1:8: a matcher has no operator `match` (did you mean `matches`? a member of this name is written `subset: { match: … }`)",

@@ -16,7 +16,7 @@ use crate::{
         engine::Engine,
         journal::Journal,
         script::Script,
-        serve::{Listen, MockServer, serve_pipe},
+        serve::{Listen, MockServer, Pipes},
     },
     transport::{Tap, Transport},
 };
@@ -105,13 +105,16 @@ async fn start_mock(
 }
 
 async fn serve_memory(engine: Arc<Engine>, mut listener: memory::Listener, stop: CancellationToken) {
+    let pipes = Pipes::new(engine);
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Some(pipe) => {
                     let (reader, writer) = tokio::io::split(pipe);
-                    connections.spawn(serve_pipe(engine.clone(), Transport::Memory, reader, writer, stop.clone(), MOCK_GRACE));
+                    let (pipes, stop) = (pipes.clone(), stop.clone());
+                    let serving = async move { pipes.serve(Transport::Memory, reader, writer, stop, MOCK_GRACE).await };
+                    connections.spawn(serving);
                 }
                 None => break,
             },
@@ -120,4 +123,5 @@ async fn serve_memory(engine: Arc<Engine>, mut listener: memory::Listener, stop:
     }
     stop.cancel();
     while connections.join_next().await.is_some() {}
+    pipes.end().await;
 }

@@ -20,7 +20,9 @@ fn every_fault_is_listed_with_an_example() {
     let json = Rehearse::new().args(["mock", "--faults", "--format", "json"]).run().code(0);
     let faults: Json = serde_json::from_str(json.stdout_text()).expect("JSON");
     for fault in faults.as_array().expect("a list") {
-        assert!(listed.stdout_text().contains(fault["name"].as_str().expect("a name")), "{fault}");
+        let text = |value: &Json| value.as_str().is_some_and(|text| listed.stdout_text().contains(text));
+        assert!(text(&fault["name"]) && text(&fault["summary"]) && text(&fault["example"]), "{fault}");
+        assert!(fault["options"].as_object().expect("options").values().all(text), "{fault}");
     }
     Rehearse::new().args(["mock", "--faults", "basic"]).run().stderr_has("cannot be used with").code(2);
 }

@@ -56,11 +56,12 @@ pub(super) fn faults(format: Format) -> Exit {
                 let names: Vec<_> = fault.transports.iter().map(|transport| transport.as_str()).collect();
                 let only = if everywhere(fault) { String::new() } else { format!(" ({})", names.join(", ")) };
                 let (name, summary, example) = (fault.name, fault.summary, fault.example);
-                text.push_str(&format!("{strong}{name:<17}{strong:#} {summary}{only}\n"));
-                text.push_str(&format!(
-                    "{:<12} {dim}faults: [{{ on: {{ tool: echo }}, do: {{ {example} }} }}]{dim:#}\n",
-                    ""
-                ));
+                text.push_str(&format!("{strong}{name}{strong:#}  {summary}{only}\n"));
+                text.push_str(&format!("    {dim}faults: [{{ on: {{ tool: echo }}, do: {{ {example} }} }}]{dim:#}\n"));
+                let width = fault.options.iter().map(|(option, _)| option.len()).max().unwrap_or_default();
+                for (option, meaning) in fault.options {
+                    text.push_str(&format!("    {option:<width$}  {meaning}\n"));
+                }
             }
             write(&text);
         }

@@ -32,10 +32,10 @@ impl Mock<'_> {
         let server = server.map_err(|error| cannot_listen(address, "--listen :0", &error))?;
         install_guard()?;
         let (stage, listener) = Stage::set(&server)?;
-        let (stop, started) = (CancellationToken::new(), server.started());
-        let relays = tokio::spawn(relay::serve(listener, self.engine.clone(), started, stop.clone()));
+        let stop = CancellationToken::new();
+        let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
         self.console.say(announce::line(&server, self.seed));
-        let admin = start_admin(self.args, &self.engine, started).await?;
+        let admin = start_admin(self.args, &self.engine, server.started()).await?;
         let ended = match self.start(&stage, &server, admin.as_ref()) {
             Ok(job) => self.attend(job, &server, &mut signals).await,
             Err(failure) => Err(failure),

@@ -4,7 +4,7 @@
 //! What the client sends goes through the socket as it is. What comes back is a series of frames with their length
 //! before them: pieces of the stream, then an empty one, then one byte, with which the process is to end.
 
-use std::{io, path::PathBuf, sync::Arc, time::Instant};
+use std::{io, path::PathBuf};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -23,10 +23,7 @@ use tokio_util::{
 use super::{GRACE, runtime_failure, stdio};
 use crate::{
     cli::{Exit, Failure, signals::Signals},
-    mock::{
-        engine::Engine,
-        serve::{Ended, serve_pipe_since},
-    },
+    mock::serve::{Ended, Pipes},
     transport::Transport,
 };
 
@@ -41,13 +38,13 @@ fn codec() -> LengthDelimitedCodec {
 }
 
 /// Serves processes that relay, until `stop` is cancelled and the last of them is gone.
-pub(super) async fn serve(listener: UnixListener, engine: Arc<Engine>, started: Instant, stop: CancellationToken) {
+pub(super) async fn serve(listener: UnixListener, pipes: Pipes, stop: CancellationToken) {
     let mut relays = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 if let Ok((stream, _)) = accepted {
-                    relays.spawn(serve_one(stream, engine.clone(), started, stop.clone()));
+                    relays.spawn(serve_one(stream, pipes.clone(), stop.clone()));
                 }
             }
             Some(_) = relays.join_next() => {}
@@ -57,10 +54,10 @@ pub(super) async fn serve(listener: UnixListener, engine: Arc<Engine>, started: 
     while relays.join_next().await.is_some() {}
 }
 
-async fn serve_one(stream: UnixStream, engine: Arc<Engine>, started: Instant, stop: CancellationToken) {
+async fn serve_one(stream: UnixStream, pipes: Pipes, stop: CancellationToken) {
     let (reader, writer) = stream.into_split();
     let mut writer = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, codec())));
-    let served = serve_pipe_since(started, engine, Transport::Stdio, reader, &mut writer, stop, GRACE).await;
+    let served = pipes.serve(Transport::Stdio, reader, &mut writer, stop, GRACE).await;
     let code = match served {
         Ok(Ended::Died(code)) => code,
         Ok(Ended::Closed | Ended::Stopped) => 0,

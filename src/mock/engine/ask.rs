@@ -13,8 +13,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     Engine,
+    client_answer::{ClientAnswer, check},
     exchange::{Counts, Event, Exchange, Outcome},
-    peer::ClientAnswer,
 };
 use crate::{
     mock::{
@@ -36,6 +36,8 @@ pub(super) struct Asking {
     open: Vec<Open>,
     /// Whether [`Event::Await`] was given.
     awaited: bool,
+    /// Whether an answer can never come.
+    is_lost: bool,
 }
 
 #[derive(Debug)]
@@ -72,8 +74,11 @@ impl Exchange {
         for open in asking.open.iter_mut().filter(|open| open.answer.is_none()) {
             match Pin::new(&mut open.receiver).poll(context) {
                 Poll::Ready(Ok(answer)) => open.answer = Some(answer),
-                // The task was cancelled, or the session is gone: nothing will come any more.
-                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                // The task was cancelled, or the client is gone: nothing will come any more.
+                Poll::Ready(Err(_)) => {
+                    asking.is_lost = true;
+                    return Poll::Ready(());
+                }
                 Poll::Pending => {}
             }
         }
@@ -179,7 +184,7 @@ impl Exchange {
             self.outbox.push_back(message::request(&id, question.method, Some(&params)));
             open.push(Open { name: question.name.clone(), id: Some(id), receiver, answer: None });
         }
-        self.asking = Some(Asking { step, limit, open, awaited: false });
+        self.asking = Some(Asking { step, limit, open, awaited: false, is_lost: false });
         Ok(self.next_event(at))
     }
 
@@ -194,7 +199,7 @@ impl Exchange {
         let open = questions.iter().zip(receivers);
         let open =
             open.map(|(question, receiver)| Open { name: question.name.clone(), id: None, receiver, answer: None });
-        self.asking = Some(Asking { step, limit: Duration::MAX, open: open.collect(), awaited: false });
+        self.asking = Some(Asking { step, limit: Duration::MAX, open: open.collect(), awaited: false, is_lost: false });
         Ok(self.next_event(at))
     }
 
@@ -225,6 +230,9 @@ impl Exchange {
                 },
                 Some(Err(RpcError { code, message, .. })) => {
                     return Err(self.failure(&format!("The client refused {method}: {message} ({code})")));
+                }
+                None if asking.is_lost => {
+                    return Err(self.failure(&format!("The client can no longer answer {method}")));
                 }
                 None => {
                     for id in
@@ -264,41 +272,6 @@ impl Exchange {
                 Outcome::Error(_, status) => Outcome::Error(RpcError::new(INVALID_REQUEST, text), status),
                 outcome => outcome,
             },
-        }
-    }
-}
-
-/// Whether a client's result is one for the question.
-fn check(question: &Question, answer: &Json) -> Result<(), String> {
-    let Json::Object(members) = answer else { return Err("an answer is an object".into()) };
-    let text = |name: &str| members.get(name).and_then(Json::as_str);
-    match question.method {
-        "elicitation/create" => match text("action") {
-            Some("decline" | "cancel") => Ok(()),
-            Some("accept") => match &question.form {
-                None => Ok(()),
-                Some(form) => {
-                    let content = members.get("content").unwrap_or(&Json::Null);
-                    form.violations(content)
-                        .first()
-                        .map_or(Ok(()), |violation| Err(format!("content{}: {}", violation.pointer, violation.message)))
-                }
-            },
-            _ => Err("`action` is accept, decline or cancel".into()),
-        },
-        "sampling/createMessage" => {
-            let has_content = matches!(members.get("content"), Some(Json::Object(_) | Json::Array(_)));
-            match text("role").is_some() && text("model").is_some() && has_content {
-                true => Ok(()),
-                false => Err("a message has `role`, `content` and `model`".into()),
-            }
-        }
-        _ => {
-            let has_uri = |root: &Json| root.get("uri").is_some_and(Json::is_string);
-            match members.get("roots").and_then(Json::as_array) {
-                Some(roots) if roots.iter().all(has_uri) => Ok(()),
-                _ => Err("`roots` is a list of objects with a `uri`".into()),
-            }
         }
     }
 }

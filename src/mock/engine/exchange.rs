@@ -85,6 +85,8 @@ pub struct Exchange {
     ending: Option<Outcome>,
     /// The task that this runs as.
     pub(super) task: Option<Arc<Task>>,
+    /// When it was asked last what is to be done.
+    at: Duration,
 }
 
 /// What an exchange wants done. After `Finish` and `Exit` there is nothing more to ask for.
@@ -168,6 +170,7 @@ impl Exchange {
             asking: None,
             ending: None,
             task: None,
+            at: Duration::ZERO,
         }
     }
 
@@ -181,13 +184,25 @@ impl Exchange {
         self.catalog.rule(self.rule).1.answer.http.or(self.catalog.script.http.answer)
     }
 
-    /// The next thing to do, `at` this time since the mock was started.
+    /// The next thing to do, `at` this time since the mock was started. A task does nothing after its time to live, when
+    /// nobody can ask for it any more.
     pub fn next_event(&mut self, at: Duration) -> Event {
+        self.at = at;
+        let Some(task) = &self.task else { return self.decide(at) };
+        let left = task.time_left(at);
+        if task.is_over() || left.is_zero() {
+            return Event::Finish(Answer::ok(Bytes::new()));
+        }
+        match self.decide(at) {
+            Event::Wait(time) => Event::Wait(time.min(left)),
+            Event::Await(limit) => Event::Await(limit.min(left)),
+            event => event,
+        }
+    }
+
+    fn decide(&mut self, at: Duration) -> Event {
         if let Some(frame) = self.outbox.pop_front() {
             return Event::Send(frame);
-        }
-        if self.task.as_ref().is_some_and(|task| task.is_over()) {
-            return Event::Finish(Answer::ok(Bytes::new()));
         }
         if let Some(event) = self.await_answers() {
             return event;
@@ -455,6 +470,9 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            self.engine.cancel_task(task, self.at);
+        }
         self.engine.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }

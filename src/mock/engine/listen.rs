@@ -6,11 +6,18 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Engine, Outlet, Peer, call::Call, catalog::Catalog, params::invalid, tasks::no_tasks};
+use super::{Engine, Outlet, Peer, call::Call, catalog::Catalog, params::invalid, peer::MAX_URIS, tasks::no_tasks};
 use crate::{
     mock::script::{Kind, TASKS, includes},
-    wire::{Era, Id, RpcError, message},
+    transport::Transport,
+    wire::{
+        Era, Id, RpcError,
+        message::{self, INTERNAL_ERROR},
+    },
 };
+
+/// How many subscriptions a server has at a time.
+const MAX_SUBSCRIPTIONS: usize = 4096;
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
@@ -24,6 +31,7 @@ pub(super) struct Audience {
 #[derive(Debug)]
 struct Subscriber {
     id: Id,
+    transport: Transport,
     filter: Filter,
     outlet: OnceLock<Box<dyn Outlet>>,
 }
@@ -110,6 +118,15 @@ impl Listen {
 }
 
 impl Subscription {
+    /// The notification that comes before the response when the server ends the subscription: `None` over HTTP, where the
+    /// end of the stream says the same (2026-07-28, Cancellation; Streamable HTTP: Sending Messages to the Server).
+    pub fn cancellation(&self) -> Option<Bytes> {
+        let Subscriber { id, transport, .. } = &*self.0.subscriber;
+        let params = json!({ "requestId": id, "reason": "the server ends the subscription" }).to_string();
+        let is_needed = *transport != Transport::Http;
+        is_needed.then(|| self.0.subscriber.frame("notifications/cancelled", Some(&params)))
+    }
+
     /// The response that ends the subscription in order (2026-07-28, Subscriptions: Graceful Closure).
     pub fn closing(&self) -> Bytes {
         let Listen { engine, subscriber } = &self.0;
@@ -219,7 +236,8 @@ impl Engine {
     /// `subscriptions/listen` (2026-07-28, Subscriptions).
     ///
     /// # Errors
-    /// The filter is missing or malformed; it names tasks, but the client does not declare the extension.
+    /// The filter is missing or malformed; it names tasks, but the client does not declare the extension; there are too
+    /// many subscriptions.
     pub(super) fn listen(self: &Arc<Self>, call: &Call<'_>) -> Result<Listen, RpcError> {
         let filter = call.params.notifications.ok_or_else(|| invalid("`notifications` is missing"))?;
         let filter: Filter = match message::is_object(Some(filter)) {
@@ -231,7 +249,12 @@ impl Engine {
         }
         let mut filter = filter.honoured(call.catalog);
         filter.task_ids.iter_mut().for_each(|ids| ids.retain(|id| self.task(call, id).is_some()));
-        let subscriber = Subscriber { id: call.request.id.clone(), filter, outlet: OnceLock::new() };
+        let uris = filter.resource_subscriptions.iter().chain(&filter.task_ids);
+        if self.audience.subscribers().len() >= MAX_SUBSCRIPTIONS || uris.into_iter().any(|it| it.len() > MAX_URIS) {
+            return Err(RpcError::new(INTERNAL_ERROR, "too many subscriptions"));
+        }
+        let (id, transport) = (call.request.id.clone(), call.incoming.transport);
+        let subscriber = Subscriber { id, transport, filter, outlet: OnceLock::new() };
         Ok(Listen { engine: self.clone(), subscriber: Arc::new(subscriber) })
     }
 }
@@ -287,6 +310,42 @@ resources: [{ uri: 'file:///a', text: a }]
         assert_eq!(frames[0]["params"]["_meta"][SUBSCRIPTION_ID], json!(id));
         let closing: Json = serde_json::from_slice(&subscription.closing()).expect("JSON");
         assert_eq!((&closing["id"], &closing["result"]["_meta"][SUBSCRIPTION_ID]), (&json!(id), &json!(id)));
+    }
+
+    #[test]
+    fn the_end_of_a_subscription_is_announced_where_its_stream_cannot_end() {
+        let mut client = TestClient::modern(SCRIPT, json!({}));
+        let (subscription, _) = listen(&client, json!({}));
+        let id = json!(subscription.0.subscriber.id);
+        let frame: Json = serde_json::from_slice(&subscription.cancellation().expect("a notification")).expect("JSON");
+        assert_eq!((&frame["method"], &frame["params"]["requestId"]), (&json!("notifications/cancelled"), &id));
+        assert_eq!(frame["params"]["_meta"][SUBSCRIPTION_ID], id);
+        let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "subscriptions/listen")];
+        let header = |(name, value): (&str, _)| (name.parse().expect("a name"), http::HeaderValue::from_static(value));
+        client.headers = Some(headers.into_iter().map(header).collect());
+        assert_eq!(listen(&client, json!({})).0.cancellation(), None, "the stream ends");
+    }
+
+    #[test]
+    fn subscriptions_and_what_they_name_are_limited() {
+        let client = TestClient::modern(SCRIPT, json!({}));
+        let refused = |filter: Json| {
+            client.call("subscriptions/listen", json!({ "notifications": filter }))["error"]["code"].clone()
+        };
+        let uris: Vec<_> = (0..=MAX_URIS).map(|it| format!("file:///{it}")).collect();
+        assert_eq!(refused(json!({ "resourceSubscriptions": uris })), -32603);
+        let subscriptions: Vec<_> = (0..MAX_SUBSCRIPTIONS).map(|_| listen(&client, json!({}))).collect();
+        assert_eq!(refused(json!({})), -32603);
+        drop(subscriptions);
+        listen(&client, json!({}));
+        let legacy = TestClient::legacy(SCRIPT, json!({}));
+        let subscribe = |uri: &str| legacy.call("resources/subscribe", json!({ "uri": uri }))["error"]["code"].clone();
+        for uri in &uris[..MAX_URIS] {
+            assert_eq!(subscribe(uri), Json::Null);
+        }
+        assert_eq!((subscribe(&uris[MAX_URIS]), subscribe(&uris[0])), (json!(-32603), Json::Null));
+        legacy.call("resources/unsubscribe", json!({ "uri": uris[0] }));
+        assert_eq!(subscribe(&uris[MAX_URIS]), Json::Null);
     }
 
     #[test]

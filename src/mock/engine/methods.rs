@@ -206,7 +206,7 @@ impl Engine {
         let uri = text("uri", call.params.uri)?;
         let Some(peer) = call.peer else { return Ok(()) };
         match &*call.request.method {
-            "resources/subscribe" => peer.subscribe(&uri),
+            "resources/subscribe" => peer.subscribe(&uri)?,
             _ => peer.unsubscribe(&uri),
         }
         Ok(())

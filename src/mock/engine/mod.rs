@@ -8,6 +8,7 @@ mod added;
 mod ask;
 mod call;
 mod catalog;
+mod client_answer;
 mod envelope;
 mod exchange;
 mod legacy;

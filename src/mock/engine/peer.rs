@@ -4,7 +4,7 @@ use std::{
     collections::{HashMap, HashSet},
     fmt,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicI64, AtomicU8, Ordering},
     },
 };
@@ -13,13 +13,14 @@ use bytes::Bytes;
 use futures_channel::oneshot;
 use serde_json::{Map, Value as Json};
 
+use super::client_answer::ClientAnswer;
 use crate::{
     mock::script::LogLevel,
-    wire::{Id, Response, RpcError, Version},
+    wire::{Id, Response, RpcError, Version, message::INTERNAL_ERROR},
 };
 
-/// What a client answered to a question.
-pub(super) type ClientAnswer = Result<Json, RpcError>;
+/// How many resources a client can subscribe to at a time.
+pub(super) const MAX_URIS: usize = 1024;
 
 /// Where frames go that answer no request of the client. Pushing never waits; what a client does not read may be lost.
 pub trait Outlet: fmt::Debug + Send + Sync {
@@ -35,7 +36,15 @@ pub struct Peer {
     outlet: OnceLock<Box<dyn Outlet>>,
     subscriptions: Mutex<HashSet<String>>,
     questions: AtomicI64,
-    asked: Mutex<HashMap<i64, oneshot::Sender<ClientAnswer>>>,
+    asked: Mutex<Asked>,
+}
+
+/// The questions that the client has not answered yet.
+#[derive(Debug, Default)]
+struct Asked {
+    open: HashMap<i64, oneshot::Sender<ClientAnswer>>,
+    /// Nothing will come any more.
+    is_over: bool,
 }
 
 impl Peer {
@@ -76,8 +85,15 @@ impl Peer {
         self.log_level.store(level.as_u8(), Ordering::Relaxed);
     }
 
-    pub(super) fn subscribe(&self, uri: &str) {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).insert(uri.to_owned());
+    /// # Errors
+    /// The client has subscribed to too many resources.
+    pub(super) fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        let mut subscriptions = self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
+        if subscriptions.len() >= MAX_URIS && !subscriptions.contains(uri) {
+            return Err(RpcError::new(INTERNAL_ERROR, format!("no more than {MAX_URIS} resources at a time")));
+        }
+        subscriptions.insert(uri.to_owned());
+        Ok(())
     }
 
     pub(super) fn unsubscribe(&self, uri: &str) {
@@ -99,17 +115,28 @@ impl Peer {
     pub(super) fn ask(&self) -> (Id, oneshot::Receiver<ClientAnswer>) {
         let id = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, receiver) = oneshot::channel();
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked();
         // Questions of answers that were cancelled wait for nobody.
-        asked.retain(|_, sender| !sender.is_canceled());
-        asked.insert(id, sender);
+        asked.open.retain(|_, sender| !sender.is_canceled());
+        if !asked.is_over {
+            asked.open.insert(id, sender);
+        }
         (Id::Number(id), receiver)
+    }
+
+    /// The client sends nothing more: whoever waits for its answer waits no longer.
+    pub fn falls_silent(&self) {
+        *self.asked() = Asked { open: HashMap::new(), is_over: true };
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a client's response; `false` if it answers no open question.
     pub(super) fn answered(&self, response: &Response<'_>) -> bool {
         let Some(Id::Number(id)) = response.id else { return false };
-        let sender = self.asked.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let sender = self.asked().open.remove(&id);
         let parse = |result: &serde_json::value::RawValue| {
             serde_json::from_str(result.get()).map_err(|error| RpcError::new(0, error.to_string()))
         };

@@ -15,17 +15,20 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     Answer, Engine,
     call::Call,
+    client_answer::ClientAnswer,
     exchange::{Event, Exchange, Outcome},
     params::{invalid, text},
-    peer::ClientAnswer,
 };
 use crate::{
     mock::script::{TASKS, TaskSpec, includes},
     wire::{
         Era, RpcError,
-        message::{self, INVALID_REQUEST, MISSING_CAPABILITY},
+        message::{self, INTERNAL_ERROR, INVALID_REQUEST, MISSING_CAPABILITY},
     },
 };
+
+/// How many tasks a server has at a time, those that have ended included.
+const MAX_TASKS: usize = 10_000;
 
 /// The tasks of a server that can be asked for.
 #[derive(Debug, Default)]
@@ -79,8 +82,13 @@ impl Task {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How long the task lives on.
+    pub(super) fn time_left(&self, at: Duration) -> Duration {
+        self.spec.ttl.map_or(Duration::MAX, |ttl| (self.created + ttl).saturating_sub(at))
+    }
+
     fn is_expired(&self, at: Duration) -> bool {
-        self.spec.ttl.is_some_and(|ttl| at >= self.created + ttl)
+        self.time_left(at).is_zero()
     }
 
     /// The members of the `DetailedTask`.
@@ -121,8 +129,11 @@ impl Exchange {
                 let error = RpcError::new(INVALID_REQUEST, "this tool runs as a task, which needs 2026-07-28");
                 Some(self.conclude(Outcome::Error(error, None), at))
             }
-            (true, ..) => {
-                let task = self.engine.create_task(*spec, self.origin.principal.clone(), at);
+            (true, required, _) => {
+                let Some(task) = self.engine.create_task(*spec, self.origin.principal.clone(), at) else {
+                    let error = RpcError::new(INTERNAL_ERROR, "too many tasks are under way");
+                    return required.then(|| self.conclude(Outcome::Error(error, None), at));
+                };
                 let members = format!("\"resultType\":\"task\",{}", task.members(self.engine.epoch));
                 let result = format!("{{{members},\"_meta\":{{{}}}}}", self.catalog.server_meta);
                 self.task = Some(task);
@@ -133,15 +144,23 @@ impl Exchange {
 }
 
 impl Engine {
-    fn create_task(&self, spec: TaskSpec, owner: Option<String>, at: Duration) -> Arc<Task> {
+    /// `None` if too many tasks are under way.
+    fn create_task(&self, spec: TaskSpec, owner: Option<String>, at: Duration) -> Option<Arc<Task>> {
         let number = self.tasks.numbers.fetch_add(1, Ordering::Relaxed);
         let progress = Progress { status: Status::Working, updated: at, open: Vec::new() };
         let id = self.seal.unguessable("task", number);
         let task = Arc::new(Task { id: id.clone(), owner, created: at, spec, progress: Mutex::new(progress) });
         let mut tasks = self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.retain(|_, task| !task.is_expired(at));
+        if tasks.len() == tasks.capacity() || tasks.len() >= MAX_TASKS {
+            tasks.retain(|_, task| !task.is_expired(at));
+        }
+        if tasks.len() >= MAX_TASKS {
+            let ended = tasks.values().filter(|task| task.is_over());
+            let oldest = ended.min_by_key(|task| task.created)?.id.clone();
+            tasks.remove(&oldest);
+        }
         tasks.insert(id, task.clone());
-        task
+        Some(task)
     }
 
     /// Forgets every task; those that are under way end.
@@ -188,7 +207,8 @@ impl Engine {
         self.change_task(task, at, |progress| progress.status = status);
     }
 
-    fn cancel_task(&self, task: &Arc<Task>, at: Duration) {
+    /// A task ends before its call does (SEP-2663: Task Status).
+    pub(super) fn cancel_task(&self, task: &Arc<Task>, at: Duration) {
         self.change_task(task, at, |progress| {
             progress.status = Status::Ended("cancelled", String::new());
             progress.open.clear();
@@ -264,7 +284,7 @@ pub(super) fn no_tasks() -> RpcError {
 }
 
 fn raw_in_task() -> String {
-    let error = RpcError::new(message::INTERNAL_ERROR, "a task cannot end with a `raw` reply");
+    let error = RpcError::new(INTERNAL_ERROR, "a task cannot end with a `raw` reply");
     format!(",\"error\":{}", serde_json::to_string(&error).unwrap_or_default())
 }
 
@@ -357,6 +377,46 @@ tools:
         assert!(failed.get("result").is_none());
         let erred = get(&client, &start(&client, "errs"));
         assert_eq!((&erred["status"], &erred["result"]["isError"]), (&json!("completed"), &json!(true)));
+    }
+
+    #[test]
+    fn a_task_ends_with_its_time_to_live_whatever_it_waits_for() {
+        for step in ["roots: { as: r }", "wait: 60m"] {
+            let script =
+                format!("tools: [{{ name: t, steps: [{{ task: {{ ttl: 10s }} }}, {{ {step} }}, {{ reply: x }}] }}]");
+            let extensions = json!({ "io.modelcontextprotocol/tasks": {} });
+            let client = TestClient::modern(&script, json!({ "roots": {}, "extensions": extensions }));
+            let id = start(&client, "t");
+            client.advance(Duration::from_secs(9));
+            assert_eq!((client.engine.in_flight(), get(&client, &id)["taskId"] == id.as_str()), (1, true), "{step}");
+            client.advance(Duration::from_secs(1));
+            assert_eq!((client.engine.in_flight(), get(&client, &id)), (0, "no task".into()), "{step}");
+        }
+    }
+
+    #[test]
+    fn a_task_that_nobody_plays_on_is_cancelled() {
+        let client = client();
+        let id = start(&client, "job");
+        client.advance(Duration::from_secs(1));
+        client.abandon();
+        assert_eq!(get(&client, &id)["status"], "cancelled");
+        assert_eq!(client.engine.in_flight(), 0);
+    }
+
+    #[test]
+    fn of_too_many_tasks_the_oldest_that_has_ended_goes_and_without_one_the_call_is_no_task() {
+        let client = client();
+        let spec = TaskSpec { ttl: None, poll_interval: Duration::ZERO, required: false };
+        let create = || client.engine.create_task(spec, None, Duration::ZERO);
+        let tasks: Vec<_> = (0..MAX_TASKS).map(|_| create().expect("room")).collect();
+        assert!(create().is_none());
+        assert_eq!(client.call("tools/call", json!({ "name": "errs" }))["result"]["isError"], true);
+        assert_eq!(client.call("tools/call", json!({ "name": "fails" }))["error"]["code"], -32603);
+        client.engine.cancel_task(&tasks[7], Duration::ZERO);
+        assert!(create().is_some() && create().is_none());
+        assert_eq!(get(&client, &tasks[7].id), "no task");
+        assert_eq!(get(&client, &tasks[8].id)["status"], "working");
     }
 
     #[test]

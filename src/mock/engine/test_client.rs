@@ -38,9 +38,9 @@ pub(super) struct TestClient {
 
 struct Background {
     exchange: Box<Exchange>,
-    /// When it goes on.
+    /// When it goes on at the latest.
     due: Duration,
-    /// Whether it goes on only when its questions are answered.
+    /// Whether it goes on as soon as its questions are answered.
     awaits: bool,
 }
 
@@ -202,6 +202,11 @@ impl TestClient {
         self.run_background();
     }
 
+    /// Ends what is played in the background.
+    pub(super) fn abandon(&self) {
+        self.background.take();
+    }
+
     /// Plays what is due in the background.
     fn run_background(&self) {
         let running = std::mem::take(&mut *self.background.borrow_mut());
@@ -213,17 +218,18 @@ impl TestClient {
     fn run(&self, mut task: Background) -> Option<Background> {
         loop {
             if task.awaits {
-                if task.exchange.poll_answers(&mut Context::from_waker(Waker::noop())).is_pending() {
+                let is_answered = task.exchange.poll_answers(&mut Context::from_waker(Waker::noop())).is_ready();
+                if !is_answered && task.due > self.clock.get() {
                     return Some(task);
                 }
-                (task.awaits, task.due) = (false, self.clock.get());
+                (task.awaits, task.due) = (false, task.due.min(self.clock.get()));
             }
             if task.due > self.clock.get() {
                 return Some(task);
             }
             match task.exchange.next_event(task.due) {
                 Event::Wait(time) => task.due += time,
-                Event::Await(_) => task.awaits = true,
+                Event::Await(limit) => (task.awaits, task.due) = (true, task.due.saturating_add(limit)),
                 Event::Send(_) | Event::Disconnect(_) => {}
                 Event::Finish(_) => return None,
                 event => panic!("a task cannot do this: {event:?}"),

@@ -35,10 +35,12 @@ impl Drop {
         if options.is_empty() {
             return Ok(Drop { response: true, every: None });
         }
-        Ok(Drop {
-            response: options.read("response", Node::bool)?.unwrap_or(false),
-            every: options.read("notifications", read_every)?.flatten(),
-        })
+        let response = options.read("response", Node::bool)?.unwrap_or(false);
+        let every = options.read("notifications", read_every)?.flatten();
+        if !response && every.is_none() {
+            return Err(node.problem("this drops nothing").hint("`drop: {}` drops the response").into());
+        }
+        Ok(Drop { response, every })
     }
 
     pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
@@ -82,6 +84,7 @@ mod tests {
         assert_eq!(play("drop: { notifications: { every: 2 } }"), ["Begin", "n1", "q", "n3", "r", "Stop(Finish)"]);
         assert_eq!(play("drop: { notifications: true, response: true }"), ["Begin", "q", "Stop(Finish)"]);
         assert!(error("drop: { notifications: { every: 0 } }").contains("every second one"));
+        assert!(error("drop: { response: false }").contains("this drops nothing"));
         assert!(error("drop: all").contains("`response` or `notifications`"));
     }
 }

@@ -6,7 +6,7 @@ use crate::config::{Node, Problems};
 pub(super) const ABOUT: About = About {
     name: "duplicate",
     summary: "The response comes again",
-    options: &[("times", "how often it comes in all, 2 by default")],
+    options: &[("times", "how often it comes in all, 2 by default and at most 100")],
     example: "duplicate: { times: 3 }",
     transports: EVERYWHERE,
     read: |node| Duplicate::read(node).map(Fault::Duplicate),
@@ -21,7 +21,8 @@ impl Duplicate {
     fn read(node: &Node) -> Result<Duplicate, Problems> {
         let times = |node: &Node| match node.integer()? {
             0 | 1 => Err(node.problem("once is no fault").hint("never is the fault `drop`").into()),
-            times => Ok(times),
+            times @ 2..=100 => Ok(times),
+            _ => Err(node.problem("a response comes at most 100 times").into()),
         };
         Ok(Duplicate { times: read::options(&ABOUT, node)?.read("times", times)?.unwrap_or(2) })
     }

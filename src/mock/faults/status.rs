@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 
 use super::{About, Fault, Item, Run, Stop, read};
 use crate::{
-    config::{Entry, Node, Problems, Value},
+    config::{Entry, Node, Problem, Problems, Value},
     transport::Transport,
     wire::{RpcError, message},
 };
@@ -70,11 +70,12 @@ impl Status {
             }
         };
         let headers = options.get("headers").map_or(Ok(&[][..]), Node::entries)?;
-        Ok(Status {
-            code: read_code(options.required("code")?)?,
-            headers: Problems::collect(headers.iter().map(read_header))?.into(),
-            body,
-        })
+        let code = options.required("code")?;
+        let status = read_code(code)?;
+        if body != Body::None && matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+            return Err(code.problem(format!("a response with {} has no body", status.as_u16())).into());
+        }
+        Ok(Status { code: status, headers: Problems::collect(headers.iter().map(read_header))?.into(), body })
     }
 
     pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
@@ -98,10 +99,17 @@ fn read_code(node: &Node) -> Result<StatusCode, Problems> {
     code.ok_or_else(|| node.problem("an HTTP status is a whole number from 200 to 599").into())
 }
 
+/// Headers that say where the response ends: another than the true one would spoil the next response.
+const FRAMING: [HeaderName; 4] =
+    [header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::UPGRADE];
+
 fn read_header(Entry { key, key_span, node }: &Entry) -> Result<(HeaderName, HeaderValue), Problems> {
-    let name = key.parse().map_err(|_| {
-        Problems::from(crate::config::Problem::new(*key_span, format!("`{key}` is no name of an HTTP header")))
-    })?;
+    let problem = |message: &str| Problem::new(*key_span, format!("`{key}` {message}"));
+    let name = key.parse().map_err(|_| problem("is no name of an HTTP header"))?;
+    if FRAMING.contains(&name) {
+        let problem = problem("follows from the body");
+        return Err(problem.hint("a response that ends too early is the fault `truncate`, `close` or `hang`").into());
+    }
     let text = match &node.value {
         Value::Number(text) => text,
         _ => node.str()?,
@@ -154,6 +162,11 @@ mod tests {
                 "f:1:31: `status` has both `text` and `json` (keep one of them)",
             ),
             ("status: { code: 500, headers: { 'a b': c } }", "f:1:33: `a b` is no name of an HTTP header"),
+            (
+                "status: { code: 200, text: ab, headers: { Content-Length: 1 } }",
+                "f:1:43: `Content-Length` follows from the body (a response that ends too early is the fault `truncate`, `close` or `hang`)",
+            ),
+            ("status: { code: 204, text: ab }", "f:1:17: a response with 204 has no body"),
             ("status: { code: 500, headers: { a: \"\\n\" } }", "f:1:36: no value of an HTTP header"),
             ("status: { code: 500, rpcError: { code: 1 } }", "f:1:32: `rpcError` needs a `message`"),
         ] {

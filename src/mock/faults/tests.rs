@@ -97,7 +97,7 @@ fn mistakes_have_a_position_and_a_hint() {
         ("{ hang: { after: 20KG } }", "f:1:18: expected a number of bytes (write 20, 64KB, 5MB or 5MiB; at most 1GiB)"),
         ("{ oversize: 2GiB }", "f:1:13: expected a number of bytes (write 20, 64KB, 5MB or 5MiB; at most 1GiB)"),
         ("{ drip: { bytes: 0 } }", "f:1:18: expected at least one byte"),
-        ("truncate", "f:1:1: `truncate` needs a `after`"),
+        ("truncate", "f:1:1: `truncate` needs an `after`"),
     ] {
         assert_eq!(error(text), expected, "{text}");
     }

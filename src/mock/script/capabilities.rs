@@ -142,7 +142,7 @@ tools:
       - notify: { method: notifications/resources/updated, params: { uri: 'file:///a' } }
       - task: {}
       - reply: x
-prompts: [{ name: p }]
+prompts: [{ name: p, arguments: [{ name: a }] }]
 resourceTemplates: [{ uriTemplate: 'file:///{name}' }]
 completions: [{ prompt: p, argument: a, values: [x] }]";
         let common =
@@ -156,7 +156,7 @@ completions: [{ prompt: p, argument: a, values: [x] }]";
     fn a_script_that_may_be_loaded_again_declares_that_its_lists_change_unless_it_denies_it() {
         let text = "
 tools: [{ name: t }]
-prompts: [{ name: p }]
+prompts: [{ name: p, arguments: [{ name: a }] }]
 capabilities: { prompts: { listChanged: false } }";
         let script = Script::parse(&Source::new("m", text)).expect("valid").reloadable();
         let declared = json!(script.capabilities.of_era(Era::Modern));
@@ -167,7 +167,7 @@ capabilities: { prompts: { listChanged: false } }";
     fn a_patch_adds_changes_and_takes_away() {
         let text = "
 tools: [{ name: t }]
-prompts: [{ name: p }]
+prompts: [{ name: p, arguments: [{ name: a }] }]
 capabilities: { prompts: null, tools: { listChanged: true }, experimental: { x: {} } }";
         assert_eq!(declared(text, Era::Legacy), r#"{"tools":{"listChanged":true},"experimental":{"x":{}}}"#);
     }

@@ -163,10 +163,14 @@ impl Numbers {
             }
             Value::Mapping(_) => {
                 let fields = node.fields("`call`", &["min", "max", "every"])?;
-                let min = fields.read("min", Node::integer)?.unwrap_or(1);
-                Ok(Numbers::Range(min, fields.read("max", Node::integer)?.unwrap_or(u64::MAX)))
+                let min = fields.read("min", read_number)?.unwrap_or(1);
+                let max = fields.read("max", read_number)?.unwrap_or(u64::MAX);
+                if max < min {
+                    return Err(node.problem("no number is in this range").into());
+                }
+                Ok(Numbers::Range(min, max))
             }
-            _ => Ok(Numbers::OneOf(one_or_more(node, Node::integer)?)),
+            _ => Ok(Numbers::OneOf(one_or_more(node, read_number)?)),
         }
     }
 
@@ -176,6 +180,13 @@ impl Numbers {
             Numbers::Range(min, max) => (*min..=*max).contains(&number),
             Numbers::Every(every) => number.is_multiple_of(*every),
         }
+    }
+}
+
+fn read_number(node: &Node) -> Result<u64, Problems> {
+    match node.integer()? {
+        0 => Err(node.problem("calls are counted from 1").into()),
+        number => Ok(number),
     }
 }
 

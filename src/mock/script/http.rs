@@ -31,7 +31,8 @@ pub struct HttpAnswer {
 /// What an answer is sent as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A JSON object if the answer is there at once, else a stream.
+    /// A JSON object if nothing comes before the response, else a stream. A legacy stream, which can be resumed, opens
+    /// also where the response is not there at once.
     Auto,
     /// A JSON object always; what comes before the answer is lost.
     Json,

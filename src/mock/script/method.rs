@@ -1,10 +1,7 @@
-//! Methods that the protocol does not have, or other answers to those that it has; and completions.
+//! Methods that the protocol does not have, or other answers to those that it has.
 
-use super::{Kind, Reader, Stub, Subject};
-use crate::{
-    config::{Entry, Node, Problems, Value},
-    mock::template::Data,
-};
+use super::{Reader, Stub, Subject};
+use crate::config::{Node, Problems};
 
 /// Methods on which everything else rests. The protocol answers them, whatever a script says.
 const RESERVED: &[&str] = &["initialize", "ping", "server/discover"];
@@ -25,49 +22,6 @@ impl MethodStub {
             return Err(problem.hint("delay it or break it with `faults: [{ on: { method: … }, do: … }]`").into());
         }
         Ok(MethodStub { stub: Stub::read(&fields, &subject, reader)? })
-    }
-}
-
-/// Values that complete one argument of a prompt or one variable of a resource template.
-#[derive(Debug)]
-pub struct Completion {
-    pub reference: Reference,
-    pub argument: String,
-    /// A list of texts.
-    pub values: Data,
-}
-
-/// Whose argument is completed (2025-11-25, Completion: Reference Types).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reference {
-    Prompt(String),
-    Resource(String),
-}
-
-impl Reference {
-    /// Whether this refers to what has this name. A resource template goes by its URI template.
-    pub fn is(&self, kind: Kind, name: &str) -> bool {
-        match self {
-            Reference::Prompt(prompt) => kind == Kind::Prompt && prompt == name,
-            Reference::Resource(uri) => kind == Kind::ResourceTemplate && uri == name,
-        }
-    }
-}
-
-impl Completion {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<Completion, Problems> {
-        let fields = node.fields("a completion", &["prompt", "resource", "argument", "values"])?;
-        let Entry { key, node: name, .. } = fields.exactly_one(&["prompt", "resource"])?;
-        let name = name.str()?.to_owned();
-        let values = fields.required("values")?;
-        if !matches!(values.value, Value::String(_)) {
-            values.each(|value| Ok(value.str()?.to_owned()))?;
-        }
-        Ok(Completion {
-            reference: if key == "prompt" { Reference::Prompt(name) } else { Reference::Resource(name) },
-            argument: fields.required("argument")?.str()?.to_owned(),
-            values: reader.templates.data(values)?,
-        })
     }
 }
 

@@ -6,6 +6,7 @@ mod added;
 mod ask;
 mod auth;
 mod capabilities;
+mod completion;
 mod condition;
 mod definition;
 mod fault;
@@ -33,11 +34,12 @@ pub(crate) use ask::includes;
 pub use auth::{Auth, Challenge, Token};
 pub use capabilities::Capabilities;
 pub(crate) use capabilities::{SKILLS, TASKS, merge};
+pub use completion::{Completion, Reference};
 pub use condition::{Condition, Facts, Lazy};
 pub use fault::{FaultRule, Target};
 pub use http::{Form, HttpAnswer, HttpPolicy};
 pub use log_level::LogLevel;
-pub use method::{Completion, MethodStub, Reference};
+pub use method::MethodStub;
 pub use prompt::PromptStub;
 use reader::Reader;
 pub use reader::Uses;
@@ -233,6 +235,7 @@ impl Script {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
         problems.extend(reader.unknown_names(root));
+        problems.extend(completion::mistakes(root));
         problems.extend(reader.scopes.filter(|_| fields.get("auth").is_none()).map(|span| {
             let problem = Problem::new(span, "`scopes` need tokens that have them");
             problem.hint("add `auth: { tokens: [{ token: …, scopes: […] }] }`")
@@ -400,15 +403,20 @@ fn read_state(node: &Node) -> Result<serde_json::Map<String, serde_json::Value>,
 }
 
 fn duplicates(list: Option<&Node>, key: &str) -> Vec<Problem> {
-    let names = list.and_then(|list| list.items().ok()).into_iter().flatten().filter_map(|item| item.get(key));
     let mut seen = std::collections::HashSet::new();
     let mut problems = Vec::new();
-    for node in names {
-        if let Ok(name) = node.str()
-            && !seen.insert(name)
-        {
+    for item in list.and_then(|list| list.items().ok()).into_iter().flatten() {
+        let Some((node, name)) = item.get(key).and_then(|node| Some((node, node.str().ok()?))) else { continue };
+        let repeats = item.get(repeat::KEY).is_some();
+        if name.contains("{{") && !repeats {
+            let problem = node.problem(format!("a `{key}` has no templates"));
+            problems.push(problem.hint("unless there are many: `repeat: 3`, and `{{ n }}` is the number of each"));
+        } else if !seen.insert(name) {
             let problem = node.problem(format!("`{name}` is defined twice"));
-            problems.push(problem.hint("answer differently by argument with `rules:` in one definition"));
+            problems.push(match repeats {
+                true => problem.hint("with `repeat`, put `{{ n }}` into it"),
+                false => problem.hint("answer differently by argument with `rules:` in one definition"),
+            });
         }
     }
     problems

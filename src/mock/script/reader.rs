@@ -113,26 +113,18 @@ impl Reader {
         }
     }
 
-    /// Steps and completions that name what the script does not have.
+    /// Steps and faults that name what the script does not have.
     pub(super) fn unknown_names(&self, root: &Node) -> Vec<Problem> {
-        let mentioned = self.mentioned.iter().filter_map(|(kind, name, span)| {
-            unknown(kind.noun(), name, *span, &declared(root, &[*kind]), "what appears later has `enabled: false`")
-        });
-        let completions = root.get("completions").and_then(|list| list.items().ok()).unwrap_or_default();
-        let kinds: [(&str, &[Kind]); 2] =
-            [("prompt", &[Kind::Prompt]), ("resource", &[Kind::Resource, Kind::ResourceTemplate])];
-        let completed = completions.iter().flat_map(|completion| {
-            kinds.map(|(key, kinds)| {
-                let node = completion.get(key)?;
-                unknown(key, node.str().ok()?, node.span, &declared(root, kinds), "only what is there can be completed")
-            })
-        });
-        mentioned.chain(completed.flatten()).collect()
+        let later = "what appears later has `enabled: false`";
+        let unknown = |(kind, name, span): &(Kind, String, Span)| {
+            unknown(kind.noun(), name, *span, &declared(root, &[*kind]), later)
+        };
+        self.mentioned.iter().filter_map(unknown).collect()
     }
 }
 
 /// The names of everything of these kinds that the script declares.
-fn declared<'n>(root: &'n Node, kinds: &[Kind]) -> Vec<&'n str> {
+pub(super) fn declared<'n>(root: &'n Node, kinds: &[Kind]) -> Vec<&'n str> {
     let names = |kind: &Kind| {
         let list = root.get(kind.list_key()).and_then(|list| list.items().ok()).unwrap_or_default();
         let key = kind.name_key();
@@ -141,7 +133,7 @@ fn declared<'n>(root: &'n Node, kinds: &[Kind]) -> Vec<&'n str> {
     kinds.iter().flat_map(names).collect()
 }
 
-fn unknown(noun: &str, name: &str, span: Span, known: &[&str], hint: &str) -> Option<Problem> {
+pub(super) fn unknown(noun: &str, name: &str, span: Span, known: &[&str], hint: &str) -> Option<Problem> {
     let problem = || Problem::new(span, format!("there is no {noun} `{name}`"));
     let hint = nearest(name, known).map_or_else(|| hint.to_owned(), |near| format!("did you mean `{near}`?"));
     (!known.contains(&name)).then(|| problem().hint(hint))

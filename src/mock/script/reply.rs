@@ -181,7 +181,10 @@ impl Reply {
             "blob" => {
                 let text = value.str()?;
                 if !text.contains("{{") && base64::engine::general_purpose::STANDARD.decode(text).is_err() {
-                    return Err(value.problem("a `blob` is base64").hint("put readable content under `text`").into());
+                    return Err(value
+                        .problem("a `blob` is base64")
+                        .hint("one line without blanks; readable content goes under `text`")
+                        .into());
                 }
                 let blob = templates.text_data(value)?;
                 vec![subject.contents("blob", blob, templates)]

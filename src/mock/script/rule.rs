@@ -76,8 +76,13 @@ impl Rule {
             let problem = Problem::new(entry.key_span, format!("`{}` beside `rules`", entry.key));
             return Err(problem.hint("move it into a last rule without `when`").into());
         }
-        let mut index = 0;
+        let (mut index, mut always) = (0, false);
         rules.each(|node| {
+            if always {
+                let problem = node.problem("this rule is never reached");
+                return Err(problem.hint("the one before it has no `when`: put it last").into());
+            }
+            always = node.get("when").is_none();
             index += 1;
             Rule::read(node, format!("{label}.rules[{}]", index - 1), subject, reader)
         })

@@ -31,6 +31,8 @@ pub(super) struct Afflicted {
     pub(super) items: Items,
     /// Whether the answer would be there at once without the faults.
     pub(super) at_once: bool,
+    /// Cancelled when it gives a message before its response, whatever faults make of that.
+    pub(super) begun: CancellationToken,
     pub(super) http: HttpAnswer,
     /// What the client would have to show.
     pub(super) challenge: Option<Challenge>,
@@ -68,8 +70,15 @@ impl Afflicted {
             }
         };
         let (ignores_cancellation, refuses) = (chain.ignores_cancellation(), chain.refuses());
-        let items = afflict(way, chain, detach);
-        Afflicted { id, items, at_once, http, challenge, ignores_cancellation, refuses }
+        let begun = CancellationToken::new();
+        let begins = begun.clone();
+        let way = way.inspect(move |played| {
+            if matches!(played, Played::Frame(_)) {
+                begins.cancel();
+            }
+        });
+        let items = afflict(way.boxed(), chain, detach);
+        Afflicted { id, items, at_once, begun, http, challenge, ignores_cancellation, refuses }
     }
 
     /// As what an exchange gives.

@@ -1,19 +1,17 @@
 //! A connection on which everything shares one channel: stdio, WebSocket, and a stream of HTTP+SSE.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Instant,
-};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http::HeaderMap;
 use tokio::sync::mpsc;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     afflict::{Afflicted, Overtaking},
-    play::{Beginning, ID_IN_USE, InFlight, Played, Way, play, play_in_background, play_listen},
+    life::Life,
+    play::{Beginning, ID_IN_USE, InFlight, Played, Way, play, play_listen},
 };
 use crate::{
     mock::{
@@ -22,16 +20,16 @@ use crate::{
         journal::Handling,
         script::Token,
     },
-    transport::Transport,
+    transport::{Transport, server::Shutdown},
     wire::{Id, RpcError, message},
 };
 
 /// How many frames may wait to be sent before answers are held back.
 const BACKLOG: usize = 256;
 
-/// What a client has said when it connected.
+/// Who has sent an HTTP request: one that opened a connection, or one that carried a frame.
 #[derive(Debug, Default)]
-pub(super) struct Opening {
+pub(super) struct Caller {
     pub(super) token: Option<Arc<Token>>,
     pub(super) headers: Option<HeaderMap>,
 }
@@ -41,18 +39,15 @@ pub(super) struct Opening {
 pub(super) struct Connection {
     engine: Arc<Engine>,
     transport: Transport,
-    started: Instant,
-    opening: Opening,
+    caller: Caller,
     peer: Arc<Peer>,
     in_flight: Arc<InFlight>,
     outgoing: mpsc::Sender<Outgoing>,
     overtaking: Arc<Overtaking>,
-    tasks: TaskTracker,
-    /// What has no end of its own ends.
-    ending: CancellationToken,
-    /// Everything ends.
-    closed: CancellationToken,
-    died: Arc<OnceLock<u8>>,
+    /// That of the connection.
+    life: Life,
+    /// That of the server, whose tasks outlive a connection.
+    server: Life,
 }
 
 /// What a connection sends.
@@ -70,31 +65,11 @@ pub(super) enum Outgoing {
 struct Delivery {
     outgoing: mpsc::Sender<Outgoing>,
     overtaking: Arc<Overtaking>,
-    started: Instant,
-    ending: CancellationToken,
-    closed: CancellationToken,
-    died: Arc<OnceLock<u8>>,
-    tasks: TaskTracker,
+    life: Life,
+    server: Life,
 }
 
 impl Delivery {
-    /// Plays a task, until the connection ends.
-    fn detach(&self, exchange: Box<Exchange>) {
-        let (started, ending, closed, died) =
-            (self.started, self.ending.clone(), self.closed.clone(), self.died.clone());
-        self.tasks.spawn(async move {
-            let code = tokio::select! {
-                code = play_in_background(exchange, started) => code,
-                () = ending.cancelled() => None,
-                () = closed.cancelled() => None,
-            };
-            if let Some(code) = code {
-                let _ = died.set(code);
-                closed.cancel();
-            }
-        });
-    }
-
     /// # Errors
     /// The client is gone.
     async fn deliver(&self, played: Played) -> Result<(), mpsc::error::SendError<Outgoing>> {
@@ -103,12 +78,11 @@ impl Delivery {
             Played::Response(answer) => self.respond(Outgoing::Frame(answer.frame)).await,
             Played::Disconnect(_) => Ok(()),
             Played::Detached(answer, exchange) => {
-                self.detach(exchange);
+                self.server.carry_on(exchange);
                 self.respond(Outgoing::Frame(answer.frame)).await
             }
             Played::Died(code) => {
-                let _ = self.died.set(code);
-                self.closed.cancel();
+                self.life.die(code);
                 Ok(())
             }
             Played::Faulty(item) => self.deliver_item(item).await,
@@ -132,7 +106,7 @@ impl Delivery {
                 return self.respond(Outgoing::Packet(Box::new(packet))).await;
             }
             Item::Packet(packet) => return self.outgoing.send(Outgoing::Packet(Box::new(packet))).await,
-            Item::Stop(Stop::Hang) => self.ending.cancelled().await,
+            Item::Stop(Stop::Hang) => self.life.shutdown.stop.cancelled().await,
             Item::Stop(stop) => return self.outgoing.send(Outgoing::Stop(stop)).await,
         }
         Ok(())
@@ -152,37 +126,41 @@ impl Outlet for Unasked {
 }
 
 impl Connection {
+    /// Opens a connection of a `server`, or one that is a server by itself.
     pub(super) fn open(
         engine: Arc<Engine>,
         transport: Transport,
-        started: Instant,
-        opening: Opening,
+        caller: Caller,
+        life: Life,
+        server: Option<Life>,
     ) -> (Connection, mpsc::Receiver<Outgoing>) {
         let (outgoing, frames) = mpsc::channel(BACKLOG);
         let connection = Connection {
             engine,
             transport,
-            started,
-            opening,
+            caller,
             peer: Arc::default(),
             in_flight: Arc::default(),
             outgoing,
             overtaking: Arc::default(),
-            tasks: TaskTracker::new(),
-            ending: CancellationToken::new(),
-            closed: CancellationToken::new(),
-            died: Arc::default(),
+            server: server.unwrap_or_else(|| life.clone()),
+            life,
         };
         connection.peer.set_outlet(Box::new(Unasked(connection.outgoing.downgrade())));
         (connection, frames)
     }
 
+    /// Whether it is this client that opened the connection.
+    pub(super) fn belongs_to(&self, token: Option<&Token>) -> bool {
+        self.caller.token.as_deref().map(Token::principal) == token.map(Token::principal)
+    }
+
     /// Takes a frame from the client. Answers that take time are given later, out of order. Where a POST carried the
-    /// frame, `headers` are its, and a fault may refuse it.
-    pub(super) async fn receive(&self, bytes: &Bytes, headers: Option<&HeaderMap>) -> Option<Refusal> {
-        let (at, token) = (self.started.elapsed(), self.opening.token.as_deref());
-        let headers = headers.or(self.opening.headers.as_ref());
-        let incoming = Incoming { bytes, transport: self.transport, at, headers, token };
+    /// frame, `poster` has sent it, and a fault may refuse it.
+    pub(super) async fn receive(&self, bytes: &Bytes, poster: Option<&Caller>) -> Option<Refusal> {
+        let Caller { token, headers } = poster.unwrap_or(&self.caller);
+        let (at, transport) = (self.life.started.elapsed(), self.transport);
+        let incoming = Incoming { bytes, transport, at, headers: headers.as_ref(), token: token.as_deref() };
         self.take(self.engine.receive(&self.peer, incoming)).await
     }
 
@@ -194,7 +172,7 @@ impl Connection {
             Intake::Exchange(exchange) => self.start(exchange).await,
             Intake::Listen(listen) => {
                 let id = listen.id().clone();
-                self.spawn(Some(id), false, || play_listen(listen, self.ending.clone())).await;
+                self.spawn(Some(id), false, || play_listen(listen, self.life.shutdown.stop.clone())).await;
             }
             Intake::Faulty(faulty) => return Box::pin(self.afflict(*faulty)).await,
             Intake::Batch(parts) => {
@@ -211,10 +189,10 @@ impl Connection {
     /// What needs no waiting is sent at once; the rest by a task.
     async fn start(&self, exchange: Box<Exchange>) {
         let id = exchange.id().clone();
-        let way = match play(exchange, self.started) {
+        let way = match play(exchange, self.life.started) {
             Beginning::Response(answer) => return self.send(answer.frame).await,
             Beginning::Detached(answer, exchange) => {
-                self.delivery().detach(exchange);
+                self.server.carry_on(exchange);
                 return self.send(answer.frame).await;
             }
             Beginning::Under(way) => way,
@@ -227,8 +205,8 @@ impl Connection {
         if let Intake::Cancel(id) = &faulty.intake {
             self.in_flight.cancel(id);
         }
-        let delivery = self.delivery();
-        let mut afflicted = Afflicted::new(faulty, self.started, self.ending.clone(), move |it| delivery.detach(it));
+        let (server, stop) = (self.server.clone(), self.life.shutdown.stop.clone());
+        let mut afflicted = Afflicted::new(faulty, self.life.started, stop, move |it| server.carry_on(it));
         if afflicted.refuses && self.transport == Transport::Sse {
             while let Some(item) = afflicted.items.next().await {
                 match item {
@@ -255,8 +233,8 @@ impl Connection {
             },
         };
         let (delivery, mut way) = (self.delivery(), way());
-        let (in_flight, closed) = (self.in_flight.clone(), self.closed.clone());
-        self.tasks.spawn(async move {
+        let (in_flight, closed) = (self.in_flight.clone(), self.life.shutdown.kill.clone());
+        self.life.shutdown.tasks.spawn(async move {
             let playing = async {
                 while let Some(played) = way.next().await {
                     if delivery.deliver(played).await.is_err() {
@@ -281,18 +259,15 @@ impl Connection {
         Delivery {
             outgoing: self.outgoing.clone(),
             overtaking: self.overtaking.clone(),
-            started: self.started,
-            closed: self.closed.clone(),
-            ending: self.ending.clone(),
-            died: self.died.clone(),
-            tasks: self.tasks.clone(),
+            life: self.life.clone(),
+            server: self.server.clone(),
         }
     }
 
     /// Refuses what never reaches the engine, or what the engine could not know.
     pub(super) async fn refuse(&self, id: Option<&Id>, why: &str) {
         let handling = Handling::Refused(why.to_owned());
-        self.engine.journal().record(self.started.elapsed(), self.transport, &[], handling);
+        self.engine.journal().record(self.life.started.elapsed(), self.transport, &[], handling);
         self.send(message::error(id, &RpcError::new(message::INVALID_REQUEST, why))).await;
     }
 
@@ -304,34 +279,40 @@ impl Connection {
 
     /// Resolves when the script lets the server die.
     pub(super) async fn closed(&self) {
-        self.closed.cancelled().await;
+        self.life.shutdown.kill.cancelled().await;
     }
 
     /// The exit code, if the script lets the server die.
     pub(super) fn died(&self) -> Option<u8> {
-        self.died.get().copied()
+        self.life.died()
+    }
+
+    /// The client sends nothing more, so that what waits for its answers need not (2026-07-28, stdio: Shutdown).
+    pub(super) fn falls_silent(&self) {
+        self.peer.falls_silent();
     }
 
     /// Ends what has no end of its own, and waits for the answers that are under way.
     pub(super) async fn finish(&self) {
-        self.ending.cancel();
-        self.tasks.close();
+        let Shutdown { stop, kill, tasks } = &self.life.shutdown;
+        stop.cancel();
+        tasks.close();
         tokio::select! {
-            () = self.tasks.wait() => {}
-            () = self.closed.cancelled() => {}
+            () = tasks.wait() => {}
+            () = kill.cancelled() => {}
         }
     }
 
     /// Cancels every answer that is under way and waits until it has stopped.
     pub(super) async fn cancel(&self) {
-        self.closed.cancel();
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.life.shutdown.kill.cancel();
+        self.life.shutdown.tasks.close();
+        self.life.shutdown.tasks.wait().await;
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.closed.cancel();
+        self.life.shutdown.kill.cancel();
     }
 }

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderValue, StatusCode, header};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Shared,
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::{
     mock::{
+        engine::Faulty,
         faults::{Item, Kind, Packet, Refusal, Step, Steps, Stop},
         script::Form,
     },
@@ -49,7 +51,7 @@ impl Ender {
         let how = match stop {
             Stop::Finish => return,
             Stop::Hang => {
-                self.shared.shutdown.stop.cancelled().await;
+                self.shared.life.shutdown.stop.cancelled().await;
                 Break::Close
             }
             Stop::Close(_) => Break::Close,
@@ -79,11 +81,11 @@ impl Ender {
     /// A server that dies does so when its last bytes are on their way; whoever reads their end finds it dead.
     fn prepare(&self, stop: Stop) {
         let Stop::Exit(code) = stop else { return };
-        let Some(line) = self.line.clone() else { return self.shared.die(code) };
+        let Some(line) = self.line.clone() else { return self.shared.life.die(code) };
         let shared = self.shared.clone();
-        self.shared.shutdown.tasks.spawn(async move {
+        self.shared.life.shutdown.tasks.spawn(async move {
             line.broken().await;
-            shared.die(code);
+            shared.life.die(code);
         });
     }
 }
@@ -95,8 +97,24 @@ pub(super) enum Shape {
     Events(Items, Option<Arc<str>>),
 }
 
+/// When the stream of an answer opens that is to be a stream only if it must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// As soon as the answer is not there at once: a client that loses the stream can resume it.
+    AtOnce,
+    /// With the first message that comes before the response, if one does: until then it can have a status.
+    WithTheFirst,
+}
+
+/// The answer with its faults. What goes on in the background goes on until the server ends.
+pub(super) fn afflicted(shared: &Arc<Shared>, faulty: Faulty) -> Afflicted {
+    let background = shared.clone();
+    let detach = move |exchange| background.life.carry_on(exchange);
+    Afflicted::new(faulty, shared.life.started, shared.life.shutdown.stop.clone(), detach)
+}
+
 /// Gives the answer its shape. It is a JSON object if it would be without faults, and is one frame.
-pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted) -> Shape {
+pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted, opening: Opening) -> Shape {
     let mut content_type = None;
     loop {
         match afflicted.items.next().await {
@@ -114,10 +132,19 @@ pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted) -> Shape {
         }
     }
     let form = afflicted.http.form();
-    if !afflicted.at_once && form != Form::Json {
-        return Shape::Events(afflicted.items, content_type);
-    }
-    let (mut packets, stop) = gather(ender, &mut afflicted.items).await;
+    let never = CancellationToken::new();
+    let begun = match form {
+        Form::Json => &never,
+        _ if afflicted.at_once => &never,
+        Form::Auto if opening == Opening::WithTheFirst => &afflicted.begun,
+        Form::Auto | Form::Sse => return Shape::Events(afflicted.items, content_type),
+    };
+    let (mut packets, stop) = match gather(ender, &mut afflicted.items, begun).await {
+        Gathered::Whole(packets, stop) => (packets, stop),
+        Gathered::Begun(items) => {
+            return Shape::Events(stream::iter(items).chain(afflicted.items).boxed(), content_type);
+        }
+    };
     if form == Form::Json {
         packets.retain(|packet| matches!(packet.kind, Kind::Response | Kind::Noise));
     }
@@ -145,17 +172,34 @@ pub(super) async fn shape(ender: &Ender, mut afflicted: Afflicted) -> Shape {
     Shape::Response(response)
 }
 
-/// The frames of an answer, and how it ends.
-async fn gather(ender: &Ender, items: &mut Items) -> (Vec<Packet>, Stop) {
+/// What was gathered of an answer.
+enum Gathered {
+    /// Its frames, and how it ends.
+    Whole(Vec<Packet>, Stop),
+    /// The beginning of a stream.
+    Begun(Vec<Item>),
+}
+
+/// Gathers an answer, unless it turns out on the way that it has `begun` before its response.
+async fn gather(ender: &Ender, items: &mut Items, begun: &CancellationToken) -> Gathered {
     let mut packets = Vec::new();
-    while let Some(item) = items.next().await {
+    loop {
+        let item = tokio::select! {
+            biased;
+            item = items.next() => item,
+            // What began it may have been dropped.
+            () = begun.cancelled() => return Gathered::Begun(packets.into_iter().map(Item::Packet).collect()),
+        };
         match item {
-            Item::Packet(packet) => packets.push(packet),
-            Item::Stop(stop) => return (packets, stop),
-            item => pause(ender, &item).await,
+            Some(item) if begun.is_cancelled() => {
+                return Gathered::Begun(packets.into_iter().map(Item::Packet).chain([item]).collect());
+            }
+            Some(Item::Packet(packet)) => packets.push(packet),
+            Some(Item::Stop(stop)) => return Gathered::Whole(packets, stop),
+            Some(item) => pause(ender, &item).await,
+            None => return Gathered::Whole(packets, Stop::Finish),
         }
     }
-    (packets, Stop::Finish)
 }
 
 /// Lets the time pass that an item takes.

@@ -65,12 +65,12 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
 async fn route(shared: Arc<Shared>, transport: Transport, request: Request, token: Option<Arc<Token>>) -> Response {
     match (request.method(), request.uri().path()) {
         (&Method::POST, "/mcp") => streamable::post(shared, request, token).await,
-        (&Method::GET, "/mcp") => streamable::listen(&shared, &request),
-        (&Method::DELETE, "/mcp") => streamable::delete(&shared, request.headers()),
+        (&Method::GET, "/mcp") => streamable::listen(&shared, &request, token.as_deref()),
+        (&Method::DELETE, "/mcp") => streamable::delete(&shared, request.headers(), token.as_deref()),
         (_, "/mcp") => shared.not_allowed(transport, "GET, POST, DELETE"),
         (&Method::GET, "/sse") => sse::open(shared, &request, token),
         (_, "/sse") => shared.not_allowed(transport, "GET"),
-        (&Method::POST, "/messages") => sse::post(shared, request).await,
+        (&Method::POST, "/messages") => sse::post(shared, request, token).await,
         (_, "/messages") => shared.not_allowed(transport, "POST"),
         (&Method::GET, "/ws") => ws::open(shared, request, token),
         (_, "/ws") => shared.not_allowed(transport, "GET"),
@@ -109,7 +109,7 @@ impl Shared {
         why: &str,
     ) -> Response {
         let handling = Handling::Refused(format!("{}: {why}", status.as_u16()));
-        self.engine.journal().record(self.started.elapsed(), transport, bytes, handling);
+        self.engine.journal().record(self.life.started.elapsed(), transport, bytes, handling);
         json(status, message::error(id, &RpcError::new(message::INVALID_REQUEST, why)))
     }
 

@@ -7,32 +7,37 @@
 //! | `/ws` | WebSocket, both eras |
 
 mod afflict;
+mod batch;
 mod connection;
 mod faulty;
 mod http;
+mod in_session;
+mod life;
+mod lone;
 mod pipe;
 mod play;
 mod session;
 mod sse;
+mod stream_log;
 mod streamable;
 mod ws;
 
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, OnceLock},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use ::http::Method;
-pub use pipe::{Ended, serve_pipe, serve_pipe_since};
+pub use pipe::{Ended, Pipes, serve_pipe};
 use tokio::{io::DuplexStream, net::TcpListener};
 
-use self::{afflict::Overtaking, session::Sessions, sse::Streams};
-use super::engine::{Engine, Exchange};
+use self::{afflict::Overtaking, life::Life, session::Sessions, sse::Streams};
+use super::engine::Engine;
 use crate::transport::{
     Transport,
-    server::{HostPolicy, Line, Request, Shutdown, accept},
+    server::{HostPolicy, Line, Request, accept},
 };
 
 /// How many bytes a pipe holds that were not read yet.
@@ -68,35 +73,11 @@ pub struct MockServer {
 #[derive(Debug)]
 struct Shared {
     engine: Arc<Engine>,
-    started: Instant,
+    life: Life,
     hosts: HostPolicy,
-    shutdown: Shutdown,
     sessions: Sessions,
     streams: Streams,
     overtaking: Overtaking,
-    died: OnceLock<u8>,
-}
-
-impl Shared {
-    /// Plays what nobody waits for, until the server ends.
-    fn spawn_background(self: &Arc<Self>, exchange: Box<Exchange>) {
-        let shared = self.clone();
-        self.shutdown.tasks.spawn(async move {
-            let code = tokio::select! {
-                code = play::play_in_background(exchange, shared.started) => code,
-                () = shared.shutdown.stop.cancelled() => None,
-            };
-            if let Some(code) = code {
-                shared.die(code);
-            }
-        });
-    }
-
-    /// The script lets the server die: every connection breaks off, nothing listens any more.
-    fn die(&self, code: u8) {
-        let _ = self.died.set(code);
-        self.shutdown.kill.cancel();
-    }
 }
 
 impl MockServer {
@@ -109,13 +90,11 @@ impl MockServer {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             engine,
-            started: Instant::now(),
+            life: Life::begin(Instant::now()),
             hosts: HostPolicy::new(address.ip(), listen.allowed_hosts),
-            shutdown: Shutdown::default(),
             sessions: Sessions::default(),
             streams: Streams::default(),
             overtaking: Overtaking::default(),
-            died: OnceLock::new(),
         });
         let service = {
             let shared = shared.clone();
@@ -127,14 +106,14 @@ impl MockServer {
                 let shared = shared.clone();
                 async move {
                     // What is dead answers nobody, also before the last connection is gone.
-                    if shared.died.get().is_some() {
+                    if shared.life.died().is_some() {
                         std::future::pending::<()>().await;
                     }
                     http::handle(shared, request).await
                 }
             }
         };
-        shared.shutdown.tasks.spawn(accept(listener, shared.shutdown.clone(), service));
+        shared.life.shutdown.tasks.spawn(accept(listener, shared.life.shutdown.clone(), service));
         Ok(MockServer { address, shared, verify_on_drop: false })
     }
 
@@ -153,7 +132,7 @@ impl MockServer {
     }
 
     pub fn started(&self) -> Instant {
-        self.shared.started
+        self.shared.life.started
     }
 
     /// The URL of a network transport; `None` for the others.
@@ -170,37 +149,39 @@ impl MockServer {
     pub fn connect(&self) -> DuplexStream {
         let (near, far) = tokio::io::duplex(PIPE);
         let (reader, writer) = tokio::io::split(far);
-        let shared = self.shared.clone();
-        self.shared.shutdown.tasks.spawn(async move {
-            let (engine, stop) = (shared.engine.clone(), shared.shutdown.stop.clone());
-            let ended = tokio::select! {
-                ended = serve_pipe_since(shared.started, engine, Transport::Memory, reader, writer, stop, PIPE_GRACE) => ended,
-                () = shared.shutdown.kill.cancelled() => return,
-            };
+        let (pipes, life) = (self.pipes(), self.shared.life.clone());
+        self.shared.life.shutdown.tasks.spawn(async move {
+            let stop = life.shutdown.stop.clone();
+            let ended = pipes.serve(Transport::Memory, reader, writer, stop, PIPE_GRACE).await;
             if let Ok(Ended::Died(code)) = ended {
-                shared.die(code);
+                life.die(code);
             }
         });
         near
     }
 
+    /// Serves more clients of the same server, over pipes.
+    pub fn pipes(&self) -> Pipes {
+        Pipes::of(self.shared.engine.clone(), self.shared.life.clone())
+    }
+
     /// Waits until the script lets the server die, and gives the exit code that a process would have.
     pub async fn died(&self) -> u8 {
-        self.shared.shutdown.kill.cancelled().await;
-        self.shared.died.get().copied().unwrap_or_default()
+        self.shared.life.shutdown.kill.cancelled().await;
+        self.shared.life.died().unwrap_or_default()
     }
 
     /// Ends the server: nothing new is accepted, answers that are under way may finish within `grace`, then every
     /// connection is closed. Nothing is left running.
     pub async fn stop(self, grace: Duration) {
-        self.shared.shutdown.end(grace).await;
+        self.shared.life.shutdown.end(grace).await;
     }
 }
 
 impl Drop for MockServer {
     fn drop(&mut self) {
-        self.shared.shutdown.stop.cancel();
-        self.shared.shutdown.kill.cancel();
+        self.shared.life.shutdown.stop.cancel();
+        self.shared.life.shutdown.kill.cancel();
         if self.verify_on_drop && !std::thread::panicking() {
             self.assert_verified();
         }

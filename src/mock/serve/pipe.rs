@@ -13,7 +13,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Connection, Opening, Outgoing};
+use super::{
+    connection::{Caller, Connection, Outgoing},
+    life::Life,
+};
 use crate::{
     mock::{
         engine::Engine,
@@ -50,17 +53,61 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    serve_pipe_since(Instant::now(), engine, transport, reader, writer, stop, grace).await
+    let (connection, frames) =
+        Connection::open(engine, transport, Caller::default(), Life::begin(Instant::now()), None);
+    serve(connection, frames, reader, writer, stop, grace).await
 }
 
-/// As [`serve_pipe`], for a mock that was `started` before: it serves others as well.
-///
-/// # Errors
-/// As [`serve_pipe`].
-pub async fn serve_pipe_since<R, W>(
-    started: Instant,
+/// A server of several clients, each at the end of a pipe.
+#[derive(Clone, Debug)]
+pub struct Pipes {
     engine: Arc<Engine>,
-    transport: Transport,
+    life: Life,
+}
+
+impl Pipes {
+    pub fn new(engine: Arc<Engine>) -> Pipes {
+        Pipes::of(engine, Life::begin(Instant::now()))
+    }
+
+    pub(super) fn of(engine: Arc<Engine>, life: Life) -> Pipes {
+        Pipes { engine, life }
+    }
+
+    /// As [`serve_pipe`]. Tasks that the client begins outlive the pipe.
+    ///
+    /// # Errors
+    /// As [`serve_pipe`].
+    pub async fn serve<R, W>(
+        &self,
+        transport: Transport,
+        reader: R,
+        writer: W,
+        stop: CancellationToken,
+        grace: Duration,
+    ) -> io::Result<Ended>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        let life = Life::begin(self.life.started);
+        let (connection, frames) =
+            Connection::open(self.engine.clone(), transport, Caller::default(), life, Some(self.life.clone()));
+        tokio::select! {
+            ended = serve(connection, frames, reader, writer, stop, grace) => ended,
+            () = self.life.shutdown.kill.cancelled() => Ok(self.life.died().map_or(Ended::Stopped, Ended::Died)),
+        }
+    }
+
+    /// Ends what goes on in the background.
+    pub async fn end(&self) {
+        self.life.shutdown.end(Duration::ZERO).await;
+    }
+}
+
+async fn serve<R, W>(
+    connection: Connection,
+    frames: mpsc::Receiver<Outgoing>,
     reader: R,
     writer: W,
     stop: CancellationToken,
@@ -70,10 +117,12 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let (connection, frames) = Connection::open(engine, transport, started, Opening::default());
     let write = write(frames, LineWriter::new(writer));
     let serve = async {
         let ended = read(&connection, reader, &stop).await;
+        if let Ok(Ended::Closed) = ended {
+            connection.falls_silent();
+        }
         if let Ok(Ended::Closed | Ended::Stopped) = ended {
             let _ = tokio::time::timeout(grace, connection.finish()).await;
         }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    future::poll_fn,
+    future::{poll_fn, ready},
     pin::Pin,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
@@ -50,6 +50,18 @@ pub(super) enum Beginning {
 /// What an exchange gives as it falls due, the response last.
 pub(super) type Way = Pin<Box<dyn Stream<Item = Played> + Send>>;
 
+/// An answer that is not there yet.
+pub(super) struct Pending {
+    pub(super) id: Id,
+    pub(super) played: Way,
+    pub(super) ignores_cancellation: bool,
+}
+
+/// What is left of an answer where nothing can come before the response.
+pub(super) fn only_response(way: Way) -> Way {
+    way.filter(|played| ready(!matches!(played, Played::Frame(_) | Played::Disconnect(_)))).boxed()
+}
+
 /// Begins to play an exchange. `started` is when the mock was.
 pub(super) fn play(mut exchange: Box<Exchange>, started: Instant) -> Beginning {
     match exchange.next_event(started.elapsed()) {
@@ -94,36 +106,42 @@ async fn next_played(
 /// Plays what nobody waits for; the code if the server dies of it.
 pub(super) async fn play_in_background(exchange: Box<Exchange>, started: Instant) -> Option<u8> {
     let Beginning::Under(played) = play(exchange, started) else { return None };
-    let died = |played| std::future::ready(if let Played::Died(code) = played { Some(code) } else { None });
+    let died = |played| ready(if let Played::Died(code) = played { Some(code) } else { None });
     std::pin::pin!(played.filter_map(died)).next().await
 }
 
-/// Plays a subscription: its notifications, and its response when `stop` is cancelled (2026-07-28, Subscriptions).
+/// How many notifications of a subscription may wait to be sent.
+const MAX_NOTICES: usize = 256;
+
+/// Plays a subscription: its notifications; and its end when `stop` is cancelled, or when the client does not keep up
+/// (2026-07-28, Subscriptions: Graceful Closure).
 pub(super) fn play_listen(listen: Listen, stop: CancellationToken) -> Way {
-    let (sender, notices) = mpsc::unbounded_channel();
-    let subscription = listen.open(Box::new(Notices(sender)));
-    Box::pin(stream::unfold(Some((subscription, notices, stop)), |state| async {
-        let (subscription, mut notices, stop) = state?;
+    let (sender, notices) = mpsc::channel(MAX_NOTICES);
+    let subscription = listen.open(Box::new(Notices(Mutex::new(Some(sender)))));
+    let told = stream::unfold((notices, stop), |(mut notices, stop)| async {
         let frame = tokio::select! {
             biased;
             frame = notices.recv() => frame?,
-            () = stop.cancelled() => {
-                let answer = Answer::ok(subscription.closing());
-                return Some((Played::Response(answer), None));
-            }
+            () = stop.cancelled() => return None,
         };
-        Some((Played::Frame(frame), Some((subscription, notices, stop))))
-    }))
+        Some((Played::Frame(frame), (notices, stop)))
+    });
+    let end = stream::once(async move {
+        let response = Played::Response(Answer::ok(subscription.closing()));
+        stream::iter(subscription.cancellation().map(Played::Frame).into_iter().chain([response]))
+    });
+    told.chain(end.flatten()).boxed()
 }
 
-/// Notifications of one subscription.
+/// Notifications of one subscription, until there are too many of them.
 #[derive(Debug)]
-struct Notices(mpsc::UnboundedSender<Bytes>);
+struct Notices(Mutex<Option<mpsc::Sender<Bytes>>>);
 
 impl Outlet for Notices {
     fn push(&self, frame: Bytes) {
-        // The receiver is gone only if the subscription is.
-        let _ = self.0.send(frame);
+        let mut sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Without a sender there is an end to what can be received.
+        sender.take_if(|sender| sender.try_send(frame).is_err());
     }
 }
 
@@ -173,5 +191,59 @@ pub(super) struct Leaving<'a>(&'a InFlight, &'a Id);
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         self.0.leave(self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        config::Source,
+        mock::{
+            engine::{Engine, Incoming, Intake},
+            journal::Journal,
+            script::Script,
+        },
+        transport::Transport,
+        wire::{Era, Message},
+    };
+
+    fn listen(engine: &Arc<Engine>) -> Listen {
+        let meta =
+            r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
+        let params = format!(r#"{{"_meta":{{{meta}}},"notifications":{{"toolsListChanged":true}}}}"#);
+        let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{params}}}"#);
+        let bytes = Bytes::from(request);
+        let incoming =
+            Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None, token: None };
+        let message = Message::parse(&bytes).expect("a request");
+        assert_eq!(engine.era_of(&message, None), Era::Modern);
+        match engine.receive_modern(message, incoming) {
+            Intake::Listen(listen) => listen,
+            other => panic!("refused: {other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_subscription_ends_in_order_when_its_client_does_not_keep_up() {
+        let script = || {
+            Script::parse(&Source::new(
+                "s",
+                "tools: [{ name: a, reply: x }]\ncapabilities: { tools: { listChanged: true } }",
+            ))
+            .expect("a script")
+        };
+        let engine = Engine::new(script(), 1, Journal::default());
+        let way = play_listen(listen(&engine), CancellationToken::new());
+        for _ in 0..2 * MAX_NOTICES {
+            engine.load(script(), Duration::ZERO);
+        }
+        let all = tokio::time::timeout(Duration::from_secs(20), way.collect::<Vec<_>>()).await.expect("it ends");
+        assert_eq!(all.len(), MAX_NOTICES + 2, "what had room, the acknowledgement among it, and its end");
+        let Some(Played::Response(answer)) = all.last() else { panic!("no response") };
+        assert!(answer.frame.starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"#));
+        assert!(matches!(&all[MAX_NOTICES], Played::Frame(frame) if frame.windows(9).any(|it| it == b"cancelled")));
     }
 }

@@ -12,9 +12,10 @@ use tokio::sync::mpsc;
 
 use super::{
     Shared,
-    connection::{Connection, Opening, Outgoing},
+    connection::{Caller, Connection, Outgoing},
     faulty::{self, Ender, event_bytes},
     http::{accepts, events},
+    life::Life,
     session::unguessable_id,
 };
 use crate::{
@@ -42,15 +43,16 @@ pub(super) fn open(shared: Arc<Shared>, request: &Request, token: Option<Arc<Tok
         return shared.refuse(Transport::Sse, StatusCode::NOT_ACCEPTABLE, why);
     }
     let id = unguessable_id();
+    let (life, caller) = (Life::begin(shared.life.started), Caller { token, headers: None });
     let (connection, frames) =
-        Connection::open(shared.engine.clone(), Transport::Sse, shared.started, Opening { token, headers: None });
+        Connection::open(shared.engine.clone(), Transport::Sse, caller, life, Some(shared.life.clone()));
     let connection = Arc::new(connection);
     shared.streams.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), connection.clone());
     let endpoint =
         Event { event: Some("endpoint".into()), ..Event::message(format!("/messages?sessionId={id}").into()) };
     let ender = Ender::new(&shared, request.extensions().get());
     let open = OpenStream { shared: shared.clone(), id, connection };
-    shared.shutdown.tasks.spawn(watch_for_death(shared.clone(), open.connection.clone()));
+    shared.life.shutdown.tasks.spawn(watch_for_death(shared.clone(), open.connection.clone()));
     let events_to_come = Events { open, frames, steps: Steps::whole(endpoint.encode()), ender };
     events(Body::stream(stream::unfold(events_to_come, next_bytes)))
 }
@@ -66,7 +68,7 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         self.shared.streams.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
         let connection = self.connection.clone();
-        self.shared.shutdown.tasks.spawn(async move { connection.cancel().await });
+        self.shared.life.shutdown.tasks.spawn(async move { connection.cancel().await });
     }
 }
 
@@ -106,7 +108,7 @@ async fn next_bytes(mut events: Events) -> Option<(Bytes, Events)> {
 impl Events {
     async fn next_outgoing(&mut self) -> Option<Outgoing> {
         let drained = async {
-            self.open.shared.shutdown.stop.cancelled().await;
+            self.open.shared.life.shutdown.stop.cancelled().await;
             self.open.connection.finish().await;
         };
         tokio::select! {
@@ -120,24 +122,29 @@ impl Events {
 async fn watch_for_death(shared: Arc<Shared>, connection: Arc<Connection>) {
     tokio::select! {
         () = connection.closed() => {}
-        () = shared.shutdown.kill.cancelled() => {}
+        () = shared.life.shutdown.kill.cancelled() => {}
     }
     if let Some(code) = connection.died() {
-        shared.die(code);
+        shared.life.die(code);
     }
 }
 
-pub(super) async fn post(shared: Arc<Shared>, request: Request) -> Response {
+/// Takes a message for an open stream. The id of a stream shows nothing about who sends it, so who opened the stream must
+/// show the same token again; for anyone else there is no such stream (2025-11-25, Security Best Practices: Session
+/// Hijacking).
+pub(super) async fn post(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let id = query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).map(str::to_owned);
     let streams = |id: &String| shared.streams.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
-    let Some(connection) = id.as_ref().and_then(streams) else {
+    let connection = id.as_ref().and_then(streams).filter(|it| it.belongs_to(token.as_deref()));
+    let Some(connection) = connection else {
         let why = "there is no such stream (any more): open one with GET /sse";
         return shared.refuse(Transport::Sse, StatusCode::NOT_FOUND, why);
     };
     match shared.read_json(Transport::Sse, request).await {
         Ok((headers, bytes)) => {
-            if let Some(refusal) = connection.receive(&bytes, Some(&headers)).await {
+            let poster = Caller { token, headers: Some(headers) };
+            if let Some(refusal) = connection.receive(&bytes, Some(&poster)).await {
                 return faulty::refusal(refusal);
             }
             let mut response = Response::new(Body::whole("Accepted"));

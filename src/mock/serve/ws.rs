@@ -8,7 +8,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::{
     Shared,
-    connection::{Connection, Opening, Outgoing},
+    connection::{Caller, Connection, Outgoing},
+    life::Life,
 };
 use crate::{
     mock::{
@@ -31,7 +32,7 @@ pub(super) fn open(shared: Arc<Shared>, request: Request, token: Option<Arc<Toke
     match ws::accept_key(request.headers()) {
         Ok(key) => {
             let task = serve(shared.clone(), request, token);
-            shared.shutdown.tasks.spawn(task);
+            shared.life.shutdown.tasks.spawn(task);
             ws::switch(key)
         }
         Err(refusal) => {
@@ -47,11 +48,13 @@ async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>)
     let headers = Some(request.headers().clone());
     let upgraded = tokio::select! {
         upgraded = ws::upgrade(request) => upgraded,
-        () = shared.shutdown.kill.cancelled() => return,
+        () = shared.life.shutdown.kill.cancelled() => return,
     };
     let Ok((mut sender, mut receiver)) = upgraded else { return };
-    let opening = Opening { token, headers };
-    let (connection, frames) = Connection::open(shared.engine.clone(), Transport::Ws, shared.started, opening);
+    let life = Life::begin(shared.life.started);
+    let caller = Caller { token, headers };
+    let (connection, frames) =
+        Connection::open(shared.engine.clone(), Transport::Ws, caller, life, Some(shared.life.clone()));
     let writing = write(frames, &mut sender);
     let reading = async {
         let close = read(&shared, &connection, &mut receiver).await;
@@ -76,7 +79,7 @@ async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>)
     };
     let (close, stop) = tokio::select! {
         ended = serving => ended,
-        () = shared.shutdown.kill.cancelled() => return,
+        () = shared.life.shutdown.kill.cancelled() => return,
     };
     let close = match stop {
         Some(Stop::Close(code)) => Some((code.into(), "")),
@@ -86,7 +89,7 @@ async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>)
     if let Some((code, reason)) = close {
         tokio::select! {
             () = self::close(&shared, sender, receiver, code, reason) => {}
-            () = shared.shutdown.kill.cancelled() => {}
+            () = shared.life.shutdown.kill.cancelled() => {}
         }
     }
 }
@@ -100,7 +103,7 @@ async fn close(shared: &Shared, mut sender: Sender, mut receiver: Receiver, code
     tokio::select! {
         () = closed => {}
         () = tokio::time::sleep(CLOSING) => {}
-        () = shared.shutdown.stop.cancelled() => {}
+        () = shared.life.shutdown.stop.cancelled() => {}
     }
 }
 
@@ -110,7 +113,7 @@ async fn read(shared: &Shared, connection: &Connection, receiver: &mut Receiver)
     loop {
         let received = tokio::select! {
             received = receiver.next() => received,
-            () = shared.shutdown.stop.cancelled() => return Some((CloseCode::Away, "the server is shutting down")),
+            () = shared.life.shutdown.stop.cancelled() => return Some((CloseCode::Away, "the server is shutting down")),
             () = connection.closed() => return None,
         };
         match received {
@@ -133,7 +136,7 @@ async fn end(shared: &Shared, line: &Line, mut sender: Sender, stop: Stop) {
             // Here it breaks.
             let _ = sender.flush().await;
         }
-        Stop::Exit(code) => shared.die(code),
+        Stop::Exit(code) => shared.life.die(code),
         Stop::Close(_) | Stop::Finish | Stop::Hang => {}
     }
 }

@@ -5,6 +5,7 @@
 
 mod context;
 mod data;
+mod tags;
 
 use std::sync::{Arc, LazyLock};
 
@@ -63,6 +64,14 @@ fn to_json(value: &minijinja::Value) -> Result<String, minijinja::Error> {
     serde_json::to_string(value).map_err(|error| {
         minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "this is no JSON").with_source(error)
     })
+}
+
+/// What is wrong, without the place: MiniJinja's is one in the text, and ours is one in the file.
+fn syntax_error(error: &minijinja::Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    }
 }
 
 /// The text templates of one file. Templates refer to it by name.
@@ -187,8 +196,9 @@ impl Templates {
         if !is_template(source) {
             return Ok(Text::Literal(source.to_owned()));
         }
+        tags::check_template(source, node, &self.environment)?;
         let name = self.position(node);
-        let invalid = |error: minijinja::Error| node.problem(format!("template: {error}"));
+        let invalid = |error: minijinja::Error| node.problem(format!("template: {}", syntax_error(&error)));
         self.environment.add_template_owned(name.clone(), source.to_owned()).map_err(invalid)?;
         let template = self.environment.get_template(&name).map_err(invalid)?;
         let uses_headers = template.undeclared_variables(false).contains("headers");
@@ -210,8 +220,9 @@ impl Templates {
             let problem = node.problem("a condition is an expression without braces");
             return Err(problem.hint("for example `if: guest.action == 'accept'`").into());
         }
+        tags::check_expression(source, node, &ENVIRONMENT)?;
         let expression = ENVIRONMENT.compile_expression_owned(source.to_owned());
-        let expression = expression.map_err(|error| node.problem(format!("expression: {error}")))?;
+        let expression = expression.map_err(|error| node.problem(format!("expression: {}", syntax_error(&error))))?;
         let names = expression.undeclared_variables(false);
         self.uses_headers |= names.contains("headers");
         self.check_names(names, node)?;

@@ -242,7 +242,9 @@ impl ScriptPlan {
             script.insert("capabilities".into(), patch.to_json());
         }
         if let Some(values) = self.completions {
-            let prompt = names.prompts.iter().map(|name| ("prompt", name));
+            // Only a prompt with a schema has arguments.
+            let prompts = names.prompts.iter().zip(self.prompts.iter()).filter(|(_, prompt)| prompt.schema);
+            let prompt = prompts.map(|(name, _)| ("prompt", name));
             let template = names.templates.iter().map(|name| ("resource", name));
             let values = if let Text::List = values { json!(values.as_str("")) } else { json!(["Paris", "pa", "x"]) };
             let all =

@@ -106,8 +106,8 @@ fn sessions() -> Keys {
 fn http_answer() -> Keys {
     keys! {
         "answers": choice(&["auto", "json", "sse"]),
-            "`auto` (the default): a JSON object if the answer is there at once, else a stream. `json`: a JSON object \
-             always; messages before the answer are lost. `sse`: a stream always.",
+            "`auto` (the default): a JSON object if nothing comes before the response, else a stream. `json`: a JSON \
+             object always; messages before the answer are lost. `sse`: a stream always.",
             ["sse"];
         "priming": flag(false),
             "Whether a legacy stream begins with an event that has only an id, from which a client can resume.",

@@ -81,9 +81,10 @@ impl SkillFile {
         let Entry { key, node, .. } = fields.exactly_one(CONTENTS)?;
         let mut file = match key.as_str() {
             "blob" => {
-                let bytes = STANDARD
-                    .decode(node.str()?)
-                    .map_err(|_| node.problem("a `blob` is base64").hint("put readable content under `text`"))?;
+                let bytes = STANDARD.decode(node.str()?).map_err(|_| {
+                    node.problem("a `blob` is base64")
+                        .hint("one line without blanks; readable content goes under `text`")
+                })?;
                 let content = format!(r#""blob":{}"#, node.to_json_text());
                 SkillFile::new(path, content, &bytes, "application/octet-stream", entry.key_span)
             }

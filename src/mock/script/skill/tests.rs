@@ -287,8 +287,8 @@ fn mistakes_have_a_position_and_a_hint() {
         ("{ name: a, description: d, files: { b: 1 } }", "expected a text, found the number 1"),
         ("{ name: a, description: d, files: { b: { text: x, blob: y } } }", "has both `text` and `blob`"),
         ("{ name: a, description: d, files: { b: {} } }", "a file of a skill needs one of `text` or `blob`"),
-        ("{ name: a, description: d, files: { b: { blob: '***' } } }", "t:1:49: a `blob` is base64 (put readable"),
-        ("{ name: a, description: d, files: { b: { text: x, size: -1 } } }", "expected a whole number"),
+        ("{ name: a, description: d, files: { b: { blob: '***' } } }", "t:1:49: a `blob` is base64 (one line"),
+        ("{ name: a, description: d, files: { b: { text: x, size: -1 } } }", "the number -1 is too small"),
         (
             "{ name: a, description: d, files: { b: x, b/c: y } }",
             "t:1:38: skill://a/b is a file, and a directory of skill://a/b/c (",

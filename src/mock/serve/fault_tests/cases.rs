@@ -203,7 +203,8 @@ async fn a_subscription_can_be_struck() {
     };
     let methods = |seen: &str| seen.matches("\"method\"").count();
     let plain = stdio(engine("{ delay: 1ms }"), std::slice::from_ref(&listen)).await;
-    assert!(methods(&plain) == 1 && plain.contains("\"result\""), "{plain}");
+    // The acknowledgement, and the announcement of the end.
+    assert!(methods(&plain) == 2 && plain.contains("\"result\""), "{plain}");
     let lost = stdio(engine("{ drop: notifications }"), std::slice::from_ref(&listen)).await;
     assert!(methods(&lost) == 0 && lost.contains("\"result\""), "{lost}");
     assert_eq!(stdio(engine("{ exit: 9 }"), std::slice::from_ref(&listen)).await, " Died(9)");

@@ -104,7 +104,7 @@ async fn start(engine: Arc<Engine>) -> MockServer {
 }
 
 fn died(shared: &Shared) -> String {
-    shared.died.get().map(|code| format!(" Died({code})")).unwrap_or_default()
+    shared.life.died().map(|code| format!(" Died({code})")).unwrap_or_default()
 }
 
 async fn journalled(server: &MockServer, messages: u64) {

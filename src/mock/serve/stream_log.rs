@@ -1,0 +1,302 @@
+//! Streams of events that a client can resume (2025-11-25, Transports: Resumability and Redelivery).
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{Stream, stream};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::faulty::{Ender, event_bytes};
+use crate::{
+    mock::faults::{Packet, Step, Steps, Stop},
+    wire::sse::Event,
+};
+
+/// How many of its last events a standalone stream keeps.
+pub(super) const MAX_KEPT: usize = 1024;
+/// How many bytes of events a standalone stream keeps, and all complete streams of a session together.
+pub(super) const MAX_BYTES: usize = 16 << 20;
+
+/// The events of one stream, kept so that a client that lost its connection can read on.
+///
+/// A standalone stream can go on for ever and is read by nobody, so it keeps only the last of them: what a client does
+/// not read in time is lost to it.
+#[derive(Debug)]
+pub(super) struct StreamLog {
+    pub(super) number: u64,
+    pub(super) kind: StreamKind,
+    kept: Mutex<Kept>,
+    length: watch::Sender<Length>,
+    /// Cancelled when another connection reads the stream.
+    reader: Mutex<CancellationToken>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// The position of the first entry.
+    first: usize,
+    entries: VecDeque<Entry>,
+    bytes: usize,
+}
+
+/// A piece of a stream.
+#[derive(Clone, Debug)]
+enum Entry {
+    Event(Bytes),
+    /// Something that happens on the way. A client that resumes the stream there sees what it is given again instead.
+    Once {
+        steps: Steps,
+        again: Option<Bytes>,
+    },
+}
+
+/// What a stream was opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StreamKind {
+    /// The answer to a request; complete when it was given.
+    Request,
+    /// Messages that belong to no request; it ends with the session or the server.
+    Standalone,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Length {
+    /// How many events there were.
+    events: usize,
+    /// How many bytes are kept.
+    bytes: usize,
+    complete: bool,
+}
+
+impl Entry {
+    fn size(&self) -> usize {
+        match self {
+            Entry::Event(bytes) => bytes.len(),
+            Entry::Once { again, .. } => again.as_ref().map_or(0, Bytes::len),
+        }
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl StreamLog {
+    /// A stream that begins by telling the client an id to resume from, if it `primes`, and when to come back.
+    pub(super) fn open(number: u64, kind: StreamKind, primes: bool, retry: Option<Duration>) -> StreamLog {
+        let log = StreamLog {
+            number,
+            kind,
+            kept: Mutex::default(),
+            length: watch::Sender::default(),
+            reader: Mutex::default(),
+        };
+        let retry = retry.map(milliseconds);
+        match primes {
+            true => log.append(Event { data: Some(Bytes::new()), retry, ..Event::default() }),
+            false if retry.is_some() => log.append(Event { retry, ..Event::default() }),
+            false => {}
+        }
+        log
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many events there were.
+    pub(super) fn events(&self) -> usize {
+        self.length.borrow().events
+    }
+
+    /// How many bytes are kept.
+    pub(super) fn bytes(&self) -> usize {
+        self.length.borrow().bytes
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.length.borrow().complete
+    }
+
+    pub(super) fn push(&self, frame: Bytes) {
+        self.append(Event::message(frame));
+    }
+
+    fn append(&self, event: Event) {
+        self.add(|id| Entry::Event(Event { id: Some(id), ..event }.encode()));
+    }
+
+    /// Adds a frame that faults have changed. If it is cut off, a client that resumes the stream is given all of it.
+    pub(super) fn push_packet(&self, packet: &Packet) {
+        self.add(|id| {
+            let encode = |data| Event { id: Some(id.clone()), ..Event::message(data) }.encode();
+            let steps = packet.clone().steps(|data, is_whole| event_bytes(encode(data), is_whole));
+            Entry::Once { steps, again: Some(encode(packet.bytes.clone())) }
+        });
+    }
+
+    /// Closes the connection here, after telling the client when to come back.
+    /// A client that has no id yet could not come back, and is left where it is.
+    pub(super) fn cut(&self, retry: Option<Duration>) {
+        if self.events() == 0 {
+            return;
+        }
+        let event = |retry| Event { retry: Some(retry), ..Event::default() }.encode();
+        let bytes = retry.map(milliseconds).map_or_else(Bytes::new, event);
+        self.add(|_| Entry::Once { steps: Steps::new(bytes, Stop::Finish), again: None });
+    }
+
+    /// Ends the connection here as a fault wants it.
+    pub(super) fn stop(&self, stop: Stop) {
+        self.add(|_| Entry::Once { steps: Steps::new(Bytes::new(), stop), again: None });
+    }
+
+    /// Adds what `entry` makes of the id for it.
+    fn add(&self, entry: impl FnOnce(String) -> Entry) {
+        let mut kept = self.kept();
+        let entry = entry(format!("{}-{}", self.number, kept.first + kept.entries.len()));
+        kept.bytes += entry.size();
+        kept.entries.push_back(entry);
+        if self.kind == StreamKind::Standalone {
+            while kept.entries.len() > MAX_KEPT || (kept.bytes > MAX_BYTES && kept.entries.len() > 1) {
+                kept.bytes -= kept.entries.pop_front().map_or(0, |entry| entry.size());
+                kept.first += 1;
+            }
+        }
+        self.length.send_modify(|it| {
+            it.events = kept.first + kept.entries.len();
+            it.bytes = kept.bytes;
+        });
+    }
+
+    /// Nothing more will come.
+    pub(super) fn complete(&self) {
+        self.length.send_modify(|it| it.complete = true);
+    }
+
+    /// The events from a position on, as they come, until the stream is complete or one of `ends` is cancelled. Whoever
+    /// has read it before reads no more: no message goes to two connections (2025-11-25, Transports: Multiple
+    /// Connections).
+    pub(super) fn read(
+        self: Arc<Self>,
+        from: usize,
+        ends: [CancellationToken; 2],
+        ender: Ender,
+    ) -> impl Stream<Item = Bytes> + Send {
+        let replaced = CancellationToken::new();
+        std::mem::replace(&mut *self.reader.lock().unwrap_or_else(PoisonError::into_inner), replaced.clone()).cancel();
+        let (changes, steps) = (self.length.subscribe(), Steps::whole(Bytes::new()));
+        let reading = Reading { log: self, changes, from, position: from, steps, ends, ender };
+        stream::unfold((reading, replaced), |(mut reading, replaced)| async {
+            let bytes = tokio::select! {
+                biased;
+                () = replaced.cancelled() => None,
+                bytes = reading.next() => bytes,
+            };
+            Some((bytes?, (reading, replaced)))
+        })
+    }
+}
+
+/// A connection that reads a stream.
+struct Reading {
+    log: Arc<StreamLog>,
+    changes: watch::Receiver<Length>,
+    from: usize,
+    position: usize,
+    /// What is left of an entry.
+    steps: Steps,
+    ends: [CancellationToken; 2],
+    ender: Ender,
+}
+
+impl Reading {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            for step in self.steps.by_ref() {
+                match step {
+                    Step::Bytes(bytes) => return Some(bytes),
+                    Step::Wait(time) => tokio::time::sleep(time).await,
+                    Step::Stop(stop) => {
+                        let given_up = async {
+                            let _ = self.changes.wait_for(|it| stop == Stop::Hang && it.complete).await;
+                        };
+                        tokio::select! {
+                            () = self.ender.end_stream(stop) => {}
+                            () = self.ends[0].cancelled() => {}
+                            () = given_up => {}
+                        }
+                        return None;
+                    }
+                }
+            }
+            let position = self.position;
+            let length = tokio::select! {
+                biased;
+                length = self.changes.wait_for(|it| it.events > position || it.complete) => {
+                    length.map(|it| *it).ok()?
+                }
+                () = self.ends[0].cancelled() => return None,
+                () = self.ends[1].cancelled() => return None,
+            };
+            if length.events <= position {
+                return None;
+            }
+            let (position, entry) = {
+                let kept = self.log.kept();
+                let position = position.max(kept.first);
+                (position, kept.entries.get(position - kept.first)?.clone())
+            };
+            self.position = position + 1;
+            let is_resumed_here = position == self.from && position > 0;
+            match entry {
+                Entry::Once { steps, .. } if !is_resumed_here => self.steps = steps,
+                Entry::Event(bytes) | Entry::Once { again: Some(bytes), .. } => return Some(bytes),
+                // One of them may follow another.
+                Entry::Once { again: None, .. } => self.from = self.position,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+
+    use super::*;
+    use crate::{
+        config::Source,
+        mock::{
+            engine::Engine,
+            journal::Journal,
+            script::Script,
+            serve::{Listen, MockServer},
+        },
+    };
+
+    #[tokio::test]
+    async fn who_reads_a_standalone_stream_too_late_gets_the_last_of_it() {
+        let script = Script::parse(&Source::new("s", "tools: [{ name: a, reply: x }]")).expect("a script");
+        let server = MockServer::start(Engine::new(script, 1, Journal::default()), Listen::default());
+        let ender = Ender::new(&server.await.expect("binds").shared, None);
+        let log = Arc::new(StreamLog::open(7, StreamKind::Standalone, true, None));
+        for number in 1..=MAX_KEPT + 5 {
+            log.push(number.to_string().into());
+        }
+        log.complete();
+        assert_eq!(log.events(), MAX_KEPT + 6, "with the priming event");
+        for from in [0, 3] {
+            let read: Vec<_> = log
+                .clone()
+                .read(from, [CancellationToken::new(), CancellationToken::new()], ender.clone())
+                .collect()
+                .await;
+            assert_eq!((read.len(), &read[0][..]), (MAX_KEPT, &b"id: 7-6\ndata: 6\n\n"[..]));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Requests over HTTP in a session.
+
+use super::{
+    client::{Client, Events},
+    *,
+};
+
+const ASKS: &str = "
+tools:
+  - { name: asks, steps: [{ roots: { as: folders, optional: false } }, { reply: '{{ folders.roots | length }}' }] }
+  - { name: never, delay: 60s, reply: never }
+  - { name: sets, steps: [{ wait: 30ms }, { set: { done: true } }, { reply: x }] }
+";
+
+/// A session whose client can be asked for its roots.
+async fn asked(script: &str) -> Client {
+    let mut client = Client::open(script).await;
+    let mut hello = initialize("2025-11-25");
+    hello["params"]["capabilities"] = json!({ "roots": {} });
+    let opened = client.post("/mcp", &hello).await;
+    client.headers.push(("mcp-session-id", opened.headers()["mcp-session-id"].to_str().expect("text").to_owned()));
+    client
+}
+
+#[tokio::test]
+async fn a_stream_is_read_by_the_connection_that_resumed_it_last_and_by_no_other() {
+    let mut client = asked(ASKS).await;
+    let mut first = Events::of(client.post("/mcp", &call(1, "asks")).await);
+    first.next().await.expect("priming");
+    let question = first.next().await.expect("a question");
+    client.headers.push(("last-event-id", question.id.expect("an id")));
+    let mut second = Events::of(client.get("/mcp").await);
+    assert_eq!(first.next().await, None, "it was read on elsewhere");
+    let mut third = Events::of(client.get("/mcp").await);
+    assert_eq!(second.next().await, None);
+    let question: Json = serde_json::from_slice(&question.data.expect("data")).expect("JSON");
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "roots": [] } });
+    assert_eq!(client.post("/mcp", &answer).await.status(), 202);
+    assert_eq!(third.json().await["result"]["content"][0]["text"], "0");
+    assert_eq!(third.next().await, None);
+}
+
+#[tokio::test]
+async fn a_new_standalone_stream_ends_the_one_before_it() {
+    let client = asked(ASKS).await;
+    let mut first = Events::of(client.get("/mcp").await);
+    first.next().await.expect("priming");
+    let mut second = Events::of(client.get("/mcp").await);
+    second.next().await.expect("priming");
+    assert_eq!(first.next().await, None);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_always_json_can_be_cancelled_and_keeps_its_id() {
+    let client = asked(&format!("{ASKS}\nhttp: {{ answers: json }}")).await;
+    let request = call(1, "never");
+    let cancelled = async {
+        busy(client.server.engine()).await;
+        let reply: Json = client.post("/mcp", &call(1, "never")).await.json().await.expect("JSON");
+        assert_eq!(reply["error"]["code"], -32600, "the id is in use");
+        assert_eq!(client.post("/mcp", &cancel(1)).await.status(), 202);
+    };
+    let (response, ()) = tokio::join!(client.post("/mcp", &request), cancelled);
+    assert_eq!(Events::of(response).next().await, None, "it is not answered");
+    idle(client.server.engine()).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_always_json_comes_about_although_the_connection_is_lost() {
+    let client = asked(&format!("{ASKS}\nhttp: {{ answers: json }}")).await;
+    let engine = client.server.engine().clone();
+    let request = call(1, "sets");
+    tokio::select! {
+        _ = client.post("/mcp", &request) => panic!("not yet"),
+        () = busy(&engine) => {}
+    }
+    idle(&engine).await;
+    assert_eq!(engine.state().get().get("done"), Some(&json!(true)));
+}
