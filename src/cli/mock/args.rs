@@ -38,7 +38,9 @@ A script:
   tools:
     - name: greet
       inputSchema:
-        { type: object, properties: { name: { type: string } }, required: [name] }
+        type: object
+        properties: { name: { type: string } }
+        required: [name]
       expect: { calls: { min: 1 } }
       rules:
         - when: { args: { name: Ada } }
