@@ -182,7 +182,7 @@ fn outcome(message: Message<'_>, id: &Id) -> Option<Result<Box<RawValue>, Failur
 
 pub(super) fn wire_id(id: &RequestId) -> Id {
     match id {
-        NumberOrString::Number(number) => Id::Number(*number),
+        NumberOrString::Number(number) => Id::from(*number),
         NumberOrString::String(text) => Id::String((**text).into()),
     }
 }

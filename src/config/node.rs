@@ -153,6 +153,29 @@ impl Node {
         Problems::collect(self.items()?.iter().map(read))
     }
 
+    /// Reads every item of the list at this node, or the one item that stands in its place.
+    ///
+    /// # Errors
+    /// The list is empty; or the problems of all items.
+    pub fn one_or_more<'a, T>(
+        &'a self,
+        mut read: impl FnMut(&'a Node) -> Result<T, Problems>,
+    ) -> Result<Vec<T>, Problems> {
+        match &self.value {
+            Value::Sequence(items) if items.is_empty() => Err(self.problem("the list is empty").into()),
+            Value::Sequence(_) => self.each(read),
+            _ => Ok(vec![read(self)?]),
+        }
+    }
+
+    /// The value that the text is a name of.
+    ///
+    /// # Errors
+    /// This is no text, or no such name.
+    pub fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(&self) -> Result<T, Problems> {
+        Ok(self.str()?.parse().map_err(|error: T::Err| self.problem(error.to_string()))?)
+    }
+
     /// The value at a key, if this is a mapping that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {

@@ -3,6 +3,7 @@
 
 pub mod admin;
 pub mod builder;
+pub mod draws;
 pub mod engine;
 pub mod faults;
 pub mod journal;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Expect, Step, model::read_one_or_more};
+use super::{Expect, Step};
 use crate::{
     config::{Entry, Fields, Node, Problems, Source, Value},
     mock::{
@@ -254,7 +254,7 @@ impl Listen {
         let fields = node.fields(what, &["tools", "prompts", "resources", "uris"])?;
         let list = |key: &str| Ok::<_, Problems>(fields.read(key, Node::bool)?.unwrap_or(false));
         let (tools, prompts, resources) = (list("tools")?, list("prompts")?, list("resources")?);
-        let uris = fields.read("uris", |node| read_one_or_more(node, |node| templates.text(node)))?;
+        let uris = fields.read("uris", |node| node.one_or_more(|node| templates.text(node)))?;
         let listen = Listen { tools, prompts, resources, uris: uris.unwrap_or_default() };
         match listen {
             Listen { tools: false, prompts: false, resources: false, uris } if uris.is_empty() => {

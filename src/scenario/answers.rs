@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::model::read_one_or_more;
 use crate::{
     client::{Answer, AnswerScript},
     config::{Fields, Node, Problem, Problems, Value, nearest},
@@ -24,8 +23,8 @@ pub(super) fn read(node: &Node) -> Result<AnswerScript, Problems> {
         return Err(node.problem("an `answers` without answers").hint("leave it out").into());
     }
     Ok(AnswerScript {
-        elicitation: fields.read("elicitation", |node| read_one_or_more(node, elicitation))?.unwrap_or_default(),
-        sampling: fields.read("sampling", |node| read_one_or_more(node, sampling))?.unwrap_or_default(),
+        elicitation: fields.read("elicitation", |node| node.one_or_more(elicitation))?.unwrap_or_default(),
+        sampling: fields.read("sampling", |node| node.one_or_more(sampling))?.unwrap_or_default(),
         roots: fields.read("roots", |node| Ok(vec![roots(node)?]))?.unwrap_or_default(),
     })
 }

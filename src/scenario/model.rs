@@ -280,26 +280,12 @@ fn check_names(steps: &[Step], nodes: &[Node], matrix: &Matrix, source: &Source)
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
-/// The items of a list, or the one item that stands in its place.
-pub(super) fn read_one_or_more<T>(
-    node: &Node,
-    mut read: impl FnMut(&Node) -> Result<T, Problems>,
-) -> Result<Vec<T>, Problems> {
-    match node.items() {
-        Ok([]) => Err(node.problem("the list is empty").into()),
-        Ok(_) => node.each(read),
-        Err(_) => Ok(vec![read(node)?]),
-    }
-}
-
 /// A list of names, or a single one; each name once.
 pub(super) fn read_list<T>(node: &Node) -> Result<Vec<T>, Problems>
 where
     T: std::str::FromStr<Err: fmt::Display> + PartialEq,
 {
-    let list = read_one_or_more(node, |node| -> Result<T, Problems> {
-        Ok(node.str()?.parse().map_err(|error: T::Err| node.problem(error.to_string()))?)
-    })?;
+    let list = node.one_or_more(Node::parsed)?;
     for (index, item) in list.iter().enumerate() {
         if list[..index].contains(item) {
             return Err(node.items()?[index].problem("this is in the list already").into());

@@ -7,7 +7,7 @@ use super::{
     action::{ACTIONS, refuse_of_session},
     answers,
     expect::Observable,
-    model::{read_list, read_one_or_more},
+    model::read_list,
 };
 use crate::{
     client::{AnswerScript, Protocol},
@@ -68,17 +68,10 @@ impl Only {
 
     fn read(node: &Node) -> Result<Only, Problems> {
         let fields = node.fields("`only`", &["transport", "protocol", "era"])?;
-        let read_era = |node: &Node| -> Result<Era, Problems> {
-            match node.str()? {
-                "legacy" => Ok(Era::Legacy),
-                "modern" => Ok(Era::Modern),
-                _ => Err(node.problem("the eras are legacy and modern").into()),
-            }
-        };
         Ok(Only {
             transports: fields.read("transport", read_list)?.unwrap_or_default(),
             protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
-            eras: fields.read("era", |node| read_one_or_more(node, read_era))?.unwrap_or_default(),
+            eras: fields.read("era", read_list)?.unwrap_or_default(),
         })
     }
 }

@@ -31,17 +31,21 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(untagged)]
 pub enum Id {
-    Number(i64),
+    /// Of 64 bits, with or without a sign.
+    Number(i128),
     String(Box<str>),
 }
 
 impl Id {
+    /// What serde_json can write of all that it reads.
+    const NUMBERS: std::ops::RangeInclusive<i128> = i64::MIN as i128..=u64::MAX as i128;
+
     /// The id that the JSON text is; `None` for anything but a string or an integer.
     pub(crate) fn parse(raw: &RawValue) -> Option<Id> {
         let text = raw.get();
         match text.as_bytes().first()? {
             b'"' => serde_json::from_str(text).ok().map(Id::String),
-            b'-' | b'0'..=b'9' => text.parse().ok().map(Id::Number),
+            b'-' | b'0'..=b'9' => text.parse().ok().filter(|number| Id::NUMBERS.contains(number)).map(Id::Number),
             _ => None,
         }
     }
@@ -66,7 +70,7 @@ impl fmt::Display for Id {
 
 impl From<i64> for Id {
     fn from(number: i64) -> Self {
-        Id::Number(number)
+        Id::Number(number.into())
     }
 }
 
@@ -224,7 +228,7 @@ impl<'a> Message<'a> {
         let id = match id {
             Some(Ok(id)) => Some(id),
             Some(Err(raw)) if raw.get() == "null" && members.error.is_some() && members.method.is_none() => None,
-            Some(Err(_)) => return invalid("`id` must be a string or an integer"),
+            Some(Err(_)) => return invalid("`id` must be a string or an integer of 64 bits"),
             None => None,
         };
         let invalid = |id, what| Err(ParseError::Invalid { id, is_response, what });
@@ -361,6 +365,20 @@ mod tests {
     }
 
     #[test]
+    fn an_id_may_be_any_integer_of_64_bits() {
+        for number in ["9223372036854775808", "18446744073709551615", "-9223372036854775808"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"m"}}"#);
+            let message = Message::parse(text.as_bytes()).expect("a request");
+            let id = message.id().expect("an id");
+            assert_eq!((id.to_json().as_str(), serde_json::json!(id).to_string().as_str()), (number, number));
+            assert_eq!(result(id, "{}"), format!(r#"{{"jsonrpc":"2.0","id":{number},"result":{{}}}}"#));
+        }
+        for number in ["18446744073709551616", "-9223372036854775809", "1.0", "1e3"] {
+            assert_eq!(invalid(&format!(r#"{{"jsonrpc":"2.0","id":{number},"method":"m"}}"#)), (INVALID_REQUEST, None));
+        }
+    }
+
+    #[test]
     fn the_three_kinds_are_told_apart_by_their_members() {
         let request = br#"{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{"x":1.0}}"#;
         let Ok(Message::Request(request)) = Message::parse(request) else { panic!("a request") };
@@ -474,7 +492,7 @@ mod tests {
 
         #[test]
         fn what_is_written_reads_back_unchanged(number in any::<i64>(), text in ".*", method in "[a-z/]{1,20}") {
-            for id in [Id::Number(number), Id::String(text.clone().into())] {
+            for id in [Id::from(number), Id::String(text.clone().into())] {
                 let params = serde_json::json!({ "t": text }).to_string();
                 let bytes = request(&id, &method, Some(&params));
                 let Ok(Message::Request(read)) = Message::parse(&bytes) else { panic!("a request") };

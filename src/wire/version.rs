@@ -83,6 +83,19 @@ impl fmt::Display for Era {
 #[error("unknown protocol version {0:?}; released are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28")]
 pub struct UnknownVersion(pub String);
 
+/// A text that names no era.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the eras are legacy and modern")]
+pub struct UnknownEra;
+
+impl FromStr for Era {
+    type Err = UnknownEra;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [Era::Legacy, Era::Modern].into_iter().find(|era| era.as_str() == text).ok_or(UnknownEra)
+    }
+}
+
 impl FromStr for Version {
     type Err = UnknownVersion;
 
@@ -102,6 +115,12 @@ mod tests {
         }
         assert!(Version::ALL.is_sorted());
         assert_eq!("2026-07-29".parse::<Version>(), Err(UnknownVersion("2026-07-29".into())));
+    }
+
+    #[test]
+    fn an_era_reads_back_from_its_text() {
+        assert_eq!(("legacy".parse(), "modern".parse()), (Ok(Era::Legacy), Ok(Era::Modern)));
+        assert_eq!("Modern".parse::<Era>(), Err(UnknownEra));
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn schema_allows(said: &Said<'_>) -> Law {
     let Some(folder) = std::env::var_os(SCHEMAS) else { return Ok(()) };
     let message = said.message;
     let code = message["error"]["code"].as_i64();
-    let result = &known_content(said.version, &message["result"]);
+    let result = &message["result"];
     let definitions: &[(&str, &Json)] = &match (said.what, code) {
         (What::Response(_), Some(code)) => vec![(error_definition(said.version, code), message)],
         (What::Response(method), None) => {
@@ -135,23 +135,6 @@ fn schema_allows(said: &Said<'_>) -> Law {
         }
     }
     Ok(())
-}
-
-/// The result without the content blocks that came with a later version: a script's blocks go to every client.
-fn known_content(version: &str, result: &Json) -> Json {
-    let mut result = result.clone();
-    let is_known = |block: &Json| match block["type"].as_str() {
-        Some("audio") => version >= "2025-03-26",
-        Some("resource_link") => version >= "2025-06-18",
-        _ => true,
-    };
-    if let Some(blocks) = result.get_mut("content").and_then(Json::as_array_mut) {
-        blocks.retain(is_known);
-    }
-    if let Some(messages) = result.get_mut("messages").and_then(Json::as_array_mut) {
-        messages.retain(|message| is_known(&message["content"]));
-    }
-    result
 }
 
 /// # Panics

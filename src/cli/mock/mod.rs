@@ -22,7 +22,6 @@ use std::{
 };
 
 pub(super) use args::MockArgs;
-use rand::RngExt;
 pub(super) use relay::{RelayArgs, relay};
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +31,7 @@ use super::{Exit, Failure, signals::Signals};
 use crate::{
     mock::{
         admin::AdminServer,
-        engine::Engine,
+        engine::{Engine, Seed},
         journal::Journal,
         script::Script,
         serve::{Ended, Listen, MockServer, serve_pipe},
@@ -93,9 +92,9 @@ fn serve(
     console: &Console,
 ) -> Result<Exit, Failure> {
     let (sender, follower) = follow::start(journal, args.verbose.then(|| console.clone())).unzip();
-    let seed = args.seed.unwrap_or_else(|| rand::rng().random::<u32>().into());
+    let seed = args.seed.map_or_else(Seed::random, Seed::from);
     let engine = Engine::new(script, seed, Journal::new(sender));
-    let mock = Mock { args, seed, engine: engine.clone(), watch, console };
+    let mock = Mock { args, seed: seed.number(), engine: engine.clone(), watch, console };
     let several_threads = || runtime::Builder::new_multi_thread().enable_all().build().map_err(runtime_failure);
     let exit = match args.listen {
         _ if args.exec => {

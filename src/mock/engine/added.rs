@@ -162,6 +162,52 @@ tools:
         assert!(mock.engine.verify().holds());
     }
 
+    /// Rules that are added cannot `replace`, so the stubs of a script are the same whatever is added to it, and in the
+    /// same places: those of before are found again.
+    #[test]
+    fn what_was_replaced_is_found_again_whatever_rules_come_and_go() {
+        let inner = "replace: { tool: { name: echo, steps: [{ replace: { prompt: { name: p, messages: [] } } }, { reply: inner }] } }";
+        let outer = format!("replace: {{ tool: {{ name: swap, steps: [{{ {inner} }}, {{ reply: outer }}] }} }}");
+        let first = format!("{{ name: swap, steps: [{{ {outer} }}, {{ reply: swapped }}] }}");
+        let script =
+            format!("tools:\n  - {first}\n  - {{ name: echo, reply: base }}\nprompts: [{{ name: p, messages: [] }}]\n");
+        let mock = Mock::legacy(&script, "2025-11-25");
+        let add = |rule: &str| mock.engine.add_rule(rule);
+        let places = || {
+            let catalog = mock.engine.catalog();
+            let places = catalog.script.all_stubs().map(|(place, stub)| (place, stub.number, stub.name.clone()));
+            places.collect::<Vec<_>>()
+        };
+        let before = places();
+        assert_eq!((say(&mock, "swap"), say(&mock, "swap")), ("swapped".into(), "outer".into()));
+        for kind in ["tool", "resource", "resourceTemplate", "prompt"] {
+            let replace = format!("replace: {{ {kind}: {{ name: new, uri: 'x:a', uriTemplate: 'x:b' }} }}");
+            let nested = format!("replace: {{ tool: {{ name: new, steps: [{{ {replace} }}, {{ reply: x }}] }} }}");
+            for step in [replace, nested] {
+                add(&format!("{{ tool: echo, rule: {{ steps: [{{ {step} }}, {{ reply: x }}] }} }}"))
+                    .expect_err("replaces");
+            }
+        }
+        add("{ tool: echo, rule: { when: { call: 100 }, reply: x } }").expect("fits");
+        add("{ tool: swap, rule: { when: { call: 100 }, reply: x } }").expect("fits");
+        add("{ prompt: p, rule: { messages: [] } }").expect("fits");
+        assert_eq!((say(&mock, "echo"), say(&mock, "swap")), ("inner".into(), "outer".into()));
+        assert_eq!(mock.engine.rules().iter().filter(|rule| rule.id.is_some()).count(), 3);
+        for id in mock.engine.rules().into_iter().filter_map(|rule| rule.id) {
+            assert!(mock.engine.remove_rule(&id));
+            assert_eq!((say(&mock, "echo"), say(&mock, "swap")), ("inner".into(), "outer".into()));
+            assert_eq!(places(), before);
+        }
+        let counts = |catalog: &super::super::catalog::Catalog| {
+            catalog
+                .script
+                .all_stubs()
+                .map(|(_, stub)| catalog.counts(stub).1.len() == stub.rules.len())
+                .collect::<Vec<_>>()
+        };
+        assert!(counts(&mock.engine.catalog()).into_iter().all(|fits| fits));
+    }
+
     #[test]
     fn a_wrong_rule_changes_nothing() {
         let mock = Mock::legacy(SCRIPT, "2025-11-25");

@@ -7,14 +7,16 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use futures_channel::oneshot;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::{
     Engine,
     client_answer::{ClientAnswer, check},
-    exchange::{Counts, Event, Exchange, Outcome},
+    exchange::{Counts, Event, Exchange},
+    outcome::Outcome,
 };
 use crate::{
     mock::{
@@ -23,7 +25,7 @@ use crate::{
     },
     wire::{
         Era, Id, RpcError,
-        message::{self, INVALID_PARAMS, INVALID_REQUEST, MISSING_CAPABILITY},
+        message::{self, INVALID_PARAMS},
     },
 };
 
@@ -67,9 +69,42 @@ pub(super) struct RequestState {
     pub(super) expires: u64,
 }
 
+impl Asking {
+    /// One refusal decides; the other answers are not waited for.
+    fn is_refused(&self) -> bool {
+        self.open.iter().any(|open| matches!(open.answer, Some(Err(_))))
+    }
+
+    /// The cancellations of the requests that went out and are not answered.
+    fn cancellations<'a>(&'a self, reason: &'a str) -> impl Iterator<Item = Bytes> + 'a {
+        let open = self.open.iter().filter(|open| open.answer.is_none()).filter_map(|open| open.id.as_ref());
+        open.map(move |id| {
+            let params = json!({ "requestId": id, "reason": reason }).to_string();
+            message::notification("notifications/cancelled", &params)
+        })
+    }
+}
+
 impl Exchange {
+    /// Cancels what will not be waited for any more (2025-11-25, Lifecycle: Timeouts).
+    fn abandon(&mut self, asking: &Asking) {
+        let reason = if asking.is_refused() { "another question was refused" } else { "the answer took too long" };
+        self.outbox.extend(asking.cancellations(reason));
+    }
+
+    /// Cancels what was asked for a call that is given up itself.
+    pub(super) fn withdraw(&mut self) {
+        let (Some(asking), Some(peer)) = (&self.asking, &self.origin.peer) else { return };
+        if asking.awaited {
+            asking.cancellations("the call was cancelled").for_each(|frame| peer.push(frame));
+        }
+    }
+
     /// Resolves when every question is answered.
     pub fn poll_answers(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(greeting) = &mut self.greeting {
+            return Pin::new(greeting).poll(context).map(|_| self.greeting = None);
+        }
         let Some(asking) = &mut self.asking else { return Poll::Ready(()) };
         for open in asking.open.iter_mut().filter(|open| open.answer.is_none()) {
             match Pin::new(&mut open.receiver).poll(context) {
@@ -82,7 +117,8 @@ impl Exchange {
                 Poll::Pending => {}
             }
         }
-        if asking.open.iter().all(|open| open.answer.is_some()) { Poll::Ready(()) } else { Poll::Pending }
+        let is_answered = asking.open.iter().all(|open| open.answer.is_some());
+        if is_answered || asking.is_refused() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Asks what is not answered yet; `None` if nothing is left to ask.
@@ -129,7 +165,10 @@ impl Exchange {
         }
         match self.era() {
             Era::Modern => self.require_input(step, &open, at).map(Some),
-            Era::Legacy => self.request_answers(step, &open, limit, at).map(Some),
+            Era::Legacy => match self.await_greeting(step, limit, at) {
+                None => self.request_answers(step, &open, limit, at).map(Some),
+                waiting => Ok(waiting),
+            },
         }
     }
 
@@ -162,7 +201,7 @@ impl Exchange {
 
     /// A question as a member of `inputRequests`.
     fn input_request(&mut self, question: &Question) -> Result<String, RenderError> {
-        let params = self.json(&question.params)?;
+        let params = self.question_params(question)?;
         Ok(format!("\"{}\":{{\"method\":\"{}\",\"params\":{params}}}", question.name, question.method))
     }
 
@@ -179,7 +218,7 @@ impl Exchange {
         };
         let mut open = Vec::new();
         for question in questions {
-            let params = self.json(&question.params)?;
+            let params = self.question_params(question)?;
             let (id, receiver) = peer.ask();
             self.outbox.push_back(message::request(&id, question.method, Some(&params)));
             open.push(Open { name: question.name.clone(), id: Some(id), receiver, answer: None });
@@ -220,6 +259,7 @@ impl Exchange {
         let Some(Action::Ask { questions, .. }) = steps.get(asking.step).map(|step| &step.action) else {
             return Ok(());
         };
+        self.abandon(&asking);
         for Open { name, answer, .. } in &asking.open {
             let Some(question) = questions.iter().find(|question| question.name == *name) else { continue };
             let method = question.method;
@@ -231,48 +271,17 @@ impl Exchange {
                 Some(Err(RpcError { code, message, .. })) => {
                     return Err(self.failure(&format!("The client refused {method}: {message} ({code})")));
                 }
+                None if asking.is_refused() => {}
                 None if asking.is_lost => {
                     return Err(self.failure(&format!("The client can no longer answer {method}")));
                 }
                 None => {
-                    for id in
-                        asking.open.iter().filter(|open| open.answer.is_none()).filter_map(|open| open.id.as_ref())
-                    {
-                        let params = json!({ "requestId": id, "reason": "the answer took too long" }).to_string();
-                        self.outbox.push_back(message::notification("notifications/cancelled", &params));
-                    }
                     let limit = asking.limit.as_secs_f64();
                     return Err(self.failure(&format!("The client did not answer {method} within {limit} s")));
                 }
             }
         }
         Ok(())
-    }
-
-    /// The client cannot be asked what must be asked.
-    fn lacks_capability(&self, questions: &[&Question]) -> Outcome {
-        let (mut needs, forms) = (Map::new(), json!({ "form": {} }));
-        for (name, need) in questions.iter().filter_map(|question| question.needs.as_object()).flatten() {
-            // Who declares elicitation without forms lacks just those.
-            let lacks_forms = name == "elicitation" && self.origin.capabilities.get(name).is_some();
-            let need = if lacks_forms && need.as_object().is_some_and(Map::is_empty) { &forms } else { need };
-            // A need with settings says more than one without.
-            if need.as_object().is_some_and(|settings| !settings.is_empty()) || !needs.contains_key(name) {
-                needs.insert(name.clone(), need.clone());
-            }
-        }
-        let names: Vec<_> = needs.keys().map(String::as_str).collect();
-        let text = format!("The client does not declare the capability {}", names.join(", "));
-        match self.era() {
-            Era::Modern => {
-                let error = RpcError::new(MISSING_CAPABILITY, text);
-                Outcome::Error(error.with_data(json!({ "requiredCapabilities": needs })), None)
-            }
-            Era::Legacy => match self.failure(&text) {
-                Outcome::Error(_, status) => Outcome::Error(RpcError::new(INVALID_REQUEST, text), status),
-                outcome => outcome,
-            },
-        }
     }
 }
 

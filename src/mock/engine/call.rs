@@ -1,9 +1,6 @@
 //! A request on its way through the engine, and which rule of the script answers it.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json, value::RawValue};
 
@@ -16,6 +13,7 @@ use super::{
 };
 use crate::{
     mock::{
+        draws::Draws,
         journal::Handling,
         matcher::Mismatch,
         script::{Facts, Form, Kind, Lazy, LogLevel, Stub, StubRef, Token},
@@ -194,7 +192,7 @@ impl Engine {
             call: nth,
             state: Lazy::new(|| Json::Object(Map::clone(&self.state.get()))),
             at: call.incoming.at,
-            draw: draw(self.seed, nth, drawn_for),
+            draw: draws(self.seed, nth, drawn_for).fraction(),
         }
     }
 
@@ -239,11 +237,12 @@ impl Engine {
             progress_token: token.map(|token| token.get().to_owned()),
             log_level: call.log_level,
             capabilities: if uses.questions || uses.tasks { call.capabilities() } else { Json::Null },
+            is_retry: is_modern && (call.params.input_responses.is_some() || call.params.request_state.is_some()),
             inputs,
             principal: call.principal().filter(|_| uses.tasks).map(str::to_owned),
             digest: if uses.questions && is_modern { call.digest() } else { String::new() },
         };
-        let seed = self.seed ^ counts.of_stub.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (stub.number as u64) << 32;
+        let seed = draws(self.seed, counts.of_stub, (stub.number, OF_TEMPLATES)).number();
         let mut context = call.context(self, counts.of_stub, seed, args);
         context.repetition = stub.repetition;
         let exchange = Exchange::new(self.clone(), call.catalog.clone(), origin, rule, counts, context, resumed);
@@ -251,16 +250,12 @@ impl Engine {
     }
 }
 
-/// A number from 0 to below 1 that the seed and the call decide.
-pub(super) fn draw(seed: u64, nth: u64, drawn_for: (usize, usize)) -> f64 {
-    (drawn_seed(seed, nth, drawn_for) >> 11) as f64 / (1u64 << 53) as f64
-}
+/// The templates of a stub draw apart from the rules of it, whose positions are small.
+const OF_TEMPLATES: usize = u32::MAX as usize;
 
-/// A seed of its own for everything that is random about one call.
-pub(super) fn drawn_seed(seed: u64, nth: u64, drawn_for: (usize, usize)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (seed, nth, drawn_for).hash(&mut hasher);
-    hasher.finish()
+/// What the seed decides about one call.
+pub(super) fn draws(seed: u64, nth: u64, drawn_for: (usize, usize)) -> Draws {
+    Draws::of(seed, [nth, drawn_for.0 as u64, drawn_for.1 as u64])
 }
 
 pub(super) fn parsed(value: &RawValue) -> Json {

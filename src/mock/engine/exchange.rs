@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use futures_channel::oneshot;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -14,17 +15,18 @@ use super::{
     Answer, Engine, Peer,
     ask::Asking,
     catalog::{Catalog, RuleRef},
+    outcome::Outcome,
     tasks::Task,
 };
 use crate::{
     config::parse_duration,
     mock::{
-        script::{Action, Body, HttpAnswer, Kind, LogLevel, Plan, Reply, Rule, Step, Stub, Then, ToolStub},
+        script::{Action, HttpAnswer, LogLevel, Plan, Rule, Step, Stub},
         template::{Bound, Context, Data, RenderError},
     },
     wire::{
         Era, Id, RpcError, Version,
-        message::{self, HEADER_MISMATCH, INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
+        message::{self, INTERNAL_ERROR},
     },
 };
 
@@ -40,6 +42,8 @@ pub(super) struct Origin {
     pub(super) log_level: Option<LogLevel>,
     /// What the client declares. Null if no step of the script wants to know.
     pub(super) capabilities: Json,
+    /// Whether a modern request carries answers, or the state of an earlier round.
+    pub(super) is_retry: bool,
     /// The answers that came with a modern request.
     pub(super) inputs: Map<String, Json>,
     /// Who asks, if tasks can have an owner.
@@ -73,7 +77,9 @@ pub struct Exchange {
     context: Lazy,
     bound: Option<Bound>,
     /// The step at which the answer goes on; whether it is taken was decided in an earlier round.
-    resumed: Option<usize>,
+    pub(super) resumed: Option<usize>,
+    /// The end of the client's handshake, if it is waited for.
+    pub(super) greeting: Option<oneshot::Receiver<()>>,
     /// The next step; `None` before the rule's delay.
     pub(super) next: Option<usize>,
     /// What the client has answered so far, by the names of the questions.
@@ -106,17 +112,6 @@ pub enum Event {
     Finish(Answer),
     /// The server dies here; a process exits with this code.
     Exit(u8),
-}
-
-/// How an exchange ends.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    /// The members of the result, and its `_meta`.
-    Result(String, Option<String>),
-    /// The whole result.
-    Verbatim(String),
-    Error(RpcError, Option<u16>),
-    Raw(Bytes),
 }
 
 /// A template context that is built when the first template needs it.
@@ -167,6 +162,7 @@ impl Exchange {
             next,
             answers,
             outbox: VecDeque::new(),
+            greeting: None,
             asking: None,
             ending: None,
             task: None,
@@ -273,7 +269,10 @@ impl Exchange {
                 };
             }
             Action::Log { level, logger, data } => {
-                if self.task.is_some() || self.origin.log_level.is_none_or(|wanted| *level < wanted) {
+                let is_wanted = self.origin.log_level.is_some_and(|wanted| *level >= wanted);
+                // Who does not declare it sends none (2025-11-25, Logging: Capabilities).
+                if self.task.is_some() || !is_wanted || !catalog.script.capabilities.declares(self.era(), &["logging"])
+                {
                     return Ok(None);
                 }
                 let mut params = format!("{{\"level\":\"{}\",", level.as_str());
@@ -321,7 +320,8 @@ impl Exchange {
                     json.clear();
                     templates.write_json(params, self.context.get(), &mut json)?;
                 }
-                if !self.engine.publish(method, params.is_some().then_some(&json)) && self.task.is_none() {
+                let params = params.is_some().then_some(&*json);
+                if !self.engine.publish(catalog, method, params) && self.task.is_none() {
                     return Ok(Some(Event::Send(message::notification(method, &json))));
                 }
             }
@@ -342,113 +342,6 @@ impl Exchange {
         Ok(None)
     }
 
-    fn sequence(
-        &mut self,
-        catalog: &Catalog,
-        stub: &Stub,
-        replies: &[Reply],
-        then: Then,
-    ) -> Result<Outcome, RenderError> {
-        let index = usize::try_from(self.counts.of_rule - 1).unwrap_or(usize::MAX);
-        let reply = match then {
-            Then::Last => replies.get(index).or(replies.last()),
-            Then::Cycle => replies.get(index % replies.len()),
-            Then::Error => replies.get(index),
-        };
-        match reply {
-            Some(reply) => self.reply(catalog, reply),
-            None => {
-                let noun = self.rule.stub.kind.noun();
-                let text = format!("All {} replies of the {noun} {} are used up.", replies.len(), stub.name);
-                Ok(self.failure(&text))
-            }
-        }
-    }
-
-    fn reply(&mut self, catalog: &Catalog, reply: &Reply) -> Result<Outcome, RenderError> {
-        let templates = &catalog.script.templates;
-        Ok(match reply {
-            Reply::Result(body) => {
-                let (members, meta) = self.body(catalog, body)?;
-                if self.rule.stub.kind == Kind::Tool {
-                    check_output(&catalog.script.tools[self.rule.stub.index], body, &members)?;
-                }
-                Outcome::Result(members, meta)
-            }
-            Reply::Verbatim(data) => {
-                let mut result = String::new();
-                templates.write_json(data, self.context.get(), &mut result)?;
-                Outcome::Verbatim(result)
-            }
-            Reply::RpcError { code, message, data, status } => {
-                let mut error = RpcError::new(*code, templates.render(message, self.context.get())?);
-                if let Some(data) = data {
-                    let mut json = String::new();
-                    templates.write_json(data, self.context.get(), &mut json)?;
-                    error.data = serde_json::value::RawValue::from_string(json).ok();
-                }
-                Outcome::Error(error, *status)
-            }
-            Reply::Raw(text) => Outcome::Raw(templates.render(text, self.context.get())?.into()),
-        })
-    }
-
-    fn body(&mut self, catalog: &Catalog, body: &Body) -> Result<(String, Option<String>), RenderError> {
-        let templates = &catalog.script.templates;
-        let mut json = |data: &Data, out: &mut String| match data.literal() {
-            Some(literal) => {
-                out.push_str(literal);
-                Ok(())
-            }
-            None => templates.write_json(data, self.context.get(), out),
-        };
-        let mut members = String::new();
-        for (name, data) in &body.members {
-            let separator = if members.is_empty() { "" } else { "," };
-            members.push_str(&format!("{separator}\"{name}\":"));
-            json(data, &mut members)?;
-        }
-        let meta = body.meta.as_ref().map(|data| {
-            let mut meta = String::new();
-            json(data, &mut meta).map(|()| meta)
-        });
-        Ok((members, meta.transpose()?))
-    }
-
-    /// Something that the caller is told went wrong: of a tool as its result, else as an error.
-    pub(super) fn failure(&self, text: &str) -> Outcome {
-        match self.rule.stub.kind {
-            Kind::Tool => Outcome::Result(
-                format!("\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true", Json::from(text)),
-                None,
-            ),
-            _ => Outcome::Error(RpcError::new(INTERNAL_ERROR, text), None),
-        }
-    }
-
-    /// The end of the exchange: the response, or the end of the task.
-    pub(super) fn conclude(&mut self, outcome: Outcome, at: Duration) -> Event {
-        if let Some(task) = &self.task {
-            self.engine.conclude_task(task, &outcome, at);
-            return Event::Finish(Answer::ok(Bytes::new()));
-        }
-        let era = self.era();
-        let cacheable = matches!(self.rule.stub.kind, Kind::Resource | Kind::ResourceTemplate);
-        let id = &self.origin.id;
-        Event::Finish(match outcome {
-            Outcome::Result(members, meta) => {
-                let result = self.catalog.result(era, &members, meta.as_deref(), cacheable);
-                Answer::ok(message::result(id, &result))
-            }
-            Outcome::Verbatim(result) => Answer::ok(message::result(id, &result)),
-            Outcome::Error(error, status) => {
-                let status = status.unwrap_or_else(|| status_of(era, error.code));
-                Answer::new(status, message::error(Some(id), &error))
-            }
-            Outcome::Raw(bytes) => Answer::ok(bytes),
-        })
-    }
-
     pub(super) fn era(&self) -> Era {
         self.origin.version.era()
     }
@@ -457,6 +350,11 @@ impl Exchange {
     pub(super) fn bind(&mut self, name: &str, answer: Json) {
         self.bound.iter().for_each(|bound| bound.bind(name, &answer));
         self.answers.push((name.to_owned(), answer));
+    }
+
+    /// What templates see.
+    pub(super) fn context(&mut self) -> &minijinja::Value {
+        self.context.get()
     }
 
     /// Data with the context filled in, as JSON text.
@@ -470,6 +368,7 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        self.withdraw();
         if let Some(task) = &self.task {
             self.engine.cancel_task(task, self.at);
         }
@@ -477,24 +376,32 @@ impl Drop for Exchange {
     }
 }
 
-/// The HTTP status of an error (2026-07-28, Streamable HTTP: Sending Messages to the Server).
-fn status_of(era: Era, code: i64) -> u16 {
-    match code {
-        METHOD_NOT_FOUND if era == Era::Modern => 404,
-        HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION if era == Era::Modern => 400,
-        _ => 200,
-    }
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
 
-/// A conformant mock keeps to its own output schema; literal replies were checked when the script was read.
-fn check_output(tool: &ToolStub, body: &Body, members: &str) -> Result<(), RenderError> {
-    let is_template = |(name, data): &(&str, Data)| *name == "structuredContent" && data.literal().is_none();
-    let Some(schema) = tool.output.as_ref().filter(|_| body.members.iter().any(is_template)) else { return Ok(()) };
-    let result: Json = serde_json::from_str(&format!("{{{members}}}")).unwrap_or_default();
-    match schema.violations(&result["structuredContent"]).first() {
-        None => Ok(()),
-        Some(violation) => {
-            Err(RenderError::internal(format!("the structured reply breaks the tool's outputSchema: {violation}")))
-        }
+    use super::super::test_client::TestClient;
+
+    #[test]
+    fn what_is_not_declared_is_not_told() {
+        let script = "
+capabilities: { logging: null, tools: { listChanged: false } }
+tools:
+  - name: t
+    steps:
+      - log: hi
+      - notify: notifications/prompts/list_changed
+      - notify: notifications/tools/list_changed
+      - notify: { method: notifications/resources/updated, params: { uri: 'x:a' } }
+      - reply: x
+";
+        let client = TestClient::legacy(script, json!({}));
+        client.peer.subscribe("x:a").expect("the first one");
+        let frames = client.exchange("tools/call", json!({ "name": "t" }));
+        assert_eq!((frames.len(), client.unasked.take()), (1, Vec::new()), "{frames:?}");
+        let client = TestClient::modern(script, json!({}));
+        let mut params = json!({ "name": "t" });
+        params["_meta"]["io.modelcontextprotocol/logLevel"] = "debug".into();
+        assert_eq!(client.exchange("tools/call", params).len(), 1);
     }
 }

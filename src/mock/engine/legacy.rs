@@ -29,7 +29,13 @@ impl Engine {
                 let refused = |error| self.refuse(&request.id, 200, error, incoming);
                 self.legacy_request(peer, &request, incoming).unwrap_or_else(refused)
             }
-            Message::Notification(notification) => self.receive_notification(&notification, incoming),
+            Message::Notification(notification) => {
+                // From here on it hears of changes: nothing overtakes the answer to its handshake.
+                if notification.method == "notifications/initialized" && peer.greet() {
+                    self.audience.welcome(peer);
+                }
+                self.receive_notification(&notification, incoming)
+            }
             Message::Response(response) if peer.answered(&response) => {
                 self.note(incoming, Handling::Protocol);
                 Intake::Silent
@@ -51,7 +57,7 @@ impl Engine {
         let catalog = &self.catalog();
         match &*request.method {
             "initialize" => return self.initialize(catalog, peer, request, &params, incoming),
-            "ping" => return Ok(self.answer(catalog, &request.id, Era::Legacy, "", false, incoming)),
+            "ping" => return Ok(self.answer(catalog, request, Era::Legacy, "", incoming)),
             _ => {}
         }
         let Some(version) = peer.version() else {
@@ -91,7 +97,6 @@ impl Engine {
         if !peer.initialize(version, capabilities) {
             return Err(RpcError::new(INVALID_REQUEST, "the session is already initialized"));
         }
-        self.audience.welcome(peer);
         let instructions = catalog.script.instructions.as_ref();
         let instructions =
             instructions.map(|text| format!(",\"instructions\":{}", serde_json::Value::from(text.as_str())));
@@ -101,7 +106,7 @@ impl Engine {
             catalog.script.server_info,
             instructions.unwrap_or_default(),
         );
-        Ok(self.answer(catalog, &request.id, Era::Legacy, &members, false, incoming))
+        Ok(self.answer(catalog, request, Era::Legacy, &members, incoming))
     }
 }
 

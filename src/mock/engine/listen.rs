@@ -6,7 +6,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Engine, Outlet, Peer, call::Call, catalog::Catalog, params::invalid, peer::MAX_URIS, tasks::no_tasks};
+use super::{
+    Engine, Outlet, Peer, call::Call, catalog::Catalog, envelope::Envelope, params::invalid, peer::MAX_URIS,
+    tasks::no_tasks,
+};
 use crate::{
     mock::script::{Kind, TASKS, includes},
     transport::Transport,
@@ -101,6 +104,19 @@ enum Topic<'a> {
     Task(&'a str),
 }
 
+impl Topic<'_> {
+    /// The capability without which nobody is told.
+    fn capability(&self) -> &'static [&'static str] {
+        match self {
+            Topic::List(Kind::Tool) => &["tools", "listChanged"],
+            Topic::List(Kind::Prompt) => &["prompts", "listChanged"],
+            Topic::List(_) => &["resources", "listChanged"],
+            Topic::Resource(_) => &["resources", "subscribe"],
+            Topic::Task(_) => &["extensions", TASKS],
+        }
+    }
+}
+
 impl Listen {
     /// Begins to listen; the acknowledgement goes out first.
     pub fn open(self, outlet: Box<dyn Outlet>) -> Subscription {
@@ -131,7 +147,8 @@ impl Subscription {
     pub fn closing(&self) -> Bytes {
         let Listen { engine, subscriber } = &self.0;
         let meta = format!("{{\"{SUBSCRIPTION_ID}\":{}}}", subscriber.id.to_json());
-        message::result(&subscriber.id, &engine.catalog().result(Era::Modern, "", Some(&meta), false))
+        let envelope = Envelope { meta: Some(&meta), ..Envelope::default() };
+        message::result(&subscriber.id, &engine.catalog().result(Era::Modern, "", envelope))
     }
 }
 
@@ -196,8 +213,9 @@ impl Audience {
 }
 
 impl Engine {
-    /// Tells a notification to everyone who subscribed to it; `false` if it is none that can be subscribed to.
-    pub(super) fn publish(&self, method: &str, params: Option<&str>) -> bool {
+    /// Tells a notification to everyone who subscribed to it, if the server declares that it tells such things; `false`
+    /// if it is none that can be subscribed to.
+    pub(super) fn publish(&self, catalog: &Catalog, method: &str, params: Option<&str>) -> bool {
         #[derive(Deserialize)]
         struct Updated {
             uri: String,
@@ -213,20 +231,20 @@ impl Engine {
             }
             _ => return false,
         };
-        self.audience.tell(&topic, method, params);
+        if catalog.script.capabilities.declares(Era::Modern, topic.capability()) {
+            self.audience.tell(&topic, method, params);
+        }
         true
     }
 
     /// Tells that a list has changed.
     pub(super) fn publish_change(&self, catalog: &Catalog, kind: Kind) {
-        let (capability, method) = match kind {
-            Kind::Tool => ("tools", "notifications/tools/list_changed"),
-            Kind::Prompt => ("prompts", "notifications/prompts/list_changed"),
-            _ => ("resources", "notifications/resources/list_changed"),
+        let method = match kind {
+            Kind::Tool => "notifications/tools/list_changed",
+            Kind::Prompt => "notifications/prompts/list_changed",
+            _ => "notifications/resources/list_changed",
         };
-        if catalog.script.capabilities.declares(Era::Modern, &[capability, "listChanged"]) {
-            self.publish(method, None);
-        }
+        self.publish(catalog, method, None);
     }
 
     pub(super) fn publish_task(&self, id: &str, members: &str) {
@@ -384,6 +402,29 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
+    fn a_client_hears_of_changes_once_it_has_ended_the_handshake() {
+        let client = TestClient::greeting(SCRIPT, json!({}));
+        client.tool("show", json!({}));
+        assert_eq!(methods(&client.unasked), [""; 0]);
+        for _ in 0..2 {
+            client.initialized();
+        }
+        client.tool("hide", json!({}));
+        assert_eq!(methods(&client.unasked), ["notifications/tools/list_changed"]);
+    }
+
+    #[test]
+    fn a_reset_tells_which_lists_are_others_now() {
+        let client = TestClient::legacy(SCRIPT, json!({}));
+        client.engine.reset(client.clock.get());
+        assert_eq!(methods(&client.unasked), [""; 0]);
+        client.tool("show", json!({}));
+        client.unasked.take();
+        client.engine.reset(client.clock.get());
+        assert_eq!(methods(&client.unasked), ["notifications/tools/list_changed"]);
+    }
+
+    #[test]
     fn what_nobody_can_subscribe_to_goes_to_the_caller() {
         let client = TestClient::legacy(SCRIPT, json!({}));
         let frames = client.exchange("tools/call", json!({ "name": "tell" }));
@@ -437,14 +478,14 @@ resources: [{ uri: 'file:///a', text: a }]
     }
 
     #[test]
-    fn a_filter_that_is_none_is_an_error_and_who_can_hear_nothing_cannot_listen() {
+    fn a_filter_that_is_none_is_an_error_and_who_can_hear_nothing_listens_to_nothing() {
         let client = TestClient::modern(SCRIPT, json!({}));
         for params in [json!({}), json!({ "notifications": [] }), json!({ "notifications": { "toolsListChanged": 1 } })]
         {
             assert_eq!(client.call("subscriptions/listen", params)["error"]["code"], -32602);
         }
         let client = TestClient::modern("tools: [{ name: t, reply: x }]", json!({}));
-        let reply = client.call("subscriptions/listen", json!({ "notifications": {} }));
-        assert_eq!(reply["error"]["code"], -32601);
+        let (_subscription, received) = listen(&client, json!({ "toolsListChanged": true, "taskIds": null }));
+        assert_eq!(received.take()[0]["params"]["notifications"], json!({}));
     }
 }

@@ -8,6 +8,7 @@ use super::{
     Answer, Engine, Intake,
     call::{Call, object},
     catalog::Catalog,
+    envelope::Envelope,
     params::{invalid, optional_text, text},
 };
 use crate::{
@@ -35,13 +36,9 @@ impl Catalog {
             "completion/complete" => declares(&["completions"]),
             "resources/subscribe" | "resources/unsubscribe" => !is_modern && declares(&["resources", "subscribe"]),
             "logging/setLevel" => !is_modern && declares(&["logging"]),
-            "subscriptions/listen" => {
-                let lists = ["tools", "prompts", "resources"].map(|list| declares(&[list, "listChanged"]));
-                is_modern
-                    && (lists.contains(&true)
-                        || declares(&["resources", "subscribe"])
-                        || declares(&["extensions", TASKS]))
-            }
+            // A message pattern, which every server has (2026-07-28, Basic: Overview); what it has nothing to tell of
+            // is left out of the acknowledgement (Subscriptions: Acknowledgment).
+            "subscriptions/listen" => is_modern,
             "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS]),
             "resources/directory/read" => is_modern && declares(&["extensions", SKILLS, "directoryRead"]),
             "tasks/get" | "tasks/update" | "tasks/cancel" => is_modern && declares(&["extensions", TASKS]),
@@ -69,8 +66,7 @@ impl Engine {
         if !call.catalog.has_method(call.era(), method) {
             return Ok(None);
         }
-        let empty =
-            |members: &str| self.answer(call.catalog, &call.request.id, call.era(), members, false, call.incoming);
+        let empty = |members: &str| self.answer(call.catalog, call.request, call.era(), members, call.incoming);
         match method {
             "tools/list" => self.list(call, Kind::Tool),
             "tools/call" => self.call_tool(call),
@@ -97,9 +93,9 @@ impl Engine {
     fn list(&self, call: &Call<'_>, kind: Kind) -> Result<Intake, RpcError> {
         let cursor = optional_text("cursor", call.params.cursor)?;
         let view = call.catalog.offer(kind).map(super::offer::Offer::view);
-        let page = view.as_ref().and_then(|view| view.page(cursor.as_deref()));
+        let page = view.as_ref().and_then(|view| view.page(call.era(), cursor.as_deref()));
         let page = page.ok_or_else(|| invalid("Invalid cursor"))?;
-        Ok(self.answer(call.catalog, &call.request.id, call.era(), page, true, call.incoming))
+        Ok(self.answer(call.catalog, call.request, call.era(), page, call.incoming))
     }
 
     /// The stub that is offered under a name; or what is answered instead, with the name that is most like it.
@@ -187,7 +183,7 @@ impl Engine {
 
     pub(super) fn tool_error(&self, call: &Call<'_>, text: &str) -> Intake {
         let members = format!("\"content\":[{{\"type\":\"text\",\"text\":{}}}],\"isError\":true", Json::from(text));
-        let result = call.catalog.result(call.era(), &members, None, false);
+        let result = call.catalog.result(call.era(), &members, Envelope::default());
         Intake::Answer(Answer::ok(message::result(&call.request.id, &result)))
     }
 
@@ -253,6 +249,6 @@ impl Engine {
         values.truncate(MAX_COMPLETIONS);
         let completion = json!({ "values": values, "total": total, "hasMore": total > values.len() });
         let members = format!("\"completion\":{completion}");
-        Ok(self.answer(call.catalog, &call.request.id, call.era(), &members, false, call.incoming))
+        Ok(self.answer(call.catalog, call.request, call.era(), &members, call.incoming))
     }
 }

@@ -6,6 +6,7 @@
 
 mod added;
 mod ask;
+mod block;
 mod call;
 mod catalog;
 mod client_answer;
@@ -16,10 +17,13 @@ mod listen;
 mod methods;
 mod modern;
 mod offer;
+mod outcome;
 mod pages;
 mod params;
 mod peer;
+mod question;
 mod seal;
+mod seed;
 mod skills;
 mod strike;
 mod tasks;
@@ -42,13 +46,21 @@ pub use exchange::{Event, Exchange};
 pub use listen::{Listen, Subscription};
 pub use modern::VERSION_HEADER;
 pub use peer::{Outlet, Peer};
+pub use seed::Seed;
 pub use strike::Faulty;
 pub use verify::{Unmet, Verification};
 
 /// Names the session of a legacy HTTP request.
 pub const SESSION_HEADER: &str = "mcp-session-id";
 
-use self::{added::Added, catalog::Catalog, listen::Audience, seal::Seal, tasks::Tasks};
+use self::{
+    added::Added,
+    catalog::Catalog,
+    envelope::{Envelope, is_cacheable},
+    listen::Audience,
+    seal::Seal,
+    tasks::Tasks,
+};
 use super::{
     journal::{Handling, Journal},
     script::{Auth, Challenge, HttpPolicy, Kind, Script, Token},
@@ -135,7 +147,9 @@ pub struct Engine {
 
 impl Engine {
     /// `seed` decides everything that is random.
-    pub fn new(script: Script, seed: u64, journal: Journal) -> Arc<Engine> {
+    pub fn new(script: Script, seed: impl Into<Seed>, journal: Journal) -> Arc<Engine> {
+        let seed = seed.into();
+        let (seal, seed) = (Seal::new(&seed.key()), seed.number());
         Arc::new(Engine {
             state: Arc::new(State::new(script.state.clone())),
             catalog: ArcSwap::from_pointee(Catalog::new(Arc::new(script), seed)),
@@ -144,7 +158,7 @@ impl Engine {
             journal,
             audience: Audience::default(),
             tasks: Tasks::default(),
-            seal: Seal::new(seed),
+            seal,
             epoch: SystemTime::now(),
             in_flight: AtomicUsize::new(0),
         })
@@ -163,12 +177,21 @@ impl Engine {
     }
 
     /// Begins anew with the script as it was loaded: the journal, counters, state, tasks, added rules and every change
-    /// of the lists are gone.
+    /// of the lists are gone. Clients are told which lists are others now.
     pub fn reset(&self, at: Duration) {
         let mut added = self.added.lock();
         let script = self.original(&mut added);
+        let before = self.catalog();
         self.restart(script, at);
         self.journal.clear();
+        let after = self.catalog();
+        let lists = |kind| before.offer(kind).zip(after.offer(kind));
+        let differs = |kind| lists(kind).is_some_and(|(before, after)| before.view().differs(&after.view()));
+        for kinds in [&[Kind::Tool][..], &[Kind::Prompt], &[Kind::Resource, Kind::ResourceTemplate]] {
+            if kinds.iter().copied().any(differs) {
+                self.publish_change(&after, kinds[0]);
+            }
+        }
     }
 
     fn restart(&self, script: Arc<Script>, at: Duration) {
@@ -316,14 +339,15 @@ impl Engine {
     fn answer(
         &self,
         catalog: &Catalog,
-        id: &Id,
+        request: &Request<'_>,
         era: Era,
         members: &str,
-        cacheable: bool,
         incoming: Incoming<'_>,
     ) -> Intake {
         self.note(incoming, Handling::Protocol);
-        Intake::Answer(Answer::ok(message::result(id, &catalog.result(era, members, None, cacheable))))
+        let cache = is_cacheable(&request.method).then(|| catalog.cache_scope(false));
+        let result = catalog.result(era, members, Envelope { cache, ..Envelope::default() });
+        Intake::Answer(Answer::ok(message::result(&request.id, &result)))
     }
 }
 

@@ -114,7 +114,7 @@ impl Engine {
             catalog.capabilities(Era::Modern),
             instructions.unwrap_or_default(),
         );
-        self.answer(catalog, &request.id, Era::Modern, &members, true, incoming)
+        self.answer(catalog, request, Era::Modern, &members, incoming)
     }
 }
 

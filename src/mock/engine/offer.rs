@@ -8,7 +8,10 @@ use std::{
 use arc_swap::ArcSwap;
 
 use super::pages::Pages;
-use crate::mock::script::{Change, Kind, Script, StubRef};
+use crate::{
+    mock::script::{Change, Kind, Script, StubRef},
+    wire::Era,
+};
 
 /// The tools (or resources, …) that clients can see and use.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(super) struct View {
     by_name: HashMap<String, usize>,
     order: Vec<usize>,
     pages: Pages,
+    /// The pages for legacy clients, where they differ.
+    legacy_pages: Option<Pages>,
 }
 
 impl Offer {
@@ -88,13 +93,22 @@ fn set_enabled(slots: &mut [Slot], name: &str, enabled: bool) -> bool {
 impl View {
     fn new(kind: Kind, script: &Script, slots: &[Slot], seed: u64) -> Self {
         let enabled: Vec<_> = slots.iter().filter(|slot| slot.enabled).collect();
-        let definitions: Vec<_> =
-            enabled.iter().map(|slot| script.definition(StubRef { kind, index: slot.index })).collect();
+        let definitions = |era| -> Vec<_> {
+            enabled.iter().map(|slot| script.definition(StubRef { kind, index: slot.index }, era)).collect()
+        };
+        let pages = |definitions: &[&str]| Pages::new(kind.list_key(), definitions, script.page_size, seed);
+        let (modern, legacy) = (definitions(Era::Modern), definitions(Era::Legacy));
         View {
             by_name: enabled.iter().map(|slot| (slot.name.clone(), slot.index)).collect(),
             order: enabled.iter().map(|slot| slot.index).collect(),
-            pages: Pages::new(kind.list_key(), &definitions, script.page_size, seed),
+            pages: pages(&modern),
+            legacy_pages: (legacy != modern).then(|| pages(&legacy)),
         }
+    }
+
+    /// Whether clients see another list.
+    pub(super) fn differs(&self, other: &View) -> bool {
+        self.pages != other.pages
     }
 
     /// The position in the script of what has this name.
@@ -111,8 +125,50 @@ impl View {
         self.by_name.keys().map(String::as_str)
     }
 
-    /// A page of the list, as members of its result.
-    pub(super) fn page(&self, cursor: Option<&str>) -> Option<&str> {
-        self.pages.get(cursor)
+    /// A page of the list for clients of an era, as members of its result.
+    pub(super) fn page(&self, era: Era, cursor: Option<&str>) -> Option<&str> {
+        match era {
+            Era::Legacy => self.legacy_pages.as_ref().unwrap_or(&self.pages).get(cursor),
+            Era::Modern => self.pages.get(cursor),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::test_client::TestClient;
+
+    #[test]
+    fn output_that_is_no_object_is_for_modern_clients() {
+        let script = "
+pageSize: 1
+tools:
+  - { name: list, title: L, outputSchema: { type: array, items: { type: integer } }, reply: { structured: [1, '{{ call }}'] } }
+  - { name: any, outputSchema: { type: object, properties: { a: true } }, reply: { structured: { a: 1 } } }
+  - { name: object, outputSchema: { type: object }, reply: { structured: {} } }
+";
+        let modern = TestClient::modern(script, json!({}));
+        let legacy = TestClient::legacy(script, json!({}));
+        let listed = |client: &TestClient| {
+            let (mut schemas, mut cursor) = (Vec::new(), None);
+            loop {
+                let params = cursor.map_or(json!({}), |cursor: serde_json::Value| json!({ "cursor": cursor }));
+                let result = client.call("tools/list", params)["result"].take();
+                schemas.push(result["tools"][0].get("outputSchema").is_some());
+                assert!(result["tools"][0]["inputSchema"].is_object());
+                match result.get("nextCursor") {
+                    Some(next) => cursor = Some(next.clone()),
+                    None => return schemas,
+                }
+            }
+        };
+        assert_eq!((listed(&modern), listed(&legacy)), (vec![true, true, true], vec![false, false, true]));
+        let result = modern.tool("list", json!({}))["result"].take();
+        assert_eq!((&result["structuredContent"], &result["content"][0]["text"]), (&json!([1, 1]), &json!("[1,1]")));
+        let result = legacy.tool("list", json!({}))["result"].take();
+        assert_eq!(result, json!({ "content": [{ "type": "text", "text": "[1,1]" }] }));
+        assert_eq!(legacy.tool("any", json!({}))["result"]["structuredContent"], json!({ "a": 1 }));
     }
 }

@@ -1,12 +1,11 @@
 //! Lists cut into pages with opaque cursors (2025-11-25, Pagination).
 
-use std::{
-    collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::collections::HashMap;
+
+use crate::mock::draws::Draws;
 
 /// The pages of one list, each as the members of its result.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pages {
     pages: Vec<String>,
     by_cursor: HashMap<String, usize>,
@@ -16,9 +15,8 @@ impl Pages {
     pub(super) fn new(kind: &str, items: &[&str], page_size: Option<usize>, seed: u64) -> Self {
         let chunks: Vec<_> = items.chunks(page_size.unwrap_or(items.len()).max(1)).map(|page| page.join(",")).collect();
         let cursor = |page: usize| {
-            let mut hasher = DefaultHasher::new();
-            (seed, kind, page).hash(&mut hasher);
-            format!("{:016x}", hasher.finish())
+            let parts = kind.bytes().map(u64::from).chain([page as u64]);
+            format!("{:016x}", Draws::of(seed, parts).number())
         };
         let page = |(index, items): (usize, &String)| {
             let next = (index + 1 < chunks.len()).then(|| format!(",\"nextCursor\":\"{}\"", cursor(index + 1)));

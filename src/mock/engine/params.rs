@@ -60,6 +60,8 @@ pub(super) struct Meta<'a> {
     pub(super) progress_token: Option<&'a RawValue>,
     #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
     pub(super) protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, rename = "io.modelcontextprotocol/clientInfo")]
+    client_info: Option<&'a RawValue>,
     #[serde(borrow, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub(super) client_capabilities: Option<&'a RawValue>,
     #[serde(borrow, rename = "io.modelcontextprotocol/logLevel")]
@@ -127,8 +129,11 @@ pub(super) fn is_modern(params: Option<&RawValue>) -> bool {
     // The key itself may be written with escapes; a request without the word `_meta` has none.
     let may_have_meta = |params: &RawValue| params.get().contains("_meta") || params.get().contains("\\u");
     let meta = || Params::parse(params).and_then(|params| params.meta());
-    params.is_some_and(may_have_meta)
-        && meta().is_ok_and(|meta| meta.protocol_version.is_some() || meta.client_capabilities.is_some())
+    let is_modern = |meta: Meta<'_>| {
+        let Meta { protocol_version, client_info, client_capabilities, .. } = meta;
+        [protocol_version, client_info, client_capabilities].iter().any(Option::is_some)
+    };
+    params.is_some_and(may_have_meta) && meta().is_ok_and(is_modern)
 }
 
 /// The request that a `notifications/cancelled` refers to.
@@ -140,7 +145,7 @@ pub(super) fn cancelled_id(params: Option<&RawValue>) -> Option<Id> {
     }
     match serde_json::from_str::<Cancelled>(params?.get()).ok()?.request_id {
         serde_json::Value::String(id) => Some(Id::String(id.into())),
-        serde_json::Value::Number(id) => id.as_i64().map(Id::Number),
+        serde_json::Value::Number(id) => id.as_i128().map(Id::Number),
         _ => None,
     }
 }

@@ -34,6 +34,9 @@ pub struct Peer {
     log_level: AtomicU8,
     capabilities: OnceLock<Json>,
     outlet: OnceLock<Box<dyn Outlet>>,
+    /// Whether every request stands alone, so that nobody could answer a question.
+    is_stateless: bool,
+    greeting: Mutex<Greeting>,
     subscriptions: Mutex<HashSet<String>>,
     questions: AtomicI64,
     asked: Mutex<Asked>,
@@ -47,10 +50,22 @@ struct Asked {
     is_over: bool,
 }
 
+/// Whether the client has said that the handshake is over, and who waits for it.
+#[derive(Debug, Default)]
+struct Greeting {
+    has_come: bool,
+    awaited: Vec<oneshot::Sender<()>>,
+}
+
 impl Peer {
     /// A client whose every request stands alone.
     pub fn stateless(version: Version) -> Peer {
-        Peer { version: version.into(), capabilities: Json::Object(Map::new()).into(), ..Peer::default() }
+        Peer {
+            version: version.into(),
+            capabilities: Json::Object(Map::new()).into(),
+            is_stateless: true,
+            ..Peer::default()
+        }
     }
 
     /// The version that was negotiated, once the handshake was answered.
@@ -70,6 +85,34 @@ impl Peer {
             let _ = self.capabilities.set(capabilities);
         }
         is_first
+    }
+
+    /// Takes `notifications/initialized`; `true` if it comes after a handshake and for the first time.
+    pub(super) fn greet(&self) -> bool {
+        if self.is_stateless || self.version().is_none() {
+            return false;
+        }
+        let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        greeting.awaited.clear();
+        !std::mem::replace(&mut greeting.has_come, true)
+    }
+
+    /// Resolves, in whichever way, when the client may be asked; `None` if it may already (2025-11-25, Lifecycle:
+    /// Initialization).
+    pub(super) fn greeting(&self) -> Option<oneshot::Receiver<()>> {
+        let mut greeting = self.greeting.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever has fallen silent is found out when it is asked.
+        if greeting.has_come || self.asked().is_over {
+            return None;
+        }
+        greeting.awaited.retain(|sender| !sender.is_canceled());
+        let (sender, receiver) = oneshot::channel();
+        greeting.awaited.push(sender);
+        Some(receiver)
+    }
+
+    pub(super) fn is_stateless(&self) -> bool {
+        self.is_stateless
     }
 
     /// What the client declared.
@@ -121,12 +164,13 @@ impl Peer {
         if !asked.is_over {
             asked.open.insert(id, sender);
         }
-        (Id::Number(id), receiver)
+        (Id::from(id), receiver)
     }
 
     /// The client sends nothing more: whoever waits for its answer waits no longer.
     pub fn falls_silent(&self) {
         *self.asked() = Asked { open: HashMap::new(), is_over: true };
+        self.greeting.lock().unwrap_or_else(PoisonError::into_inner).awaited.clear();
     }
 
     fn asked(&self) -> MutexGuard<'_, Asked> {
@@ -136,6 +180,7 @@ impl Peer {
     /// Takes a client's response; `false` if it answers no open question.
     pub(super) fn answered(&self, response: &Response<'_>) -> bool {
         let Some(Id::Number(id)) = response.id else { return false };
+        let Ok(id) = i64::try_from(id) else { return false };
         let sender = self.asked().open.remove(&id);
         let parse = |result: &serde_json::value::RawValue| {
             serde_json::from_str(result.get()).map_err(|error| RpcError::new(0, error.to_string()))

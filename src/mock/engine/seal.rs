@@ -1,15 +1,15 @@
 //! What a mock gives out and must recognise later: signed state, digests of requests, names that nobody guesses.
 //!
 //! 2026-07-28, Multi Round-Trip Requests, Server Requirements 4 and 5: `requestState` comes back from the client, so its
-//! integrity is protected, and it says for which request it was made. Whoever knows the seed can forge everything here;
-//! a mock that is served to strangers needs a secret one.
+//! integrity is protected, and it says for which request it was made. Whoever knows the key can forge everything here; it
+//! is secret unless a seed was given ([`Seed`](super::Seed)).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use ring::{digest::SHA256, hmac};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Number, Value as Json};
 
-/// The keys of one mock. The same seed gives the same keys, so that a run can be repeated.
+/// The keys of one mock, which follow from one.
 pub(super) struct Seal {
     state: hmac::Key,
     names: hmac::Key,
@@ -27,8 +27,8 @@ pub(super) enum SealError {
 }
 
 impl Seal {
-    pub(super) fn new(seed: u64) -> Seal {
-        let root = hmac::Key::new(hmac::HMAC_SHA256, &seed.to_le_bytes());
+    pub(super) fn new(key: &[u8]) -> Seal {
+        let root = hmac::Key::new(hmac::HMAC_SHA256, key);
         // One key for each purpose, so that no name is ever a valid signature.
         let key = |purpose: &[u8]| hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&root, purpose).as_ref());
         Seal { state: key(b"state"), names: key(b"names") }
@@ -47,7 +47,7 @@ impl Seal {
     /// The payload of a token that [`Seal::seal`] gave. Signatures are compared in constant time.
     ///
     /// # Errors
-    /// The token is malformed or was changed, or another seed gave it.
+    /// The token is malformed or was changed, or another key gave it.
     pub(super) fn open<T: DeserializeOwned>(&self, token: &str) -> Result<T, SealError> {
         let (payload, signature) = token.split_once('.').ok_or(SealError::Malformed)?;
         let signature = BASE64.decode(signature).map_err(|_| SealError::Malformed)?;
@@ -133,19 +133,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_sealed_opens_with_the_same_seed_only() {
+    fn what_was_sealed_opens_with_the_same_key_only() {
         let payload =
             json!({ "method": "tools/call", "step": 3, "until": 1_700_000_000_000_u64, "bound": { "guest": null } });
-        let token = Seal::new(1).seal(&payload);
-        assert_eq!(Seal::new(1).open::<Json>(&token), Ok(payload.clone()));
-        assert_eq!(Seal::new(1).seal(&payload), token);
-        assert_eq!(Seal::new(2).open::<Json>(&token), Err(SealError::Tampered));
+        let token = Seal::new(&[1]).seal(&payload);
+        assert_eq!(Seal::new(&[1]).open::<Json>(&token), Ok(payload.clone()));
+        assert_eq!(Seal::new(&[1]).seal(&payload), token);
+        assert_eq!(Seal::new(&[2]).open::<Json>(&token), Err(SealError::Tampered));
         assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)), "{token}");
     }
 
     #[test]
     fn every_changed_byte_of_a_token_is_noticed() {
-        let seal = Seal::new(7);
+        let seal = Seal::new(&[7]);
         let token = seal.seal(&json!({ "step": 1 }));
         for index in 0..token.len() {
             for replacement in ["A", "B", "", "AA", ".", "="] {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn what_is_no_token_is_malformed() {
-        let seal = Seal::new(7);
+        let seal = Seal::new(&[7]);
         for token in ["", ".", "a", "e30", "e30.***", "e30.e30="] {
             let error = seal.open::<Json>(token).expect_err(token);
             assert_eq!(error, if token == "." { SealError::Tampered } else { SealError::Malformed }, "{token}");
@@ -219,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn names_are_the_same_for_the_same_seed_and_number_only() {
-        let name = |seed, what: &str, number| Seal::new(seed).unguessable(what, number);
+    fn names_are_the_same_for_the_same_key_and_number_only() {
+        let name = |key: u8, what: &str, number| Seal::new(&[key]).unguessable(what, number);
         assert_eq!(name(1, "task", 1), name(1, "task", 1));
         let all = [name(1, "task", 1), name(1, "task", 2), name(1, "session", 1), name(2, "task", 1)];
         let distinct: std::collections::HashSet<_> = all.iter().collect();
@@ -233,7 +233,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_token_makes_opening_panic(token in "\\PC{0,20}(\\.\\PC{0,20})?") {
-            prop_assert!(Seal::new(1).open::<Json>(&token).is_err());
+            prop_assert!(Seal::new(&[1]).open::<Json>(&token).is_err());
         }
     }
 }

@@ -28,7 +28,7 @@ impl Engine {
         let skill = call.catalog.script.skills.iter().find(|skill| skill.uri == uri);
         let skill = skill.ok_or_else(|| invalid(format!("Unknown skill: {uri}")))?;
         let members = format!("\"skill\":{}", skill.entry);
-        Ok(self.answer(call.catalog, &call.request.id, call.era(), &members, true, call.incoming))
+        Ok(self.answer(call.catalog, call.request, call.era(), &members, call.incoming))
     }
 
     pub(super) fn read_directory(&self, call: &Call<'_>) -> Result<Intake, RpcError> {
@@ -43,7 +43,7 @@ impl Engine {
     fn answer_page(&self, call: &Call<'_>, pages: &Pages) -> Result<Intake, RpcError> {
         let cursor = optional_text("cursor", call.params.cursor)?;
         let page = pages.get(cursor.as_deref()).ok_or_else(|| invalid("Invalid cursor"))?;
-        Ok(self.answer(call.catalog, &call.request.id, call.era(), page, true, call.incoming))
+        Ok(self.answer(call.catalog, call.request, call.era(), page, call.incoming))
     }
 }
 

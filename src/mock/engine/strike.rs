@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     Engine, Incoming, Intake, Peer,
-    call::{draw, drawn_seed, parsed},
+    call::{draws, parsed},
     params::{Params, optional_text},
 };
 use crate::{
@@ -28,7 +28,7 @@ pub struct Faulty {
 }
 
 /// The faults draw apart from the rules of stubs, whose numbers are small.
-const DRAWN_FOR: usize = usize::MAX;
+const DRAWN_FOR: usize = u32::MAX as usize;
 
 impl Engine {
     /// Takes a message of the modern era.
@@ -107,7 +107,7 @@ impl Engine {
                 continue;
             }
             facts.call = catalog.count_strike(index);
-            facts.draw = draw(self.seed, facts.call, (DRAWN_FOR, index));
+            facts.draw = draws(self.seed, facts.call, (DRAWN_FOR, index)).fraction();
             if rule.when.mismatches(&facts).is_empty() {
                 let exists = rule.faults.iter().filter(|it| it.about().transports.contains(&facts.transport));
                 striking.extend(exists.map(|fault| (fault.clone(), facts.call, index)));
@@ -117,7 +117,7 @@ impl Engine {
             return None;
         }
         let seeded = striking.into_iter().enumerate().map(|(position, (fault, nth, index))| {
-            (fault, drawn_seed(self.seed, nth, (DRAWN_FOR - 1 - position, index)))
+            (fault, draws(self.seed, nth, (DRAWN_FOR - 1 - position, index)).number())
         });
         Some((id.cloned(), Chain::new(id, seeded)))
     }

@@ -16,7 +16,9 @@ use super::{
     Answer, Engine,
     call::Call,
     client_answer::ClientAnswer,
-    exchange::{Event, Exchange, Outcome},
+    envelope::Envelope,
+    exchange::{Event, Exchange},
+    outcome::Outcome,
     params::{invalid, text},
 };
 use crate::{
@@ -62,6 +64,14 @@ enum Status {
     Working,
     InputRequired,
     Ended(&'static str, String),
+}
+
+impl Status {
+    /// The end of a task with an error, and the same in words (SEP-2663, Task Status: `statusMessage`).
+    fn failed(error: &RpcError) -> Status {
+        let (text, error) = (Json::from(&*error.message), serde_json::to_string(error).unwrap_or_default());
+        Status::Ended("failed", format!(",\"statusMessage\":{text},\"error\":{error}"))
+    }
 }
 
 #[derive(Debug)]
@@ -194,15 +204,13 @@ impl Engine {
     pub(super) fn conclude_task(&self, task: &Arc<Task>, outcome: &Outcome, at: Duration) {
         let status = match outcome {
             Outcome::Result(members, meta) => {
-                let result = self.catalog().result(Era::Legacy, members, meta.as_deref(), false);
+                let envelope = Envelope { meta: meta.as_deref(), ..Envelope::default() };
+                let result = self.catalog().result(Era::Legacy, members, envelope);
                 Status::Ended("completed", format!(",\"result\":{result}"))
             }
             Outcome::Verbatim(result) => Status::Ended("completed", format!(",\"result\":{result}")),
-            Outcome::Error(error, _) => {
-                let error = serde_json::to_string(error).unwrap_or_default();
-                Status::Ended("failed", format!(",\"error\":{error}"))
-            }
-            Outcome::Raw(_) => Status::Ended("failed", raw_in_task()),
+            Outcome::Error(error, _) => Status::failed(error),
+            Outcome::Raw(_) => Status::failed(&RpcError::new(INTERNAL_ERROR, "a task cannot end with a `raw` reply")),
         };
         self.change_task(task, at, |progress| progress.status = status);
     }
@@ -281,11 +289,6 @@ fn needs_tasks() -> Json {
 pub(super) fn no_tasks() -> RpcError {
     let error = RpcError::new(MISSING_CAPABILITY, format!("The client does not declare the extension {TASKS}"));
     error.with_data(json!({ "requiredCapabilities": needs_tasks() }))
-}
-
-fn raw_in_task() -> String {
-    let error = RpcError::new(INTERNAL_ERROR, "a task cannot end with a `raw` reply");
-    format!(",\"error\":{}", serde_json::to_string(&error).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -374,6 +377,7 @@ tools:
         let failed = get(&client, &start(&client, "fails"));
         assert_eq!(failed["status"], "failed");
         assert_eq!(failed["error"], json!({ "code": -7, "message": "broken" }));
+        assert_eq!(failed["statusMessage"], "broken");
         assert!(failed.get("result").is_none());
         let erred = get(&client, &start(&client, "errs"));
         assert_eq!((&erred["status"], &erred["result"]["isError"]), (&json!("completed"), &json!(true)));

@@ -16,6 +16,7 @@ use crate::{
     config::Source,
     mock::{journal::Journal, script::Script},
     transport::Transport,
+    wire::Version,
 };
 
 /// A client at one end, the engine at the other.
@@ -86,6 +87,24 @@ impl TestClient {
     }
 
     pub(super) fn legacy(script: &str, capabilities: Json) -> TestClient {
+        let client = TestClient::greeting(script, capabilities);
+        client.initialized();
+        client
+    }
+
+    /// A legacy client that can send nothing but requests.
+    pub(super) fn stateless(script: &str) -> TestClient {
+        let peer = Arc::new(Peer::stateless(Version::V2025_11_25));
+        TestClient { peer, ..TestClient::new(script, json!({}), false) }
+    }
+
+    /// Ends the handshake.
+    pub(super) fn initialized(&self) {
+        self.intake(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    }
+
+    /// A legacy client that has not ended its handshake yet.
+    pub(super) fn greeting(script: &str, capabilities: Json) -> TestClient {
         let client = TestClient::new(script, capabilities.clone(), false);
         let info = json!({ "name": "c", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info });

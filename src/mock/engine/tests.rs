@@ -255,6 +255,16 @@ fn odd_replies_are_kept_as_the_script_has_them() {
 }
 
 #[test]
+fn a_request_with_any_member_of_the_modern_meta_is_a_modern_one() {
+    let mock = Mock::new(SCRIPT);
+    for name in ["protocolVersion", "clientInfo", "clientCapabilities"] {
+        let mut params = json!({ "name": "echo" });
+        params["_meta"][format!("io.modelcontextprotocol/{name}")] = json!({});
+        assert_eq!(mock.call("tools/call", params)["error"]["code"], -32602, "{name}");
+    }
+}
+
+#[test]
 fn lists_are_paged_in_both_eras() {
     let mock = Mock::legacy(SCRIPT, "2025-11-25");
     let first = mock.call("tools/list", json!({}))["result"].clone();

@@ -1,9 +1,7 @@
 //! Several faults, one after the other.
 
-use rand::{SeedableRng, rngs::StdRng};
-
 use super::{Fault, Item};
-use crate::wire::Id;
+use crate::{mock::draws::Draws, wire::Id};
 
 /// The faults that strike one answer.
 #[derive(Debug)]
@@ -15,7 +13,7 @@ pub struct Chain {
 /// What a fault remembers of the answer that it strikes.
 #[derive(Debug)]
 pub struct Run {
-    pub rng: StdRng,
+    pub draws: Draws,
     /// The id of the request; `None` if a notification is struck.
     pub id: Option<Id>,
     /// How many notifications have passed.
@@ -26,7 +24,7 @@ pub struct Run {
 
 impl Run {
     pub fn new(id: Option<Id>, seed: u64) -> Run {
-        Run { rng: StdRng::seed_from_u64(seed), id, passed: 0, held: Vec::new() }
+        Run { draws: Draws::new(seed), id, passed: 0, held: Vec::new() }
     }
 }
 

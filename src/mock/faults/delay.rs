@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use rand::RngExt;
-
 use super::{About, EVERYWHERE, Fault, Item, Run, read};
 use crate::config::{Node, Problems};
 
@@ -43,8 +41,8 @@ impl Delay {
     pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
         if item == Item::Begin {
             let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-            let time = run.rng.random_range(nanos(self.min)..=nanos(self.max));
-            out.push(Item::Wait(Duration::from_nanos(time)));
+            let (min, max) = (nanos(self.min), nanos(self.max));
+            out.push(Item::Wait(Duration::from_nanos(min + run.draws.up_to(max - min))));
         }
         out.push(item);
     }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rand::{RngExt, rngs::StdRng};
 
 use super::{About, EVERYWHERE, Fault, Item, Kind, Run, read};
-use crate::config::{Entry, Node, Problems};
+use crate::{
+    config::{Entry, Node, Problems},
+    mock::draws::Draws,
+};
 
 pub(super) const ABOUT: About = About {
     name: "garbage",
@@ -57,7 +59,7 @@ impl Garbage {
             && packet.kind == Kind::Response
         {
             packet.bytes = match self {
-                Garbage::Random(length) => random(length.unwrap_or(packet.bytes.len()), &mut run.rng),
+                Garbage::Random(length) => random(length.unwrap_or(packet.bytes.len()), &mut run.draws),
                 Garbage::InvalidUtf8 => invalid_utf8(&packet.bytes),
                 Garbage::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
             };
@@ -67,8 +69,8 @@ impl Garbage {
 }
 
 /// Random bytes that stay one line.
-pub(super) fn random(length: usize, rng: &mut StdRng) -> Bytes {
-    let byte = || match rng.random() {
+pub(super) fn random(length: usize, draws: &mut Draws) -> Bytes {
+    let byte = || match draws.byte() {
         b'\n' | b'\r' => 0,
         byte => byte,
     };

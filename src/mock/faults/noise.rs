@@ -50,7 +50,7 @@ impl Noise {
         if response.kind == Kind::Response {
             let noise = match &self.sound {
                 Sound::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
-                Sound::Random(length) => random(*length, &mut run.rng),
+                Sound::Random(length) => random(*length, &mut run.draws),
             };
             match self.glued {
                 true => response.bytes = [noise, response.bytes].concat().into(),

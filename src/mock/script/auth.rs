@@ -98,15 +98,17 @@ impl Auth {
         Ok(token.clone())
     }
 
-    /// The metadata of the resource at `resource` (RFC 9728, section 2).
-    pub fn metadata(&self, resource: &str) -> Json {
-        let mut metadata = json!({ "resource": resource, "bearer_methods_supported": ["header"] });
-        for (name, list) in
-            [("authorization_servers", &self.authorization_servers), ("scopes_supported", &self.supported)]
-        {
-            if !list.is_empty() {
-                metadata[name] = json!(list);
-            }
+    /// The metadata of the resource at `path` of `origin` (RFC 9728, section 2). They must name an authorization server
+    /// (2026-07-28, Authorization Server Discovery); where the script names none it is the origin itself, as it was
+    /// before there were metadata (2025-03-26, Authorization Base URL).
+    pub fn metadata(&self, origin: &str, path: &str) -> Json {
+        let mut metadata = json!({ "resource": format!("{origin}{path}"), "bearer_methods_supported": ["header"] });
+        metadata["authorization_servers"] = match &self.authorization_servers[..] {
+            [] => json!([origin]),
+            servers => json!(servers),
+        };
+        if !self.supported.is_empty() {
+            metadata["scopes_supported"] = json!(self.supported);
         }
         metadata
     }
@@ -204,7 +206,10 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
             "authorization_servers": ["https://auth.example"],
             "scopes_supported": ["read", "write"],
         });
-        assert_eq!(script.auth.expect("auth").metadata("http://127.0.0.1/mcp"), expected);
+        assert_eq!(script.auth.expect("auth").metadata("http://127.0.0.1", "/mcp"), expected);
+        let script = Script::parse(&Source::new("m", "auth: { tokens: [{ token: t }] }")).expect("valid");
+        let own = script.auth.expect("auth").metadata("http://127.0.0.1", "/mcp");
+        assert_eq!(own["authorization_servers"], json!(["http://127.0.0.1"]));
     }
 
     #[test]

@@ -92,14 +92,14 @@ impl Condition {
     pub(super) fn read_fields(fields: &crate::config::Fields<'_>, reader: &mut Reader) -> Result<Condition, Problems> {
         let header = |entry: &crate::config::Entry| Ok((entry.key.to_lowercase(), Matcher::read(&entry.node)?));
         let headers = fields.get("headers").map_or(Ok(&[][..]), Node::entries)?;
-        reader.uses.headers |= !headers.is_empty();
+        reader.uses.caller |= !headers.is_empty() || fields.get("capabilities").is_some();
         Ok(Condition {
             args: fields.read("args", Matcher::read)?,
             params: fields.read("params", Matcher::read)?,
             headers: Problems::collect(headers.iter().map(header))?,
-            eras: fields.read("era", |node| one_or_more(node, read_era))?.unwrap_or_default(),
-            versions: fields.read("version", |node| one_or_more(node, read_parsed))?.unwrap_or_default(),
-            transports: fields.read("transport", |node| one_or_more(node, read_parsed))?.unwrap_or_default(),
+            eras: fields.read("era", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
+            versions: fields.read("version", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
+            transports: fields.read("transport", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
             capabilities: fields.read("capabilities", Matcher::read)?,
             call: fields.read("call", Numbers::read)?,
             state: fields.read("state", Matcher::read)?,
@@ -170,7 +170,7 @@ impl Numbers {
                 }
                 Ok(Numbers::Range(min, max))
             }
-            _ => Ok(Numbers::OneOf(one_or_more(node, read_number)?)),
+            _ => Ok(Numbers::OneOf(node.one_or_more(read_number)?)),
         }
     }
 
@@ -187,25 +187,6 @@ fn read_number(node: &Node) -> Result<u64, Problems> {
     match node.integer()? {
         0 => Err(node.problem("calls are counted from 1").into()),
         number => Ok(number),
-    }
-}
-
-fn one_or_more<T>(node: &Node, mut read: impl FnMut(&Node) -> Result<T, Problems>) -> Result<Vec<T>, Problems> {
-    match node.value {
-        Value::Sequence(_) => node.each(read),
-        _ => Ok(vec![read(node)?]),
-    }
-}
-
-fn read_parsed<T: std::str::FromStr<Err: std::fmt::Display>>(node: &Node) -> Result<T, Problems> {
-    Ok(node.str()?.parse().map_err(|error| node.problem(format!("{error}")))?)
-}
-
-fn read_era(node: &Node) -> Result<Era, Problems> {
-    match node.str()? {
-        "legacy" => Ok(Era::Legacy),
-        "modern" => Ok(Era::Modern),
-        _ => Err(node.problem("the eras are legacy and modern").into()),
     }
 }
 
@@ -306,6 +287,7 @@ mod tests {
             ("{ call: { every: 0 } }", "`every: 1` is every call"),
             ("{ time: { after: 5s, until: 5s } }", "`after` is not before `until`"),
             ("{ era: old }", "the eras are legacy and modern"),
+            ("{ version: [] }", "the list is empty"),
             ("{ arg: { x: 1 } }", "did you mean `args`?"),
         ] {
             let error = condition(text).expect_err(text);

@@ -57,7 +57,7 @@ pub use tool::ToolStub;
 use super::template::Templates;
 use crate::{
     config::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml},
-    wire::Version,
+    wire::{Era, Version},
 };
 
 const KEYS: &[&str] = &[
@@ -327,9 +327,9 @@ impl Script {
     }
 
     /// The MCP definition of a stub as JSON text; empty for a method, which has none.
-    pub fn definition(&self, StubRef { kind, index }: StubRef) -> &str {
+    pub fn definition(&self, StubRef { kind, index }: StubRef, era: Era) -> &str {
         match kind {
-            Kind::Tool => &self.tools[index].definition,
+            Kind::Tool => self.tools[index].definition_for(era),
             Kind::Resource => &self.resources[index].definition,
             Kind::ResourceTemplate => &self.resource_templates[index].definition,
             Kind::Prompt => &self.prompts[index].definition,
@@ -369,15 +369,9 @@ fn read_server(node: &Node) -> Result<(String, String), Problems> {
 }
 
 fn read_versions(node: &Node) -> Result<Vec<Version>, Problems> {
-    let read = |node: &Node| -> Result<Version, Problems> {
-        Ok(node.str()?.parse().map_err(|error| node.problem(format!("{error}")))?)
-    };
-    let mut versions = if node.items().is_ok() { node.each(read)? } else { vec![read(node)?] };
+    let mut versions = node.one_or_more(Node::parsed)?;
     versions.sort_unstable();
     versions.dedup();
-    if versions.is_empty() {
-        return Err(node.problem("a server offers at least one protocol version").into());
-    }
     Ok(versions)
 }
 

@@ -40,7 +40,8 @@ pub struct Uses {
     pub tasks: bool,
     /// Whether some step says that a resource was updated.
     pub updates: bool,
-    pub headers: bool,
+    /// Whether some answer depends on who asks: on headers, or on what the client declares.
+    pub caller: bool,
     tools_change: bool,
     prompts_change: bool,
     resources_change: bool,

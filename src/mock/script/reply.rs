@@ -1,6 +1,9 @@
 //! One answer of a script.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
+use serde_json::Value as Json;
 
 use super::Kind;
 use crate::{
@@ -22,8 +25,8 @@ pub(super) const TEXTS: &[&str] = &["type", "text", "data", "mimeType", "uri", "
 pub enum Reply {
     /// A result whose envelope (`resultType`, `_meta`) the engine completes for the era.
     Result(Body),
-    /// The `result` member exactly as written.
-    Verbatim(Data),
+    /// The members of the `result` as written. The engine adds what they lack of the envelope.
+    Whole(Body),
     /// A JSON-RPC error, and the HTTP status if it is not the one that the protocol has for the code.
     RpcError { code: i64, message: Text, data: Option<Data>, status: Option<u16> },
     /// These bytes instead of a message.
@@ -33,8 +36,40 @@ pub enum Reply {
 /// The members of a result without its envelope.
 #[derive(Debug)]
 pub struct Body {
-    pub members: Vec<(&'static str, Data)>,
+    /// Names as they stand in JSON, without quotes.
+    pub members: Vec<(Cow<'static, str>, Data)>,
     pub meta: Option<Data>,
+}
+
+impl Body {
+    fn new(members: impl IntoIterator<Item = (&'static str, Data)>, meta: Option<Data>) -> Body {
+        Body { members: members.into_iter().map(|(name, data)| (name.into(), data)).collect(), meta }
+    }
+
+    /// One member, which is JSON text.
+    pub(super) fn literal(member: &'static str, json: String) -> Body {
+        Body::new([(member, Data::Literal(json))], None)
+    }
+
+    /// Reads a whole result.
+    ///
+    /// # Errors
+    /// It is no mapping, or its `_meta` is none.
+    fn read(node: &Node, templates: &mut Templates) -> Result<Body, Problems> {
+        let (metas, members): (Vec<_>, Vec<_>) = node.entries()?.iter().partition(|entry| entry.key == "_meta");
+        let member = |entry: &&Entry| {
+            let name = Json::from(entry.key.as_str()).to_string();
+            Ok((name[1..name.len() - 1].to_owned().into(), templates.data(&entry.node)?))
+        };
+        let members = Problems::collect(members.iter().map(member))?;
+        let meta = metas.first().map(|entry| entry.node.entries().and_then(|_| templates.data(&entry.node)));
+        Ok(Body { members, meta: meta.transpose()? })
+    }
+
+    /// The member of a name.
+    pub fn member(&self, name: &str) -> Option<&Data> {
+        self.members.iter().find(|(member, _)| member == name).map(|(_, data)| data)
+    }
 }
 
 /// What a reply answers for, and what it takes from there.
@@ -102,7 +137,7 @@ impl Subject {
             Subject::Prompt { .. } => self.prompt(Data::Literal("[]".into())),
             _ => vec![self.contents("text", Data::Literal("\"\"".into()), templates)],
         };
-        Some(Reply::Result(Body { members, meta: None }))
+        Some(Reply::Result(Body::new(members, None)))
     }
 
     fn prompt(&self, messages: Data) -> Vec<(&'static str, Data)> {
@@ -142,7 +177,16 @@ impl Reply {
         }
         let fields = node.fields("a reply", &[&kinds[..], &["_meta"]].concat())?;
         let Entry { key, node: value, .. } = fields.exactly_one(&kinds)?;
-        let meta = fields.read("_meta", |node| node.entries().and_then(|_| templates.data(node)))?;
+        let meta = fields.read("_meta", |node| {
+            node.entries()?;
+            match COMMON.contains(&key.as_str()) {
+                false => templates.data(node),
+                true => Err(node
+                    .problem(format!("there is no `_meta` beside `{key}`"))
+                    .hint("write it into the reply")
+                    .into()),
+            }
+        })?;
         Reply::read_kind(key, value, meta, subject, templates)
     }
 
@@ -160,15 +204,11 @@ impl Reply {
         let is_tool = matches!(subject, Subject::Tool);
         let members = match kind {
             "rpcError" => return read_rpc_error(value, templates),
-            "result" => {
-                value.entries()?;
-                return Ok(Reply::Verbatim(templates.data(value)?));
-            }
+            "result" => return Ok(Reply::Whole(Body::read(value, templates)?)),
             "raw" => return Ok(Reply::Raw(templates.text(value)?)),
             "text" if is_tool => vec![text_content(templates.text_data(value)?)],
             "json" if is_tool => vec![text_content(Data::quoted(value, templates)?)],
             "structured" => {
-                value.entries()?;
                 vec![text_content(Data::quoted(value, templates)?), ("structuredContent", templates.data(value)?)]
             }
             "content" => vec![("content", read_content(value, templates)?)],
@@ -198,21 +238,19 @@ impl Reply {
                 vec![subject.contents("text", text, templates)]
             }
         };
-        Ok(Reply::Result(Body { members, meta }))
+        Ok(Reply::Result(Body::new(members, meta)))
     }
 
     /// Whether the reply is a success without structured content.
     pub fn is_unstructured(&self) -> bool {
-        let has = |name| matches!(self, Reply::Result(body) if body.members.iter().any(|(member, _)| *member == name));
-        matches!(self, Reply::Result(_)) && !has("structuredContent") && !has("isError")
+        let Reply::Result(body) = self else { return false };
+        body.member("structuredContent").is_none() && body.member("isError").is_none()
     }
 
     /// The `structuredContent` of the reply, if the script gives it without templates.
     pub fn literal_structured_content(&self) -> Option<&str> {
         match self {
-            Reply::Result(body) => {
-                body.members.iter().find(|(name, _)| *name == "structuredContent").and_then(|(_, data)| data.literal())
-            }
+            Reply::Result(body) => body.member("structuredContent").and_then(Data::literal),
             _ => None,
         }
     }

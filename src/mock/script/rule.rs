@@ -3,10 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{Action, Body, Calls, Condition, HttpAnswer, Reader, Reply, Step, Subject};
-use crate::{
-    config::{Entry, Fields, Node, Problem, Problems},
-    mock::template::Data,
-};
+use crate::config::{Entry, Fields, Node, Problem, Problems};
 
 /// The keys by which a stub or a rule says how it answers.
 pub(super) const ANSWER_KEYS: &[&str] = &["delay", "reply", "replies", "then", "steps", "http"];
@@ -90,8 +87,8 @@ impl Rule {
 
     /// A rule that always answers with one member, which is JSON text.
     pub(super) fn literal(label: Arc<str>, member: &'static str, json: String) -> Rule {
-        let body = Body { members: vec![(member, Data::Literal(json))], meta: None };
-        let plan = Plan::Steps(vec![Step::from(Action::Reply(Reply::Result(body)))]);
+        let reply = Reply::Result(Body::literal(member, json));
+        let plan = Plan::Steps(vec![Step::from(Action::Reply(reply))]);
         Rule { label, when: None, expect: None, answer: Answer::new(plan) }
     }
 

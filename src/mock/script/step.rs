@@ -271,36 +271,36 @@ impl Action {
                     return Err(repeat.problem("a replacement is one, and cannot repeat").into());
                 }
                 let bound = reader.templates.bound();
-                let replacements = &mut reader.replacements;
+                // A replacement may itself replace others, which are then in the list before it.
                 let index = match kind {
-                    Kind::Tool => replacements.tools.len(),
-                    Kind::Prompt => replacements.prompts.len(),
-                    Kind::Resource => replacements.resources.len(),
-                    _ => replacements.resource_templates.len(),
-                };
-                match kind {
                     Kind::Tool => {
                         let tool = ToolStub::read(node, reader)?;
-                        reader.replacements.tools.push(tool);
+                        append(&mut reader.replacements.tools, tool)
                     }
                     Kind::Prompt => {
                         let prompt = PromptStub::read(node, reader)?;
-                        reader.replacements.prompts.push(prompt);
+                        append(&mut reader.replacements.prompts, prompt)
                     }
                     Kind::Resource => {
                         let resource = ResourceStub::read(node, reader)?;
-                        reader.replacements.resources.push(resource);
+                        append(&mut reader.replacements.resources, resource)
                     }
                     _ => {
                         let template = ResourceTemplateStub::read(node, reader)?;
-                        reader.replacements.resource_templates.push(template);
+                        append(&mut reader.replacements.resource_templates, template)
                     }
-                }
+                };
                 reader.templates.rebind(bound);
                 Change::Replace(kind, index)
             }
         }))
     }
+}
+
+/// Appends an item; its position.
+fn append<T>(list: &mut Vec<T>, item: T) -> usize {
+    list.push(item);
+    list.len() - 1
 }
 
 impl TaskSpec {

@@ -4,6 +4,7 @@ use super::{Reader, Reply, Rule, Stub, Subject, definition, mirrored::MirroredPa
 use crate::{
     config::{Node, Problems, Value},
     mock::matcher::Schema,
+    wire::Era,
 };
 
 const MEMBERS: &[&str] =
@@ -15,6 +16,8 @@ pub struct ToolStub {
     pub stub: Stub,
     /// The MCP `Tool` as JSON text.
     pub definition: String,
+    /// The same for legacy clients, if it must be another one.
+    pub legacy_definition: Option<String>,
     /// The compiled `inputSchema`, if the script gives one.
     pub input: Option<Schema>,
     /// The compiled `outputSchema`.
@@ -39,6 +42,7 @@ impl ToolStub {
             return Ok(ToolStub {
                 stub,
                 definition,
+                legacy_definition: None,
                 input: None,
                 output: None,
                 mirrored: MirroredParameters::default(),
@@ -50,14 +54,30 @@ impl ToolStub {
             let problem = schema.problem("an inputSchema has `type: object`");
             return Err(problem.hint("`unchecked: true` lets a tool be wrong on purpose").into());
         }
+        // What breaks the definition of `Tool` may cost a legacy client the whole list (2025-11-25, Tools: Tool; it is
+        // any schema since 2026-07-28, Changelog).
+        let is_modern = fields.get("outputSchema").is_some_and(|schema| !is_object_schema(schema));
+        let legacy_definition = is_modern.then(|| {
+            members.retain(|member| !member.starts_with("\"outputSchema\":"));
+            definition::object(&members)
+        });
         let tool = ToolStub {
             definition,
+            legacy_definition,
             input: fields.read("inputSchema", Schema::read)?,
             output: fields.read("outputSchema", Schema::read)?,
             mirrored: fields.read("inputSchema", MirroredParameters::read)?.unwrap_or_default(),
             stub,
         };
         tool.check_replies(&tool.stub.rules, node).map(|()| tool)
+    }
+
+    /// The MCP `Tool` for clients of an era, as JSON text.
+    pub fn definition_for(&self, era: Era) -> &str {
+        match era {
+            Era::Legacy => self.legacy_definition.as_ref().unwrap_or(&self.definition),
+            Era::Modern => &self.definition,
+        }
     }
 
     /// Holds the replies of rules, which stand at `node`, against the `outputSchema`.
@@ -90,6 +110,14 @@ impl ToolStub {
     }
 }
 
+/// Whether a schema is one of those that an `outputSchema` could be until 2025-11-25.
+fn is_object_schema(schema: &Node) -> bool {
+    let is_object = schema.get("type").map(|kind| &kind.value) == Some(&Value::String("object".into()));
+    let properties = schema.get("properties").map(Node::entries).transpose().ok();
+    let mut properties = properties.into_iter().flatten().flatten();
+    is_object && properties.all(|entry| entry.node.entries().is_ok())
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{config::Source, mock::script::Script};
@@ -119,6 +147,8 @@ mod tests {
                 "an `image` block needs a `mimeType`",
             ),
             ("tools: [{ name: t, reply: { text: x, _meta: [1] } }]", "expected a mapping"),
+            ("tools: [{ name: t, reply: { result: {}, _meta: {} } }]", "there is no `_meta` beside `result`"),
+            ("tools: [{ name: t, reply: { result: { _meta: 1 } } }]", "expected a mapping"),
             ("tools: [{ name: t, steps: [{ progress: { progress: abc } }, { reply: x }] }]", "`progress` is a number"),
         ] {
             assert!(errors(text).contains(message), "{}", errors(text));

@@ -22,6 +22,8 @@ use crate::{
 
 /// Where the metadata of a protected resource are (RFC 9728, section 3).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
+/// Where servers tell of themselves, to everyone (RFC 8615, section 3).
+const WELL_KNOWN: &str = "/.well-known/";
 /// How long a body may pause.
 const STALLED: Duration = Duration::from_secs(30);
 
@@ -38,8 +40,8 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
     if let Err(why) = shared.hosts.check(request.headers(), request.uri()) {
         return shared.refuse(transport, StatusCode::FORBIDDEN, &why);
     }
-    if let Some(resource) = request.uri().path().strip_prefix(METADATA_PATH) {
-        return shared.metadata(&request, resource);
+    if let Some(name) = request.uri().path().strip_prefix(WELL_KNOWN) {
+        return shared.well_known(&request, name);
     }
     let host = || request.headers().get(header::HOST).cloned();
     let (authorized, host) = shared.engine.auth(|auth| (auth.authorize(request.headers()), host())).unzip();
@@ -82,15 +84,20 @@ async fn route(shared: Arc<Shared>, transport: Transport, request: Request, toke
 }
 
 impl Shared {
-    /// The metadata of a protected resource; there are none if everyone may use the server.
-    fn metadata(&self, request: &Request, resource: &str) -> Response {
+    /// The metadata of a protected resource, of which there are none if everyone may use the server; and nothing else.
+    fn well_known(&self, request: &Request, name: &str) -> Response {
+        let refuse = |why: &str| self.refuse(Transport::Http, StatusCode::NOT_FOUND, why);
+        let resource = name.strip_prefix("oauth-protected-resource");
+        let Some(path) = resource.filter(|path| path.is_empty() || path.starts_with('/')) else {
+            return refuse("this mock issues no tokens; `authorizationServers` in `auth` names a server that does");
+        };
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let resource = if resource.is_empty() { "/mcp" } else { resource };
-        let metadata = self.engine.auth(|auth| auth.metadata(&format!("http://{host}{resource}")));
+        let path = if path.is_empty() { "/mcp" } else { path };
+        let metadata = self.engine.auth(|auth| auth.metadata(&format!("http://{host}"), path));
         match (metadata, request.method()) {
             (Some(metadata), &Method::GET) => json(StatusCode::OK, metadata.to_string().into()),
             (Some(_), _) => self.not_allowed(Transport::Http, "GET"),
-            (None, _) => self.refuse(Transport::Http, StatusCode::NOT_FOUND, "this server is open to everyone"),
+            (None, _) => refuse("this server is open to everyone"),
         }
     }
 
@@ -362,6 +369,11 @@ mod tests {
         let path = "/.well-known/oauth-protected-resource/mcp";
         let response = exchange(&server, &format!("GET {path} HTTP/1.1\r\n{close}\r\n\r\n")).await;
         assert!(response.contains(r#""resource":"http://localhost/mcp""#), "{response}");
+        assert!(response.contains(r#""authorization_servers":["http://localhost"]"#), "{response}");
+        for path in ["oauth-protected-resource@evil.example/mcp", "oauth-authorization-server"] {
+            let response = exchange(&server, &format!("GET /.well-known/{path} HTTP/1.1\r\n{close}\r\n\r\n")).await;
+            assert!(status(&response) == "404" && response.contains("issues no tokens"), "{response}");
+        }
         let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t",{meta}}}}}"#);
         let head = format!(

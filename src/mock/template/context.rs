@@ -8,11 +8,13 @@ use std::{
 
 use bytes::Bytes;
 use minijinja::value::{Object, Serde};
-use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{mock::state::State, wire::Id};
+use crate::{
+    mock::{draws::Draws, state::State},
+    wire::Id,
+};
 
 /// Values that templates see under further names, which can be added while the context is in use.
 #[derive(Clone, Debug, Default)]
@@ -120,7 +122,7 @@ impl Object for LazyContext {
             "call" => self.context.call.into(),
             "env" => minijinja::Value::from_object(ProcessEnvironment),
             "rand" => {
-                let rand = || Arc::new(Rand(Mutex::new(StdRng::seed_from_u64(self.context.seed))));
+                let rand = || Arc::new(Rand(Mutex::new(Draws::new(self.context.seed))));
                 minijinja::Value::from_dyn_object(self.rand.get_or_init(rand).clone())
             }
             "state" => {
@@ -150,7 +152,7 @@ impl Object for ProcessEnvironment {
 
 /// `rand()` is a number from 0 to below 1; `rand(1, 6)` is a whole number from 1 to 6.
 #[derive(Debug)]
-struct Rand(Mutex<StdRng>);
+struct Rand(Mutex<Draws>);
 
 impl Object for Rand {
     fn call(
@@ -158,9 +160,9 @@ impl Object for Rand {
         _: &mut minijinja::State<'_, '_>,
         args: &[minijinja::Value],
     ) -> Result<minijinja::Value, minijinja::Error> {
-        let mut rng = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut draws = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if args.is_empty() {
-            return Ok(rng.random::<f64>().into());
+            return Ok(draws.fraction().into());
         }
         let (low, high): (i64, i64) = minijinja::value::from_args(args)?;
         if low > high {
@@ -169,6 +171,6 @@ impl Object for Rand {
                 "rand(low, high) with low > high",
             ));
         }
-        Ok(rng.random_range(low..=high).into())
+        Ok(draws.between(low, high).into())
     }
 }

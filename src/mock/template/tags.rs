@@ -159,7 +159,10 @@ fn tokens<'t>(inside: &'t str, close: &str) -> (Vec<Token<'t>>, usize) {
                 tokens.push(Token::Text);
                 let mut is_escaped = false;
                 let ends = |c: char| match is_escaped {
-                    true => std::mem::take(&mut is_escaped) && false,
+                    true => {
+                        is_escaped = false;
+                        false
+                    }
                     false => {
                         is_escaped = c == '\\';
                         c == next

@@ -99,7 +99,7 @@ async fn a_state_is_not_taken_for_other_arguments_that_cannot_be_read_either() {
 #[tokio::test]
 async fn a_legacy_answer_of_ten_thousand_levels_is_an_error_of_the_tool() {
     let mut line = Line::pipe(&engine(SCRIPT));
-    line.exchange(initialize("2025-11-25", &json!({ "elicitation": {} })).to_string().as_bytes()).await;
+    line.greet(&json!({ "elicitation": {} })).await;
     line.send(request(1, "tools/call", json!({ "name": "ask" })).to_string().as_bytes()).await;
     let id = line.next().await["id"].clone();
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));

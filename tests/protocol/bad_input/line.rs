@@ -23,7 +23,7 @@ use tokio_tungstenite::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{PATIENCE, http, modern};
+use super::{INITIALIZED, PATIENCE, http, initialize, modern};
 
 pub(super) enum Line {
     Pipe(Lines<BufReader<ReadHalf<DuplexStream>>>, WriteHalf<DuplexStream>),
@@ -114,6 +114,12 @@ impl Line {
         };
         let frame = tokio::time::timeout(PATIENCE, next).await.expect("in time").expect("the connection is open");
         serde_json::from_slice(&frame).unwrap_or_else(|error| panic!("{error}: {frame:?}"))
+    }
+
+    /// The handshake of a legacy client.
+    pub(super) async fn greet(&mut self, capabilities: &Json) {
+        self.exchange(initialize("2025-11-25", capabilities).to_string().as_bytes()).await;
+        self.exchange(INITIALIZED.as_bytes()).await;
     }
 
     /// Everything that a frame brings at once. What the server answers to the next request shows that it is alive.

@@ -79,6 +79,9 @@ fn initialize(version: &str, capabilities: &Json) -> Json {
     request(0, "initialize", json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": client }))
 }
 
+/// Ends the handshake.
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
 /// A modern request of a client that has everything.
 fn modern(id: impl Into<Json>, method: &str, mut params: Json) -> Json {
     let capabilities = json!({ "elicitation": {}, "extensions": { TASKS: {} } });

@@ -188,7 +188,7 @@ async fn answers_of_a_legacy_client_that_are_wrong_end_the_call_as_an_error_of_t
     let engine = engine(SCRIPT);
     let server = serve(&engine).await;
     for (on, mut line) in Line::open_all(&engine, &server).await {
-        line.exchange(initialize("2025-11-25", &json!({ "elicitation": {} })).to_string().as_bytes()).await;
+        line.greet(&json!({ "elicitation": {} })).await;
         for (answer, is_error) in [
             (json!({ "result": { "action": "accept", "content": { "name": "Ada" } } }), false),
             (json!({ "result": { "action": "decline" } }), false),
@@ -227,13 +227,13 @@ async fn an_id_that_is_in_use_is_refused_and_free_again_after_a_cancellation() {
     let engine = engine(SCRIPT);
     let server = serve(&engine).await;
     for (on, mut line) in Line::open_all(&engine, &server).await {
-        line.exchange(initialize("2025-11-25", &json!({ "elicitation": {} })).to_string().as_bytes()).await;
+        line.greet(&json!({ "elicitation": {} })).await;
         let ask = request("x", "tools/call", json!({ "name": "ask" })).to_string();
         line.send(ask.as_bytes()).await;
         assert_eq!(line.next().await["method"], "elicitation/create", "{on}");
         assert_eq!(line.exchange(ask.as_bytes()).await[0]["error"]["code"], -32_600, "Basic: Requests, on {on}");
         let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "x" } });
-        assert_eq!(line.exchange(cancel.to_string().as_bytes()).await, [0; 0], "Cancellation, on {on}");
+        let mut told = line.exchange(cancel.to_string().as_bytes()).await;
         let idle = async {
             while engine.in_flight() > 0 {
                 tokio::task::yield_now().await;
@@ -241,6 +241,10 @@ async fn an_id_that_is_in_use_is_refused_and_free_again_after_a_cancellation() {
         };
         tokio::time::timeout(PATIENCE, idle).await.expect("it stops");
         let plain = request("x", "tools/call", json!({ "name": "plain" })).to_string();
-        assert_eq!(line.exchange(plain.as_bytes()).await[0]["result"]["content"][0]["text"], "x", "{on}");
+        told.extend(line.exchange(plain.as_bytes()).await);
+        // No response to what was cancelled; and the question is withdrawn with it.
+        assert_eq!(told.len(), 2, "Cancellation, on {on}: {told:?}");
+        assert_eq!(told[0]["method"], "notifications/cancelled", "{on}");
+        assert_eq!(told[1]["result"]["content"][0]["text"], "x", "{on}");
     }
 }

@@ -14,7 +14,9 @@ impl Session {
         let reply = http::Http::new(&address).post("/mcp", &[BOTH, IS_JSON], hello.as_bytes()).await;
         assert_eq!(reply.frames[0]["result"]["protocolVersion"], version, "{reply:?}");
         let id = reply.header("mcp-session-id").expect("a session").to_owned();
-        Session { address, id }
+        let session = Session { address, id };
+        assert_eq!(session.post(INITIALIZED.as_bytes()).await.status, 202);
+        session
     }
 
     pub(super) async fn post(&self, frame: &[u8]) -> Reply {
@@ -44,7 +46,7 @@ async fn a_session_that_is_not_there() {
     let server = serve(&engine(SCRIPT)).await;
     let session = Session::open(&server, "2025-11-25").await;
     let ping = request(1, "ping", json!({})).to_string();
-    let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let note = INITIALIZED;
     let client = http::Http::new(&session.address);
     for frame in [&*ping, note] {
         assert_eq!(client.post("/mcp", &[BOTH, IS_JSON], frame.as_bytes()).await.status, 400, "Session Management 2");

@@ -330,6 +330,10 @@ impl World {
                         hold!(client.subscribed.contains(uri), "nobody subscribed to it: {said}");
                     }
                     Some(method) if method.ends_with("/list_changed") => {}
+                    // A question of a call that was cancelled itself.
+                    Some("notifications/cancelled") => {
+                        hold!(said["params"]["reason"] == "the call was cancelled", "another reason: {said}");
+                    }
                     _ => return Err(format!("nobody asked for it: {said}")),
                 }
                 hold!(said["params"].get("_meta").is_none(), "metadata for a legacy client: {said}");

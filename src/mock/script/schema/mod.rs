@@ -85,7 +85,7 @@ fn list_of(items: Json) -> Json {
 
 /// One of it, or a list of them.
 fn one_or_more(item: Json) -> Json {
-    json!({ "anyOf": [item.clone(), { "type": "array", "items": item }] })
+    json!({ "anyOf": [item.clone(), { "type": "array", "items": item, "minItems": 1 }] })
 }
 
 fn text() -> Json {

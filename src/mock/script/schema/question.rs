@@ -47,7 +47,7 @@ fn elicit(more: &[(&'static str, Json)]) -> Json {
             "The fields of the form as a flat JSON Schema.",
             [{ "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"] }];
         "url": template(), "The page to open, in the mode `url`.", ["https://example.com/login"];
-        "elicitationId": any(), "The id of the elicitation, in the mode `url`.", ["login-1"];
+        "elicitationId": any(), "The id of the elicitation in the mode `url`, for clients of 2025-11-25; made up if it is not given.", ["login-1"];
     };
     let is_url = json!({ "properties": { "mode": { "const": "url" } }, "required": ["mode"] });
     let condition =

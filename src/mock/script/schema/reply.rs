@@ -37,7 +37,7 @@ pub(super) fn keys_of(subject: &str) -> Keys {
             "text": template(),
                 "One text block. A plain text instead of the reply is short for it.", ["Hello {{ args.name }}"];
             "json": any(), "One text block with this data as JSON text.", [{ "city": "{{ args.city }}" }];
-            "structured": mapping(), "Structured content, and the same as a text block.", [{ "celsius": 21 }];
+            "structured": any(), "Structured content, and the same as a text block.", [{ "celsius": 21 }];
             "content": list_of(reference("content")),
                 "Content blocks as MCP has them.", [[{ "type": "text", "text": "Hello" }]];
             "error": template(), "A tool error with this text: a result with `isError`.", ["The disk is full."];
@@ -60,7 +60,7 @@ pub(super) fn keys_of(subject: &str) -> Keys {
 fn common() -> Keys {
     keys! {
         "rpcError": reference("rpcError"), "A JSON-RPC error.", [{ "code": -32602, "message": "No such city" }];
-        "result": mapping(), "The result of the response exactly as it is written here.", [{ "content": [] }];
+        "result": mapping(), "The members of the result as they are written here; what 2026-07-28 wants besides is added where it is not given.", [{ "content": [] }];
         "raw": template(),
             "These bytes instead of a message.", ["{\"jsonrpc\":\"2.0\",\"id\":{{ id | tojson }},\"result\":{}}"];
     }

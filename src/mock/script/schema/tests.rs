@@ -264,7 +264,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
         "tools: [{ name: t, expect: 2, reply: a }]",
         "tools: [{ name: t, expect: { calls: -1 }, reply: a }]",
         "tools: [{ name: t, messages: [], reply: a }]",
-        "tools: [{ name: t, reply: { structured: 5 } }]",
+        "tools: [{ name: t, reply: { result: 5 } }]",
         "tools: [{ name: t, reply: { content: a } }]",
         "tools: [{ name: t, reply: { content: [{ text: a }] } }]",
         "tools: [{ name: t, reply: { content: [{ type: text }] } }]",

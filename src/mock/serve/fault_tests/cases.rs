@@ -120,9 +120,8 @@ async fn what_hangs_in_the_middle_of_a_line_holds_up_everything() {
 #[tokio::test]
 async fn the_form_of_an_answer_is_kept_where_it_can_be() {
     let engine = |form: &str, fault: &str| {
-        let text = format!(
-            "server: {{ name: t }}\nhttp: {{ answers: {form} }}\ntools: [{{ name: now, reply: {{ result: {{ r: 1 }} }} }}, {{ name: late, steps: [{{ notify: {{ method: notifications/n }} }}, {{ wait: 1ms }}, {{ reply: {{ result: {{ r: 1 }} }} }}] }}]\nfaults: [{{ do: {fault} }}]"
-        );
+        let text =
+            format!("server: {{ name: t }}\nhttp: {{ answers: {form} }}\ntools:{TOOLS}faults: [{{ do: {fault} }}]");
         let script = Script::parse(&Source::new("s", text)).unwrap_or_else(|error| panic!("{error}"));
         Engine::new(script, 1, Journal::default())
     };

@@ -22,13 +22,23 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(20);
 const MODERN: &str = "2026-07-28";
 
-/// A server whose tool `late` is answered by a notification and then a response, and `now` by a response at once.
+/// The tool `late` is answered by a notification and then a response, and `now` by a response at once. It is short, so
+/// that what is cut and dripped of it can be counted.
+const TOOLS: &str = r#"
+  - { name: now, reply: { raw: '{"jsonrpc":"2.0","id":{{ id | tojson }},"result":{"r":1}}' } }
+  - name: late
+    steps:
+      - notify: { method: notifications/n }
+      - wait: 1ms
+      - reply: { raw: '{"jsonrpc":"2.0","id":{{ id | tojson }},"result":{"r":1}}' }
+"#;
+
+/// A server with these faults.
 fn engine(faults: &str) -> Arc<Engine> {
     let text = format!(
         "server: {{ name: t }}
 tools:
-  - {{ name: now, reply: {{ result: {{ r: 1 }} }} }}
-  - {{ name: late, steps: [{{ notify: {{ method: notifications/n }} }}, {{ wait: 1ms }}, {{ reply: {{ result: {{ r: 1 }} }} }}] }}
+{TOOLS}
 faults:
 {faults}
 "

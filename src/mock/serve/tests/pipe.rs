@@ -127,7 +127,8 @@ async fn the_end_of_input_waits_for_no_answer_of_the_client() {
     let mut client = Client::serving(script, PATIENCE);
     let mut hello = initialize("2025-11-25");
     hello["params"]["capabilities"] = json!({ "roots": {} });
-    for frame in [hello, call(1, "asks"), call(2, "late")] {
+    let greeting = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    for frame in [hello, greeting, call(1, "asks"), call(2, "late")] {
         client.send(frame).await;
     }
     client.next().await;

@@ -19,6 +19,8 @@ async fn asked(script: &str) -> Client {
     hello["params"]["capabilities"] = json!({ "roots": {} });
     let opened = client.post("/mcp", &hello).await;
     client.headers.push(("mcp-session-id", opened.headers()["mcp-session-id"].to_str().expect("text").to_owned()));
+    let greeting = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(client.post("/mcp", &greeting).await.status(), 202);
     client
 }
 
