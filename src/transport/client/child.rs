@@ -1,4 +1,4 @@
-//! A server's process: started in a [`Group`] of its own, listened to on stderr, and stopped without leaving anyone behind.
+//! A server's process: started in a group of its own, listened to on stderr, and stopped without leaving anyone behind.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -90,8 +90,9 @@ pub(crate) struct Pipes {
 /// A running server process and its group. Dropping it kills the whole group.
 #[derive(Debug)]
 pub struct Child {
-    process: tokio::process::Child,
+    /// Dropped first: to drop the process may reap it.
     group: Group,
+    process: tokio::process::Child,
     grace: StopGrace,
     stderr: LastLines,
     listener: JoinHandle<()>,
@@ -164,13 +165,13 @@ impl Child {
     pub async fn stop(mut self) -> Option<ExitStatus> {
         let grace = self.grace;
         let exited = timeout(grace.exit, self.group.leader_exit()).await.is_ok();
-        if self.group.terminate() {
+        if self.group.terminate().await {
             match exited {
                 false => drop(timeout(grace.terminate, self.group.leader_exit()).await),
                 true => drop(timeout(grace.terminate, self.silent.wait_for(|silent| *silent)).await),
             }
         }
-        self.group.end();
+        self.group.end().await;
         let status = timeout(grace.kill, self.process.wait()).await;
         if timeout(grace.kill, &mut self.listener).await.is_err() {
             self.listener.abort();
@@ -181,7 +182,6 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.group.end();
         self.listener.abort();
     }
 }

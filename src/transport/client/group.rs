@@ -6,11 +6,14 @@ use rustix::{
     io::Errno,
     process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process_group, waitid},
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::spawn_blocking,
+};
 
 use super::{
     Guard,
-    mark::{self, Mark},
+    mark::{self, Bearer, Mark},
 };
 
 /// The process group that a child of ours leads, and the processes that it has started elsewhere. The child is not
@@ -44,8 +47,8 @@ impl Group {
     }
 
     /// Asks everyone to terminate, also who has left the group: whether there was anyone.
-    pub(super) fn terminate(&self) -> bool {
-        let mut bearers = self.mark.bearers();
+    pub(super) async fn terminate(&self) -> bool {
+        let mut bearers = self.bearers().await;
         bearers.retain(|bearer| getpgid(Some(bearer.id)) != Ok(self.leader));
         let is_anyone = self.signal(Signal::TERM);
         bearers.iter().for_each(|bearer| bearer.signal(Signal::TERM));
@@ -53,17 +56,32 @@ impl Group {
     }
 
     /// Whether anyone runs besides the leader, as far as the system tells.
-    pub(super) fn has_others(&self) -> bool {
-        has_others(self.leader) || self.mark.bearers().iter().any(|bearer| bearer.id != self.leader)
+    pub(super) async fn has_others(&self) -> bool {
+        has_others(self.leader) || self.bearers().await.iter().any(|bearer| bearer.id != self.leader)
     }
 
     /// Kills whoever is left.
-    pub(super) fn end(&mut self) {
-        if !std::mem::replace(&mut self.ended, true) {
+    pub(super) async fn end(&mut self) {
+        if !self.ended {
             self.signal(Signal::KILL);
-            mark::kill(&BTreeSet::from([self.mark.clone()]));
-            Guard::leave(self.mark.to_string());
+            let marks = BTreeSet::from([self.mark.clone()]);
+            let killed = spawn_blocking(move || mark::kill(&marks)).await;
+            // Otherwise the runtime ends, and it is done when this is dropped.
+            if killed.is_ok() {
+                self.leave();
+            }
         }
+    }
+
+    fn leave(&mut self) {
+        self.ended = true;
+        Guard::leave(self.mark.to_string());
+    }
+
+    /// To look at every process takes milliseconds.
+    async fn bearers(&self) -> Vec<Bearer> {
+        let mark = self.mark.clone();
+        spawn_blocking(move || mark.bearers()).await.unwrap_or_default()
     }
 
     /// Waits until the leader has exited, and does not reap it. `None` if that cannot be known.
@@ -91,7 +109,11 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.end();
+        if !self.ended {
+            self.signal(Signal::KILL);
+            mark::kill(&BTreeSet::from([self.mark.clone()]));
+            self.leave();
+        }
     }
 }
 

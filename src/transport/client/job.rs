@@ -81,13 +81,13 @@ impl Job {
     /// systems without `/proc` it is killed at once.
     pub async fn finish(mut self, grace: Duration) {
         let deadline = Instant::now() + grace;
-        if self.group.has_others() {
-            self.group.terminate();
-            while self.group.has_others() && Instant::now() < deadline {
+        if self.group.has_others().await {
+            self.group.terminate().await;
+            while self.group.has_others().await && Instant::now() < deadline {
                 sleep(PAUSE).await;
             }
         }
-        self.group.end();
+        self.group.end().await;
         // The leader has ended, or was killed just now.
         let _ = self.process.wait();
     }
@@ -133,7 +133,7 @@ mod tests {
             let mut job = shell(&format!("{left} & exit 0"));
             let (mark, group) = (job.group.mark().clone(), job.group());
             assert!(matches!(change(&mut job).await, Change::Ended(status) if status.success()));
-            assert!(job.group.has_others(), "{left}");
+            assert!(job.group.has_others().await, "{left}");
             job.finish(grace).await;
             let deadline = Instant::now() + PATIENCE;
             while has_others(group) || !mark.bearers().is_empty() {
