@@ -41,7 +41,7 @@ pub use task::TaskRun;
 
 use crate::transport::Transport;
 pub use crate::transport::client::{
-    Change, CommandSpec, Guard, HeaderChange, Job, LastLines, StderrLine, StderrSink, StopGrace,
+    Change, CommandSpec, Guard, HeaderChange, Job, LastLines, StderrLine, StderrSink, StopGrace, TempFolder,
     memory::{self, Address},
 };
 

@@ -107,8 +107,13 @@ fn a_port_that_is_taken_is_named_with_a_way_out() {
         .run()
         .stdout("")
         .stderr_has(&format!("cannot listen on {address}: the port is taken"))
-        .stderr_has("--listen :0")
+        .stderr_has("take a free port with `--listen :0`")
         .code(3);
+    for served in [&[][..], &["--listen", ":0"], &["--exec", "--", "true"]] {
+        let admin = format!("--admin={address}");
+        let run = Rehearse::new().args(["mock", "basic", &admin]).args(served.iter().copied()).stdin(PING).run();
+        run.stdout("").stderr_has("the port is taken").stderr_has("take a free port with `--admin`").code(3);
+    }
 }
 
 #[test]
@@ -147,6 +152,27 @@ fn a_second_signal_ends_a_listening_mock_at_once() {
     mock.signal("INT");
     mock.end().code(0);
     assert!(!post.response().contains("never"));
+}
+
+#[test]
+fn a_mock_that_is_to_end_while_a_fault_delays_an_answer_says_what_it_waits_for() {
+    let script = "tools: [{ name: later, reply: here it is }]\nfaults: [{ on: { tool: later }, do: { delay: 60m } }]\n";
+    let start = |args: &[&str]| {
+        let args = ["mock", "mock.yaml", "--verbose"].iter().chain(args).copied();
+        Rehearse::new().file("mock.yaml", script).args(args).start()
+    };
+    let (mut listening, mut on_stdio) = (start(&["--listen", ":0"]), start(&[]));
+    let address = listening.address("http://", "/mcp");
+    let post = modern_call(&address, "later");
+    on_stdio.send(&format!("{INITIALIZE}\n{}", call("later")));
+    for mut mock in [listening, on_stdio] {
+        mock.stderr_line("tools.later");
+        mock.signal("TERM");
+        mock.stderr_line("another signal ends them at once");
+        mock.signal("TERM");
+        mock.end().code(0);
+    }
+    assert!(!post.response().contains("here it is"));
 }
 
 #[test]
@@ -221,9 +247,13 @@ fn another_host_is_served_only_if_it_is_allowed() {
 }
 
 #[test]
-fn help_shows_examples() {
+fn help_shows_examples_and_nothing_in_it_is_wrapped_that_is_a_table() {
     for flag in ["-h", "--help"] {
-        Rehearse::new().args(["mock", flag]).run().stdout_has("rehearse mock my.yaml --listen 8888").code(0);
+        let run = Rehearse::new().args(["mock", flag]).run().stdout_has("rehearse mock my.yaml --listen 8888").code(0);
+        let help = run.stdout_text();
+        let examples = &help[help.find("Examples:").expect("examples")..];
+        let wide: Vec<_> = examples.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(wide.is_empty(), "wider than a terminal: {wide:#?}");
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::{
     mock::{INITIALIZE, call, modern_call},
-    orphans::{gone, started},
+    orphans::{gone, gone_already, started},
     rehearse::{Rehearse, Run},
 };
 
@@ -125,12 +125,63 @@ fn a_signal_is_passed_on_and_nothing_that_the_command_has_started_is_left() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn what_has_left_the_group_of_the_command_ends_with_it_too() {
+    let left = |asked: &str| format!("setsid sh -c \"trap '{asked}' TERM; sleep 4351 & wait; sleep 4352\" &");
+    for asked in ["echo asked; exit", ""] {
+        let command = format!("{} sleep 4353 & echo ready; read line; exit 5", left(asked));
+        let (mut mock, processes) = started(exec(EASY, &command), ["sleep 4351", "sleep 4353"]);
+        mock.stdout_line("ready");
+        mock.send("go on");
+        mock.end().stdout_has(asked.strip_suffix("; exit").map_or("", |said| &said[5..])).code(5);
+        gone_already(&processes);
+    }
+}
+
 #[test]
 fn a_mock_that_is_killed_takes_the_command_with_it() {
     let (mock, processes) =
         started(exec(EASY, "sleep 4343 & sleep 4344; true"), ["sleep 4343", "sleep 4344", " guard"]);
     mock.signal("KILL");
     gone(&processes);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_mock_that_is_killed_takes_with_it_what_has_left_the_group_and_its_folder() {
+    let script = "auth: { tokens: [{ token: secret }] }";
+    let command = "echo $REHEARSE_CONFIG; setsid sleep 4354 & sleep 4355; true";
+    let (mut mock, processes) = started(exec(script, command), ["sleep 4354", "sleep 4355", " guard"]);
+    let config = mock.stdout_line("mcp.json");
+    assert!(fs::read_to_string(&config).expect("a file").contains("secret"));
+    mock.signal("KILL");
+    gone(&processes);
+    let folder = std::path::Path::new(&config).parent().expect("a folder");
+    assert!(!folder.exists(), "the guard has removed it");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_mock_that_is_killed_while_the_command_starts_takes_it_with_it() {
+    for _ in 0..20 {
+        let mock = Rehearse::new().file("mock.yaml", EASY).args(["mock", "mock.yaml", "--exec", "--", "sleep", "4356"]);
+        let (mock, processes) = started(mock, ["sleep 4356"]);
+        mock.signal("KILL");
+        gone(&processes);
+    }
+}
+
+#[test]
+fn the_folder_of_the_command_is_absolute_and_one_that_is_too_deep_is_named() {
+    let run = exec(EASY, "cd / && ls $REHEARSE_CONFIG && echo $REHEARSE_STDIO").env("TMPDIR", ".").run().code(0);
+    let told: Vec<_> = run.stdout_text().split_whitespace().collect();
+    assert!(told[0].starts_with('/') && told.last().is_some_and(|socket| socket.starts_with('/')), "{told:?}");
+    let deep = "d".repeat(100);
+    let run = exec(EASY, "true").file(&format!("{deep}/x"), "").env("TMPDIR", deep.leak()).run().code(3);
+    run.stderr_has("cannot make the socket /").stderr_has("hint: set TMPDIR to a folder with a short path");
+    let run = exec(EASY, "true").env("TMPDIR", "/no/such/folder").run().code(3);
+    run.stderr_has("cannot make a folder in /no/such/folder: ");
 }
 
 #[cfg(target_os = "linux")]

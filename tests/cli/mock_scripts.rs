@@ -163,6 +163,36 @@ fn an_edit_is_served_over_the_network_too() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_a_script_that_is_watched_is_never_waited_for() {
+    let mut mock = Rehearse::new()
+        .file("mock.yaml", "tools: [{ name: a, reply: before }]")
+        .fifo("fifo")
+        .args(["mock", "mock.yaml", "--watch"])
+        .start();
+    mock.stderr_line("is served over stdio");
+    let (script, fifo) = (mock.path("mock.yaml"), mock.path("fifo"));
+    std::fs::rename(&fifo, &script).expect("renames");
+    // The mock has looked once this is open.
+    let _writer = std::fs::File::options().write(true).open(&script).expect("opens");
+    mock.send(INITIALIZE);
+    mock.stdout_line("serverInfo");
+    std::fs::write(&fifo, "tools: [{ name: a, reply: after }]").expect("writes");
+    std::fs::rename(&fifo, &script).expect("renames");
+    mock.stderr_line("loaded again");
+    mock.signal("TERM");
+    mock.end().code(0);
+}
+
+#[test]
+fn a_script_from_a_pipe_is_served_but_cannot_be_watched() {
+    let script =
+        |args: &[&str]| Rehearse::new().fifo("fifo").args(["mock"]).args(args.iter().copied()).stdin(EXPECTING);
+    script(&["--validate", "/dev/stdin"]).run().stdout_has("1 tool").code(0);
+    script(&["/dev/stdin", "--listen", ":0", "--watch"]).run().stderr_has("/dev/stdin is no regular file").code(2);
+    script(&["fifo", "--watch"]).run().stdout("").stderr_has("`--watch` needs a file: fifo is no regular file").code(2);
+}
+
+#[test]
 fn what_a_script_expects_is_verified_when_the_mock_ends() {
     let served = |args: &[&str], frames: &[&str]| {
         let mock = Rehearse::new().file("mock.yaml", EXPECTING).args(["mock", "mock.yaml"]).args(args.iter().copied());

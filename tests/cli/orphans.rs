@@ -21,6 +21,9 @@ const BUSY: &str = r#"{ command: sh, args: [-c, 'exec "$0" mock mock.yaml --verb
 /// A server that leaves when it is let, with a child that stays.
 const GATED: &str = r#"{ command: sh, args: [-c, "mkfifo gate; sleep 4323 >&2 & read line < gate"] }"#;
 
+/// A server whose child is in a session of its own.
+const AWAY: &str = r#"{ command: sh, args: [-c, "setsid sleep 4324 & sleep 4325; true"], timeouts: { connect: 10m } }"#;
+
 /// A run in a run, started as with `nohup`.
 const NESTED: &str =
     r#"{ command: sh, args: [-c, 'trap "" HUP; exec "$0" run inner.yaml', "$REHEARSE"], timeouts: { connect: 10m } }"#;
@@ -114,6 +117,13 @@ pub(crate) fn gone(processes: &[Process]) {
     }
 }
 
+#[track_caller]
+pub(crate) fn gone_already(processes: &[Process]) {
+    for process in processes {
+        assert!(Process::of(process.id).as_ref() != Some(process), "{} is gone: {process:?}", process.command());
+    }
+}
+
 #[test]
 fn a_killed_run_takes_servers_with_it_that_end_for_nobody() {
     let (running, processes) = started(story(DEAF), ["sleep 4321", "sleep 4322", " guard"]);
@@ -128,6 +138,14 @@ fn a_run_that_is_killed_while_it_starts_a_server_takes_it_with_it() {
         running.signal("KILL");
         gone(&processes);
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_run_takes_with_it_what_its_servers_have_started_elsewhere() {
+    let (running, processes) = started(story(AWAY), ["sleep 4324", "sleep 4325"]);
+    running.signal("KILL");
+    gone(&processes);
 }
 
 #[test]
@@ -164,7 +182,7 @@ fn a_run_that_is_interrupted_kills_servers_that_end_for_nobody_itself() {
     let (running, [one, other, guard]) = started(story(DEAF), ["sleep 4321", "sleep 4322", " guard"]);
     running.signal("INT");
     running.end().stderr_has("interrupted").code(3);
-    assert!([one, other, guard].iter().all(|process| Process::of(process.id).as_ref() != Some(process)));
+    gone_already(&[one, other, guard]);
 }
 
 #[test]
@@ -172,7 +190,7 @@ fn a_run_that_comes_to_its_end_leaves_no_guard_and_no_child_of_a_server() {
     let (running, processes) = started(story(GATED), ["sleep 4323", " guard"]);
     fs::write(running.path("gate"), "\n").expect("opens");
     running.end().stdout_has("the server left").code(1);
-    assert!(processes.iter().all(|process| Process::of(process.id).as_ref() != Some(process)));
+    gone_already(&processes);
 }
 
 #[test]
@@ -210,10 +228,9 @@ async fn a_guard_is_told_before_a_process_starts_when_it_runs_and_when_it_has_en
     let ConnectError::Closed { stderr, .. } = &error else { panic!("{error:?}") };
     Guard::dismiss();
     let told = fs::read_to_string(told).expect("written");
-    let lines: Vec<_> = told.lines().collect();
-    let at = |line: String| lines.iter().position(|other| *other == line).unwrap_or_else(|| panic!("{line} in {told}"));
-    let (came, went) = (at(format!("+{}", stderr[0])), at(format!("-{}", stderr[0])));
-    assert!(lines[came - 1].starts_with('?') && came < went, "{told}");
+    let [came, runs, went] = told.split_terminator('\0').collect::<Vec<_>>()[..] else { panic!("{told:?}") };
+    let mark = came.strip_prefix('+').expect("what came");
+    assert_eq!((runs, went), (&*format!("={mark} {}", stderr[0]), &*format!("-{mark}")));
 }
 
 /// Waits until the mock has been asked for what it never answers.

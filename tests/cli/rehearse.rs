@@ -336,17 +336,17 @@ pub(crate) struct Post(TcpStream);
 
 impl Post {
     pub(crate) fn send(address: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Post {
+        let own = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+        Post::write("POST", address, path, &[&own, headers].concat(), body)
+    }
+
+    fn write(method: &str, address: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Post {
         let mut stream = TcpStream::connect(address).expect("connects");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let length = body.len().to_string();
-        let own = [
-            ("Content-Type", "application/json"),
-            ("Accept", "application/json, text/event-stream"),
-            ("Content-Length", &length),
-            ("Connection", "close"),
-        ];
+        let own = [("Content-Length", &*length), ("Connection", "close")];
         let lines: String = own.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        stream.write_all(format!("POST {path} HTTP/1.1\r\n{lines}\r\n{body}").as_bytes()).expect("writes");
+        stream.write_all(format!("{method} {path} HTTP/1.1\r\n{lines}\r\n{body}").as_bytes()).expect("writes");
         Post(stream)
     }
 
@@ -356,4 +356,9 @@ impl Post {
         self.0.read_to_end(&mut text).expect("reads");
         String::from_utf8(text).expect("UTF-8")
     }
+}
+
+/// The response to any request, with these headers and no others.
+pub(crate) fn request(method: &str, address: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
+    Post::write(method, address, path, headers, body).response()
 }

@@ -13,15 +13,15 @@ macro_rules! examples {
     () => {
         "\
 Examples:
-  rehearse mock basic                             # the embedded script, over stdio
-  rehearse mock my.yaml --listen 8888             # http, sse and ws on 127.0.0.1:8888
-  rehearse mock my.yaml --listen :0 --verbose     # a free port; show every request
-  rehearse mock my.yaml --listen 8888 --watch     # serve every edit as it is saved
-  rehearse mock my.yaml --journal requests.jsonl  # keep every request, and the rule that answered
-  rehearse mock my.yaml --exec -- npm test        # run the tests against it, then verify
-  rehearse mock --validate mocks/*.yaml           # check scripts, serve nothing
-  rehearse mock --list                            # the embedded scripts
-  rehearse mock --faults                          # how a script can misbehave"
+  rehearse mock basic                          # the embedded script, over stdio
+  rehearse mock my.yaml --listen 8888          # http, sse and ws on one port
+  rehearse mock my.yaml --listen :0 --verbose  # a free port; show every request
+  rehearse mock my.yaml --listen 8888 --watch  # serve every edit as it is saved
+  rehearse mock my.yaml --journal log.jsonl    # keep requests with their rules
+  rehearse mock my.yaml --exec -- npm test     # run tests against it; verify
+  rehearse mock --validate mocks/*.yaml        # check scripts, serve nothing
+  rehearse mock --list                         # the embedded scripts
+  rehearse mock --faults                       # how a script can misbehave"
     };
 }
 
@@ -30,35 +30,47 @@ const LONG_EXAMPLES: &str = concat!(
     "
 
 In the configuration of a client:
-  { \"mcpServers\": { \"my\": { \"command\": \"rehearse\", \"args\": [\"mock\", \"/path/to/my.yaml\"] } } }
+  { \"mcpServers\": { \"my\": {
+    \"command\": \"rehearse\", \"args\": [\"mock\", \"/path/to/my.yaml\"] } } }
 
 A script:
   server: { name: my, version: 1.0.0 }
   tools:
     - name: greet
-      inputSchema: { type: object, properties: { name: { type: string } }, required: [name] }
+      inputSchema:
+        type: object
+        properties: { name: { type: string } }
+        required: [name]
       expect: { calls: { min: 1 } }
       rules:
         - when: { args: { name: Ada } }
           reply: { text: Welcome back. }
         - reply: { text: \"Hello {{ args.name }}\" }
 
-The mock ends with the client's end of stdin, or with SIGINT or SIGTERM; answers that are under way
-may take 5 s longer, and a second signal ends it at once. A script's `exit` step ends it with its code.
+The mock ends with the client's end of stdin, or with SIGINT or SIGTERM; answers
+that are under way may take 5 s longer, and a second signal ends it at once. A
+script's `exit` step ends it with its code.
 
 The command of --exec finds the mock in variables:
-  REHEARSE_URL      streamable HTTP     REHEARSE_CONFIG  a file with { \"mcpServers\": { … } }
-  REHEARSE_SSE_URL  HTTP+SSE            REHEARSE_STDIO   a command that is the mock on stdio
-  REHEARSE_WS_URL   WebSocket           REHEARSE_TOKEN   the first token of the script's `auth`
-                    With --admin: REHEARSE_ADMIN_URL, REHEARSE_ADMIN_TOKEN
-All of them are the same mock, with one state, one journal and one verification. The exit code is the
-command's if it failed; else 1 if what the script expects did not come.
+  REHEARSE_URL          streamable HTTP
+  REHEARSE_SSE_URL      HTTP+SSE
+  REHEARSE_WS_URL       WebSocket
+  REHEARSE_STDIO        a command that is the mock on stdio
+  REHEARSE_CONFIG       a file with { \"mcpServers\": { … } }
+  REHEARSE_TOKEN        the first token of the script's `auth`
+  REHEARSE_ADMIN_URL    with --admin: the admin API
+  REHEARSE_ADMIN_TOKEN  with --admin: its token
+All of them are the same mock, with one state, one journal and one verification.
+The exit code is the command's if it failed; else 1 if what the script expects
+did not come. What the command has started and left running is ended.
 
---admin prints a URL and a token for `Authorization: Bearer TOKEN`; GET / there says what there is:
-GET and DELETE /journal, GET /verify, POST /reset, GET, PUT and PATCH /state, GET and POST /rules.
+--admin prints a URL and a token for `Authorization: Bearer TOKEN`; GET / there
+says what there is: GET and DELETE /journal, GET /verify, POST /reset, GET, PUT
+and PATCH /state, GET and POST /rules, DELETE /rules/{id}.
 
-If the script expects something (`expect`, or `unexpected: fail`), it is told on stderr at the end
-whether it came, with the requests that were nearly it; with --verify the exit code is 1 if it did not."
+If the script expects something (`expect`, or `unexpected: fail`), it is told on
+stderr at the end whether it came, with the requests that were nearly it; with
+--verify the exit code is 1 if it did not."
 );
 
 /// Serve a scripted mock server

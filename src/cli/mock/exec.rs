@@ -29,8 +29,9 @@ impl Mock<'_> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let listen = Listen { address, allowed_hosts: self.args.allowed_hosts.clone() };
         let server = MockServer::start(self.engine.clone(), listen).await;
-        let server = server.map_err(|error| cannot_listen(address, &error))?;
-        let (stage, listener) = Stage::set(&server).map_err(runtime_failure)?;
+        let server = server.map_err(|error| cannot_listen(address, "--listen :0", &error))?;
+        install_guard()?;
+        let (stage, listener) = Stage::set(&server)?;
         let stop = CancellationToken::new();
         let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
         self.console.say(announce::line(&server, self.seed));
@@ -42,15 +43,12 @@ impl Mock<'_> {
         stop.cancel();
         let _ = tokio::time::timeout(LEFT, relays).await;
         server.stop(Duration::ZERO).await;
+        drop(stage);
         Guard::dismiss();
         ended.map(exit)
     }
 
     fn start(&self, stage: &Stage, server: &MockServer, admin: Option<&AdminServer>) -> Result<Job, Failure> {
-        let rehearse = std::env::current_exe().map_err(runtime_failure)?;
-        let mut guard = Command::new(rehearse);
-        guard.arg("guard");
-        Guard::install(guard);
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
         let mut command = Command::new(program);
         command.args(args).envs(stage.variables(server).map_err(runtime_failure)?);
@@ -95,6 +93,13 @@ impl Mock<'_> {
         }
         status
     }
+}
+
+fn install_guard() -> Result<(), Failure> {
+    let mut guard = Command::new(std::env::current_exe().map_err(runtime_failure)?);
+    guard.arg("guard");
+    Guard::install(guard);
+    Ok(())
 }
 
 /// The code of the command as a shell tells it.

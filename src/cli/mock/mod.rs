@@ -41,6 +41,8 @@ use crate::{
 
 /// How long answers that are under way may still take after a signal, and the journal after them.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the end may take without a word.
+const NOTICEABLE: Duration = Duration::from_millis(200);
 /// How long stderr may take at the end. Who reads it at all has read it by then.
 const UNHEARD: Duration = Duration::from_secs(1);
 
@@ -66,9 +68,10 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
         let hint = if args.exec { "the command has the URLs in variables" } else { "add `--listen :0`" };
         return Err(Failure::Usage(format!("here there is nothing to write as JSON: {hint}")));
     }
-    let script = Script::load(path)?;
-    let watch = args.watch.then(|| Watch::of(path, &script)).transpose()?;
-    let script = if args.watch { script.reloadable() } else { script };
+    let (script, watch) = match args.watch {
+        true => Watch::load(path).map(|(script, watch)| (script, Some(watch)))?,
+        false => (Script::load(path)?, None),
+    };
     let journal =
         args.journal.as_deref().map(|path| follow::open(path, args.listen.is_none() && !args.exec)).transpose()?;
     let (console, said) = Console::open();
@@ -140,9 +143,12 @@ impl Mock<'_> {
         let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
         let second_signal = async {
             signals.next().await;
-            say_stopping(console, &engine);
+            console.leave_line();
             stop.cancel();
-            signals.next().await;
+            tokio::select! {
+                _ = signals.next() => {}
+                () = say_stopping(console) => {}
+            }
         };
         let ended = tokio::select! {
             ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE) => ended,
@@ -163,7 +169,9 @@ impl Mock<'_> {
         let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let listen = Listen { address, allowed_hosts: args.allowed_hosts.clone() };
-        let server = MockServer::start(engine.clone(), listen).await.map_err(|error| cannot_listen(address, &error))?;
+        let server = MockServer::start(engine.clone(), listen)
+            .await
+            .map_err(|error| cannot_listen(address, "--listen :0", &error))?;
         let started = server.started();
         let admin = start_admin(args, &engine, started).await?;
         console.say(announce::network(&server, seed, admin.as_ref()));
@@ -175,12 +183,13 @@ impl Mock<'_> {
                 server.stop(Duration::ZERO).await;
                 return Ok(Exit::Scripted(code));
             }
-            _ = signals.next() => say_stopping(console, &engine),
+            _ = signals.next() => console.leave_line(),
             () = watch::follow(watch, &engine, started, console) => {}
         }
         tokio::select! {
             () = server.stop(GRACE) => {}
             _ = signals.next() => {}
+            () = say_stopping(console) => {}
         }
         Ok(Exit::Success)
     }
@@ -189,21 +198,22 @@ impl Mock<'_> {
 async fn start_admin(args: &MockArgs, engine: &Arc<Engine>, started: Instant) -> Result<Option<AdminServer>, Failure> {
     let Some(address) = args.admin else { return Ok(None) };
     let admin = AdminServer::start(engine.clone(), started, address).await;
-    admin.map(Some).map_err(|error| cannot_listen(address, &error))
+    admin.map(Some).map_err(|error| cannot_listen(address, "--admin", &error))
 }
 
-fn say_stopping(console: &Console, engine: &Engine) {
-    console.leave_line();
-    if engine.in_flight() > 0 {
-        console.say("Stopping: answers under way have 5 s; another signal ends them at once.\n");
-    }
+/// Says why it takes longer, if it does. Never returns.
+async fn say_stopping(console: &Console) {
+    tokio::time::sleep(NOTICEABLE).await;
+    console.say("Stopping: answers under way have 5 s; another signal ends them at once.\n");
+    std::future::pending().await
 }
 
-fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
+/// Why nothing listens there; `free` are the arguments that take a free port.
+fn cannot_listen(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             let failure = Failure::cannot(format!("cannot listen on {address}: the port is taken"));
-            failure.hint("end the process that has it, or take a free port with `--listen :0`")
+            failure.hint(format!("end the process that has it, or take a free port with `{free}`"))
         }
         _ => Failure::cannot(format!("cannot listen on {address}: {error}")),
     }

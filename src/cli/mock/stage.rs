@@ -4,46 +4,54 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs::{DirBuilder, OpenOptions},
+    fs::OpenOptions,
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use rand::RngExt;
 use serde_json::{Map, Value as Json, json};
 use tokio::net::UnixListener;
 
 use super::announce;
-use crate::{mock::serve::MockServer, transport::Transport};
+use crate::{cli::Failure, client::TempFolder, mock::serve::MockServer, transport::Transport};
 
-/// A temporary folder for the owner only. It goes when this is dropped.
+/// A temporary folder with the file and the socket. It goes when this is dropped.
 #[derive(Debug)]
 pub(super) struct Stage {
-    folder: PathBuf,
+    folder: TempFolder,
 }
 
 impl Stage {
     /// # Errors
     /// The folder or something in it cannot be made.
-    pub(super) fn set(server: &MockServer) -> io::Result<(Stage, UnixListener)> {
-        let folder = std::env::temp_dir().join(format!("rehearse-{:016x}", rand::rng().random::<u64>()));
-        DirBuilder::new().mode(0o700).create(&folder)?;
+    pub(super) fn set(server: &MockServer) -> Result<(Stage, UnixListener), Failure> {
+        let within = std::env::temp_dir();
+        let failed = |what: &str, path: &Path, error: io::Error| {
+            let why = Failure::cannot(format!("cannot make {what} {}: {error}", path.display()));
+            why.hint("set TMPDIR to a folder with a short path in which this user may write")
+        };
+        let folder = TempFolder::create(&within).map_err(|error| failed("a folder in", &within, error))?;
         let stage = Stage { folder };
-        let mut config = OpenOptions::new().create_new(true).write(true).mode(0o600).open(stage.config())?;
-        let name = server.engine().name();
-        let servers = Map::from_iter(announce::entry(server).map(|entry| (name, Json::Object(entry))));
-        writeln!(config, "{:#}", json!({ "mcpServers": servers }))?;
-        let listener = UnixListener::bind(stage.socket())?;
+        stage.write_config(server).map_err(|error| failed("the file", &stage.config(), error))?;
+        let listener = UnixListener::bind(stage.socket());
+        let listener = listener.map_err(|error| failed("the socket", &stage.socket(), error))?;
         Ok((stage, listener))
     }
 
+    fn write_config(&self, server: &MockServer) -> io::Result<()> {
+        let mut config = OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.config())?;
+        let name = server.engine().name();
+        let servers = Map::from_iter(announce::entry(server).map(|entry| (name, Json::Object(entry))));
+        writeln!(config, "{:#}", json!({ "mcpServers": servers }))
+    }
+
     fn config(&self) -> PathBuf {
-        self.folder.join("mcp.json")
+        self.folder.path().join("mcp.json")
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.join("stdio")
+        self.folder.path().join("stdio")
     }
 
     /// The variables of the command.
@@ -63,13 +71,6 @@ impl Stage {
             variables.extend(url.map(|url| (name, url.into())));
         }
         Ok(variables)
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        // Nothing could be done about it.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

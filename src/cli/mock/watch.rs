@@ -1,13 +1,19 @@
 //! Serving every edit of a script as it is saved.
 
 use std::{
+    fs::OpenOptions,
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
+use nix::libc::O_NONBLOCK;
+
 use super::{catalogue, console::Console};
 use crate::{
     cli::{Failure, style},
+    config::Source,
     mock::{engine::Engine, script::Script},
 };
 
@@ -22,14 +28,25 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    /// The script of a file, and what watches it.
+    ///
     /// # Errors
-    /// The script is embedded in the binary, where nobody edits it.
-    pub(super) fn of(path: &Path, script: &Script) -> Result<Watch, Failure> {
-        if !path.exists() {
-            let why = format!("`--watch` needs a file: the script `{}` is embedded and never changes", path.display());
-            return Err(Failure::Usage(why));
+    /// The script has mistakes; or it is embedded in the binary, or comes out of a pipe, where nobody edits it.
+    pub(super) fn load(path: &Path) -> Result<(Script, Watch), Failure> {
+        let shown = path.display();
+        match path.metadata() {
+            Ok(kind) if kind.is_file() => {}
+            Ok(_) => return Err(Failure::Usage(format!("`--watch` needs a file: {shown} is no regular file"))),
+            // What is neither is told as ever.
+            Err(_) => {
+                Script::load(path)?;
+                let why = format!("`--watch` needs a file: the script `{shown}` is embedded and never changes");
+                return Err(Failure::Usage(why));
+            }
         }
-        Ok(Watch { path: path.to_owned(), edits: Edits::of(script.source.text.clone().into_bytes()) })
+        let script = Script::load(path)?.reloadable();
+        let edits = Edits::of(script.source.text.clone().into_bytes());
+        Ok((script, Watch { path: path.to_owned(), edits }))
     }
 }
 
@@ -39,11 +56,11 @@ pub(super) async fn follow(watch: Option<Watch>, engine: &Engine, started: Insta
     loop {
         tokio::time::sleep(PAUSE).await;
         // Editors take the file away for a moment while they replace it.
-        let Ok(content) = std::fs::read(&path) else { continue };
+        let Ok(content) = read(&path) else { continue };
         if !edits.take(content) {
             continue;
         }
-        match Script::load(&path) {
+        match parse(&path, &edits.taken) {
             Ok(script) => {
                 let (good, strong, offer) = (style::GOOD, style::STRONG, catalogue::offer(&script));
                 engine.load(script.reloadable(), started.elapsed());
@@ -51,12 +68,31 @@ pub(super) async fn follow(watch: Option<Watch>, engine: &Engine, started: Insta
                 let path = style::printable(&path);
                 console.say(format!("{good}loaded again{good:#} {strong}{path}{strong:#}: {offer}\n"));
             }
-            Err(error) => {
+            Err(failure) => {
                 let bad = style::BAD;
-                console.say(Failure::from(error).text());
+                console.say(failure.text());
                 console.say(format!("{bad}not loaded{bad:#}: the script from before is served\n"));
             }
         }
+    }
+}
+
+/// The content of a regular file. To open a pipe does not wait for a writer.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut content = Vec::new();
+    file.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn parse(path: &Path, content: &[u8]) -> Result<Script, Failure> {
+    let path = path.display().to_string();
+    match str::from_utf8(content) {
+        Ok(text) => Script::parse(&Source::new(path, text)).map_err(Failure::Invalid),
+        Err(error) => Err(Failure::Usage(format!("cannot read {path}: {error}"))),
     }
 }
 

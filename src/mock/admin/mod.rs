@@ -8,7 +8,7 @@
 //! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether what the script expects came |
 //! | `POST /reset` | begins anew: journal, counters, state, tasks, added rules and changes of the lists are gone |
 //! | `GET /state` | the state |
-//! | `PUT /state` | replaces the state by an object |
+//! | `PUT /state` | replaces the state by an object; what is null is left out |
 //! | `PATCH /state` | changes it by a JSON merge patch (RFC 7396) |
 //! | `GET /rules` | `{ "rules": […] }`: every rule in the order in which they are tried, with its calls |
 //! | `POST /rules` | puts a rule in front of a stub's: `{ "tool": "echo", "rule": { "when": …, "reply": … } }`; gives its `id` |
@@ -22,7 +22,7 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration, time::Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use rand::RngExt;
 use serde_json::{Map, Value as Json, json};
 use tokio::{net::TcpListener, time::timeout};
@@ -196,7 +196,10 @@ impl Shared {
             }
             ("GET", "/state") => json!(*engine.state().get()),
             ("PUT", "/state") => {
-                engine.state().replace(object(&read(body).await?)?);
+                let mut values = object(&read(body).await?)?;
+                // As everywhere else, a null takes a value away.
+                values.retain(|_, value| !value.is_null());
+                engine.state().replace(values);
                 json!(*engine.state().get())
             }
             ("PATCH", "/state") => {
@@ -283,13 +286,21 @@ fn nothing_there(path: &str) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, why).with(header::ALLOW, allowed)
 }
 
-async fn read(body: hyper::body::Incoming) -> Result<Bytes, Refusal> {
-    let bad = |why: String| Refusal::new(StatusCode::BAD_REQUEST, why);
-    match timeout(SLOW, Limited::new(body, MAX_FRAME).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) => Err(bad(format!("the body cannot be read: {error}"))),
-        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time")),
-    }
+async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, Refusal> {
+    let reading = async {
+        match Limited::new(&mut body, MAX_FRAME).collect().await {
+            Ok(body) => Ok(body.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => {
+                // A client that is still sending does not read why.
+                while let Some(Ok(_)) = body.frame().await {}
+                let why = format!("a body of more than {MAX_FRAME} bytes");
+                Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, why))
+            }
+            Err(error) => Err(Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}"))),
+        }
+    };
+    let late = |_| Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"));
+    timeout(SLOW, reading).await.unwrap_or_else(late)
 }
 
 fn text(body: &Bytes) -> Result<String, Refusal> {

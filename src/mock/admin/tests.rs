@@ -134,6 +134,9 @@ async fn the_state_is_read_replaced_and_merged_and_a_reset_begins_anew() {
     assert_eq!(both.ask("PATCH /state", patch).await, (200, merged.clone()));
     assert_eq!(both.get("/state").await, merged);
     assert_eq!(both.ask("PUT /state", r#"{"only": 1}"#).await, (200, json!({ "only": 1 })));
+    let put = both.ask("PUT /state", r#"{"only": 1, "none": null, "deep": {"kept": null}}"#).await;
+    assert_eq!(put, (200, json!({ "only": 1, "deep": { "kept": null } })), "a null takes a value away");
+    assert_eq!(both.ask("PUT /state", r#"{"only": 1}"#).await.0, 200);
     for wrong in ["[1]", "{", ""] {
         for request in ["PUT /state", "PATCH /state"] {
             let (status, body) = both.ask(request, wrong).await;
@@ -173,6 +176,28 @@ async fn mistakes_of_a_rule_are_told_with_their_places_in_the_body() {
     let hint = "did you mean `reply`?";
     let problem = json!({ "line": 2, "column": 11, "message": "a rule has no key `repply`", "hint": hint });
     assert_eq!(body, json!({ "error": "the rule has mistakes", "problems": [problem] }));
+}
+
+#[tokio::test]
+async fn a_rule_that_is_refused_uses_no_id_up() {
+    let both = Both::start().await;
+    for expected in ["r1", "r2"] {
+        for wrong in ["{", r#"{"tool": "none", "rule": {"reply": "x"}}"#] {
+            assert_eq!(both.ask("POST /rules", wrong).await.0, 400);
+        }
+        let added = both.ask("POST /rules", r#"{"tool": "buy", "rule": {"reply": "x"}}"#).await;
+        assert_eq!(added, (201, json!({ "id": expected })));
+    }
+    both.ask("DELETE /rules/r2", "").await;
+    let added = both.ask("POST /rules", r#"{"tool": "buy", "rule": {"reply": "x"}}"#).await;
+    assert_eq!(added, (201, json!({ "id": "r3" })), "no id is given twice");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_read_to_its_end_and_refused() {
+    let both = Both::start().await;
+    let (status, body) = both.ask("PUT /state", &" ".repeat(MAX_FRAME + (8 << 20))).await;
+    assert_eq!((status, &body["error"]), (413, &json!(format!("a body of more than {MAX_FRAME} bytes"))));
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Added {
     rules: Mutex<Vec<Arc<AddedRule>>>,
-    /// How many ids were given.
+    /// How many ids were given. Changed only under the lock.
     ids: AtomicU64,
 }
 
@@ -58,11 +58,13 @@ impl Engine {
     /// What is wrong with it, with positions in this text.
     pub fn add_rule(&self, text: &str) -> Result<String, Diagnostics> {
         let mut added = self.added.lock();
-        let id = format!("r{}", self.added.ids.fetch_add(1, Ordering::Relaxed) + 1);
+        let number = self.added.ids.load(Ordering::Relaxed) + 1;
+        let id = format!("r{number}");
         let mut rules = added.clone();
         rules.push(Arc::new(AddedRule::parse(&id, text)?));
         self.follow(self.catalog().script.with(&rules)?);
         *added = rules;
+        self.added.ids.store(number, Ordering::Relaxed);
         Ok(id)
     }
 

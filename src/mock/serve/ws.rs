@@ -1,6 +1,6 @@
 //! WebSocket: one text message a frame, cancellation as on stdio.
 
-use std::{pin::pin, sync::Arc};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -24,6 +24,9 @@ use crate::{
         },
     },
 };
+
+/// How long a client may take to close its side.
+const CLOSING: Duration = Duration::from_secs(1);
 
 pub(super) fn open(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) -> Response {
     match ws::accept_key(request.headers()) {
@@ -78,10 +81,29 @@ async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>)
         ended = serving => ended,
         () = shared.life.shutdown.kill.cancelled() => return,
     };
-    match (close, stop) {
-        (_, Some(stop)) => end(&shared, &line, sender, stop).await,
-        (Some((code, reason)), None) => sender.close(code, reason).await,
-        (None, None) => {}
+    let close = match stop {
+        Some(Stop::Close(code)) => Some((code.into(), "")),
+        Some(stop) => return end(&shared, &line, sender, stop).await,
+        None => close,
+    };
+    if let Some((code, reason)) = close {
+        tokio::select! {
+            () = self::close(&shared, sender, receiver, code, reason) => {}
+            () = shared.life.shutdown.kill.cancelled() => {}
+        }
+    }
+}
+
+/// Closes the connection in order: when the client has closed its side as well, for what nobody reads any more breaks
+/// the connection off, and the close frame may be lost with it (RFC 6455, 7.1.1). The client has [`CLOSING`] for that,
+/// unless the server ends before.
+async fn close(shared: &Shared, mut sender: Sender, mut receiver: Receiver, code: CloseCode, reason: &'static str) {
+    sender.close(code, reason).await;
+    let closed = async { while !matches!(receiver.next().await, Received::Closed | Received::Broken(_)) {} };
+    tokio::select! {
+        () = closed => {}
+        () = tokio::time::sleep(CLOSING) => {}
+        () = shared.life.shutdown.stop.cancelled() => {}
     }
 }
 
@@ -106,17 +128,16 @@ async fn read(shared: &Shared, connection: &Connection, receiver: &mut Receiver)
     }
 }
 
-/// Ends the connection as a fault wants it.
+/// Ends the connection as a fault wants it that does not close it.
 async fn end(shared: &Shared, line: &Line, mut sender: Sender, stop: Stop) {
     match stop {
-        Stop::Close(code) => sender.close(code.into(), "").await,
         Stop::Reset => {
             line.break_off(Break::Reset);
             // Here it breaks.
             let _ = sender.flush().await;
         }
         Stop::Exit(code) => shared.life.die(code),
-        Stop::Finish | Stop::Hang => {}
+        Stop::Close(_) | Stop::Finish | Stop::Hang => {}
     }
 }
 
@@ -160,4 +181,68 @@ async fn write_packet(packet: Packet, sender: &mut Sender) -> Option<Option<Stop
         }
     }
     Some(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+        time::timeout,
+    };
+
+    use crate::{
+        config::Source,
+        mock::{
+            engine::Engine,
+            journal::Journal,
+            script::Script,
+            serve::{Listen, MockServer},
+        },
+    };
+
+    const SCRIPT: &str = "faults: [{ on: { method: ping }, do: { close: { code: 1011 } } }]";
+    const UPGRADE: &str = "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Protocol: mcp\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+    /// A masked frame of less than 126 bytes.
+    fn frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(payload.len()).expect("short");
+        [&[0x80 | opcode, 0x80 | length, 0, 0, 0, 0], payload].concat()
+    }
+
+    /// A connection that the server has told that it closes.
+    async fn closing(server: &MockServer) -> TcpStream {
+        let mut stream = TcpStream::connect(server.address()).await.expect("connects");
+        stream.write_all(UPGRADE.as_bytes()).await.expect("writes");
+        stream.write_all(&frame(1, PING.as_bytes())).await.expect("writes");
+        let (mut read, close) = (Vec::new(), [&[0x88, 2], &1011_u16.to_be_bytes()[..]].concat());
+        while !read.ends_with(&close) {
+            assert_ne!(stream.read_buf(&mut read).await.expect("reads"), 0, "{}", String::from_utf8_lossy(&read));
+        }
+        stream
+    }
+
+    #[tokio::test]
+    async fn what_a_client_still_sends_does_not_break_off_a_connection_that_is_closed() {
+        let script = Script::parse(&Source::new("s", SCRIPT)).unwrap_or_else(|error| panic!("{error}"));
+        let engine = Engine::new(script, 1, Journal::default());
+        let server = MockServer::start(engine, Listen::default()).await.expect("binds");
+        let story = async {
+            let mut rest = Vec::new();
+            let mut stream = closing(&server).await;
+            for _ in 0..1000 {
+                stream.write_all(&frame(1, PING.as_bytes())).await.expect("is read");
+            }
+            stream.write_all(&frame(8, &1011_u16.to_be_bytes())).await.expect("is read");
+            assert_eq!(stream.read_to_end(&mut rest).await.expect("an end in order"), 0);
+            let mut silent = closing(&server).await;
+            assert_eq!(silent.read_to_end(&mut rest).await.expect("an end in order"), 0, "nobody waits for ever");
+            let mut last = closing(&server).await;
+            server.stop(std::time::Duration::from_secs(60)).await;
+            assert_eq!(last.read_to_end(&mut rest).await.expect("an end in order"), 0);
+        };
+        timeout(std::time::Duration::from_secs(60), story).await.expect("in time");
+    }
 }

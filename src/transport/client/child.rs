@@ -3,27 +3,22 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
-    os::{fd::OwnedFd, unix::process::ExitStatusExt},
     path::PathBuf,
     process::{ExitStatus, Stdio},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use rustix::{
-    io::Errno,
-    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
-};
+use rustix::process::Pid;
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, BufReader},
     process::{ChildStdin, ChildStdout, Command},
-    signal::unix::{SignalKind, signal},
     sync::watch,
     task::JoinHandle,
     time::timeout,
 };
 
-use super::{Guard, OpenError};
+use super::{OpenError, group::Group};
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 64 << 10;
@@ -95,8 +90,9 @@ pub(crate) struct Pipes {
 /// A running server process and its group. Dropping it kills the whole group.
 #[derive(Debug)]
 pub struct Child {
-    process: tokio::process::Child,
+    /// Dropped first: to drop the process may reap it.
     group: Group,
+    process: tokio::process::Child,
     grace: StopGrace,
     stderr: LastLines,
     listener: JoinHandle<()>,
@@ -112,23 +108,21 @@ impl Child {
         let failed = |source| OpenError::Spawn { program: spec.program.clone(), source };
         let mut command = Command::new(&spec.program);
         command.args(&spec.args).envs(&spec.env).process_group(0).kill_on_drop(true);
-        let (stdin, writer) = io::pipe().map_err(failed)?;
-        command.stdin(stdin.try_clone().map_err(failed)?).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(cwd) = &spec.cwd {
             if !cwd.is_dir() {
                 return Err(failed(io::Error::other(format!("{} is not a directory", cwd.display()))));
             }
             command.current_dir(cwd);
         }
-        let (mut process, leader) = Guard::enter(Some(&stdin), || {
-            let process = command.spawn()?;
+        let (mut process, group) = Group::start(|(name, value)| {
+            let process = command.env(name, value).spawn()?;
             let leader = process.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
             Ok((process, leader.ok_or_else(|| io::Error::other("it has no process id"))?))
         })
         .map_err(failed)?;
-        let group = Group::of(leader);
-        let stdin = ChildStdin::from_std(OwnedFd::from(writer).into()).map_err(failed)?;
-        let (Some(stdout), Some(stderr)) = (process.stdout.take(), process.stderr.take()) else {
+        let streams = (process.stdin.take(), process.stdout.take(), process.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err(failed(io::Error::other("its standard streams are missing")));
         };
         let (kept, server) = (LastLines::default(), Arc::from(name));
@@ -171,13 +165,13 @@ impl Child {
     pub async fn stop(mut self) -> Option<ExitStatus> {
         let grace = self.grace;
         let exited = timeout(grace.exit, self.group.leader_exit()).await.is_ok();
-        if self.group.signal(Signal::TERM) {
+        if self.group.terminate().await {
             match exited {
                 false => drop(timeout(grace.terminate, self.group.leader_exit()).await),
                 true => drop(timeout(grace.terminate, self.silent.wait_for(|silent| *silent)).await),
             }
         }
-        self.group.end();
+        self.group.end().await;
         let status = timeout(grace.kill, self.process.wait()).await;
         if timeout(grace.kill, &mut self.listener).await.is_err() {
             self.listener.abort();
@@ -188,63 +182,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        self.group.end();
         self.listener.abort();
-    }
-}
-
-/// The process group that a child leads. The child is not reaped before the group is ended: until then, its number
-/// cannot be given to anybody else.
-#[derive(Debug)]
-pub(super) struct Group {
-    pub(super) leader: Pid,
-    ended: bool,
-}
-
-impl Group {
-    pub(super) fn of(leader: Pid) -> Group {
-        Group { leader, ended: false }
-    }
-
-    /// Whether there was anyone to receive it.
-    pub(super) fn signal(&self, signal: Signal) -> bool {
-        kill_process_group(self.leader, signal).is_ok()
-    }
-
-    /// Kills what is left of it.
-    pub(super) fn end(&mut self) {
-        if !std::mem::replace(&mut self.ended, true) {
-            self.signal(Signal::KILL);
-            Guard::leave(self.leader);
-        }
-    }
-
-    /// Waits until the leader has exited, and does not reap it. `None` if that cannot be known.
-    async fn leader_exit(&self) -> Option<ExitStatus> {
-        let mut changes = signal(SignalKind::child()).ok()?;
-        loop {
-            match self.leader_status() {
-                Ok(None) => changes.recv().await?,
-                Ok(status) => return status,
-                Err(_) => return None,
-            }
-        }
-    }
-
-    /// How the leader ended, if it has.
-    pub(super) fn leader_status(&self) -> Result<Option<ExitStatus>, Errno> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.leader), options))?;
-        // The encoding of wait(2).
-        let code = |code: i32| ExitStatus::from_raw((code & 0xff) << 8);
-        Ok(ended
-            .and_then(|ended| ended.exit_status().map(code).or(ended.terminating_signal().map(ExitStatus::from_raw))))
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 
@@ -278,6 +216,10 @@ async fn listen(mut stream: impl AsyncBufRead + Unpin, told: impl Fn(String)) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use rustix::process::Signal;
+
     use super::*;
 
     async fn heard(stream: &[u8], at_once: usize) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! A command on the standard streams of this process, in a process group of its own.
 
 use std::{
-    fs, io,
+    io,
     os::unix::process::CommandExt,
     process::{Child, Command, ExitStatus},
     time::Duration,
@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{Guard, child::Group};
+use super::group::Group;
 
 /// How often it is looked who is left.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -41,12 +41,12 @@ impl Job {
     /// The command cannot be started.
     pub fn start(mut command: Command) -> io::Result<Job> {
         let changes = signal(SignalKind::child())?;
-        let (process, leader) = Guard::enter(None, || {
-            let process = command.process_group(0).spawn()?;
+        let (process, group) = Group::start(|(name, value)| {
+            let process = command.process_group(0).env(name, value).spawn()?;
             let leader = Pid::from_child(&process);
             Ok((process, leader))
         })?;
-        Ok(Job { process, group: Group::of(leader), changes })
+        Ok(Job { process, group, changes })
     }
 
     /// The number of its process group.
@@ -54,7 +54,7 @@ impl Job {
         self.group.leader
     }
 
-    /// Sends a signal to all of its processes.
+    /// Sends a signal to all of its processes that have not left its group.
     pub fn signal(&self, signal: Signal) {
         // Who has ended already needs none.
         self.group.signal(signal);
@@ -81,36 +81,21 @@ impl Job {
     /// systems without `/proc` it is killed at once.
     pub async fn finish(mut self, grace: Duration) {
         let deadline = Instant::now() + grace;
-        if has_others(self.group.leader) {
-            self.group.signal(Signal::TERM);
-            while has_others(self.group.leader) && Instant::now() < deadline {
+        if self.group.has_others().await {
+            self.group.terminate().await;
+            while self.group.has_others().await && Instant::now() < deadline {
                 sleep(PAUSE).await;
             }
         }
-        self.group.end();
+        self.group.end().await;
         // The leader has ended, or was killed just now.
         let _ = self.process.wait();
     }
 }
 
-/// Whether a group has processes that run besides its leader.
-fn has_others(group: Pid) -> bool {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let runs_in_group = |stat: String| {
-        // The name before it may contain anything.
-        let mut fields = stat.rsplit(") ").next().unwrap_or_default().split_whitespace();
-        let state = fields.next();
-        state != Some("Z") && fields.nth(1).and_then(|id| id.parse().ok()) == Some(group.as_raw_pid())
-    };
-    processes
-        .filter(|process| process.file_name() != group.as_raw_pid().to_string().as_str())
-        .filter_map(|process| fs::read_to_string(process.path().join("stat")).ok())
-        .any(runs_in_group)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::group::has_others, *};
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -136,17 +121,22 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn what_a_command_leaves_is_asked_to_end_and_then_killed() {
-        for (left, grace) in
-            [("sleep 4331", PATIENCE), ("sh -c \"trap '' TERM; sleep 4332; sleep 4333\"", Duration::ZERO)]
-        {
+    async fn what_a_command_leaves_is_asked_to_end_and_then_killed_wherever_it_went() {
+        let deaf = "sh -c \"trap '' TERM; sleep 4332; sleep 4333\"";
+        for (left, grace) in [
+            ("sleep 4331", PATIENCE),
+            ("setsid sleep 4331", PATIENCE),
+            ("env -i sleep 4331", PATIENCE),
+            (deaf, Duration::ZERO),
+            (&format!("setsid {deaf}"), Duration::ZERO),
+        ] {
             let mut job = shell(&format!("{left} & exit 0"));
-            let group = job.group();
+            let (mark, group) = (job.group.mark().clone(), job.group());
             assert!(matches!(change(&mut job).await, Change::Ended(status) if status.success()));
-            assert!(has_others(group));
+            assert!(job.group.has_others().await, "{left}");
             job.finish(grace).await;
             let deadline = Instant::now() + PATIENCE;
-            while has_others(group) {
+            while has_others(group) || !mark.bearers().is_empty() {
                 assert!(Instant::now() < deadline, "{left} is gone");
                 tokio::task::yield_now().await;
             }

@@ -6,10 +6,13 @@
 pub mod child;
 mod duplex;
 mod events;
+mod folder;
+mod group;
 mod guard;
 mod headers;
 pub(crate) mod http;
 mod job;
+mod mark;
 pub mod memory;
 mod raw;
 mod resume;
@@ -22,6 +25,7 @@ use std::io;
 
 pub use child::{Child, CommandSpec, LastLines, StderrLine, StderrSink, StopGrace};
 pub(crate) use duplex::Duplex;
+pub use folder::TempFolder;
 pub use guard::Guard;
 pub(crate) use http::HttpLink;
 pub use job::{Change, Job};

@@ -1,0 +1,133 @@
+//! The process group of a command, and whoever has left it.
+
+use std::{collections::BTreeSet, fs, io, os::unix::process::ExitStatusExt, process::ExitStatus};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process_group, waitid},
+};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    task::spawn_blocking,
+};
+
+use super::{
+    Guard,
+    mark::{self, Bearer, Mark},
+};
+
+/// The process group that a child of ours leads, and the processes that it has started elsewhere. The child is not
+/// reaped before the group is ended: until then, its number cannot be given to anybody else.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) leader: Pid,
+    mark: Mark,
+    ended: bool,
+}
+
+impl Group {
+    /// Starts a leader under the eyes of the guard. `spawn` is given a variable for its environment.
+    ///
+    /// # Errors
+    /// Those of `spawn`, or the guard cannot be started.
+    pub(super) fn start<T>(spawn: impl FnOnce((&str, &str)) -> io::Result<(T, Pid)>) -> io::Result<(T, Group)> {
+        let mark = Mark::new();
+        let (started, leader) = Guard::enter(&mark, || spawn(mark.variable()))?;
+        Ok((started, Group { leader, mark, ended: false }))
+    }
+
+    #[cfg(test)]
+    pub(super) fn mark(&self) -> &Mark {
+        &self.mark
+    }
+
+    /// Sends a signal to the group, as a terminal does: whether there was anyone to receive it.
+    pub(super) fn signal(&self, signal: Signal) -> bool {
+        kill_process_group(self.leader, signal).is_ok()
+    }
+
+    /// Asks everyone to terminate, also who has left the group: whether there was anyone.
+    pub(super) async fn terminate(&self) -> bool {
+        let mut bearers = self.bearers().await;
+        bearers.retain(|bearer| getpgid(Some(bearer.id)) != Ok(self.leader));
+        let is_anyone = self.signal(Signal::TERM);
+        bearers.iter().for_each(|bearer| bearer.signal(Signal::TERM));
+        is_anyone || !bearers.is_empty()
+    }
+
+    /// Whether anyone runs besides the leader, as far as the system tells.
+    pub(super) async fn has_others(&self) -> bool {
+        has_others(self.leader) || self.bearers().await.iter().any(|bearer| bearer.id != self.leader)
+    }
+
+    /// Kills whoever is left.
+    pub(super) async fn end(&mut self) {
+        if !self.ended {
+            self.signal(Signal::KILL);
+            let marks = BTreeSet::from([self.mark.clone()]);
+            let killed = spawn_blocking(move || mark::kill(&marks)).await;
+            // Otherwise the runtime ends, and it is done when this is dropped.
+            if killed.is_ok() {
+                self.leave();
+            }
+        }
+    }
+
+    fn leave(&mut self) {
+        self.ended = true;
+        Guard::leave(self.mark.to_string());
+    }
+
+    /// To look at every process takes milliseconds.
+    async fn bearers(&self) -> Vec<Bearer> {
+        let mark = self.mark.clone();
+        spawn_blocking(move || mark.bearers()).await.unwrap_or_default()
+    }
+
+    /// Waits until the leader has exited, and does not reap it. `None` if that cannot be known.
+    pub(super) async fn leader_exit(&self) -> Option<ExitStatus> {
+        let mut changes = signal(SignalKind::child()).ok()?;
+        loop {
+            match self.leader_status() {
+                Ok(None) => changes.recv().await?,
+                Ok(status) => return status,
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// How the leader ended, if it has.
+    pub(super) fn leader_status(&self) -> Result<Option<ExitStatus>, Errno> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let ended = rustix::io::retry_on_intr(|| waitid(WaitId::Pid(self.leader), options))?;
+        // The encoding of wait(2).
+        let code = |code: i32| ExitStatus::from_raw((code & 0xff) << 8);
+        Ok(ended
+            .and_then(|ended| ended.exit_status().map(code).or(ended.terminating_signal().map(ExitStatus::from_raw))))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.signal(Signal::KILL);
+            mark::kill(&BTreeSet::from([self.mark.clone()]));
+            self.leave();
+        }
+    }
+}
+
+/// Whether a group has processes that run besides its leader.
+pub(super) fn has_others(group: Pid) -> bool {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let runs_in_group = |stat: String| {
+        // The name before it may contain anything.
+        let mut fields = stat.rsplit(") ").next().unwrap_or_default().split_whitespace();
+        let state = fields.next();
+        state != Some("Z") && fields.nth(1).and_then(|id| id.parse().ok()) == Some(group.as_raw_pid())
+    };
+    processes
+        .filter(|process| process.file_name() != group.as_raw_pid().to_string().as_str())
+        .filter_map(|process| fs::read_to_string(process.path().join("stat")).ok())
+        .any(runs_in_group)
+}

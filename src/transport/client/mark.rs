@@ -1,0 +1,195 @@
+//! The mark of a command: a variable of a random name in its environment, which whatever it starts inherits.
+//!
+//! On Linux (5.3 or newer) it finds who has left the process group, and who was started just now. It does not find a process that was
+//! started with another environment or has overwritten its own, nor one whose environment is hidden from its user.
+
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt, fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rand::RngExt;
+#[cfg(target_os = "linux")]
+use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal},
+};
+
+const PREFIX: &str = "REHEARSE_JOB_";
+const VALUE: &str = "1";
+/// How long [`kill`] looks for processes that appear as fast as they are killed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// It is a name of its own, so that a command within a command has the marks of both.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Mark(String);
+
+impl Mark {
+    /// One that no other process has.
+    pub(super) fn new() -> Mark {
+        Mark(format!("{PREFIX}{:032x}", rand::rng().random::<u128>()))
+    }
+
+    /// What its `Display` has written; `None` if it is anything else.
+    pub(super) fn read(text: &str) -> Option<Mark> {
+        let number = text.strip_prefix(PREFIX)?;
+        let is_whole = number.len() == 32 && number.bytes().all(|it| it.is_ascii_hexdigit());
+        is_whole.then(|| Mark(text.to_owned()))
+    }
+
+    /// The name and the value of the variable.
+    pub(super) fn variable(&self) -> (&str, &str) {
+        (&self.0, VALUE)
+    }
+
+    /// Who has it now.
+    pub(super) fn bearers(&self) -> Vec<Bearer> {
+        look(&BTreeSet::from([self.clone()])).bearers
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A running process with a mark.
+#[derive(Debug)]
+pub(super) struct Bearer {
+    pub(super) id: Pid,
+    handle: Handle,
+}
+
+impl Bearer {
+    pub(super) fn signal(&self, signal: Signal) {
+        self.handle.signal(signal);
+    }
+}
+
+/// Kills everyone who has one of the marks.
+pub(super) fn kill(marks: &BTreeSet<Mark>) {
+    let (deadline, mut killed) = (Instant::now() + PATIENCE, HashSet::new());
+    loop {
+        let Look { bearers, is_whole } = look(marks);
+        let mut is_over = is_whole;
+        for bearer in bearers {
+            bearer.signal(Signal::KILL);
+            // Who was killed starts nobody any more, but may have done so since the look began.
+            is_over &= !killed.insert(bearer.id);
+        }
+        if is_over || Instant::now() > deadline {
+            return;
+        }
+        thread::yield_now();
+    }
+}
+
+/// What the system shows at one time.
+struct Look {
+    bearers: Vec<Bearer>,
+    /// There is nobody who is just becoming another program, and has no environment until it is.
+    is_whole: bool,
+}
+
+fn look(marks: &BTreeSet<Mark>) -> Look {
+    let entries: Vec<_> = marks.iter().map(|mark| format!("{mark}={VALUE}")).collect();
+    let read = |process: &Path, file: &str| fs::read(process.join(file));
+    let is_starting = |process: &Path| {
+        let has_memory = read(process, "statm").is_ok_and(|size| !size.starts_with(b"0 "));
+        has_memory && read(process, "cmdline").is_ok_and(|words| words.is_empty())
+    };
+    let mut look = Look { bearers: Vec::new(), is_whole: true };
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let id = process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
+        // Opened before it is read: what is read is of the process that the handle means, if that still runs.
+        let Some((id, Ok(handle))) = id.map(|id| (id, Handle::of(id))) else { continue };
+        let Ok(environment) = read(&process.path(), "environ") else { continue };
+        if environment.split(|byte| *byte == 0).any(|entry| entries.iter().any(|mark| mark.as_bytes() == entry)) {
+            look.bearers.push(Bearer { id, handle });
+        } else if environment.is_empty() && is_starting(&process.path()) {
+            look.is_whole = false;
+        }
+    }
+    look
+}
+
+/// Means one process for ever, also when its number is that of another one.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+struct Handle(OwnedFd);
+
+#[cfg(target_os = "linux")]
+impl Handle {
+    fn of(id: Pid) -> Result<Handle, Errno> {
+        pidfd_open(id, PidfdFlags::empty()).map(Handle)
+    }
+
+    fn signal(&self, signal: Signal) {
+        // It may have ended by itself.
+        let _ = pidfd_send_signal(&self.0, signal);
+    }
+}
+
+/// There is none, and so there is no [`Bearer`].
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+enum Handle {}
+
+#[cfg(not(target_os = "linux"))]
+impl Handle {
+    fn of(_: Pid) -> Result<Handle, Errno> {
+        Err(Errno::NOSYS)
+    }
+
+    fn signal(&self, _: Signal) {
+        match *self {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_mark_is_read() {
+        let mark = Mark::new();
+        assert_ne!(mark, Mark::new());
+        assert_eq!(Mark::read(&mark.to_string()).as_ref(), Some(&mark));
+        let text = mark.to_string();
+        for wrong in ["", PREFIX, &text[1..], &text[..text.len() - 1], &format!("{text}0"), "PATH"] {
+            assert_eq!(Mark::read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn whoever_has_the_whole_variable_is_found_and_killed_and_nobody_else() {
+        use std::process::{Child, Command};
+
+        let (mark, other) = (Mark::new(), Mark::new());
+        let (name, value) = mark.variable();
+        let start =
+            |name: &str, value: &str| Command::new("cat").env(name, value).stdin(std::process::Stdio::piped()).spawn();
+        let mut marked: [Child; 2] = std::array::from_fn(|_| start(name, value).expect("starts"));
+        let mut others = [(name, "10"), (&name[1..], value), ("A", &format!("{name}={value}")), other.variable()]
+            .map(|(name, value)| start(name, value).expect("starts"));
+        let found: HashSet<_> = mark.bearers().iter().map(|bearer| bearer.id).collect();
+        assert_eq!(found, marked.iter().map(Pid::from_child).collect());
+        kill(&BTreeSet::from([mark.clone(), Mark::new()]));
+        for process in &mut marked {
+            assert!(!process.wait().expect("ends").success());
+        }
+        assert!(mark.bearers().is_empty());
+        for process in &mut others {
+            drop(process.stdin.take());
+            assert!(process.wait().expect("ends").success());
+        }
+    }
+}
