@@ -166,8 +166,8 @@ impl Engine {
         let mut nearest: Option<(usize, &str, Mismatch)> = None;
         for (index, rule) in stub.rules.iter().enumerate() {
             let Some(when) = &rule.when else { return Ok(index) };
-            // Rules that are added stand in front: the draws of the others stay as they are.
-            let drawn_for = (stub.number, stub.rules.len() - index);
+            // The draws of a rule stay as they are when others are added in front of it.
+            let drawn_for = (stub.number, index.wrapping_sub(stub.added));
             let mut mismatches = when.mismatches(&self.facts(call, args, nth, drawn_for));
             if mismatches.is_empty() {
                 return Ok(index);

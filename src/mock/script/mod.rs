@@ -256,6 +256,7 @@ impl Script {
                 .chain(methods.iter_mut().map(|it| (Kind::Method, &mut it.stub)));
             for (_, stub) in stubs.filter(|(kind, stub)| *kind == added.kind && stub.name == added.name) {
                 stub.rules.insert(0, rule.clone());
+                stub.added += 1;
             }
         }
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];

@@ -83,6 +83,8 @@ pub struct Stub {
     pub number: usize,
     /// Empty if the script does not say how it answers.
     pub rules: Vec<Arc<Rule>>,
+    /// How many of them were added, and stand in front.
+    pub added: usize,
     /// Whether it is there when the server starts.
     pub enabled: bool,
     /// The scopes that a token needs for it.
@@ -145,7 +147,7 @@ impl Stub {
         let label: Arc<str> = format!("{}.{name}", kind.list_key()).into();
         let rules = vec![Arc::new(Rule::literal(label.clone(), "contents", contents))];
         let (scopes, expect, repetition) = (Vec::new(), None, None);
-        Stub { label, name: name.to_owned(), number, rules, enabled: true, scopes, expect, repetition }
+        Stub { label, name: name.to_owned(), number, rules, added: 0, enabled: true, scopes, expect, repetition }
     }
 
     pub(super) fn read(fields: &Fields<'_>, subject: &Subject, reader: &mut Reader) -> Result<Stub, Problems> {
@@ -162,6 +164,7 @@ impl Stub {
         reader.repeats = outer;
         Ok(Stub {
             rules: rules?,
+            added: 0,
             enabled: fields.read("enabled", Node::bool)?.unwrap_or(true),
             expect: fields.read("expect", Calls::read)?,
             label: label.into(),

@@ -5,16 +5,19 @@
 
 mod context;
 mod data;
+mod expression;
 mod tags;
 
 use std::sync::{Arc, LazyLock};
 
-use minijinja::{Environment, Expression, UndefinedBehavior, syntax::SyntaxConfig};
+use minijinja::{Environment, UndefinedBehavior, syntax::SyntaxConfig};
 use serde_json::Value as Json;
 
+use self::expression::syntax_error;
 pub use self::{
     context::{Bound, Context, ProcessEnvironment},
     data::Data,
+    expression::{Native, RenderError, Text},
 };
 use crate::{
     config::{Node, Problems, Source, Value, nearest},
@@ -66,14 +69,6 @@ fn to_json(value: &minijinja::Value) -> Result<String, minijinja::Error> {
     })
 }
 
-/// What is wrong, without the place: MiniJinja's is one in the text, and ours is one in the file.
-fn syntax_error(error: &minijinja::Error) -> String {
-    match error.detail() {
-        Some(detail) => format!("{}: {detail}", error.kind()),
-        None => error.kind().to_string(),
-    }
-}
-
 /// The text templates of one file. Templates refer to it by name.
 #[derive(Debug)]
 pub struct Templates {
@@ -83,60 +78,6 @@ pub struct Templates {
     /// Further names, which the templates that are being read may use.
     bound: Vec<String>,
     uses_headers: bool,
-}
-
-/// A text with `{{ … }}` or `{% … %}` in it, or without.
-#[derive(Debug)]
-pub enum Text {
-    Literal(String),
-    /// One expression and nothing else, which needs no template around it.
-    Expression(Box<Native>),
-    Template {
-        name: String,
-    },
-}
-
-/// A text that is one expression.
-#[derive(Debug)]
-pub struct Native {
-    expression: Expression<'static, 'static>,
-    position: String,
-}
-
-impl Native {
-    /// Whether the expression is true, in the sense of Jinja.
-    ///
-    /// # Errors
-    /// As [`Templates::render`].
-    pub fn is_true(&self, context: &minijinja::Value) -> Result<bool, RenderError> {
-        Ok(self.eval(context)?.is_true())
-    }
-
-    fn eval(&self, context: &minijinja::Value) -> Result<minijinja::Value, RenderError> {
-        let value = self.expression.eval(context.clone()).map_err(|error| RenderError::at(&self.position, &error))?;
-        match value.is_undefined() {
-            true => Err(RenderError(format!("{}: the expression has no value", self.position))),
-            false => Ok(value),
-        }
-    }
-}
-
-/// A template could not be filled in.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a template failed: {0}")]
-pub struct RenderError(String);
-
-impl RenderError {
-    pub(super) fn internal(message: impl Into<String>) -> Self {
-        RenderError(message.into())
-    }
-
-    fn at(position: &str, error: &minijinja::Error) -> Self {
-        let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-        let expression = error.template_source().and_then(|source| source.get(error.range()?));
-        let expression = expression.map(|expression| format!(" in `{expression}`")).unwrap_or_default();
-        RenderError(format!("{position}: {what}{expression}"))
-    }
 }
 
 impl Templates {
@@ -355,7 +296,7 @@ impl Templates {
             Data::Text(text) => write_string(&self.render(text, context)?, out),
             Data::Native(native) => {
                 let json = serde_json::to_string(&native.eval(context)?);
-                out.push_str(&json.map_err(|error| RenderError(error.to_string()))?);
+                out.push_str(&json.map_err(|error| RenderError::internal(error.to_string()))?);
             }
             Data::Quoted(data) => {
                 let mut json = String::new();

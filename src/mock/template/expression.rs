@@ -1,0 +1,66 @@
+//! Texts and expressions that are filled in, and what can go wrong then.
+
+use minijinja::Expression;
+
+/// A text with `{{ … }}` or `{% … %}` in it, or without.
+#[derive(Debug)]
+pub enum Text {
+    Literal(String),
+    /// One expression and nothing else, which needs no template around it.
+    Expression(Box<Native>),
+    Template {
+        name: String,
+    },
+}
+
+/// A text that is one expression.
+#[derive(Debug)]
+pub struct Native {
+    pub(super) expression: Expression<'static, 'static>,
+    /// Where it stands: `file:line:column`.
+    pub(super) position: String,
+}
+
+impl Native {
+    /// Whether the expression is true, in the sense of Jinja.
+    ///
+    /// # Errors
+    /// As [`Templates::render`].
+    pub fn is_true(&self, context: &minijinja::Value) -> Result<bool, RenderError> {
+        Ok(self.eval(context)?.is_true())
+    }
+
+    pub(super) fn eval(&self, context: &minijinja::Value) -> Result<minijinja::Value, RenderError> {
+        let value = self.expression.eval(context.clone()).map_err(|error| RenderError::at(&self.position, &error))?;
+        match value.is_undefined() {
+            true => Err(RenderError(format!("{}: the expression has no value", self.position))),
+            false => Ok(value),
+        }
+    }
+}
+
+/// A template could not be filled in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a template failed: {0}")]
+pub struct RenderError(String);
+
+impl RenderError {
+    pub(in crate::mock) fn internal(message: impl Into<String>) -> Self {
+        RenderError(message.into())
+    }
+
+    pub(super) fn at(position: &str, error: &minijinja::Error) -> Self {
+        let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+        let expression = error.template_source().and_then(|source| source.get(error.range()?));
+        let expression = expression.map(|expression| format!(" in `{expression}`")).unwrap_or_default();
+        RenderError(format!("{position}: {what}{expression}"))
+    }
+}
+
+/// What is wrong, without the place: MiniJinja's is one in the text, and ours is one in the file.
+pub(super) fn syntax_error(error: &minijinja::Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    }
+}
