@@ -4,14 +4,19 @@
 //! scenario (a template, a regular expression, a JSON Schema) is found after the syntax, and must still point at its line.
 
 mod diagnostic;
+pub mod dialect;
 mod fields;
+pub mod finding;
 pub mod json;
 mod node;
+mod read;
+pub mod server;
 mod variable;
 mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
 pub use fields::{Fields, nearest};
 pub use node::{Entry, Node, Value, parse_duration};
+pub use read::{ClientConfig, read};
 pub use variable::{Form, Reference, Unset, Variables, references};
 pub use yaml::parse as parse_yaml;

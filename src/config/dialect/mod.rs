@@ -1,0 +1,276 @@
+//! Dialects: how each program writes down its MCP servers, and what it makes of them.
+//!
+//! A dialect is a table, one file each. Reading, checking, writing and the JSON Schema for editors are all made from it, so
+//! that none of them knows a key that the others do not. To add one is one file and one line in [`ALL`].
+
+mod claude_code;
+mod claude_desktop;
+mod cline;
+mod cursor;
+mod roo;
+mod vscode;
+mod windsurf;
+
+use std::path::Path;
+
+use super::{Form, Node, json::LibertyKind};
+use crate::transport::Transport;
+
+/// Every dialect. Where a file fits several equally well, the first is taken.
+pub static ALL: &[&Dialect] = &[
+    &claude_code::DIALECT,
+    &claude_desktop::DIALECT,
+    &vscode::DIALECT,
+    &cursor::DIALECT,
+    &cline::DIALECT,
+    &roo::DIALECT,
+    &windsurf::DIALECT,
+];
+
+/// How a program writes down its servers.
+#[derive(Debug)]
+pub struct Dialect {
+    /// As people type it: `claude-code`.
+    pub name: &'static str,
+    /// The program that owns the format.
+    pub program: &'static str,
+    pub syntax: Syntax,
+    /// How the paths of its files end, with `/`: `.vscode/mcp.json`.
+    pub files: &'static [&'static str],
+    /// Where the servers are: keys from the root on. The first that is there counts, and is what is written.
+    pub roots: &'static [&'static [&'static str]],
+    pub collection: Collection,
+    /// What else stands beside the servers.
+    pub root_keys: RootKeys,
+    /// The keys of a server.
+    pub keys: &'static [Key],
+    /// The words for transports. The first word for a transport is what is written.
+    pub transports: &'static [(&'static str, Transport)],
+    pub untyped: Untyped,
+    pub both: Both,
+    pub timeout: Option<TimeoutRule>,
+    pub variables: VariableRule,
+    /// What `env` and `headers` may hold besides texts.
+    pub loose_values: bool,
+    /// Characters besides letters and digits that the name of a server may have; `None` if any.
+    pub name_characters: Option<&'static str>,
+    /// Words in keys of servers that no other dialect has, for telling files apart by content.
+    pub marks: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// JSON with these liberties.
+    Json(&'static [LibertyKind]),
+    /// YAML 1.2, of which JSON is a part.
+    Yaml,
+}
+
+/// How servers get their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collection {
+    /// `{ name: { … } }`
+    Map,
+    /// `[{ name: …, … }]`
+    List,
+}
+
+/// The keys beside the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootKeys {
+    /// These, and whatever else is passed over.
+    Known(&'static [&'static str]),
+    /// The servers are one section of a file about other things.
+    Section,
+}
+
+/// A key of a server, or of an object in it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Key {
+    pub name: &'static str,
+    pub field: Field,
+    pub of: Of,
+}
+
+/// The transports that a key is for, and what the program does with it elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    All,
+    /// Servers that are started. Elsewhere it is rejected if `strict`, and passed over if not.
+    Process {
+        strict: bool,
+    },
+    /// Servers that are dialled, as above.
+    Remote {
+        strict: bool,
+    },
+}
+
+/// What a key means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Name,
+    Transport,
+    Command,
+    /// A list with the command and its arguments.
+    CommandLine,
+    Args,
+    Env,
+    EnvFile,
+    Cwd,
+    /// A URL, which says the transport if that is given here.
+    Url(Option<Transport>),
+    Headers,
+    /// For whatever is waited for.
+    Timeout,
+    /// For a call only.
+    CallTimeout,
+    Include,
+    Exclude,
+    Enabled,
+    Disabled,
+    Trust,
+    AlwaysAllow,
+    Debug,
+    ClientId,
+    ClientSecret,
+    /// A list of scopes, or a text with blanks between them.
+    Scopes,
+    CallbackPort,
+    MetadataUrl,
+    /// An object with these keys.
+    Object(&'static [Key]),
+    /// Something of the program that means nothing to others.
+    Own,
+}
+
+/// What a server without a word for its transport is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untyped {
+    /// Started if it has a command; a URL alone is an error.
+    Process,
+    /// Started if it has a command; a URL that says no transport of its own is this.
+    Inferred(Transport),
+}
+
+/// What a server with a command and a URL is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Both {
+    Rejected,
+    /// Its word for the transport decides; without one it is started.
+    Started,
+    /// Its word for the transport decides; without one it is dialled.
+    Dialled,
+}
+
+/// What a number means as a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeoutRule {
+    /// Milliseconds in one.
+    pub unit: u64,
+    /// Both in the unit, and both still good.
+    pub least: u64,
+    pub most: u64,
+    pub outside: Outside,
+}
+
+/// What becomes of a timeout out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    Rejected,
+    /// The nearest one that is in range is taken.
+    Clamped,
+    /// It is as if there were none.
+    Ignored,
+}
+
+/// Which references are replaced, where, and what an unset variable is.
+#[derive(Clone, Copy, Debug)]
+pub struct VariableRule {
+    pub forms: &'static [Form],
+    /// `${NAME}` that the program knows by itself: `workspaceFolder`.
+    pub known: &'static [&'static str],
+    pub places: Places,
+    pub unset: Unset,
+}
+
+/// The values in which references are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    Nowhere,
+    Everywhere,
+    /// In those of these fields.
+    In(&'static [Field]),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unset {
+    Empty,
+    Rejected,
+    /// The reference stays as it is written.
+    Kept,
+    /// Nobody outside of the program knows.
+    Unknown,
+}
+
+/// The dialect of a file, and why.
+#[derive(Clone, Debug)]
+pub struct Detected {
+    pub dialect: &'static Dialect,
+    pub why: String,
+}
+
+/// The dialect of that name.
+pub fn named(name: &str) -> Option<&'static Dialect> {
+    ALL.iter().copied().find(|dialect| dialect.name == name)
+}
+
+/// Tells the dialect of a file: by its name and place first, then by what is in it. `None` if it has no servers in any
+/// dialect's place.
+pub fn detect(path: Option<&Path>, root: &Node) -> Option<Detected> {
+    let has_servers = |dialect: &Dialect| dialect.servers(root).is_some();
+    if let Some(path) = path {
+        let path = path.to_string_lossy().replace('\\', "/");
+        let ends = |suffix: &&str| path == **suffix || path.ends_with(&format!("/{suffix}"));
+        let by_name = ALL.iter().filter_map(|dialect| Some((*dialect, *dialect.files.iter().find(|it| ends(it))?)));
+        // The longest end says the most.
+        if let Some((dialect, suffix)) = by_name.max_by_key(|(_, suffix)| suffix.len()) {
+            return Some(Detected { dialect, why: format!("its path ends with {suffix}") });
+        }
+    }
+    let candidates = ALL.iter().copied().filter(|dialect| has_servers(dialect));
+    let marked = candidates.map(|dialect| (dialect, dialect.marks_in(root)));
+    let (dialect, marks) = marked.reduce(|best, it| if it.1.len() > best.1.len() { it } else { best })?;
+    let roots = dialect.roots.iter().find(|root_path| at(root, root_path).is_some())?.join(".");
+    let why = match marks.first() {
+        Some(mark) => format!("it has `{mark}`"),
+        None => format!("its servers are under `{roots}`"),
+    };
+    Some(Detected { dialect, why })
+}
+
+fn at<'n>(root: &'n Node, keys: &[&str]) -> Option<&'n Node> {
+    keys.iter().try_fold(root, |node, key| node.get(key))
+}
+
+impl Dialect {
+    /// The servers of a file, if it has any where this program looks for them.
+    pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
+        self.roots.iter().find_map(|keys| at(root, keys))
+    }
+
+    /// What in the file no other dialect has.
+    fn marks_in(&self, root: &Node) -> Vec<&'static str> {
+        let servers = self.servers(root);
+        let each: Vec<&Node> = match (self.collection, servers) {
+            (Collection::Map, Some(map)) => map.entries().unwrap_or_default().iter().map(|entry| &entry.node).collect(),
+            (Collection::List, Some(list)) => list.items().unwrap_or_default().iter().collect(),
+            (_, None) => Vec::new(),
+        };
+        let is_there = |mark: &&&str| root.get(mark).is_some() || each.iter().any(|server| server.get(mark).is_some());
+        self.marks.iter().filter(is_there).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

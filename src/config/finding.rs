@@ -1,0 +1,152 @@
+//! What a validator has to say about a config: a code, a place, a sentence, a hint.
+
+use std::fmt;
+
+use super::{Problem, Span};
+
+/// How bad a finding is. Its letter begins the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Correct, and yet there is a better way.
+    Advice,
+    /// The program takes it, but hardly as it was meant.
+    Warning,
+    /// The program that owns the format rejects it, or the server cannot be reached.
+    Error,
+}
+
+/// The stable name of one kind of finding, such as `E-URL-SCHEME`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Code {
+    pub name: &'static str,
+    /// What is the matter, in a few words.
+    pub title: &'static str,
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub code: &'static Code,
+    pub problem: Problem,
+    /// The server that it is about.
+    pub server: Option<String>,
+}
+
+impl Code {
+    pub fn severity(&self) -> Severity {
+        match self.name.as_bytes().first() {
+            Some(b'E') => Severity::Error,
+            Some(b'W') => Severity::Warning,
+            _ => Severity::Advice,
+        }
+    }
+
+    /// A finding of this kind.
+    pub fn at(&'static self, span: Span, message: impl Into<String>) -> Finding {
+        Finding { code: self, problem: Problem::new(span, message), server: None }
+    }
+}
+
+impl Finding {
+    /// It is about this server.
+    #[must_use]
+    pub fn about(mut self, server: &str) -> Self {
+        self.server = Some(server.to_owned());
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.problem = self.problem.hint(hint);
+        self
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Advice => "advice",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        })
+    }
+}
+
+/// Declares the codes, and [`codes::ALL`] with all of them.
+macro_rules! codes {
+    ($($constant:ident = $name:literal: $title:literal;)*) => {
+        $(pub static $constant: Code = Code { name: $name, title: $title };)*
+        /// Every code, in the order of the documentation.
+        pub static ALL: &[&Code] = &[$(&$constant),*];
+    };
+}
+
+/// The kinds of findings; `docs/config-diagnostics.md` has an example of each.
+pub mod codes {
+    use super::Code;
+
+    codes! {
+        SYNTAX = "E-SYNTAX": "the text cannot be read";
+        JSON_COMMENT = "E-JSON-COMMENT": "a comment in a JSON file whose program has none";
+        JSON_COMMA = "E-JSON-COMMA": "a comma too many, or one that is missing";
+        JSON_UNCLOSED = "E-JSON-UNCLOSED": "an object or list without an end";
+        JSON_FORM = "E-JSON-FORM": "a way to write a value that the program does not know";
+        JSON_INVISIBLE = "E-JSON-INVISIBLE": "a character between values that looks like a blank and is none";
+        JSON_AFTER = "E-JSON-AFTER": "something after the end";
+        BYTE_ORDER_MARK = "E-BYTE-ORDER-MARK": "the file begins with a byte order mark";
+        ROOT = "E-ROOT": "the file has no servers where the program looks for them";
+        NO_SERVERS = "W-NO-SERVERS": "there are no servers";
+        VALUE_TYPE = "E-VALUE-TYPE": "a value of the wrong type";
+        DUPLICATE_KEY = "W-DUPLICATE-KEY": "a key that stands twice, of which one is lost";
+        DUPLICATE_SERVER = "W-DUPLICATE-SERVER": "two servers of one name, of which one is lost";
+        UNKNOWN_KEY = "W-UNKNOWN-KEY": "a key that the program does not know but that looks like one it does";
+        EXTRA_KEY = "A-EXTRA-KEY": "a key that the program ignores";
+        NAME = "E-NAME": "a name that the program rejects";
+        TRANSPORT = "E-TRANSPORT": "a transport that is missing or unknown";
+        MISSING = "E-MISSING": "what the transport needs is missing";
+        FORBIDDEN = "E-FORBIDDEN": "something that the transport does not have";
+        IGNORED = "W-IGNORED": "something that the program ignores for this transport";
+        URL = "E-URL": "what should be a URL is none";
+        URL_SCHEME = "E-URL-SCHEME": "a URL whose scheme the transport does not speak";
+        URL_HOST = "W-URL-HOST": "an address to listen on where one to dial belongs";
+        PLAIN_HTTP = "W-PLAIN-HTTP": "a secret goes unencrypted to another machine";
+        TIMEOUT = "E-TIMEOUT": "a timeout out of its range";
+        TIMEOUT_UNIT = "W-TIMEOUT-UNIT": "a timeout that looks like another unit";
+        FILTER = "E-FILTER": "lists of tools that the program rejects";
+        FILTER_CONFLICT = "W-FILTER-CONFLICT": "lists of tools that contradict each other";
+        FILTER_EMPTY = "W-FILTER-EMPTY": "a list of tools that lets nothing through";
+        COMMAND_LINE = "W-COMMAND-LINE": "a command with blanks, or with what only a shell understands";
+        COMMAND_NOT_FOUND = "W-COMMAND-NOT-FOUND": "a command that is not on this machine's PATH";
+        DIRECTORY = "W-DIRECTORY": "a working directory that does not exist";
+        HOME = "W-HOME": "a ~ that nobody expands";
+        PLACEHOLDER = "W-PLACEHOLDER": "a value that somebody forgot to fill in";
+        SECRET = "W-SECRET": "a secret in the file";
+        INVISIBLE = "W-INVISIBLE": "a value with a character that nobody sees";
+        PACKAGE_PROMPT = "A-PACKAGE-PROMPT": "npx may ask before it installs, and nobody answers";
+        MACHINE_PATH = "A-MACHINE-PATH": "a path that exists on one machine only";
+        VARIABLE_UNSET = "E-VARIABLE-UNSET": "a variable that is not set, which the program rejects";
+        VARIABLE_EMPTY = "W-VARIABLE-UNSET": "a variable that is not set";
+        VARIABLE_FORM = "W-VARIABLE-FORM": "a reference as another program writes it, which stays as it is";
+        INPUT_UNKNOWN = "E-INPUT-UNKNOWN": "an input that is asked for nowhere";
+        INPUT_UNUSED = "W-INPUT-UNUSED": "an input that nothing uses";
+        NAME_CLASH = "W-NAME-CLASH": "two servers whose tools get the same names";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_name_of_its_own_and_a_severity() {
+        let names: HashSet<_> = codes::ALL.iter().map(|code| code.name).collect();
+        assert_eq!(names.len(), codes::ALL.len());
+        for name in names {
+            assert!(["E-", "W-", "A-"].iter().any(|letter| name.starts_with(letter)), "{name}");
+        }
+        assert_eq!(codes::URL_SCHEME.severity(), Severity::Error);
+        assert!(Severity::Error > Severity::Warning && Severity::Warning > Severity::Advice);
+    }
+}

@@ -1,0 +1,447 @@
+//! Servers from a file, as a dialect's table says.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Entry, Node, Source, Span, Value,
+    dialect::{Both, Collection, Dialect, Field, Key, Of, Outside, TimeoutRule, Untyped},
+    finding::{Finding, codes},
+    nearest,
+    server::{At, Pair, ServerConfig},
+};
+use crate::transport::Transport;
+
+/// Keys that people add for themselves, and that nobody minds.
+const NOTES: &[&str] =
+    &["$schema", "description", "category", "maintainer", "comment", "comments", "note", "notes", "name"];
+
+/// The servers of a file.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    pub dialect: &'static Dialect,
+    pub servers: Vec<ServerConfig>,
+}
+
+/// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
+pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
+    let mut servers = Vec::new();
+    match dialect.servers(root) {
+        Some(node) => {
+            for (name, server) in named(node, dialect, findings) {
+                let mut reader = Reader { dialect, source, findings: Vec::new() };
+                servers.extend(reader.server(name.clone(), server));
+                findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
+            }
+        }
+        None => findings.push(no_servers(root, dialect)),
+    }
+    ClientConfig { dialect, servers }
+}
+
+/// The file has nothing where the program looks for servers.
+fn no_servers(root: &Node, dialect: &Dialect) -> Finding {
+    let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
+    let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
+    let alike = root.entries().unwrap_or_default().iter().find(|entry| is_a_place_of_servers(entry));
+    match alike {
+        Some(entry) => codes::ROOT.at(entry.key_span, message).hint(format!("rename `{}` to `{place}`", entry.key)),
+        None => {
+            let begin = Span { start: root.span.start, end: root.span.start };
+            codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"))
+        }
+    }
+}
+
+fn is_a_place_of_servers(entry: &Entry) -> bool {
+    matches!(
+        &*entry.key,
+        "mcpServers" | "servers" | "mcp_servers" | "mcpservers" | "mcp-servers" | "mcp" | "context_servers"
+    ) && entry.node.entries().is_ok()
+}
+
+/// The servers with their names.
+fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> Vec<(At<String>, &'n Node)> {
+    let wrong = |node: &Node, what: &str| codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}"));
+    match dialect.collection {
+        Collection::Map => match node.entries() {
+            Ok(entries) => {
+                let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
+                entries.iter().map(name).collect()
+            }
+            Err(_) => {
+                findings.push(wrong(node, "an object with a name for each"));
+                Vec::new()
+            }
+        },
+        Collection::List => match node.items() {
+            Ok(items) => {
+                let name = |item: &'n Node| {
+                    let name = item
+                        .get("name")
+                        .and_then(|name| Some(At { value: name.str().ok()?.to_owned(), span: name.span }));
+                    (name, item)
+                };
+                let mut servers = Vec::new();
+                for (name, item) in items.iter().map(name) {
+                    match name {
+                        Some(name) => servers.push((name, item)),
+                        None => findings.push(codes::MISSING.at(item.span, "a server needs a `name`")),
+                    }
+                }
+                servers
+            }
+            Err(_) => {
+                findings.push(wrong(node, "a list"));
+                Vec::new()
+            }
+        },
+    }
+}
+
+struct Reader<'a> {
+    dialect: &'static Dialect,
+    source: &'a Arc<Source>,
+    findings: Vec<Finding>,
+}
+
+/// A key that the dialect knows, with what the file says.
+type Given<'n> = (&'static Key, &'n Entry);
+
+impl Reader<'_> {
+    fn server(&mut self, name: At<String>, node: &Node) -> Option<ServerConfig> {
+        let Ok(entries) = node.entries() else {
+            self.findings.push(codes::VALUE_TYPE.at(node.span, "a server must be an object"));
+            return None;
+        };
+        let mut given = Vec::new();
+        self.collect(entries, self.dialect.keys, &mut given);
+        let transport = self.transport(&name, &given)?;
+        let given: Vec<_> = given.into_iter().filter(|given| self.is_for(transport.value, *given)).collect();
+        let mut server = ServerConfig::new(self.source.clone(), name, transport);
+        for (key, entry) in given {
+            self.fill(&mut server, key.field, entry);
+        }
+        self.check_complete(&server);
+        Some(server)
+    }
+
+    /// The keys that the dialect knows, those of nested objects among them.
+    fn collect<'n>(&mut self, entries: &'n [Entry], keys: &'static [Key], given: &mut Vec<Given<'n>>) {
+        for entry in entries {
+            match (keys.iter().find(|key| key.name == entry.key), &entry.node.value) {
+                (Some(Key { field: Field::Object(keys), .. }), Value::Mapping(entries)) => {
+                    self.collect(entries, keys, given);
+                }
+                (Some(Key { field: Field::Object(_), .. }), _) => self.wrong_type(&entry.key, &entry.node, "an object"),
+                (Some(key), _) => given.push((key, entry)),
+                (None, _) => self.unknown(entry, keys),
+            }
+        }
+    }
+
+    fn unknown(&mut self, entry: &Entry, keys: &[Key]) {
+        let (key, program) = (&*entry.key, self.dialect.program);
+        if NOTES.contains(&key) || key.starts_with(['_', '/', '#']) {
+            return;
+        }
+        let names: Vec<_> = keys.iter().map(|key| key.name).collect();
+        let message = format!("{program} does not know `{key}`");
+        self.findings.push(match synonym(key, &names).or_else(|| nearest(key, &names)) {
+            Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
+            None => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+        });
+    }
+
+    /// The transport, from the word for it or from the keys that are there.
+    fn transport(&mut self, name: &At<String>, given: &[Given<'_>]) -> Option<At<Transport>> {
+        let of = |wanted: fn(&Field) -> bool| given.iter().find(|(key, _)| wanted(&key.field));
+        let command = of(|field| matches!(field, Field::Command | Field::CommandLine));
+        let url = of(|field| matches!(field, Field::Url(_)));
+        if let (Some((command, _)), Some((url_key, entry)), Both::Rejected) = (command, url, self.dialect.both) {
+            let message =
+                format!("`{}` beside `{}`: {} rejects both", url_key.name, command.name, self.dialect.program);
+            self.findings.push(codes::FORBIDDEN.at(entry.key_span, message).hint("keep one of them"));
+            return None;
+        }
+        if let Some((key, entry)) = of(|field| *field == Field::Transport) {
+            return self.named_transport(key, &entry.node);
+        }
+        let by_url = |key: &Key| match (key.field, self.dialect.untyped) {
+            (Field::Url(Some(transport)), _) | (_, Untyped::Inferred(transport)) => Some(transport),
+            (_, Untyped::Process) => None,
+        };
+        match (command, url) {
+            (Some((_, entry)), url) if url.is_none() || self.dialect.both != Both::Dialled => {
+                Some(At { value: Transport::Stdio, span: entry.key_span })
+            }
+            (_, Some((key, entry))) => {
+                let is_socket = entry.node.str().is_ok_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
+                let transport = by_url(key).map(|transport| if is_socket { Transport::Ws } else { transport });
+                if transport.is_none() {
+                    let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+                    let remote: Vec<_> = words.into_iter().filter(|word| *word != "stdio").collect();
+                    let message =
+                        format!("a `{}` without a `type`: {} does not connect to it", key.name, self.dialect.program);
+                    let hint = match remote[..] {
+                        [] => "it starts servers only; `npx -y mcp-remote URL` is one that dials".to_owned(),
+                        _ => format!("add \"type\": \"{}\"", remote[0]),
+                    };
+                    self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
+                }
+                Some(At { value: transport?, span: entry.key_span })
+            }
+            _ => {
+                let keys = self.dialect.keys.iter();
+                let names: Vec<_> = keys
+                    .filter(|key| matches!(key.field, Field::Command | Field::CommandLine | Field::Url(_)))
+                    .map(|key| format!("`{}`", key.name))
+                    .collect();
+                let message = format!("the server `{}` needs {}", name.value, names.join(" or "));
+                self.findings.push(codes::MISSING.at(name.span, message));
+                None
+            }
+        }
+    }
+
+    fn named_transport(&mut self, key: &Key, node: &Node) -> Option<At<Transport>> {
+        let Ok(word) = node.str() else {
+            self.wrong_type(key.name, node, "a text");
+            return None;
+        };
+        if let Some((_, transport)) = self.dialect.transports.iter().find(|(known, _)| *known == word) {
+            return Some(At { value: *transport, span: node.span });
+        }
+        let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+        let message = format!("{} has no transport `{word}`", self.dialect.program);
+        let same =
+            meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
+        let finding = codes::TRANSPORT.at(node.span, message);
+        self.findings.push(match same {
+            Some((known, _)) => finding.hint(format!("write `{known}`")),
+            None => finding.hint(format!("it has {}", words.join(", "))),
+        });
+        None
+    }
+
+    /// Whether a key is one for this transport; if it is not, that is told.
+    fn is_for(&mut self, transport: Transport, (key, entry): Given<'_>) -> bool {
+        let is_process = transport == Transport::Stdio;
+        let (fits, strict) = match key.of {
+            Of::All => (true, false),
+            Of::Process { strict } => (is_process, strict),
+            Of::Remote { strict } => (!is_process, strict),
+        };
+        if fits {
+            return true;
+        }
+        let what = if is_process { "a server that is started" } else { "a server at a URL" };
+        let message = format!("`{}` is not for {what}", key.name);
+        self.findings.push(match strict {
+            true => codes::FORBIDDEN.at(entry.key_span, message).hint("remove it"),
+            false => {
+                codes::IGNORED.at(entry.key_span, message).hint(format!("{} passes it over", self.dialect.program))
+            }
+        });
+        false
+    }
+
+    fn fill(&mut self, server: &mut ServerConfig, field: Field, entry: &Entry) {
+        let (key, node) = (&*entry.key, &entry.node);
+        match field {
+            Field::Command => server.command = self.text(key, node),
+            Field::CommandLine => {
+                let mut words = self.texts(key, node).into_iter();
+                server.command = words.next();
+                server.args = words.collect();
+            }
+            Field::Args => server.args = self.texts(key, node),
+            Field::Env => server.env = self.pairs(key, node),
+            Field::EnvFile => server.env_file = self.text(key, node),
+            Field::Cwd => server.cwd = self.text(key, node),
+            Field::Url(_) => server.url = self.text(key, node),
+            Field::Headers => server.headers = self.pairs(key, node),
+            Field::Timeout => {
+                let timeout = self.timeout(key, node);
+                let timeouts = &mut server.timeouts;
+                (timeouts.connect, timeouts.list, timeouts.call) = (timeout.clone(), timeout.clone(), timeout);
+            }
+            Field::CallTimeout => server.timeouts.call = self.timeout(key, node),
+            Field::Include => server.tools.include = Some(At { value: self.texts(key, node), span: node.span }),
+            Field::Exclude => server.tools.exclude = Some(At { value: self.texts(key, node), span: node.span }),
+            Field::Enabled => server.enabled = self.flag(key, node),
+            Field::Disabled => server.enabled = self.flag(key, node).map(|it| At { value: !it.value, ..it }),
+            Field::Trust => server.approval.trust = self.flag(key, node),
+            Field::AlwaysAllow => server.approval.always_allow = self.texts(key, node),
+            Field::Debug => server.debug = self.flag(key, node),
+            Field::ClientId => server.auth.oauth.get_or_insert_default().client_id = self.text(key, node),
+            Field::ClientSecret => server.auth.oauth.get_or_insert_default().client_secret = self.text(key, node),
+            Field::MetadataUrl => server.auth.oauth.get_or_insert_default().metadata_url = self.text(key, node),
+            Field::Scopes => server.auth.oauth.get_or_insert_default().scopes = self.scopes(key, node),
+            Field::CallbackPort => match node.integer() {
+                Ok(port) => {
+                    server.auth.oauth.get_or_insert_default().callback_port = Some(At { value: port, span: node.span })
+                }
+                Err(_) => self.wrong_type(key, node, "a port"),
+            },
+            Field::Name | Field::Transport | Field::Object(_) | Field::Own => {}
+        }
+    }
+
+    fn wrong_type(&mut self, key: &str, node: &Node, expected: &str) {
+        let message = format!("`{key}` must be {expected}, found {}", node.describe());
+        let finding = codes::VALUE_TYPE.at(node.span, message);
+        self.findings.push(match (&node.value, expected) {
+            (Value::String(text), "a list of texts") if text.contains(' ') => {
+                finding.hint("write each argument as a text of its own: [\"-y\", \"package\"]")
+            }
+            (Value::String(text), "a list of texts") => finding.hint(format!("write [{text:?}]")),
+            (Value::Number(text), "a text") => finding.hint(format!("write \"{text}\"")),
+            (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
+            (Value::String(text), "a number" | "true or false") => finding.hint(format!("write {text} without quotes")),
+            (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
+            _ => finding,
+        });
+    }
+
+    fn text(&mut self, key: &str, node: &Node) -> Option<At<String>> {
+        match &node.value {
+            Value::String(text) => Some(At { value: text.clone(), span: node.span }),
+            _ => {
+                self.wrong_type(key, node, "a text");
+                None
+            }
+        }
+    }
+
+    fn texts(&mut self, key: &str, node: &Node) -> Vec<At<String>> {
+        let Ok(items) = node.items() else {
+            self.wrong_type(key, node, "a list of texts");
+            return Vec::new();
+        };
+        items.iter().filter_map(|item| self.text(key, item)).collect()
+    }
+
+    fn flag(&mut self, key: &str, node: &Node) -> Option<At<bool>> {
+        let Ok(value) = node.bool() else {
+            self.wrong_type(key, node, "true or false");
+            return None;
+        };
+        Some(At { value, span: node.span })
+    }
+
+    fn pairs(&mut self, key: &str, node: &Node) -> Vec<Pair> {
+        let Ok(entries) = node.entries() else {
+            self.wrong_type(key, node, "an object of texts");
+            return Vec::new();
+        };
+        let mut pairs = Vec::new();
+        for Entry { key, key_span, node } in entries {
+            let value = match &node.value {
+                Value::Number(text) if self.dialect.loose_values => Some(At { value: text.clone(), span: node.span }),
+                Value::Null if self.dialect.loose_values => continue,
+                _ => self.text(key, node),
+            };
+            let name = At { value: key.clone(), span: *key_span };
+            pairs.extend(value.map(|value| Pair { name, value }));
+        }
+        pairs
+    }
+
+    fn scopes(&mut self, key: &str, node: &Node) -> Vec<At<String>> {
+        match &node.value {
+            Value::String(text) => {
+                text.split_whitespace().map(|scope| At { value: scope.to_owned(), span: node.span }).collect()
+            }
+            _ => self.texts(key, node),
+        }
+    }
+
+    fn timeout(&mut self, key: &str, node: &Node) -> Option<At<Duration>> {
+        let TimeoutRule { unit, least, most, outside } = self.dialect.timeout?;
+        let number = match &node.value {
+            Value::Number(text) => text.parse::<f64>().ok(),
+            _ => None,
+        };
+        let Some(number) = number else {
+            self.wrong_type(key, node, "a number");
+            return None;
+        };
+        let name = if unit == 1000 { "seconds" } else { "milliseconds" };
+        #[expect(clippy::cast_precision_loss, reason = "the limits are far below 2^53, or none")]
+        let (low, high) = (least as f64, most as f64);
+        let message = format!("`{key}` is in {name}");
+        let taken = match number {
+            _ if number >= low && number <= high => number,
+            _ if outside == Outside::Rejected => {
+                let message = format!("{message}, from {least} to {most}, found {number}");
+                self.findings.push(codes::TIMEOUT.at(node.span, message));
+                return None;
+            }
+            _ => {
+                let fate = match outside {
+                    Outside::Clamped => format!("{} takes {} instead", self.dialect.program, number.clamp(low, high)),
+                    _ => format!("{} ignores it", self.dialect.program),
+                };
+                let message =
+                    format!("{message}, and {number} is too {}: {fate}", if number < low { "small" } else { "large" });
+                self.findings.push(codes::TIMEOUT_UNIT.at(node.span, message));
+                if outside == Outside::Ignored {
+                    return None;
+                }
+                number.clamp(low, high)
+            }
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a unit is 1 or 1000")]
+        let seconds = taken * (unit as f64) / 1000.0;
+        Duration::try_from_secs_f64(seconds).ok().map(|value| At { value, span: node.span })
+    }
+
+    /// What every server of its transport needs.
+    fn check_complete(&mut self, server: &ServerConfig) {
+        let is_process = server.transport.value == Transport::Stdio;
+        let (missing, wanted): (bool, fn(&Field) -> bool) = match is_process {
+            true => (server.command.is_none(), |field| matches!(field, Field::Command | Field::CommandLine)),
+            false => (server.url.is_none(), |field| matches!(field, Field::Url(_))),
+        };
+        if missing && !self.findings.iter().any(|finding| finding.code == &codes::VALUE_TYPE) {
+            let key = self.dialect.keys.iter().find(|key| wanted(&key.field)).map_or("url", |key| key.name);
+            let message = format!("the server `{}` needs a `{key}`", server.name.value);
+            self.findings.push(codes::MISSING.at(server.name.span, message));
+        }
+    }
+}
+
+/// What people call the same thing elsewhere, if this dialect has it.
+fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
+    let meant: &[&str] = match key.to_lowercase().as_str() {
+        "environment" | "envs" | "env_vars" | "variables" => &["env"],
+        "arguments" | "arg" | "params" | "parameters" => &["args"],
+        "cmd" | "exec" | "executable" | "program" | "run" => &["command"],
+        "endpoint" | "uri" | "httpurl" | "serverurl" | "baseurl" | "address" | "href" => {
+            &["url", "serverUrl", "httpUrl"]
+        }
+        "header" | "http_headers" => &["headers"],
+        "transporttype" | "transport" | "kind" | "protocol" => &["type", "transport"],
+        "workingdirectory" | "workdir" | "dir" | "working_directory" => &["cwd"],
+        "autoapprove" | "alwaysallow" | "autoallow" => &["alwaysAllow", "autoApprove", "trust"],
+        "enabled" | "active" => &["enabled", "disabled"],
+        "disabled" => &["disabled", "enabled"],
+        "envfile" | "env_file" | "dotenv" => &["envFile"],
+        "timeoutms" | "timeoutseconds" | "request_timeout" => &["timeout"],
+        "excludetools" | "disabledtools" | "disallowedtools" | "blocklist" => &["disabledTools", "excludeTools"],
+        "includetools" | "enabledtools" | "allowedtools" | "allowlist" => &["enabledTools", "includeTools"],
+        _ => &[],
+    };
+    meant.iter().find_map(|meant| known.iter().copied().find(|known| known == meant))
+}
+
+/// The transport that somebody means by a word of another dialect.
+fn meant(word: &str) -> Option<Transport> {
+    Some(match word.to_lowercase().replace(['-', '_', ' '], "").as_str() {
+        "stdio" | "local" | "command" | "process" => Transport::Stdio,
+        "http" | "https" | "streamable" | "streamablehttp" | "remote" => Transport::Http,
+        "sse" | "httpsse" | "eventstream" => Transport::Sse,
+        "ws" | "wss" | "websocket" => Transport::Ws,
+        _ => return None,
+    })
+}

@@ -1,0 +1,127 @@
+//! The servers of a config, whatever the format that they were written in.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Source, Span};
+use crate::transport::Transport;
+
+/// A value and where it stands in the source of its server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct At<T> {
+    pub value: T,
+    pub span: Span,
+}
+
+/// How to reach one server, and what to make of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerConfig {
+    /// Where every span of this server points.
+    pub source: Arc<Source>,
+    pub name: At<String>,
+    /// The span of a transport that nobody wrote down is that of the key it was told from.
+    pub transport: At<Transport>,
+    pub enabled: Option<At<bool>>,
+
+    pub command: Option<At<String>>,
+    pub args: Vec<At<String>>,
+    pub env: Vec<Pair>,
+    pub env_file: Option<At<String>>,
+    pub cwd: Option<At<String>>,
+
+    pub url: Option<At<String>>,
+    pub headers: Vec<Pair>,
+    pub auth: Auth,
+
+    pub timeouts: Timeouts,
+    pub tools: ToolFilter,
+    pub approval: Approval,
+    pub debug: Option<At<bool>>,
+}
+
+impl ServerConfig {
+    /// A server about which nothing else is known.
+    pub fn new(source: Arc<Source>, name: At<String>, transport: At<Transport>) -> Self {
+        ServerConfig {
+            source,
+            name,
+            transport,
+            enabled: None,
+            command: None,
+            args: Vec::new(),
+            env: Vec::new(),
+            env_file: None,
+            cwd: None,
+            url: None,
+            headers: Vec::new(),
+            auth: Auth::default(),
+            timeouts: Timeouts::default(),
+            tools: ToolFilter::default(),
+            approval: Approval::default(),
+            debug: None,
+        }
+    }
+}
+
+/// A name with a value: an environment variable, a header.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    pub name: At<String>,
+    pub value: At<String>,
+}
+
+/// How to show who is asking.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Auth {
+    /// A token for `Authorization: Bearer`.
+    pub bearer: Option<At<String>>,
+    pub api_key: Option<ApiKey>,
+    pub oauth: Option<OAuth>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiKey {
+    /// `X-API-Key` if it has no name.
+    pub header: Option<At<String>>,
+    pub key: At<String>,
+}
+
+/// OAuth 2.1, as far as the server's metadata do not tell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OAuth {
+    pub client_id: Option<At<String>>,
+    pub client_secret: Option<At<String>>,
+    pub scopes: Vec<At<String>>,
+    pub callback_port: Option<At<u16>>,
+    pub metadata_url: Option<At<String>>,
+    pub authorization_url: Option<At<String>>,
+    pub token_url: Option<At<String>>,
+}
+
+/// How long to wait; what is missing is up to the program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeouts {
+    /// From starting or dialling the server to the end of the handshake.
+    pub connect: Option<At<Duration>>,
+    /// For one listing with all its pages.
+    pub list: Option<At<Duration>>,
+    /// For any other request.
+    pub call: Option<At<Duration>>,
+    /// For calls of one tool.
+    pub tools: Vec<(At<String>, At<Duration>)>,
+}
+
+/// Which of a server's tools there are. An empty list is not a missing one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolFilter {
+    pub include: Option<At<Vec<At<String>>>>,
+    pub exclude: Option<At<Vec<At<String>>>>,
+}
+
+/// Which calls go ahead without asking anybody.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Approval {
+    /// All of them.
+    pub trust: Option<At<bool>>,
+    /// Those of these tools.
+    pub always_allow: Vec<At<String>>,
+}
