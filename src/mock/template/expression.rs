@@ -25,7 +25,7 @@ impl Native {
     /// Whether the expression is true, in the sense of Jinja.
     ///
     /// # Errors
-    /// As [`Templates::render`].
+    /// As [`Templates::render`](super::Templates::render).
     pub fn is_true(&self, context: &minijinja::Value) -> Result<bool, RenderError> {
         Ok(self.eval(context)?.is_true())
     }
