@@ -21,7 +21,7 @@
 //! | [`report`] | reports, made from a run's result |
 //! | [`cli`] | the command line: arguments, colour, printing, exit codes |
 //!
-//! Imports point one way: `wire ← transport ← {client, mock} ← scenario ← report ← cli`; `config` needs nothing.
+//! Imports point one way: `wire ← transport ← {client, mock} ← scenario ← report ← cli`; `config` needs only the names of transports.
 //!
 //! # Invariants
 //!

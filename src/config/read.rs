@@ -25,6 +25,7 @@ pub struct ClientConfig {
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
 pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
     let mut servers = Vec::new();
+    let defaults = defaults(root, dialect, source, findings);
     match dialect.servers(root) {
         Some(node) => {
             for (name, server) in named(node, dialect, findings) {
@@ -35,7 +36,26 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         }
         None => findings.push(no_servers(root, dialect)),
     }
+    for server in &mut servers {
+        server.inherit(&defaults);
+    }
     ClientConfig { dialect, servers }
+}
+
+/// What holds for every server that says nothing else.
+fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ServerConfig {
+    let nobody = At { value: String::new(), span: Span::default() };
+    let mut defaults = ServerConfig::new(source.clone(), nobody, At { value: Transport::Stdio, span: Span::default() });
+    let node = dialect.defaults.and_then(|keys| keys.iter().try_fold(root, |node, key| node.get(key)));
+    let mut reader = Reader { dialect, source, findings: Vec::new() };
+    for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
+        let known = dialect.keys.iter().find(|key| key.name == entry.key);
+        if let Some(key) = known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
+            reader.fill(&mut defaults, key.field, entry);
+        }
+    }
+    findings.append(&mut reader.findings);
+    defaults
 }
 
 /// The file has nothing where the program looks for servers.
@@ -73,7 +93,7 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> 
                 Vec::new()
             }
         },
-        Collection::List => match node.items() {
+        Collection::List { elsewhere } => match node.items() {
             Ok(items) => {
                 let name = |item: &'n Node| {
                     let name = item
@@ -82,7 +102,7 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> 
                     (name, item)
                 };
                 let mut servers = Vec::new();
-                for (name, item) in items.iter().map(name) {
+                for (name, item) in items.iter().filter(|item| item.get(elsewhere).is_none()).map(name) {
                     match name {
                         Some(name) => servers.push((name, item)),
                         None => findings.push(codes::MISSING.at(item.span, "a server needs a `name`")),
@@ -166,9 +186,15 @@ impl Reader<'_> {
         if let Some((key, entry)) = of(|field| *field == Field::Transport) {
             return self.named_transport(key, &entry.node);
         }
+        if self.dialect.untyped == Untyped::Rejected {
+            let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+            let message = format!("the server `{}` needs a `type`", name.value);
+            self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
+            return None;
+        }
         let by_url = |key: &Key| match (key.field, self.dialect.untyped) {
             (Field::Url(Some(transport)), _) | (_, Untyped::Inferred(transport)) => Some(transport),
-            (_, Untyped::Process) => None,
+            (_, Untyped::Process | Untyped::Rejected) => None,
         };
         match (command, url) {
             (Some((_, entry)), url) if url.is_none() || self.dialect.both != Both::Dialled => {
@@ -273,6 +299,7 @@ impl Reader<'_> {
             Field::Trust => server.approval.trust = self.flag(key, node),
             Field::AlwaysAllow => server.approval.always_allow = self.texts(key, node),
             Field::Debug => server.debug = self.flag(key, node),
+            Field::Bearer => server.auth.bearer = self.text(key, node),
             Field::ClientId => server.auth.oauth.get_or_insert_default().client_id = self.text(key, node),
             Field::ClientSecret => server.auth.oauth.get_or_insert_default().client_secret = self.text(key, node),
             Field::MetadataUrl => server.auth.oauth.get_or_insert_default().metadata_url = self.text(key, node),

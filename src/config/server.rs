@@ -60,6 +60,19 @@ impl ServerConfig {
             debug: None,
         }
     }
+
+    /// Takes over what it does not say itself.
+    pub fn inherit(&mut self, defaults: &ServerConfig) {
+        let (own, all) = (&mut self.timeouts, &defaults.timeouts);
+        for (own, all) in [(&mut own.connect, &all.connect), (&mut own.list, &all.list), (&mut own.call, &all.call)] {
+            if own.is_none() {
+                own.clone_from(all);
+            }
+        }
+        if self.debug.is_none() {
+            self.debug.clone_from(&defaults.debug);
+        }
+    }
 }
 
 /// A name with a value: an environment variable, a header.

@@ -24,6 +24,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     roots: &[&["mcpServers"]],
     collection: Collection::Map,
     root_keys: RootKeys::Section,
+    defaults: None,
     keys: &[
         Key { name: "type", field: Field::Transport, of: Of::All },
         Key { name: "command", field: Field::Command, of: PROCESS },
@@ -49,6 +50,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted],
         known: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"],
+        whole: false,
         places: Places::In(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
         unset: Unset::Kept,
     },

@@ -11,6 +11,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     roots: &[&["mcpServers"]],
     collection: Collection::Map,
     root_keys: RootKeys::Section,
+    defaults: None,
     keys: &[
         Key { name: "command", field: Field::Command, of: Of::All },
         Key { name: "args", field: Field::Args, of: Of::All },
@@ -20,7 +21,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     untyped: Untyped::Process,
     both: Both::Started,
     timeout: None,
-    variables: VariableRule { forms: &[], known: &[], places: Places::Nowhere, unset: Unset::Kept },
+    variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
     marks: &["globalShortcut"],

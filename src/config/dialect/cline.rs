@@ -33,6 +33,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     roots: &[&["mcpServers"]],
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
+    defaults: None,
     keys: &[
         Key { name: "type", field: Field::Transport, of: Of::All },
         Key { name: "transportType", field: Field::Transport, of: Of::All },
@@ -56,7 +57,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1000, least: 1, most: 3600, outside: Outside::Clamped }),
     // The extension replaces them; the command line does not.
-    variables: VariableRule { forms: &[Form::Env], known: &[], places: Places::Everywhere, unset: Unset::Kept },
+    variables: VariableRule {
+        forms: &[Form::Env],
+        known: &[],
+        whole: false,
+        places: Places::Everywhere,
+        unset: Unset::Kept,
+    },
     loose_values: false,
     name_characters: None,
     marks: &["autoApprove", "transportType", "remoteConfigured", "oauthClient"],

@@ -24,6 +24,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     roots: &[&["mcpServers"]],
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
+    defaults: None,
     keys: &[
         Key { name: "type", field: Field::Transport, of: Of::All },
         Key { name: "command", field: Field::Command, of: PROCESS },
@@ -47,6 +48,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/"],
+        whole: false,
         places: Places::Everywhere,
         unset: Unset::Unknown,
     },

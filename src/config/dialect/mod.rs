@@ -1,15 +1,26 @@
 //! Dialects: how each program writes down its MCP servers, and what it makes of them.
 //!
-//! A dialect is a table, one file each. Reading, checking, writing and the JSON Schema for editors are all made from it, so
-//! that none of them knows a key that the others do not. To add one is one file and one line in [`ALL`].
+//! A dialect is a table, one file each, from which servers are read. What programs do is in `docs/config-dialects.md`. To
+//! add a dialect is one file and one line in [`ALL`].
 
+mod amazon_q;
 mod claude_code;
 mod claude_desktop;
 mod cline;
+mod code_agent;
+mod continue_dev;
+mod copilot;
+mod cpe;
 mod cursor;
+mod engine;
+mod gemini;
+mod librechat;
+mod mcpilot;
+mod opencode;
 mod roo;
 mod vscode;
 mod windsurf;
+mod zed;
 
 use std::path::Path;
 
@@ -21,10 +32,21 @@ pub static ALL: &[&Dialect] = &[
     &claude_code::DIALECT,
     &claude_desktop::DIALECT,
     &vscode::DIALECT,
+    &copilot::DIALECT,
     &cursor::DIALECT,
     &cline::DIALECT,
     &roo::DIALECT,
+    &mcpilot::DIALECT,
     &windsurf::DIALECT,
+    &gemini::DIALECT,
+    &amazon_q::DIALECT,
+    &engine::DIALECT,
+    &code_agent::DIALECT,
+    &opencode::DIALECT,
+    &zed::DIALECT,
+    &cpe::DIALECT,
+    &librechat::DIALECT,
+    &continue_dev::DIALECT,
 ];
 
 /// How a program writes down its servers.
@@ -42,6 +64,8 @@ pub struct Dialect {
     pub collection: Collection,
     /// What else stands beside the servers.
     pub root_keys: RootKeys,
+    /// Where the values are that hold for every server that has none of its own.
+    pub defaults: Option<&'static [&'static str]>,
     /// The keys of a server.
     pub keys: &'static [Key],
     /// The words for transports. The first word for a transport is what is written.
@@ -71,8 +95,8 @@ pub enum Syntax {
 pub enum Collection {
     /// `{ name: { … } }`
     Map,
-    /// `[{ name: …, … }]`
-    List,
+    /// `[{ name: …, … }]`. An item with the key `elsewhere` refers to a server that is described somewhere else.
+    List { elsewhere: &'static str },
 }
 
 /// The keys beside the servers.
@@ -132,6 +156,8 @@ pub enum Field {
     Trust,
     AlwaysAllow,
     Debug,
+    /// A token for `Authorization: Bearer`.
+    Bearer,
     ClientId,
     ClientSecret,
     /// A list of scopes, or a text with blanks between them.
@@ -147,6 +173,8 @@ pub enum Field {
 /// What a server without a word for its transport is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Untyped {
+    /// An error.
+    Rejected,
     /// Started if it has a command; a URL alone is an error.
     Process,
     /// Started if it has a command; a URL that says no transport of its own is this.
@@ -190,6 +218,8 @@ pub struct VariableRule {
     pub forms: &'static [Form],
     /// `${NAME}` that the program knows by itself: `workspaceFolder`.
     pub known: &'static [&'static str],
+    /// Whether a value must be one reference and nothing else.
+    pub whole: bool,
     pub places: Places,
     pub unset: Unset,
 }
@@ -264,7 +294,7 @@ impl Dialect {
         let servers = self.servers(root);
         let each: Vec<&Node> = match (self.collection, servers) {
             (Collection::Map, Some(map)) => map.entries().unwrap_or_default().iter().map(|entry| &entry.node).collect(),
-            (Collection::List, Some(list)) => list.items().unwrap_or_default().iter().collect(),
+            (Collection::List { .. }, Some(list)) => list.items().unwrap_or_default().iter().collect(),
             (_, None) => Vec::new(),
         };
         let is_there = |mark: &&&str| root.get(mark).is_some() || each.iter().any(|server| server.get(mark).is_some());

@@ -1,5 +1,5 @@
-//! Roo Code: `mcp_settings.json` and `.roo/mcp.json` (read in RooCodeInc/Roo-Code 3.52.1, April 2026); the older Kilo Code has
-//! the same under `.kilocode`.
+//! Roo Code: `mcp_settings.json` and `.roo/mcp.json` (read in RooCodeInc/Roo-Code 3.52.1, April 2026); the older Kilo Code
+//! has the same under `.kilocode`.
 
 use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
@@ -18,6 +18,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     roots: &[&["mcpServers"]],
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
+    defaults: None,
     keys: &[
         Key { name: "type", field: Field::Transport, of: Of::All },
         Key { name: "command", field: Field::Command, of: PROCESS },
@@ -39,6 +40,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["workspaceFolder"],
+        whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
     },

@@ -10,37 +10,65 @@ fn root(text: &str) -> Node {
     json::parse(&Source::new("t.json", text)).unwrap_or_else(|problems| panic!("{text}: {problems:?}")).root
 }
 
-fn read_as(dialect: &str, server: &str) -> (Vec<ServerConfig>, Vec<Finding>) {
-    let dialect = named(dialect).expect(dialect);
+/// A file with one server, whose name is `s`.
+fn file(dialect: &Dialect, server: &str) -> String {
     let open: String = dialect.roots[0].iter().map(|key| format!("{{\"{key}\":")).collect();
-    let text = format!("{open}{{\"s\":{server}}}{}", "}".repeat(dialect.roots[0].len()));
-    let source = Source::new("t.json", text.clone());
+    let servers = match dialect.collection {
+        Collection::Map => format!("{{\"s\":{server}}}"),
+        Collection::List { .. } => format!("[{{\"name\":\"s\",{}]", &server[1..]),
+    };
+    format!("{open}{servers}{}", "}".repeat(dialect.roots[0].len()))
+}
+
+fn read_text(dialect: &'static Dialect, text: &str) -> (Vec<ServerConfig>, Vec<Finding>) {
     let mut findings = Vec::new();
-    let config = read(&root(&text), dialect, &source, &mut findings);
+    let config = read(&root(text), dialect, &Source::new("t.json", text), &mut findings);
     (config.servers, findings)
 }
 
-/// `CODE "what it points at": message (hint)`
-fn told(dialect: &str, server: &str) -> Vec<String> {
-    let (_, findings) = read_as(dialect, server);
+fn read_as(dialect: &str, server: &str) -> (Vec<ServerConfig>, Vec<Finding>) {
     let dialect = named(dialect).expect(dialect);
-    let open: String = dialect.roots[0].iter().map(|key| format!("{{\"{key}\":")).collect();
-    let text = format!("{open}{{\"s\":{server}}}");
+    read_text(dialect, &file(dialect, server))
+}
+
+/// `CODE what it points at: message (hint)`
+fn told(dialect: &str, server: &str) -> Vec<String> {
+    let dialect = named(dialect).expect(dialect);
+    let text = file(dialect, server);
     let shown = |finding: Finding| {
         let (span, hint) = (finding.problem.span, finding.problem.hint.unwrap_or_default());
         format!("{} {}: {} ({hint})", finding.code.name, &text[span.start..span.end], finding.problem.message)
     };
-    findings.into_iter().map(shown).collect()
+    read_text(dialect, &text).1.into_iter().map(shown).collect()
+}
+
+fn key(dialect: &Dialect, field: Field) -> Option<&'static str> {
+    dialect.keys.iter().find(|key| key.field == field).map(|key| key.name)
+}
+
+/// A server that is started, as the dialect writes it.
+fn started(dialect: &Dialect) -> String {
+    let mut server = serde_json::Map::new();
+    if let (Some(key), Some((word, _))) =
+        (key(dialect, Field::Transport), dialect.transports.iter().find(|it| it.1 == Transport::Stdio))
+    {
+        server.insert(key.into(), (*word).into());
+    }
+    match key(dialect, Field::CommandLine) {
+        Some(key) => drop(server.insert(key.into(), serde_json::json!(["npx", "-y", "x"]))),
+        None => {
+            server.insert(key(dialect, Field::Command).expect("a command").into(), "npx".into());
+            server.insert(key(dialect, Field::Args).expect("arguments").into(), serde_json::json!(["-y", "x"]));
+        }
+    }
+    server.insert(key(dialect, Field::Env).expect("variables").into(), serde_json::json!({ "A": "b" }));
+    serde_json::Value::Object(server).to_string()
 }
 
 #[test]
 fn every_dialect_is_whole() {
     for dialect in ALL {
         assert_eq!(named(dialect.name).map(|it| it.name), Some(dialect.name), "each name is given once");
-        for transport in dialect.transports {
-            let first = dialect.transports.iter().find(|(_, it)| *it == transport.1);
-            assert!(first.is_some());
-        }
         let has = |wanted: fn(&Field) -> bool| dialect.keys.iter().any(|key| wanted(&key.field));
         assert!(has(|field| matches!(field, Field::Command | Field::CommandLine)), "{}", dialect.name);
         assert_eq!(
@@ -49,8 +77,8 @@ fn every_dialect_is_whole() {
             "{}",
             dialect.name
         );
-        let speaks = |transport| dialect.transports.iter().any(|(_, it)| *it == transport);
-        assert_eq!(speaks(Transport::Http), has(|field| matches!(field, Field::Url(_))), "{}", dialect.name);
+        let dials = dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
+        assert_eq!(dials, has(|field| matches!(field, Field::Url(_))) || dialect.name == "engine", "{}", dialect.name);
     }
 }
 
@@ -83,8 +111,7 @@ fn a_file_is_known_by_its_place_and_otherwise_by_what_it_holds() {
 #[test]
 fn the_same_server_is_read_from_every_dialect() {
     for dialect in ALL {
-        let (servers, findings) =
-            read_as(dialect.name, r#"{"command": "npx", "args": ["-y", "x"], "env": {"A": "b"}}"#);
+        let (servers, findings) = read_as(dialect.name, &started(dialect));
         assert_eq!(findings, [], "{}", dialect.name);
         let [server] = &servers[..] else { panic!("{}: {servers:?}", dialect.name) };
         assert_eq!((server.name.value.as_str(), server.transport.value), ("s", Transport::Stdio));
@@ -208,6 +235,45 @@ fn notes_and_what_vs_code_takes_are_no_findings() {
     let call = servers[0].timeouts.call.as_ref().map(|it| it.value.as_secs());
     assert_eq!((servers[0].transport.value, call), (Transport::Http, Some(5)));
     assert_eq!(servers[0].enabled.as_ref().map(|it| it.value), Some(false));
+}
+
+#[test]
+fn what_is_said_for_all_servers_holds_for_those_that_say_nothing() {
+    let text = r#"{"mcp": {"globalSettings": {"timeout": 5000, "debug": true}, "servers": {
+        "a": {"type": "stdio", "command": "x"}, "b": {"type": "stdio", "command": "x", "timeout": 10, "debug": false}}}}"#;
+    let (servers, findings) = read_text(named("code_agent").expect("known"), text);
+    assert_eq!(findings, []);
+    let said = |server: &ServerConfig| {
+        let call = server.timeouts.call.as_ref().map(|it| it.value.as_millis());
+        (call, server.debug.as_ref().map(|it| it.value))
+    };
+    assert_eq!([said(&servers[0]), said(&servers[1])], [(Some(5000), Some(true)), (Some(10), Some(false))]);
+}
+
+#[test]
+fn the_formats_of_the_originals_are_told_apart() {
+    let of = |text: &str| detect(None, &root(text)).map(|found| found.dialect.name);
+    assert_eq!(of(r#"{"mcp": {"servers": {}}}"#), Some("code_agent"));
+    assert_eq!(of(r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#), Some("opencode"));
+    assert_eq!(of(r#"{"version": "1.0", "models": [], "mcpServers": {}}"#), Some("cpe"));
+    assert_eq!(of(r#"{"mcpServers": {"a": {"transport": "sse", "connection": {"url": "http://a"}}}}"#), Some("engine"));
+    assert_eq!(of(r#"{"mcpServers": {"a": {"httpUrl": "http://a"}}}"#), Some("gemini"));
+    assert_eq!(of(r#"{"context_servers": {}}"#), Some("zed"));
+    assert_eq!(
+        told("cpe", r#"{"command": "x"}"#),
+        [r#"E-TRANSPORT "s": the server `s` needs a `type` (one of stdio, http, sse)"#]
+    );
+    assert_eq!(
+        told("cpe", r#"{"type": "http", "url": "http://a", "env": {}}"#),
+        [r#"E-FORBIDDEN "env": `env` is not for a server at a URL (remove it)"#]
+    );
+    let (servers, findings) = read_as(
+        "engine",
+        r#"{"transport": "sse", "connection": {"url": "http://a"}, "auth": {"type": "bearer", "token": "t"}}"#,
+    );
+    assert_eq!((findings.len(), servers[0].auth.bearer.as_ref().map(|it| it.value.as_str())), (0, Some("t")));
+    let (servers, _) = read_as("continue", r#"{"url": "http://a", "requestOptions": {"headers": {"X": "y"}}}"#);
+    assert_eq!((servers[0].transport.value, servers[0].headers.len()), (Transport::Http, 1));
 }
 
 #[test]

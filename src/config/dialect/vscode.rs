@@ -22,6 +22,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     roots: &[&["servers"]],
     collection: Collection::Map,
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),
+    defaults: None,
     keys: &[
         Key { name: "type", field: Field::Transport, of: Of::All },
         Key { name: "command", field: Field::Command, of: PROCESS },
@@ -59,6 +60,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             "lineNumber",
             "selectedText",
         ],
+        whole: false,
         places: Places::Everywhere,
         unset: Unset::Empty,
     },

@@ -14,6 +14,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     roots: &[&["mcpServers"]],
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
+    defaults: None,
     keys: &[
         Key { name: "type", field: Field::Transport, of: Of::All },
         Key { name: "command", field: Field::Command, of: PROCESS },
@@ -35,7 +36,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
     timeout: None,
-    variables: VariableRule { forms: &[Form::Env], known: &[], places: Places::Everywhere, unset: Unset::Empty },
+    variables: VariableRule {
+        forms: &[Form::Env],
+        known: &[],
+        whole: false,
+        places: Places::Everywhere,
+        unset: Unset::Empty,
+    },
     loose_values: false,
     name_characters: None,
     marks: &["serverUrl"],

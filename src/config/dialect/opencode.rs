@@ -1,0 +1,39 @@
+//! OpenCode, and Kilo Code since it is built on it: the section `mcp` (read in Kilo-Org/kilocode, 2026).
+
+use super::{
+    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    VariableRule,
+};
+use crate::{config::json::LibertyKind, transport::Transport};
+
+const PROCESS: Of = Of::Process { strict: true };
+const REMOTE: Of = Of::Remote { strict: true };
+
+pub(super) static DIALECT: Dialect = Dialect {
+    name: "opencode",
+    program: "OpenCode",
+    syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma]),
+    files: &["opencode.json", "opencode.jsonc", "kilo.json", "kilo.jsonc"],
+    roots: &[&["mcp"]],
+    collection: Collection::Map,
+    root_keys: RootKeys::Section,
+    defaults: None,
+    keys: &[
+        Key { name: "type", field: Field::Transport, of: Of::All },
+        Key { name: "command", field: Field::CommandLine, of: PROCESS },
+        Key { name: "environment", field: Field::Env, of: PROCESS },
+        Key { name: "url", field: Field::Url(None), of: REMOTE },
+        Key { name: "headers", field: Field::Headers, of: REMOTE },
+        Key { name: "oauth", field: Field::Own, of: REMOTE },
+        Key { name: "enabled", field: Field::Enabled, of: Of::All },
+        Key { name: "timeout", field: Field::Timeout, of: Of::All },
+    ],
+    transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
+    untyped: Untyped::Rejected,
+    both: Both::Started,
+    timeout: Some(TimeoutRule { unit: 1, least: 1, most: u64::MAX, outside: Outside::Rejected }),
+    variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
+    loose_values: false,
+    name_characters: None,
+    marks: &["environment"],
+};
