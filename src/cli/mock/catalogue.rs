@@ -62,6 +62,7 @@ pub(super) fn faults(format: Format) -> Exit {
                 for (option, meaning) in fault.options {
                     text.push_str(&format!("    {option:<width$}  {meaning}\n"));
                 }
+                text.push('\n');
             }
             write(&text);
         }
