@@ -15,7 +15,7 @@ pub enum Severity {
     Error,
 }
 
-/// The stable name of one kind of finding, such as `E-URL-SCHEME`.
+/// The stable name of one kind of finding, such as `E-TRANSPORT`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Code {
     pub name: &'static str,
@@ -81,55 +81,21 @@ macro_rules! codes {
     };
 }
 
-/// The kinds of findings; `docs/config-diagnostics.md` has an example of each.
+/// The kinds of findings.
 pub mod codes {
     use super::Code;
 
     codes! {
-        SYNTAX = "E-SYNTAX": "the text cannot be read";
-        JSON_COMMENT = "E-JSON-COMMENT": "a comment in a JSON file whose program has none";
-        JSON_COMMA = "E-JSON-COMMA": "a comma too many, or one that is missing";
-        JSON_UNCLOSED = "E-JSON-UNCLOSED": "an object or list without an end";
-        JSON_FORM = "E-JSON-FORM": "a way to write a value that the program does not know";
-        JSON_INVISIBLE = "E-JSON-INVISIBLE": "a character between values that looks like a blank and is none";
-        JSON_AFTER = "E-JSON-AFTER": "something after the end";
-        BYTE_ORDER_MARK = "E-BYTE-ORDER-MARK": "the file begins with a byte order mark";
         ROOT = "E-ROOT": "the file has no servers where the program looks for them";
-        NO_SERVERS = "W-NO-SERVERS": "there are no servers";
         VALUE_TYPE = "E-VALUE-TYPE": "a value of the wrong type";
-        DUPLICATE_KEY = "W-DUPLICATE-KEY": "a key that stands twice, of which one is lost";
-        DUPLICATE_SERVER = "W-DUPLICATE-SERVER": "two servers of one name, of which one is lost";
         UNKNOWN_KEY = "W-UNKNOWN-KEY": "a key that the program does not know but that looks like one it does";
         EXTRA_KEY = "A-EXTRA-KEY": "a key that the program ignores";
-        NAME = "E-NAME": "a name that the program rejects";
         TRANSPORT = "E-TRANSPORT": "a transport that is missing or unknown";
         MISSING = "E-MISSING": "what the transport needs is missing";
         FORBIDDEN = "E-FORBIDDEN": "something that the transport does not have";
         IGNORED = "W-IGNORED": "something that the program ignores for this transport";
-        URL = "E-URL": "what should be a URL is none";
-        URL_SCHEME = "E-URL-SCHEME": "a URL whose scheme the transport does not speak";
-        URL_HOST = "W-URL-HOST": "an address to listen on where one to dial belongs";
-        PLAIN_HTTP = "W-PLAIN-HTTP": "a secret goes unencrypted to another machine";
         TIMEOUT = "E-TIMEOUT": "a timeout out of its range";
         TIMEOUT_UNIT = "W-TIMEOUT-UNIT": "a timeout that looks like another unit";
-        FILTER = "E-FILTER": "lists of tools that the program rejects";
-        FILTER_CONFLICT = "W-FILTER-CONFLICT": "lists of tools that contradict each other";
-        FILTER_EMPTY = "W-FILTER-EMPTY": "a list of tools that lets nothing through";
-        COMMAND_LINE = "W-COMMAND-LINE": "a command with blanks, or with what only a shell understands";
-        COMMAND_NOT_FOUND = "W-COMMAND-NOT-FOUND": "a command that is not on this machine's PATH";
-        DIRECTORY = "W-DIRECTORY": "a working directory that does not exist";
-        HOME = "W-HOME": "a ~ that nobody expands";
-        PLACEHOLDER = "W-PLACEHOLDER": "a value that somebody forgot to fill in";
-        SECRET = "W-SECRET": "a secret in the file";
-        INVISIBLE = "W-INVISIBLE": "a value with a character that nobody sees";
-        PACKAGE_PROMPT = "A-PACKAGE-PROMPT": "npx may ask before it installs, and nobody answers";
-        MACHINE_PATH = "A-MACHINE-PATH": "a path that exists on one machine only";
-        VARIABLE_UNSET = "E-VARIABLE-UNSET": "a variable that is not set, which the program rejects";
-        VARIABLE_EMPTY = "W-VARIABLE-UNSET": "a variable that is not set";
-        VARIABLE_FORM = "W-VARIABLE-FORM": "a reference as another program writes it, which stays as it is";
-        INPUT_UNKNOWN = "E-INPUT-UNKNOWN": "an input that is asked for nowhere";
-        INPUT_UNUSED = "W-INPUT-UNUSED": "an input that nothing uses";
-        NAME_CLASH = "W-NAME-CLASH": "two servers whose tools get the same names";
     }
 }
 
@@ -146,7 +112,7 @@ mod tests {
         for name in names {
             assert!(["E-", "W-", "A-"].iter().any(|letter| name.starts_with(letter)), "{name}");
         }
-        assert_eq!(codes::URL_SCHEME.severity(), Severity::Error);
+        assert_eq!(codes::TRANSPORT.severity(), Severity::Error);
         assert!(Severity::Error > Severity::Warning && Severity::Warning > Severity::Advice);
     }
 }

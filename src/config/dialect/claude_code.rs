@@ -10,10 +10,10 @@ const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
 const OAUTH: &[Key] = &[
-    Key { name: "clientId", field: Field::ClientId, of: Of::All },
-    Key { name: "callbackPort", field: Field::CallbackPort, of: Of::All },
-    Key { name: "authServerMetadataUrl", field: Field::MetadataUrl, of: Of::All },
-    Key { name: "scopes", field: Field::Scopes, of: Of::All },
+    Key::new("clientId", Field::ClientId),
+    Key::new("callbackPort", Field::CallbackPort),
+    Key::new("authServerMetadataUrl", Field::MetadataUrl),
+    Key::new("scopes", Field::Scopes),
 ];
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -26,16 +26,16 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section,
     defaults: None,
     keys: &[
-        Key { name: "type", field: Field::Transport, of: Of::All },
-        Key { name: "command", field: Field::Command, of: PROCESS },
-        Key { name: "args", field: Field::Args, of: PROCESS },
-        Key { name: "env", field: Field::Env, of: PROCESS },
-        Key { name: "url", field: Field::Url(None), of: REMOTE },
-        Key { name: "headers", field: Field::Headers, of: REMOTE },
-        Key { name: "headersHelper", field: Field::Own, of: REMOTE },
-        Key { name: "oauth", field: Field::Object(OAUTH), of: REMOTE },
-        Key { name: "timeout", field: Field::CallTimeout, of: Of::All },
-        Key { name: "alwaysLoad", field: Field::Own, of: Of::All },
+        Key::new("type", Field::Transport),
+        Key::of("command", Field::Command, PROCESS),
+        Key::of("args", Field::Args, PROCESS),
+        Key::of("env", Field::Env, PROCESS),
+        Key::of("url", Field::Url(None), REMOTE),
+        Key::of("headers", Field::Headers, REMOTE),
+        Key::of("headersHelper", Field::Own, REMOTE),
+        Key::of("oauth", Field::Object(OAUTH), REMOTE),
+        Key::new("timeout", Field::CallTimeout),
+        Key::new("alwaysLoad", Field::Own),
     ],
     transports: &[
         ("stdio", Transport::Stdio),

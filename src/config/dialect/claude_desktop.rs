@@ -1,6 +1,6 @@
 //! Claude Desktop: `claude_desktop_config.json` (documentation of the Model Context Protocol).
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{Both, Collection, Dialect, Field, Key, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::transport::Transport;
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -12,11 +12,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     collection: Collection::Map,
     root_keys: RootKeys::Section,
     defaults: None,
-    keys: &[
-        Key { name: "command", field: Field::Command, of: Of::All },
-        Key { name: "args", field: Field::Args, of: Of::All },
-        Key { name: "env", field: Field::Env, of: Of::All },
-    ],
+    keys: &[Key::new("command", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)],
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,
     both: Both::Started,

@@ -9,20 +9,17 @@ use crate::{config::Form, transport::Transport};
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
-const CLIENT: &[Key] = &[
-    Key { name: "clientId", field: Field::ClientId, of: Of::All },
-    Key { name: "clientSecret", field: Field::ClientSecret, of: Of::All },
-];
+const CLIENT: &[Key] = &[Key::new("clientId", Field::ClientId), Key::new("clientSecret", Field::ClientSecret)];
 
 /// What `cline mcp add` writes: the connection in an object of its own.
 const NESTED: &[Key] = &[
-    Key { name: "type", field: Field::Transport, of: Of::All },
-    Key { name: "command", field: Field::Command, of: PROCESS },
-    Key { name: "args", field: Field::Args, of: PROCESS },
-    Key { name: "cwd", field: Field::Cwd, of: PROCESS },
-    Key { name: "env", field: Field::Env, of: PROCESS },
-    Key { name: "url", field: Field::Url(None), of: REMOTE },
-    Key { name: "headers", field: Field::Headers, of: REMOTE },
+    Key::new("type", Field::Transport),
+    Key::of("command", Field::Command, PROCESS),
+    Key::of("args", Field::Args, PROCESS),
+    Key::of("cwd", Field::Cwd, PROCESS),
+    Key::of("env", Field::Env, PROCESS),
+    Key::of("url", Field::Url(None), REMOTE),
+    Key::of("headers", Field::Headers, REMOTE),
 ];
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -35,22 +32,22 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Known(&[]),
     defaults: None,
     keys: &[
-        Key { name: "type", field: Field::Transport, of: Of::All },
-        Key { name: "transportType", field: Field::Transport, of: Of::All },
-        Key { name: "command", field: Field::Command, of: PROCESS },
-        Key { name: "args", field: Field::Args, of: PROCESS },
-        Key { name: "cwd", field: Field::Cwd, of: PROCESS },
-        Key { name: "env", field: Field::Env, of: PROCESS },
-        Key { name: "url", field: Field::Url(None), of: REMOTE },
-        Key { name: "headers", field: Field::Headers, of: REMOTE },
-        Key { name: "transport", field: Field::Object(NESTED), of: Of::All },
-        Key { name: "disabled", field: Field::Disabled, of: Of::All },
-        Key { name: "timeout", field: Field::Timeout, of: Of::All },
-        Key { name: "autoApprove", field: Field::AlwaysAllow, of: Of::All },
-        Key { name: "remoteConfigured", field: Field::Own, of: Of::All },
-        Key { name: "oauth", field: Field::Own, of: REMOTE },
-        Key { name: "oauthClient", field: Field::Object(CLIENT), of: REMOTE },
-        Key { name: "metadata", field: Field::Own, of: Of::All },
+        Key::new("type", Field::Transport),
+        Key::new("transportType", Field::Transport),
+        Key::of("command", Field::Command, PROCESS),
+        Key::of("args", Field::Args, PROCESS),
+        Key::of("cwd", Field::Cwd, PROCESS),
+        Key::of("env", Field::Env, PROCESS),
+        Key::of("url", Field::Url(None), REMOTE),
+        Key::of("headers", Field::Headers, REMOTE),
+        Key::new("transport", Field::Object(NESTED)),
+        Key::new("disabled", Field::Disabled),
+        Key::new("timeout", Field::Timeout),
+        Key::new("autoApprove", Field::AlwaysAllow),
+        Key::new("remoteConfigured", Field::Own),
+        Key::of("oauth", Field::Own, REMOTE),
+        Key::of("oauthClient", Field::Object(CLIENT), REMOTE),
+        Key::new("metadata", Field::Own),
     ],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
     untyped: Untyped::Inferred(Transport::Sse),

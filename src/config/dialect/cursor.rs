@@ -10,9 +10,9 @@ const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
 const AUTH: &[Key] = &[
-    Key { name: "CLIENT_ID", field: Field::ClientId, of: Of::All },
-    Key { name: "CLIENT_SECRET", field: Field::ClientSecret, of: Of::All },
-    Key { name: "scopes", field: Field::Scopes, of: Of::All },
+    Key::new("CLIENT_ID", Field::ClientId),
+    Key::new("CLIENT_SECRET", Field::ClientSecret),
+    Key::new("scopes", Field::Scopes),
 ];
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -26,14 +26,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Known(&[]),
     defaults: None,
     keys: &[
-        Key { name: "type", field: Field::Transport, of: Of::All },
-        Key { name: "command", field: Field::Command, of: PROCESS },
-        Key { name: "args", field: Field::Args, of: PROCESS },
-        Key { name: "env", field: Field::Env, of: PROCESS },
-        Key { name: "envFile", field: Field::EnvFile, of: PROCESS },
-        Key { name: "url", field: Field::Url(None), of: REMOTE },
-        Key { name: "headers", field: Field::Headers, of: REMOTE },
-        Key { name: "auth", field: Field::Object(AUTH), of: REMOTE },
+        Key::new("type", Field::Transport),
+        Key::of("command", Field::Command, PROCESS),
+        Key::of("args", Field::Args, PROCESS),
+        Key::of("env", Field::Env, PROCESS),
+        Key::of("envFile", Field::EnvFile, PROCESS),
+        Key::of("url", Field::Url(None), REMOTE),
+        Key::of("headers", Field::Headers, REMOTE),
+        Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
     transports: &[
         ("stdio", Transport::Stdio),

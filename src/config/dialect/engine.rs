@@ -6,16 +6,15 @@ use crate::{config::json::LibertyKind, transport::Transport};
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 const CONNECTION: &[Key] = &[
-    Key { name: "command", field: Field::Command, of: PROCESS },
-    Key { name: "args", field: Field::Args, of: PROCESS },
-    Key { name: "env", field: Field::Env, of: PROCESS },
-    Key { name: "cwd", field: Field::Cwd, of: PROCESS },
-    Key { name: "url", field: Field::Url(None), of: REMOTE },
-    Key { name: "headers", field: Field::Headers, of: REMOTE },
+    Key::of("command", Field::Command, PROCESS),
+    Key::of("args", Field::Args, PROCESS),
+    Key::of("env", Field::Env, PROCESS),
+    Key::of("cwd", Field::Cwd, PROCESS),
+    Key::of("url", Field::Url(None), REMOTE),
+    Key::of("headers", Field::Headers, REMOTE),
 ];
 
-const AUTH: &[Key] =
-    &[Key { name: "type", field: Field::Own, of: Of::All }, Key { name: "token", field: Field::Bearer, of: Of::All }];
+const AUTH: &[Key] = &[Key::new("type", Field::Own), Key::new("token", Field::Bearer)];
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "engine",
@@ -32,13 +31,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Known(&[]),
     defaults: None,
     keys: &[
-        Key { name: "serverName", field: Field::Own, of: Of::All },
-        Key { name: "transport", field: Field::Transport, of: Of::All },
-        Key { name: "command", field: Field::Command, of: PROCESS },
-        Key { name: "args", field: Field::Args, of: PROCESS },
-        Key { name: "env", field: Field::Env, of: PROCESS },
-        Key { name: "connection", field: Field::Object(CONNECTION), of: Of::All },
-        Key { name: "auth", field: Field::Object(AUTH), of: REMOTE },
+        Key::new("serverName", Field::Own),
+        Key::new("transport", Field::Transport),
+        Key::of("command", Field::Command, PROCESS),
+        Key::of("args", Field::Args, PROCESS),
+        Key::of("env", Field::Env, PROCESS),
+        Key::new("connection", Field::Object(CONNECTION)),
+        Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("websocket", Transport::Ws)],
     untyped: Untyped::Process,

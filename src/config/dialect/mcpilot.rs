@@ -1,8 +1,7 @@
 //! MCPilot: a settings file as Cline had it.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Field, Key, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{config::Form, transport::Transport};
 
@@ -16,12 +15,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Known(&[]),
     defaults: None,
     keys: &[
-        Key { name: "command", field: Field::Command, of: Of::All },
-        Key { name: "args", field: Field::Args, of: Of::All },
-        Key { name: "env", field: Field::Env, of: Of::All },
-        Key { name: "disabled", field: Field::Disabled, of: Of::All },
-        Key { name: "timeout", field: Field::Timeout, of: Of::All },
-        Key { name: "alwaysAllow", field: Field::AlwaysAllow, of: Of::All },
+        Key::new("command", Field::Command),
+        Key::new("args", Field::Args),
+        Key::new("env", Field::Env),
+        Key::new("disabled", Field::Disabled),
+        Key::new("timeout", Field::Timeout),
+        Key::new("alwaysAllow", Field::AlwaysAllow),
     ],
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,

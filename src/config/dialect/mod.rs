@@ -116,6 +116,16 @@ pub struct Key {
     pub of: Of,
 }
 
+impl Key {
+    const fn new(name: &'static str, field: Field) -> Key {
+        Key { name, field, of: Of::All }
+    }
+
+    const fn of(name: &'static str, field: Field, of: Of) -> Key {
+        Key { name, field, of }
+    }
+}
+
 /// The transports that a key is for, and what the program does with it elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {

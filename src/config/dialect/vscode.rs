@@ -9,10 +9,7 @@ use crate::{
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
-const OAUTH: &[Key] = &[
-    Key { name: "clientId", field: Field::ClientId, of: Of::All },
-    Key { name: "enterpriseManaged", field: Field::Own, of: Of::All },
-];
+const OAUTH: &[Key] = &[Key::new("clientId", Field::ClientId), Key::new("enterpriseManaged", Field::Own)];
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "vscode",
@@ -24,19 +21,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),
     defaults: None,
     keys: &[
-        Key { name: "type", field: Field::Transport, of: Of::All },
-        Key { name: "command", field: Field::Command, of: PROCESS },
-        Key { name: "args", field: Field::Args, of: PROCESS },
-        Key { name: "cwd", field: Field::Cwd, of: PROCESS },
-        Key { name: "env", field: Field::Env, of: PROCESS },
-        Key { name: "envFile", field: Field::EnvFile, of: PROCESS },
-        Key { name: "sandboxEnabled", field: Field::Own, of: PROCESS },
-        Key { name: "url", field: Field::Url(None), of: REMOTE },
-        Key { name: "headers", field: Field::Headers, of: REMOTE },
-        Key { name: "oauth", field: Field::Object(OAUTH), of: REMOTE },
-        Key { name: "dev", field: Field::Own, of: Of::All },
-        Key { name: "gallery", field: Field::Own, of: Of::All },
-        Key { name: "version", field: Field::Own, of: Of::All },
+        Key::new("type", Field::Transport),
+        Key::of("command", Field::Command, PROCESS),
+        Key::of("args", Field::Args, PROCESS),
+        Key::of("cwd", Field::Cwd, PROCESS),
+        Key::of("env", Field::Env, PROCESS),
+        Key::of("envFile", Field::EnvFile, PROCESS),
+        Key::of("sandboxEnabled", Field::Own, PROCESS),
+        Key::of("url", Field::Url(None), REMOTE),
+        Key::of("headers", Field::Headers, REMOTE),
+        Key::of("oauth", Field::Object(OAUTH), REMOTE),
+        Key::new("dev", Field::Own),
+        Key::new("gallery", Field::Own),
+        Key::new("version", Field::Own),
     ],
     // Whatever it is called, something with a URL is tried as Streamable HTTP and then as HTTP+SSE.
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
