@@ -272,9 +272,8 @@ pub fn detect(path: Option<&Path>, root: &Node) -> Option<Detected> {
     if let Some(path) = path {
         let path = path.to_string_lossy().replace('\\', "/");
         let ends = |suffix: &&str| path == **suffix || path.ends_with(&format!("/{suffix}"));
-        let by_name = ALL.iter().filter_map(|dialect| Some((*dialect, *dialect.files.iter().find(|it| ends(it))?)));
-        // The longest end says the most.
-        if let Some((dialect, suffix)) = by_name.max_by_key(|(_, suffix)| suffix.len()) {
+        let mut by_name = ALL.iter().filter_map(|dialect| Some((*dialect, *dialect.files.iter().find(|it| ends(it))?)));
+        if let Some((dialect, suffix)) = by_name.next() {
             return Some(Detected { dialect, why: format!("its path ends with {suffix}") });
         }
     }

@@ -441,6 +441,33 @@ mod tests {
     }
 
     #[test]
+    fn what_could_never_be_used_is_a_mistake() {
+        for (text, expected) in [
+            (
+                "tools: [{ name: t, rules: [{ reply: x }, { when: { call: 2 }, reply: y }] }]",
+                "m.yaml:1:42: this rule is never reached (the one before it has no `when`: put it last)",
+            ),
+            (
+                "tools: [{ name: 't{{ n }}', reply: x }]",
+                "m.yaml:1:17: a `name` has no templates (unless there are many: `repeat: 3`, and `{{ n }}` is the number of each)",
+            ),
+            (
+                "tools: [{ repeat: 2, name: t, reply: x }]",
+                "m.yaml:1:28: `t` is defined twice (with `repeat`, put `{{ n }}` into it)",
+            ),
+            ("tools: [{ name: t, rules: [{ when: { call: 0 }, reply: x }] }]", "m.yaml:1:44: calls are counted from 1"),
+            (
+                "tools: [{ name: t, rules: [{ when: { call: { min: 3, max: 2 } }, reply: x }] }]",
+                "m.yaml:1:44: no number is in this range",
+            ),
+            ("tools: { name: t }", "m.yaml:1:8: expected a list, found a mapping (begin each item with `- `)"),
+            ("pageSize: -1", "m.yaml:1:11: the number -1 is too small"),
+        ] {
+            assert_eq!(errors(text), expected);
+        }
+    }
+
+    #[test]
     fn the_embedded_scripts_parse() {
         for (name, text) in EMBEDDED {
             let script = Script::parse(&Source::new(*name, *text)).unwrap_or_else(|error| panic!("{error}"));
