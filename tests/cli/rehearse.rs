@@ -230,19 +230,6 @@ impl Running {
         assert!(kill.expect("kill runs").success());
     }
 
-    /// The processes that the run has started, once there are as many.
-    pub(crate) fn wait_for_children(&self, count: usize) -> Vec<u32> {
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            let children = children(self.id());
-            if children.len() >= count {
-                return children;
-            }
-            std::thread::yield_now();
-        }
-        panic!("no {count} children")
-    }
-
     /// Waits for the end, with stdin as it is.
     pub(crate) fn end(self) -> Run {
         let Running { folder, mut process, stdin, stdout, stderr } = self;

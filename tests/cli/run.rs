@@ -1,10 +1,11 @@
 //! `rehearse run`.
 
-use std::process::Command;
-
 use serde_json::Value as Json;
 
-use crate::rehearse::Rehearse;
+use crate::{
+    orphans::{gone, started},
+    rehearse::Rehearse,
+};
 
 const MOCK: &str = "
 server: { name: stories }
@@ -185,15 +186,11 @@ fn a_server_that_can_be_started_but_does_not_answer_is_one() {
 
 #[test]
 fn an_interrupted_run_stops_what_it_started_and_reports_what_it_has() {
-    let running = story(NEVER).args(["--trace"]).start();
-    // One of them is the guard.
-    let mocks = running.wait_for_children(2);
+    let story = story(NEVER).args(["--trace", "--seed", "7"]);
+    let (running, processes) = started(story, ["mock.yaml --seed 7", " guard"]);
     running.signal("INT");
-    let run = running.end().stderr_has("interrupted").stdout_has("2 not run").code(3);
-    for mock in mocks {
-        let alive = Command::new("kill").args(["-0", &mock.to_string()]).output().expect("kill runs");
-        assert!(!alive.status.success(), "the mock {mock} is gone: {}", run.stderr());
-    }
+    running.end().stderr_has("interrupted").stdout_has("2 not run").code(3);
+    gone(&processes);
 }
 
 #[test]
