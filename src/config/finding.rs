@@ -86,8 +86,21 @@ pub mod codes {
     use super::Code;
 
     codes! {
-        ROOT = "E-ROOT": "the file has no servers where the program looks for them";
+        SYNTAX = "E-SYNTAX": "a text that cannot be read";
+        JSON_COMMENT = "E-JSON-COMMENT": "a comment where the program takes none";
+        JSON_COMMA = "E-JSON-COMMA": "a comma too many, or one that is missing";
+        JSON_UNCLOSED = "E-JSON-UNCLOSED": "an object or list without an end";
+        JSON_FORM = "E-JSON-FORM": "a way to write a value that the program does not know";
+        JSON_BLANK = "E-JSON-BLANK": "a character between values that looks like a blank and is none";
+        JSON_AFTER = "E-JSON-AFTER": "something after the end";
+        BYTE_ORDER_MARK = "E-BYTE-ORDER-MARK": "a byte order mark before the text";
+        ROOT = "E-ROOT": "no servers where the program looks for them";
+        BARE = "A-BARE": "servers without the key that they are usually under";
+        NO_SERVERS = "A-NO-SERVERS": "a file without servers";
         VALUE_TYPE = "E-VALUE-TYPE": "a value of the wrong type";
+        DUPLICATE = "E-DUPLICATE": "a name that stands twice, which the program rejects";
+        DUPLICATE_KEY = "W-DUPLICATE-KEY": "a key that stands twice, of which one is lost";
+        DUPLICATE_SERVER = "W-DUPLICATE-SERVER": "two servers of one name, of which one is lost";
         UNKNOWN_KEY = "W-UNKNOWN-KEY": "a key that the program does not know but that looks like one it does";
         EXTRA_KEY = "A-EXTRA-KEY": "a key that the program ignores";
         TRANSPORT = "E-TRANSPORT": "a transport that is missing or unknown";

@@ -3,20 +3,27 @@
 //! Models are read by hand from the tree instead of through serde, because most of what can be wrong with a script or a
 //! scenario (a template, a regular expression, a JSON Schema) is found after the syntax, and must still point at its line.
 
+mod check;
 mod diagnostic;
 pub mod dialect;
+mod document;
+mod examine;
 mod fields;
 pub mod finding;
 pub mod json;
+mod machine;
 mod node;
+pub mod policy;
 mod read;
 pub mod server;
 mod variable;
 mod yaml;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
+pub use examine::{Examined, examine};
 pub use fields::{Fields, nearest};
-pub use node::{Entry, Node, Value, parse_duration};
+pub use machine::{Found, Machine};
+pub use node::{Duplicate, Entry, Node, Value, parse_duration};
 pub use read::{ClientConfig, read};
 pub use variable::{Form, Reference, Unset, Variables, references};
 pub use yaml::parse as parse_yaml;

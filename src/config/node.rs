@@ -32,6 +32,14 @@ pub struct Entry {
     pub node: Node,
 }
 
+/// A key that stands twice in one mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Duplicate {
+    pub key: String,
+    pub first: Span,
+    pub second: Span,
+}
+
 /// A duration of at most a day, such as `250ms`, `5s`, `1.5s` or `2m`.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();

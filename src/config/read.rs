@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Entry, Node, Source, Span, Value,
-    dialect::{Both, Collection, Dialect, Field, Key, Of, Outside, TimeoutRule, Untyped},
-    finding::{Finding, codes},
+    dialect::{Both, Collection, Dialect, Field, Key, Of, Outside, RootKeys, TimeoutRule, Untyped},
+    finding::{Finding, Severity, codes},
     nearest,
     server::{At, Pair, ServerConfig},
 };
@@ -28,6 +28,7 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let defaults = defaults(root, dialect, source, findings);
     match dialect.servers(root) {
         Some(node) => {
+            beside(root, node, dialect, findings);
             for (name, server) in named(node, dialect, findings) {
                 let mut reader = Reader { dialect, source, findings: Vec::new() };
                 servers.extend(reader.server(name.clone(), server));
@@ -40,6 +41,68 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         server.inherit(&defaults);
     }
     ClientConfig { dialect, servers }
+}
+
+/// How badly a file fits a dialect, told from its first servers.
+pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) -> u32 {
+    let mut findings = Vec::new();
+    let servers = dialect.servers(root);
+    for (name, server) in
+        servers.map(|node| named(node, dialect, &mut findings)).unwrap_or_default().into_iter().take(20)
+    {
+        let mut reader = Reader { dialect, source, findings: Vec::new() };
+        reader.server(name, server);
+        findings.append(&mut reader.findings);
+    }
+    let weight = |finding: &Finding| match finding.code.severity() {
+        Severity::Advice => 2,
+        Severity::Warning => 3,
+        Severity::Error => 4,
+    };
+    let against: u32 = findings.iter().map(weight).sum();
+    // Whoever has keys of its own beside the servers must have them for something.
+    let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
+    against + 10 + u32::from(is_bare) - u32::try_from(2 * dialect.evidence(root).len().min(5)).unwrap_or_default()
+}
+
+/// Whether this is an object of servers and of nothing else.
+pub(super) fn looks_like_servers(node: &Node) -> bool {
+    let is_server = |entry: &Entry| ["command", "url"].iter().any(|key| entry.node.get(key).is_some());
+    node.entries().is_ok_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
+}
+
+/// What is wrong with the keys beside the servers.
+fn beside(root: &Node, servers: &Node, dialect: &Dialect, findings: &mut Vec<Finding>) {
+    if let Some(caveat) = dialect.bare.filter(|_| std::ptr::eq(servers, root)) {
+        let begin = Span { start: root.span.start, end: root.span.start };
+        let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
+        findings.push(codes::BARE.at(begin, caveat).hint(format!("put everything under `{place}`")));
+        return;
+    }
+    let (RootKeys::Known(known) | RootKeys::Only(known)) = dialect.root_keys else { return };
+    let places: Vec<_> = dialect.roots.iter().filter_map(|keys| keys.first().copied()).collect();
+    for entry in root.entries().unwrap_or_default() {
+        let key = &*entry.key;
+        if known.contains(&key) || places.contains(&key) || is_note(key) {
+            continue;
+        }
+        let (strict, message) = match dialect.root_keys {
+            RootKeys::Only(_) => (true, format!("{} rejects a file with `{key}` beside its servers", dialect.program)),
+            _ => (false, format!("{} does not know `{key}`", dialect.program)),
+        };
+        findings.push(match (strict, nearest(key, known)) {
+            (true, _) => codes::ROOT.at(entry.key_span, message).hint("remove it"),
+            (false, Some(near)) => {
+                codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
+            }
+            (false, None) => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+        });
+    }
+}
+
+/// Whether people add such a key for themselves.
+fn is_note(key: &str) -> bool {
+    NOTES.contains(&key) || key.starts_with(['_', '/', '#'])
 }
 
 /// What holds for every server that says nothing else.
@@ -62,20 +125,54 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
 fn no_servers(root: &Node, dialect: &Dialect) -> Finding {
     let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
     let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
-    let alike = root.entries().unwrap_or_default().iter().find(|entry| is_a_place_of_servers(entry));
-    match alike {
-        Some(entry) => codes::ROOT.at(entry.key_span, message).hint(format!("rename `{}` to `{place}`", entry.key)),
-        None => {
-            let begin = Span { start: root.span.start, end: root.span.start };
+    let begin = Span { start: root.span.start, end: root.span.start };
+    match (misplaced(root), dialect.root_keys) {
+        (Some(entry), _) => {
+            codes::ROOT.at(entry.key_span, message).hint(format!("rename `{}` to `{place}`", entry.key))
+        }
+        (None, RootKeys::Section(_)) if root.entries().is_ok() && !looks_like_servers(root) => {
+            codes::NO_SERVERS.at(begin, format!("there are no servers under `{place}`")).hint("nothing was checked")
+        }
+        (None, _) if root.entries().is_ok() => {
             codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"))
         }
+        (None, _) => {
+            let message = format!("a config must be an object, found {}", root.describe());
+            codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
+        }
     }
+}
+
+/// The file has no servers in any dialect's place.
+pub(super) fn nowhere(root: &Node) -> Finding {
+    let begin = Span { start: root.span.start, end: root.span.start };
+    let places = "`mcpServers` (most programs), `servers` (Visual Studio Code), `mcp.servers` (code_agent), `context_servers` (Zed)";
+    let hint = format!("programs look under {places}; `--dialect` says which program it is for");
+    match misplaced(root) {
+        Some(entry) => {
+            codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key)).hint(hint)
+        }
+        None => codes::ROOT.at(begin, "there are no servers").hint(hint),
+    }
+}
+
+fn misplaced(root: &Node) -> Option<&Entry> {
+    root.entries().unwrap_or_default().iter().find(|entry| is_a_place_of_servers(entry))
 }
 
 fn is_a_place_of_servers(entry: &Entry) -> bool {
     matches!(
         &*entry.key,
-        "mcpServers" | "servers" | "mcp_servers" | "mcpservers" | "mcp-servers" | "mcp" | "context_servers"
+        "mcpServers"
+            | "mcpServer"
+            | "MCPServers"
+            | "mcpservers"
+            | "mcp_server"
+            | "servers"
+            | "mcp_servers"
+            | "mcp-servers"
+            | "mcp"
+            | "context_servers"
     ) && entry.node.entries().is_ok()
 }
 
@@ -161,7 +258,7 @@ impl Reader<'_> {
 
     fn unknown(&mut self, entry: &Entry, keys: &[Key]) {
         let (key, program) = (&*entry.key, self.dialect.program);
-        if NOTES.contains(&key) || key.starts_with(['_', '/', '#']) {
+        if is_note(key) {
             return;
         }
         let names: Vec<_> = keys.iter().map(|key| key.name).collect();

@@ -1,23 +1,37 @@
 //! YAML 1.2 (core schema) into a [`Node`] tree.
 //!
-//! Bounded in depth and in what aliases stand for, so that they cannot blow up. Duplicate keys are errors. `<<` merges mappings, as every
-//! YAML user expects. Words like `yes` and numbers with leading zeros or underscores are texts.
+//! Bounded in depth and in what aliases stand for, so that they cannot blow up. `<<` merges mappings, as every YAML user
+//! expects. Words like `yes` and numbers with leading zeros or underscores are texts.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::{Entry, Node, Problem, Problems, Source, Span, Value};
+use super::{Duplicate, Entry, Node, Problem, Problems, Source, Span, Value};
 
 /// Nodes that aliases may stand for, all together.
 const MAX_ALIASED: usize = 200_000;
 const MAX_DEPTH: usize = 64;
 
-/// Parses the one YAML document (or JSON text) of a source.
+/// Parses the one YAML document (or JSON text) of a source. An empty source is `null`.
 ///
 /// # Errors
-/// The syntax error; a duplicate key; more than one document; too many nodes or levels. An empty source is `null`.
+/// The syntax error; a duplicate key; more than one document; too many nodes or levels.
 pub fn parse(source: &Source) -> Result<Node, Problems> {
+    let (root, duplicates) = read(source)?;
+    match duplicates.first() {
+        None => Ok(root),
+        Some(Duplicate { key, second, .. }) => {
+            Err(Problem::new(*second, format!("the key `{key}` occurs twice")).hint("keep one of them").into())
+        }
+    }
+}
+
+/// As [`parse`], but of a key that occurs twice the last value counts, and that is told.
+///
+/// # Errors
+/// As those of [`parse`].
+pub(super) fn read(source: &Source) -> Result<(Node, Vec<Duplicate>), Problems> {
     let mut composer = Composer::default();
     let mut root = None;
     for event in Parser::new_from_str(&source.text) {
@@ -40,7 +54,7 @@ pub fn parse(source: &Source) -> Result<Node, Problems> {
             root = Some(node);
         }
     }
-    Ok(root.unwrap_or(Node { span: Span::default(), value: Value::Null }))
+    Ok((root.unwrap_or(Node { span: Span::default(), value: Value::Null }), composer.duplicates))
 }
 
 /// A tab in the indentation of the line at `at` or of the next one, where the parser complains about something else.
@@ -61,6 +75,7 @@ struct Composer {
     anchors: HashMap<usize, (Node, usize)>,
     nodes: usize,
     aliased: usize,
+    duplicates: Vec<Duplicate>,
 }
 
 /// A collection whose end has not come yet.
@@ -73,7 +88,7 @@ struct Open {
 
 enum Items {
     Sequence(Vec<Node>),
-    Mapping { entries: Vec<Entry>, seen: HashSet<String>, merged: Vec<Entry>, key: Option<(String, Span)> },
+    Mapping { entries: Vec<Entry>, seen: HashMap<String, usize>, merged: Vec<Entry>, key: Option<(String, Span)> },
 }
 
 impl Composer {
@@ -111,7 +126,7 @@ impl Composer {
             }
             Event::MappingStart(_, anchor, _) => {
                 let (entries, merged) = (Vec::new(), Vec::new());
-                let items = Items::Mapping { entries, seen: HashSet::new(), merged, key: None };
+                let items = Items::Mapping { entries, seen: HashMap::new(), merged, key: None };
                 return self.open(span, anchor, items);
             }
             Event::SequenceEnd | Event::MappingEnd => {
@@ -119,7 +134,7 @@ impl Composer {
                 let value = match open.items {
                     Items::Sequence(items) => Value::Sequence(items),
                     Items::Mapping { mut entries, mut seen, merged, .. } => {
-                        entries.extend(merged.into_iter().filter(|entry| seen.insert(entry.key.clone())));
+                        entries.extend(merged.into_iter().filter(|entry| seen.insert(entry.key.clone(), 0).is_none()));
                         Value::Mapping(entries)
                     }
                 };
@@ -155,11 +170,18 @@ impl Composer {
                     _ => return Err(node.problem("`<<` merges a mapping").into()),
                 },
                 Some((name, key_span)) => {
-                    if !seen.insert(name.clone()) {
-                        let problem = Problem::new(key_span, format!("the key `{name}` occurs twice"));
-                        return Err(problem.hint("keep one of them").into());
+                    let entry = Entry { key: name, key_span, node };
+                    match seen.get(&entry.key) {
+                        None => {
+                            seen.insert(entry.key.clone(), entries.len());
+                            entries.push(entry);
+                        }
+                        Some(place) => {
+                            let first = entries[*place].key_span;
+                            self.duplicates.push(Duplicate { key: entry.key.clone(), first, second: key_span });
+                            entries[*place] = entry;
+                        }
                     }
-                    entries.push(Entry { key: name, key_span, node });
                 }
             },
         }

@@ -4,7 +4,13 @@ use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{
+        Form,
+        policy::{Naming, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -15,6 +21,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[]),
     files: &[".aws/amazonq/mcp.json", ".amazonq/mcp.json", ".kiro/settings/mcp.json"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
@@ -43,5 +50,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &["oauthScopes"],
+    policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },
 };

@@ -4,7 +4,10 @@ use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{Form, policy::Policy},
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -22,8 +25,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[]),
     files: &[".mcp.json", ".claude.json", "managed-mcp.json"],
     roots: &[&["mcpServers"]],
+    bare: Some("only a plugin's `.mcp.json` may leave out `mcpServers`; a project's needs it"),
     collection: Collection::Map,
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&[]),
     defaults: None,
     keys: &[
         Key::new("type", Field::Transport),
@@ -56,5 +60,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &["headersHelper", "alwaysLoad"],
+    policy: Policy::USUAL,
 };

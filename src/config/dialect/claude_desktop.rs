@@ -1,7 +1,10 @@
 //! Claude Desktop: `claude_desktop_config.json` (documentation of the Model Context Protocol).
 
 use super::{Both, Collection, Dialect, Field, Key, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
-use crate::transport::Transport;
+use crate::{
+    config::policy::{Environment, Policy},
+    transport::Transport,
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "claude-desktop",
@@ -9,8 +12,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[]),
     files: &["claude_desktop_config.json"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&["globalShortcut", "preferences"]),
     defaults: None,
     keys: &[Key::new("command", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)],
     transports: &[("stdio", Transport::Stdio)],
@@ -20,5 +24,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
-    marks: &["globalShortcut"],
+    policy: Policy { environment: Environment::SDK, ..Policy::USUAL },
 };

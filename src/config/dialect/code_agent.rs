@@ -4,7 +4,13 @@ use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{
+        Form,
+        policy::{BothFilters, Naming, Patterns, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: true };
 const REMOTE: Of = Of::Remote { strict: true };
@@ -12,11 +18,12 @@ const REMOTE: Of = Of::Remote { strict: true };
 pub(super) static DIALECT: Dialect = Dialect {
     name: "code_agent",
     program: "code_agent",
-    syntax: Syntax::Json(&[]),
+    syntax: Syntax::Either(&[]),
     files: &[".code_agent/config.json"],
     roots: &[&["mcp", "servers"]],
+    bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&[]),
     defaults: Some(&["mcp", "globalSettings"]),
     keys: &[
         Key::new("type", Field::Transport),
@@ -51,5 +58,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &[],
+    policy: Policy {
+        both_filters: BothFilters::IncludeWins,
+        patterns: Patterns::Globs,
+        naming: Naming::Qualified("mcp_{server}_{tool}"),
+        ..Policy::USUAL
+    },
 };

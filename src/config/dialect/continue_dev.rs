@@ -4,7 +4,13 @@ use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{
+        Form,
+        policy::{Environment, Naming, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -25,8 +31,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Yaml,
     files: &[".continue/config.yaml", ".continue/config.yml"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::List { elsewhere: "uses" },
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&["schema", "rules", "prompts", "docs", "context"]),
     defaults: None,
     keys: &[
         Key::new("name", Field::Name),
@@ -57,5 +64,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &[],
+    policy: Policy {
+        naming: Naming::Bare,
+        environment: Environment::Only(&["HOME", "USER", "USERPROFILE", "LOGNAME", "USERNAME", "PATH"]),
+        ..Policy::USUAL
+    },
 };

@@ -1,7 +1,13 @@
 //! GitHub Copilot: `mcp-config.json`, and the portable `.github/mcp.json` (read in microsoft/vscode, 2026).
 
 use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{
+        Form,
+        policy::{Naming, Patterns, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -12,6 +18,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[]),
     files: &[".copilot/mcp-config.json", ".github/mcp.json"],
     roots: &[&["mcpServers"]],
+    bare: Some("Visual Studio Code reads a `.mcp.json` without `mcpServers`; Copilot CLI needs it"),
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
@@ -44,5 +51,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: true,
     name_characters: Some("-_"),
-    marks: &["tools", "oauthClientId"],
+    policy: Policy { patterns: Patterns::Star, naming: Naming::Qualified("{server}-{tool}"), ..Policy::USUAL },
 };

@@ -4,7 +4,13 @@ use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{
+        Form,
+        policy::{BothFilters, EmptyFilter, Naming, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: true };
 const REMOTE: Of = Of::Remote { strict: true };
@@ -12,11 +18,12 @@ const REMOTE: Of = Of::Remote { strict: true };
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cpe",
     program: "CPE",
-    syntax: Syntax::Yaml,
+    syntax: Syntax::Either(&[]),
     files: &["cpe.yaml", "cpe.yml", "cpe/cpe.yaml", "cpe/cpe.yml"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&["models", "subagent", "defaults"]),
     defaults: None,
     keys: &[
         Key::new("type", Field::Transport),
@@ -42,5 +49,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &["models", "subagent", "defaults", "enabledTools"],
+    policy: Policy {
+        both_filters: BothFilters::Rejected,
+        empty_filter: EmptyFilter::Rejected,
+        naming: Naming::Bare,
+        ..Policy::USUAL
+    },
 };

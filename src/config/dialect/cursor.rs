@@ -2,7 +2,7 @@
 
 use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
-    config::{Form, json::LibertyKind},
+    config::{Form, json::LibertyKind, policy::Policy},
     transport::Transport,
 };
 
@@ -22,6 +22,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[LibertyKind::Comment]),
     files: &[".cursor/mcp.json", ".lmstudio/mcp.json"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
@@ -54,5 +55,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &["envFile", "auth"],
+    policy: Policy::USUAL,
 };

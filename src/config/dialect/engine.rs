@@ -1,7 +1,13 @@
 //! The engine of aidk: servers as Cursor writes them, or in full with `transport`, `connection` and `auth`.
 
 use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
-use crate::{config::json::LibertyKind, transport::Transport};
+use crate::{
+    config::{
+        json::LibertyKind,
+        policy::{BothFilters, Environment, Naming, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -27,6 +33,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     ]),
     files: &[],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
@@ -46,5 +53,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
-    marks: &["connection", "serverName"],
+    policy: Policy {
+        both_filters: BothFilters::IncludeWins,
+        naming: Naming::Bare,
+        environment: Environment::SDK,
+        ..Policy::USUAL
+    },
 };

@@ -5,7 +5,11 @@ use super::{
     VariableRule,
 };
 use crate::{
-    config::{Form, json::LibertyKind},
+    config::{
+        Form,
+        json::LibertyKind,
+        policy::{Naming, Policy},
+    },
     transport::Transport,
 };
 
@@ -18,8 +22,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[LibertyKind::Comment]),
     files: &[".gemini/settings.json", "gemini-extension.json"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&["selectedAuthType", "contextFileName", "security", "ui", "mcp"]),
     defaults: None,
     keys: &[
         Key::new("type", Field::Transport),
@@ -55,5 +60,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &["httpUrl", "authProviderType", "trust", "includeTools"],
+    policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
 };

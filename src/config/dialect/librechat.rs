@@ -4,7 +4,13 @@ use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{
+        Form,
+        policy::{Environment, Naming, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -15,8 +21,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Yaml,
     files: &["librechat.yaml", "librechat.yml"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&["endpoints", "mcpSettings", "interface", "registration"]),
     defaults: None,
     keys: &[
         Key::new("type", Field::Transport),
@@ -61,5 +68,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &["chatMenu", "serverInstructions", "customUserVars", "initTimeout", "endpoints", "mcpSettings"],
+    policy: Policy { naming: Naming::Qualified("{tool}_mcp_{server}"), environment: Environment::SDK, ..Policy::USUAL },
 };

@@ -3,7 +3,13 @@
 use super::{
     Both, Collection, Dialect, Field, Key, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
 };
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{
+        Form,
+        policy::{Environment, Naming, Policy},
+    },
+    transport::Transport,
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "mcpilot",
@@ -11,6 +17,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[]),
     files: &[".mcpilot.config.json", "mcpilot.config.json"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
@@ -35,5 +42,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &[],
+    policy: Policy { naming: Naming::Bare, environment: Environment::Only(&["PATH"]), ..Policy::USUAL },
 };

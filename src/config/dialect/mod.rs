@@ -22,9 +22,15 @@ mod vscode;
 mod windsurf;
 mod zed;
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
-use super::{Form, Node, json::LibertyKind};
+use super::{
+    Form, Node, Source,
+    document::Document,
+    json::LibertyKind,
+    policy::Policy,
+    read::{fit, looks_like_servers},
+};
 use crate::transport::Transport;
 
 /// Every dialect. Where a file fits several equally well, the first is taken.
@@ -59,8 +65,10 @@ pub struct Dialect {
     pub syntax: Syntax,
     /// How the paths of its files end, with `/`: `.vscode/mcp.json`.
     pub files: &'static [&'static str],
-    /// Where the servers are: keys from the root on. The first that is there counts, and is what is written.
+    /// Where the servers are: keys from the root on. The first that is there counts; the first of all is what is written.
     pub roots: &'static [&'static [&'static str]],
+    /// Whether a file may be nothing but the servers, and if so, what there is to say about it.
+    pub bare: Option<&'static str>,
     pub collection: Collection,
     /// What else stands beside the servers.
     pub root_keys: RootKeys,
@@ -78,16 +86,17 @@ pub struct Dialect {
     pub loose_values: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
     pub name_characters: Option<&'static str>,
-    /// Words in keys of servers that no other dialect has, for telling files apart by content.
-    pub marks: &'static [&'static str],
+    pub policy: Policy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     /// JSON with these liberties.
     Json(&'static [LibertyKind]),
-    /// YAML 1.2, of which JSON is a part.
+    /// YAML 1.2; strict JSON if the file's name says so.
     Yaml,
+    /// YAML, or JSON with these liberties.
+    Either(&'static [LibertyKind]),
 }
 
 /// How servers get their names.
@@ -104,8 +113,10 @@ pub enum Collection {
 pub enum RootKeys {
     /// These, and whatever else is passed over.
     Known(&'static [&'static str]),
-    /// The servers are one section of a file about other things.
-    Section,
+    /// The servers are one section of a file about other things; some of those that no other program has.
+    Section(&'static [&'static str]),
+    /// Any other key is an error.
+    Only(&'static [&'static str]),
 }
 
 /// A key of a server, or of an object in it.
@@ -267,8 +278,7 @@ pub fn named(name: &str) -> Option<&'static Dialect> {
 
 /// Tells the dialect of a file: by its name and place first, then by what is in it. `None` if it has no servers in any
 /// dialect's place.
-pub fn detect(path: Option<&Path>, root: &Node) -> Option<Detected> {
-    let has_servers = |dialect: &Dialect| dialect.servers(root).is_some();
+pub(super) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Source>) -> Option<Detected> {
     if let Some(path) = path {
         let path = path.to_string_lossy().replace('\\', "/");
         let ends = |suffix: &&str| path == **suffix || path.ends_with(&format!("/{suffix}"));
@@ -277,13 +287,25 @@ pub fn detect(path: Option<&Path>, root: &Node) -> Option<Detected> {
             return Some(Detected { dialect, why: format!("its path ends with {suffix}") });
         }
     }
-    let candidates = ALL.iter().copied().filter(|dialect| has_servers(dialect));
-    let marked = candidates.map(|dialect| (dialect, dialect.marks_in(root)));
-    let (dialect, marks) = marked.reduce(|best, it| if it.1.len() > best.1.len() { it } else { best })?;
-    let roots = dialect.roots.iter().find(|root_path| at(root, root_path).is_some())?.join(".");
-    let why = match marks.first() {
-        Some(mark) => format!("it has `{mark}`"),
-        None => format!("its servers are under `{roots}`"),
+    let root = &document.root;
+    let candidates: Vec<_> = ALL.iter().copied().filter(|dialect| dialect.servers(root).is_some()).collect();
+    let wrong_syntax = |dialect: &Dialect| match dialect.syntax {
+        Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
+        Syntax::Yaml => u32::from(!document.is_yaml()),
+        Syntax::Either(_) => 0,
+    };
+    let dialect = *candidates.iter().min_by_key(|dialect| fit(root, dialect, source) + wrong_syntax(dialect))?;
+    let servers = dialect.each_server(root);
+    let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
+    let (own, first) = (of_server(dialect), of_server(candidates[0]));
+    let telling =
+        own.iter().filter(|key| !first.contains(key)).find(|key| servers.iter().any(|it| it.get(key).is_some()));
+    let why = match dialect.evidence(root).first().or(telling) {
+        Some(key) => format!("it has `{key}`"),
+        None => match dialect.roots.iter().find(|keys| at(root, keys).is_some()) {
+            Some(keys) => format!("its servers are under `{}`", keys.join(".")),
+            None => "it is nothing but servers".into(),
+        },
     };
     Some(Detected { dialect, why })
 }
@@ -295,19 +317,23 @@ fn at<'n>(root: &'n Node, keys: &[&str]) -> Option<&'n Node> {
 impl Dialect {
     /// The servers of a file, if it has any where this program looks for them.
     pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
-        self.roots.iter().find_map(|keys| at(root, keys))
+        let bare = || (self.bare.is_some() && looks_like_servers(root)).then_some(root);
+        self.roots.iter().find_map(|keys| at(root, keys)).or_else(bare)
     }
 
-    /// What in the file no other dialect has.
-    fn marks_in(&self, root: &Node) -> Vec<&'static str> {
-        let servers = self.servers(root);
-        let each: Vec<&Node> = match (self.collection, servers) {
+    /// What is written for each server.
+    fn each_server<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
+        match (self.collection, self.servers(root)) {
             (Collection::Map, Some(map)) => map.entries().unwrap_or_default().iter().map(|entry| &entry.node).collect(),
             (Collection::List { .. }, Some(list)) => list.items().unwrap_or_default().iter().collect(),
             (_, None) => Vec::new(),
-        };
-        let is_there = |mark: &&&str| root.get(mark).is_some() || each.iter().any(|server| server.get(mark).is_some());
-        self.marks.iter().filter(is_there).copied().collect()
+        }
+    }
+
+    /// The keys beside the servers that are this program's.
+    pub(super) fn evidence(&self, root: &Node) -> Vec<&'static str> {
+        let (RootKeys::Known(keys) | RootKeys::Section(keys) | RootKeys::Only(keys)) = self.root_keys;
+        keys.iter().copied().filter(|key| root.get(key).is_some()).collect()
     }
 }
 

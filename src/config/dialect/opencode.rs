@@ -4,7 +4,13 @@ use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
-use crate::{config::json::LibertyKind, transport::Transport};
+use crate::{
+    config::{
+        json::LibertyKind,
+        policy::{Naming, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: true };
 const REMOTE: Of = Of::Remote { strict: true };
@@ -15,8 +21,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma]),
     files: &["opencode.json", "opencode.jsonc", "kilo.json", "kilo.jsonc"],
     roots: &[&["mcp"]],
+    bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&[]),
     defaults: None,
     keys: &[
         Key::new("type", Field::Transport),
@@ -35,5 +42,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
-    marks: &["environment"],
+    policy: Policy { naming: Naming::Qualified("{server}_{tool}"), ..Policy::USUAL },
 };

@@ -5,7 +5,13 @@ use super::{
     Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{
+        Form,
+        policy::{Environment, Naming, Policy},
+    },
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: true };
 const REMOTE: Of = Of::Remote { strict: true };
@@ -16,6 +22,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[]),
     files: &["mcp_settings.json", ".roo/mcp.json", ".kilocode/mcp.json"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
@@ -46,5 +53,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &["watchPaths", "alwaysAllow"],
+    policy: Policy {
+        naming: Naming::Qualified("mcp--{server}--{tool}"),
+        environment: Environment::SDK,
+        ..Policy::USUAL
+    },
 };

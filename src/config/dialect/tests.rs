@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::{
-    Source,
+    Source, examine,
     finding::{Finding, Severity},
     json, read,
     server::ServerConfig,
@@ -85,7 +85,8 @@ fn every_dialect_is_whole() {
 #[test]
 fn a_file_is_known_by_its_place_and_otherwise_by_what_it_holds() {
     let detected = |path: Option<&str>, text: &str| {
-        detect(path.map(Path::new), &root(text)).map(|found| (found.dialect.name, found.why))
+        let (source, path) = (Source::new("t.json", text), path.map(Path::new));
+        examine(&source, path, None, None).detected.map(|found| (found.dialect.name, found.why))
     };
     let empty = r#"{"mcpServers": {}}"#;
     for (path, name) in [
@@ -252,7 +253,7 @@ fn what_is_said_for_all_servers_holds_for_those_that_say_nothing() {
 
 #[test]
 fn the_formats_of_the_originals_are_told_apart() {
-    let of = |text: &str| detect(None, &root(text)).map(|found| found.dialect.name);
+    let of = |text: &str| examine(&Source::new("t", text), None, None, None).detected.map(|found| found.dialect.name);
     assert_eq!(of(r#"{"mcp": {"servers": {}}}"#), Some("code_agent"));
     assert_eq!(of(r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#), Some("opencode"));
     assert_eq!(of(r#"{"version": "1.0", "models": [], "mcpServers": {}}"#), Some("cpe"));

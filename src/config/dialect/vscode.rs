@@ -2,7 +2,11 @@
 
 use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
-    config::{Form, json::LibertyKind},
+    config::{
+        Form,
+        json::LibertyKind,
+        policy::{Naming, Policy},
+    },
     transport::Transport,
 };
 
@@ -17,6 +21,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma, LibertyKind::ByteOrderMark]),
     files: &[".vscode/mcp.json", "Code/User/mcp.json"],
     roots: &[&["servers"]],
+    bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),
     defaults: None,
@@ -63,5 +68,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: true,
     name_characters: None,
-    marks: &["inputs", "sandboxEnabled", "dev"],
+    policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
 };

@@ -1,7 +1,10 @@
 //! Windsurf: `mcp_config.json` (its documentation of 2026).
 
 use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
-use crate::{config::Form, transport::Transport};
+use crate::{
+    config::{Form, policy::Policy},
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -12,6 +15,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[]),
     files: &["mcp_config.json"],
     roots: &[&["mcpServers"]],
+    bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
@@ -45,5 +49,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
-    marks: &["serverUrl"],
+    policy: Policy::USUAL,
 };

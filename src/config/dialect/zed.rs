@@ -1,7 +1,10 @@
 //! Zed: the section `context_servers` of its `settings.json` (its documentation, 2026).
 
 use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
-use crate::{config::json::LibertyKind, transport::Transport};
+use crate::{
+    config::{json::LibertyKind, policy::Policy},
+    transport::Transport,
+};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -12,8 +15,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma]),
     files: &["zed/settings.json", ".zed/settings.json"],
     roots: &[&["context_servers"]],
+    bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Section,
+    root_keys: RootKeys::Section(&[]),
     defaults: None,
     keys: &[
         Key::of("command", Field::Command, PROCESS),
@@ -32,5 +36,5 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
-    marks: &[],
+    policy: Policy::USUAL,
 };

@@ -7,7 +7,7 @@
 mod reader;
 mod scalar;
 
-use super::{Node, Problems, Source, Span};
+use super::{Duplicate, Node, Problems, Source, Span};
 
 /// A JSON text that could be read, and what it takes a reader to accept it.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,14 +58,6 @@ pub enum LibertyKind {
     Unclosed,
     /// Something after the value.
     TextAfter,
-}
-
-/// A key that stands twice in one object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Duplicate {
-    pub key: String,
-    pub first: Span,
-    pub second: Span,
 }
 
 /// Reads a JSON text.

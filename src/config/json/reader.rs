@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{Document, Duplicate, Liberty, LibertyKind, scalar};
-use crate::config::{Entry, Node, Problem, Problems, Span, Value};
+use super::{Document, Liberty, LibertyKind, scalar};
+use crate::config::{Duplicate, Entry, Node, Problem, Problems, Span, Value};
 
 const MAX_DEPTH: usize = 128;
 

@@ -1,0 +1,165 @@
+//! The text of a config, in JSON or YAML, and what its program thinks of how it is written.
+
+use std::path::Path;
+
+use super::{
+    Duplicate, Node, Problems, Source, Span,
+    dialect::{Dialect, Syntax},
+    finding::{Code, Finding, codes},
+    json::{self, Liberty, LibertyKind},
+    yaml,
+};
+
+/// A config that could be read, however its program would take it.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    pub(super) root: Node,
+    written: Written,
+    duplicates: Vec<Duplicate>,
+}
+
+#[derive(Clone, Debug)]
+enum Written {
+    Json(Vec<Liberty>),
+    Yaml,
+}
+
+/// Reads a text as what its name says it is, and otherwise as what it looks like.
+///
+/// # Errors
+/// Where and why nobody could tell what is meant.
+pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Problems> {
+    if is_json(&source.text, path) {
+        let json::Document { root, liberties, duplicates } = json::parse(source)?;
+        return Ok(Document { root, written: Written::Json(liberties), duplicates });
+    }
+    let (root, duplicates) = yaml::read(source)?;
+    Ok(Document { root, written: Written::Yaml, duplicates })
+}
+
+fn is_json(text: &str, path: Option<&Path>) -> bool {
+    let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "json" | "jsonc" | "json5" => true,
+        "yaml" | "yml" => false,
+        _ => text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[', '/']),
+    }
+}
+
+impl Document {
+    pub(super) fn is_yaml(&self) -> bool {
+        matches!(self.written, Written::Yaml)
+    }
+
+    /// What the program has against the way in which the text is written.
+    pub(super) fn judge(&self, source: &Source, dialect: &Dialect, findings: &mut Vec<Finding>) {
+        match (&self.written, dialect.syntax) {
+            (Written::Json(liberties), Syntax::Json(allowed) | Syntax::Either(allowed)) => {
+                judge_liberties(liberties, allowed, source, dialect, findings);
+            }
+            (Written::Json(liberties), Syntax::Yaml) => judge_liberties(liberties, &[], source, dialect, findings),
+            (Written::Yaml, Syntax::Json(_)) => {
+                let begin = Span { start: self.root.span.start, end: self.root.span.start };
+                let message = format!("this is YAML, and {} reads JSON", dialect.program);
+                let hint = format!("`rehearse config convert --to {}` writes it as JSON", dialect.name);
+                findings.push(codes::SYNTAX.at(begin, message).hint(hint));
+            }
+            (Written::Yaml, Syntax::Yaml | Syntax::Either(_)) => {}
+        }
+        for Duplicate { key, first, second } in &self.duplicates {
+            let (line, column) = source.position(first.start);
+            let is_server = self.is_server(dialect, *first, *second);
+            let what = if is_server { "a server" } else { "a key" };
+            let code = match (&self.written, is_server) {
+                (Written::Yaml, _) => &codes::DUPLICATE,
+                (Written::Json(_), true) => &codes::DUPLICATE_SERVER,
+                (Written::Json(_), false) => &codes::DUPLICATE_KEY,
+            };
+            let fate = if self.is_yaml() { "the file is rejected" } else { "only this one counts" };
+            let message = format!("`{key}` is {what} already at {line}:{column}: {fate}");
+            findings.push(code.at(*second, message).hint("keep one of them, or rename it"));
+        }
+    }
+
+    /// Whether both keys are names of servers.
+    fn is_server(&self, dialect: &Dialect, first: Span, second: Span) -> bool {
+        let Some(servers) = dialect.servers(&self.root) else { return false };
+        let within = |outer: Span| outer.start <= first.start && second.end <= outer.end;
+        let entries = servers.entries().unwrap_or_default();
+        within(servers.span) && !entries.iter().any(|entry| within(entry.node.span))
+    }
+}
+
+fn judge_liberties(
+    liberties: &[Liberty],
+    allowed: &[LibertyKind],
+    source: &Source,
+    dialect: &Dialect,
+    findings: &mut Vec<Finding>,
+) {
+    let rejected: Vec<_> = liberties.iter().filter(|liberty| !allowed.contains(&liberty.kind)).collect();
+    let is_comment = |kind| matches!(kind, LibertyKind::Comment | LibertyKind::HashComment);
+    let comments = rejected.iter().filter(|liberty| is_comment(liberty.kind)).count();
+    let mut is_first_comment = true;
+    for liberty in &rejected {
+        if is_comment(liberty.kind) && !std::mem::take(&mut is_first_comment) {
+            continue;
+        }
+        let text = &source.text[liberty.span.start..liberty.span.end];
+        let (code, message, hint) = complaint(liberty.kind, text, dialect.program);
+        let message = match comments {
+            _ if !is_comment(liberty.kind) => message,
+            0 | 1 => message,
+            more => format!("{message}; {} more follow", more - 1),
+        };
+        findings.push(code.at(liberty.span, message).hint(hint));
+    }
+    if rejected.iter().any(|liberty| liberty.kind == LibertyKind::Unclosed) {
+        let end = Span { start: source.text.len(), end: source.text.len() };
+        let open = rejected.iter().filter(|liberty| liberty.kind == LibertyKind::Unclosed);
+        let missing: String = open
+            .rev()
+            .map(|liberty| if source.text[liberty.span.start..].starts_with('{') { '}' } else { ']' })
+            .collect();
+        let message = "the text ends before what was opened is closed";
+        findings.push(codes::JSON_UNCLOSED.at(end, message).hint(format!("add {missing} here, or where it belongs")));
+    }
+}
+
+/// What to say about a liberty that a program does not grant.
+fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, String, String) {
+    let (code, what, hint): (&'static Code, &str, &str) = match kind {
+        LibertyKind::ByteOrderMark => {
+            (&codes::BYTE_ORDER_MARK, "an invisible byte order mark (U+FEFF)", "save the file as UTF-8 without it")
+        }
+        LibertyKind::Comment | LibertyKind::HashComment => {
+            (&codes::JSON_COMMENT, "a comment", "remove it, or put it under a key such as \"_comment\"")
+        }
+        LibertyKind::TrailingComma => (&codes::JSON_COMMA, "a comma after the last value", "remove the comma"),
+        LibertyKind::SurplusComma => (&codes::JSON_COMMA, "a comma with nothing before it", "remove one comma"),
+        LibertyKind::MissingComma => (&codes::JSON_COMMA, "no comma between two values", "add a comma here"),
+        LibertyKind::SingleQuotes => (&codes::JSON_FORM, "single quotes", "use double quotes"),
+        LibertyKind::BareKey => (&codes::JSON_FORM, "a key without quotes", "put it in double quotes"),
+        LibertyKind::NumberForm => (&codes::JSON_FORM, "a number that JSON does not have", "write it in decimal"),
+        LibertyKind::TextForm => (&codes::JSON_FORM, "an escape that JSON does not have", "double the backslash"),
+        LibertyKind::ControlCharacter => {
+            (&codes::JSON_FORM, "a line break or control character within a text", "write it as \\n, \\t or \\u001b")
+        }
+        LibertyKind::CurlyQuotes => (&codes::JSON_FORM, "typographic quotes", "use straight double quotes"),
+        LibertyKind::Blank => {
+            let code = text.chars().next().map_or(0, u32::from);
+            let message = format!("a blank that is none in JSON (U+{code:04X}): {program} does not read it");
+            return (&codes::JSON_BLANK, message, "replace it by an ordinary blank".into());
+        }
+        LibertyKind::Unclosed => {
+            let close = if text == "{" { '}' } else { ']' };
+            return (
+                &codes::JSON_UNCLOSED,
+                format!("this `{text}` is never closed"),
+                format!("add the missing `{close}`"),
+            );
+        }
+        LibertyKind::TextAfter => (&codes::JSON_AFTER, "something after the end", "remove it, or a bracket before it"),
+    };
+    (code, format!("{what}: {program} does not read it"), hint.into())
+}

@@ -1,0 +1,69 @@
+//! From a file to what is in it and what is wrong with it.
+
+use std::{path::Path, sync::Arc};
+
+use super::{
+    ClientConfig, Machine, Source,
+    check::{self, Subject},
+    dialect::{Detected, Dialect, detect},
+    document,
+    finding::{Finding, Severity, codes},
+    read,
+};
+
+/// A config with everything that was found in it.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    pub source: Arc<Source>,
+    /// Whether the text could be read at all, as JSON or YAML.
+    pub is_readable: bool,
+    /// `None` if nobody can read the text, or it has no servers in any dialect's place.
+    pub detected: Option<Detected>,
+    /// The servers that could be understood; none if there is no dialect.
+    pub config: Option<ClientConfig>,
+    /// In the order of the text.
+    pub findings: Vec<Finding>,
+}
+
+impl Examined {
+    /// How many findings are as bad as this.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.code.severity() == severity).count()
+    }
+}
+
+/// Reads and checks a config. Nothing is started or fetched.
+///
+/// The dialect is told by the path, then by what the file holds, unless it is `forced`. Without a machine, nothing is
+/// said about what is there on one machine and not on another: programs, folders, variables.
+pub fn examine(
+    source: &Arc<Source>,
+    path: Option<&Path>,
+    forced: Option<&'static Dialect>,
+    machine: Option<&Machine>,
+) -> Examined {
+    let mut findings = Vec::new();
+    let document = match document::read(source, path) {
+        Ok(document) => document,
+        Err(problems) => {
+            let finding = |problem| Finding { code: &codes::SYNTAX, problem, server: None };
+            let findings = problems.0.into_iter().map(finding).collect();
+            return Examined { source: source.clone(), is_readable: false, detected: None, config: None, findings };
+        }
+    };
+    let detected = match forced {
+        Some(dialect) => Some(Detected { dialect, why: "it was asked for".into() }),
+        None => detect(path, &document, source),
+    };
+    let config = detected.as_ref().map(|Detected { dialect, .. }| {
+        document.judge(source, dialect, &mut findings);
+        let config = read(&document.root, dialect, source, &mut findings);
+        check::all(&Subject { config: &config, root: &document.root, source, machine }, &mut findings);
+        config
+    });
+    if detected.is_none() {
+        findings.push(read::nowhere(&document.root));
+    }
+    findings.sort_by_key(|finding| finding.problem.span.start);
+    Examined { source: source.clone(), is_readable: true, detected, config, findings }
+}
