@@ -24,23 +24,47 @@ pub struct ClientConfig {
 
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
 pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
-    let mut servers = Vec::new();
     let defaults = defaults(root, dialect, source, findings);
-    match dialect.servers(root) {
+    let mut servers = match dialect.servers(root) {
         Some(node) => {
             beside(root, node, dialect, findings);
-            for (name, server) in named(node, dialect, findings) {
-                let mut reader = Reader { dialect, source, findings: Vec::new() };
-                servers.extend(reader.server(name.clone(), server));
-                findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
-            }
+            each(named(node, dialect.collection, findings), dialect, source, findings)
         }
-        None => findings.push(no_servers(root, dialect)),
-    }
+        None => {
+            findings.push(no_servers(root, dialect));
+            Vec::new()
+        }
+    };
     for server in &mut servers {
         server.inherit(&defaults);
     }
     ClientConfig { dialect, servers }
+}
+
+/// Reads a list of servers with their names, whatever the dialect has around them; as [`read`] otherwise.
+pub(super) fn read_list(
+    list: &Node,
+    dialect: &'static Dialect,
+    source: &Arc<Source>,
+    findings: &mut Vec<Finding>,
+) -> ClientConfig {
+    let named = named(list, Collection::List { elsewhere: None }, findings);
+    ClientConfig { dialect, servers: each(named, dialect, source, findings) }
+}
+
+fn each(
+    named: Vec<(At<String>, &Node)>,
+    dialect: &'static Dialect,
+    source: &Arc<Source>,
+    findings: &mut Vec<Finding>,
+) -> Vec<ServerConfig> {
+    let mut servers = Vec::new();
+    for (name, server) in named {
+        let mut reader = Reader { dialect, source, findings: Vec::new() };
+        servers.extend(reader.server(name.clone(), server));
+        findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
+    }
+    servers
 }
 
 /// How badly a file fits a dialect, told from its first servers.
@@ -48,7 +72,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let mut findings = Vec::new();
     let servers = dialect.servers(root);
     for (name, server) in
-        servers.map(|node| named(node, dialect, &mut findings)).unwrap_or_default().into_iter().take(20)
+        servers.map(|node| named(node, dialect.collection, &mut findings)).unwrap_or_default().into_iter().take(20)
     {
         let mut reader = Reader { dialect, source, findings: Vec::new() };
         reader.server(name, server);
@@ -62,7 +86,10 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let against: u32 = findings.iter().map(weight).sum();
     // Whoever has keys of its own beside the servers must have them for something.
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
-    against + 10 + u32::from(is_bare) - u32::try_from(2 * dialect.evidence(root).len().min(5)).unwrap_or_default()
+    let evidence = u32::try_from(dialect.evidence(root).len().min(5)).unwrap_or_default();
+    // A program's second choice may be another's first: one key is too little to tell that it is not.
+    let unlikely = if evidence == 0 && dialect.is_second_choice(root) { 3 } else { 0 };
+    against + 10 + u32::from(is_bare) + unlikely - 2 * evidence
 }
 
 /// Whether this is an object of servers and of nothing else.
@@ -116,6 +143,11 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         if let Some(key) = known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
             reader.fill(&mut defaults, key.field, entry);
         }
+    }
+    if let Some(entry) = dialect.switch(root) {
+        reader.fill(&mut defaults, Field::Enabled, entry);
+        // Servers are on unless something says that they are off.
+        defaults.enabled = defaults.enabled.filter(|enabled| !enabled.value);
     }
     findings.append(&mut reader.findings);
     defaults
@@ -177,9 +209,9 @@ fn is_a_place_of_servers(entry: &Entry) -> bool {
 }
 
 /// The servers with their names.
-fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> Vec<(At<String>, &'n Node)> {
+fn named<'n>(node: &'n Node, collection: Collection, findings: &mut Vec<Finding>) -> Vec<(At<String>, &'n Node)> {
     let wrong = |node: &Node, what: &str| codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}"));
-    match dialect.collection {
+    match collection {
         Collection::Map => match node.entries() {
             Ok(entries) => {
                 let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
@@ -199,7 +231,9 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> 
                     (name, item)
                 };
                 let mut servers = Vec::new();
-                for (name, item) in items.iter().filter(|item| item.get(elsewhere).is_none()).map(name) {
+                for (name, item) in
+                    items.iter().filter(|item| elsewhere.is_none_or(|key| item.get(key).is_none())).map(name)
+                {
                     match name {
                         Some(name) => servers.push((name, item)),
                         None => findings.push(codes::MISSING.at(item.span, "a server needs a `name`")),
@@ -481,7 +515,7 @@ impl Reader<'_> {
     }
 
     fn timeout(&mut self, key: &str, node: &Node) -> Option<At<Duration>> {
-        let TimeoutRule { unit, least, most, outside } = self.dialect.timeout?;
+        let TimeoutRule { unit, least, most, outside, .. } = self.dialect.timeout?;
         let number = match &node.value {
             Value::Number(text) => text.parse::<f64>().ok(),
             _ => None,

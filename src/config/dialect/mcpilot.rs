@@ -1,7 +1,8 @@
 //! MCPilot: a settings file as Cline had it.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
+    Both, Collection, Dialect, Field, Key, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    VariableRule,
 };
 use crate::{
     config::{
@@ -15,12 +16,18 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "mcpilot",
     program: "MCPilot",
     syntax: Syntax::Json(&[]),
-    files: &[".mcpilot.config.json", "mcpilot.config.json"],
+    files: &[
+        Place::Project(".mcpilot/.mcpilot.config.json"),
+        Place::Home(".mcpilot/.mcpilot.config.json"),
+        Place::Named(".mcpilot.config.json"),
+        Place::Named("mcpilot.config.json"),
+    ],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
+    switch: None,
     keys: &[
         Key::new("command", Field::Command),
         Key::new("args", Field::Args),
@@ -32,7 +39,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1000, least: 1, most: 3600, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
         known: &[],
