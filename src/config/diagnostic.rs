@@ -2,12 +2,16 @@
 
 use std::{
     fmt, io,
+    ops::Range,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
 use miette::{LabeledSpan, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+/// A value longer than this is not searched for its parts.
+const LONG: usize = 1000;
 
 /// A text with the name under which people know it.
 #[derive(Debug)]
@@ -58,6 +62,29 @@ impl Source {
         });
         let line = lines.partition_point(|start| *start <= offset);
         (line, self.text[lines[line - 1]..offset].chars().count() + 1)
+    }
+
+    /// Where a part of a value stands, which is written at `span`: the whole of it if escapes hide the place.
+    pub fn part(&self, span: Span, value: &str, range: Range<usize>) -> Span {
+        let (Some(written), Some(part)) = (self.text.get(span.start..span.end), value.get(range.clone())) else {
+            return span;
+        };
+        let quote = usize::from(written.starts_with(['"', '\'']));
+        let plain = quote + range.start;
+        if value.len() > LONG || written.get(quote..quote + value.len()) == Some(value) {
+            let is_there = written.get(plain..).is_some_and(|rest| rest.starts_with(part));
+            return if is_there {
+                Span { start: span.start + plain, end: span.start + plain + part.len() }
+            } else {
+                span
+            };
+        }
+        // The same part may stand there more than once.
+        let before = value[..range.start].matches(part).count();
+        match written.match_indices(part).nth(before) {
+            Some((at, _)) if !part.is_empty() => Span { start: span.start + at, end: span.start + at + part.len() },
+            _ => span,
+        }
     }
 }
 
@@ -227,5 +254,19 @@ mod tests {
         assert_eq!(source.position(2), (1, 2));
         assert_eq!(source.position(6), (2, 1));
         assert_eq!(source.position(999), (3, 1));
+    }
+
+    #[test]
+    fn a_part_of_a_value_is_found_where_it_is_written() {
+        let source = Source::new("x", r#"["a $A \t $A", "\u0024A"]"#);
+        let part = |span, value: &str, range| {
+            let Span { start, end } = source.part(span, value, range);
+            (start, &source.text[start..end])
+        };
+        let first = Span { start: 1, end: 13 };
+        assert_eq!(part(first, "a $A \t $A", 2..4), (4, "$A"));
+        assert_eq!(part(first, "a $A \t $A", 7..9), (10, "$A"));
+        let escaped = Span { start: 15, end: 24 };
+        assert_eq!(part(escaped, "$A", 0..2), (15, r#""\u0024A""#));
     }
 }

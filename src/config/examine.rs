@@ -3,12 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    ClientConfig, Machine, Source,
+    ClientConfig, Machine, Source, Span,
     check::{self, Subject},
     dialect::{Detected, Dialect, detect},
     document,
     finding::{Finding, Severity, codes},
     read,
+    secret::secrets_of,
 };
 
 /// A config with everything that was found in it.
@@ -21,6 +22,8 @@ pub struct Examined {
     pub detected: Option<Detected>,
     /// The servers that could be understood; none if there is no dialect.
     pub config: Option<ClientConfig>,
+    /// What must not be shown, in the order of the text.
+    pub secrets: Vec<Span>,
     /// In the order of the text.
     pub findings: Vec<Finding>,
 }
@@ -48,7 +51,15 @@ pub fn examine(
         Err(problems) => {
             let finding = |problem| Finding { code: &codes::SYNTAX, problem, server: None };
             let findings = problems.0.into_iter().map(finding).collect();
-            return Examined { source: source.clone(), is_readable: false, detected: None, config: None, findings };
+            let secrets = secrets_of(source, None);
+            return Examined {
+                source: source.clone(),
+                is_readable: false,
+                detected: None,
+                config: None,
+                secrets,
+                findings,
+            };
         }
     };
     let detected = match forced {
@@ -65,5 +76,6 @@ pub fn examine(
         findings.push(read::nowhere(&document.root));
     }
     findings.sort_by_key(|finding| finding.problem.span.start);
-    Examined { source: source.clone(), is_readable: true, detected, config, findings }
+    let secrets = secrets_of(source, Some(&document.root));
+    Examined { source: source.clone(), is_readable: true, detected, config, secrets, findings }
 }

@@ -1,0 +1,81 @@
+//! Values that somebody forgot to fill in.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::Regex;
+
+/// What people write where others are to write something else.
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = [
+        r"<[A-Za-z][A-Za-z0-9 _./:-]{1,60}>",
+        r"\[(?:your|insert|replace|enter)[^\]\n]{0,60}\]",
+        r"\byour[-_ ][A-Za-z0-9_-]*[A-Za-z0-9]",
+        r"\byour(?:name|username|token|key|apikey|password|secret|domain|project|org)\b",
+        r"(?:[A-Za-z]:)?[/\\]+(?:absolute[/\\]+|full[/\\]+)?path[/\\]+to\b",
+        r"\b(?:change|replace|fill)[-_ ]?(?:me|this|it|with)\b",
+        r"\b(?:insert|enter|put|paste|add)[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}here\b",
+        r"[/\\](?:users|home)[/\\]+(?:username|user-name|user_name|you|me|yourname|your-name|name)\b",
+        r"[A-Za-z0-9]*[-_]?x{4,}",
+        r"\b(?:todo|placeholder|dummy[-_]?(?:key|token|secret))\b",
+        r"^[A-Za-z_-]*(?:\.{3,}|…)$",
+        r"\*{3,}",
+    ];
+    #[expect(clippy::unwrap_used, reason = "the expression never changes")]
+    Regex::new(&format!("(?i){}", forms.join("|"))).unwrap()
+});
+
+/// Where a value has something that is not meant to stay.
+pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {
+    PLACEHOLDER.find(value).map(|found| found.range())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_filled_in_is_known_by_how_it_is_written() {
+        for value in [
+            "<your-token>",
+            "Bearer <TOKEN>",
+            "YOUR_API_KEY",
+            "your-container-name",
+            "your_api_key_here",
+            "/path/to/server.js",
+            "/absolute/path/to/x",
+            "C:\\path\\to\\file",
+            "/Users/username/Desktop",
+            "ghp_xxxxxxxx",
+            "xxxx-xxxx",
+            "REPLACE_ME",
+            "changeme",
+            "replace-with-your-key",
+            "insert-your-key-here",
+            "[your token]",
+            "sk-...",
+            "sk-…",
+            "********",
+            "TODO",
+        ] {
+            assert!(placeholder(value).is_some(), "{value}");
+        }
+        for value in [
+            "npx",
+            "-y",
+            "@modelcontextprotocol/server-filesystem",
+            "https://mcp.example.com/mcp",
+            "${YOUR}",
+            "a < b > c",
+            "/home/ada/project",
+            "yours",
+            "/usr/local/path/tool",
+            "todos",
+            "xx",
+            "max",
+            "./...",
+        ] {
+            assert_eq!(placeholder(value), None, "{value}");
+        }
+        assert_eq!(placeholder("Bearer <TOKEN> x"), Some(7..14));
+    }
+}

@@ -1,0 +1,297 @@
+//! Which parts of a config are secrets: to warn of them, and to keep them out of everything that is shown.
+
+use std::{borrow::Cow, ops::Range, sync::LazyLock};
+
+use regex::Regex;
+
+use super::{Node, Source, Span, Value, placeholder::placeholder, references};
+
+/// What stands for a secret where it is not shown.
+pub const MASK: &str = "***";
+
+/// Tokens that are known by their form.
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = [
+        r"\bgh[pousr]_[A-Za-z0-9]{16,}",
+        r"\bgithub_pat_[A-Za-z0-9_]{16,}",
+        r"\bglpat-[A-Za-z0-9_-]{16,}",
+        r"\bsk-[A-Za-z0-9_-]{16,}",
+        r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}",
+        r"\bxox[abeprs]-[A-Za-z0-9-]{10,}",
+        r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+        r"\bAIza[0-9A-Za-z_-]{30,}",
+        r"\bya29\.[0-9A-Za-z_-]{20,}",
+        r"\bnpm_[A-Za-z0-9]{30,}",
+        r"\bhf_[A-Za-z0-9]{20,}",
+        r"\bgsk_[A-Za-z0-9]{20,}",
+        r"\bpplx-[A-Za-z0-9]{20,}",
+        r"\bxai-[A-Za-z0-9]{20,}",
+        r"\btvly-[A-Za-z0-9-]{16,}",
+        r"\bfigd_[A-Za-z0-9_-]{16,}",
+        r"\blin_api_[A-Za-z0-9]{16,}",
+        r"\bntn_[A-Za-z0-9]{20,}",
+        r"\bATATT[A-Za-z0-9_=-]{20,}",
+        r"\bshpat_[a-f0-9]{20,}",
+        r"\bdop_v1_[a-f0-9]{20,}",
+        r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+        r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*",
+    ];
+    regex(&forms.join("|"))
+});
+
+/// `user:password@` and `?token=…` of URLs.
+static IN_URL: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@|[?&;](?P<name>[A-Za-z0-9_.-]+)=(?P<value>[^&\s#;]+)")
+});
+
+/// A scheme of an `Authorization` header, or a cookie's name, before what is secret.
+static SCHEME: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)^\s*(?:bearer|basic|token|apikey|api-key|digest)[\s:]+"));
+
+/// `name: value` or `name=value` in a text that is neither JSON nor YAML.
+static ASSIGNED: LazyLock<Regex> =
+    LazyLock::new(|| regex(r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)["'”]?\s*[:=]\s*["'“]?(?P<value>[^"'“”\r\n]+)"#));
+
+fn regex(text: &str) -> Regex {
+    #[expect(clippy::unwrap_used, reason = "the expressions never change")]
+    Regex::new(text).unwrap()
+}
+
+/// Where a value holds secrets that are written out, given the name of its key, header, variable or flag. In order.
+pub fn secrets_in(name: &str, value: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = TOKEN.find_iter(value).map(|token| token.range()).collect();
+    for captures in IN_URL.captures_iter(value) {
+        let named = captures.name("name").is_none_or(|name| is_secret_name(name.as_str()));
+        found.extend(captures.name("password").or(captures.name("value").filter(|_| named)).map(|part| part.range()));
+    }
+    if is_secret_name(name) {
+        let start = SCHEME.find(value).map_or(0, |scheme| scheme.end());
+        found.push(start..value.len());
+    }
+    found.retain(|range| is_written_out(&value[range.clone()]));
+    found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    found.dedup_by(|later, earlier| later.start < earlier.end);
+    found
+}
+
+/// Whether what stands where a secret belongs is one: no reference, no placeholder, no switch, number or path.
+fn is_written_out(text: &str) -> bool {
+    let text = text.trim();
+    let is_word = |word: &&str| text.eq_ignore_ascii_case(word);
+    let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
+    text.len() >= 4
+        && references(text).next().is_none()
+        && !text.contains("{{")
+        && placeholder(text).is_none()
+        && !is_path
+        && !["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"]
+            .iter()
+            .any(|word| is_word(&word))
+        && (text.len() >= 8 || text.parse::<f64>().is_err())
+}
+
+/// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
+pub fn is_secret_name(name: &str) -> bool {
+    let words = words(name);
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|it| it == word);
+    let about = [
+        "type", "mode", "url", "uri", "file", "path", "id", "name", "host", "user", "username", "enabled", "limit",
+        "max", "count", "ttl", "expiry", "expires", "header", "prefix", "env", "dir", "endpoint", "length", "size",
+        "timeout", "scope", "scopes", "provider", "method", "server", "ref", "var", "variable", "helper", "port",
+    ];
+    if words.last().is_none_or(|last| about.contains(&last.as_str())) {
+        return false;
+    }
+    (0..words.len()).any(|at| match words[at].as_str() {
+        "token" | "secret" | "password" | "passwd" | "pwd" | "passphrase" | "apikey" | "authtoken" | "accesstoken"
+        | "credential" | "credentials" | "authorization" | "cookie" | "pat" | "bearer" => true,
+        "key" => {
+            at > 0
+                && [
+                    "api",
+                    "access",
+                    "private",
+                    "secret",
+                    "auth",
+                    "service",
+                    "account",
+                    "encryption",
+                    "signing",
+                    "license",
+                ]
+                .iter()
+                .any(|it| is(at - 1, it))
+        }
+        _ => false,
+    })
+}
+
+/// The words of a name in lower case: `apiKey` and `API_KEY` are both api and key.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for character in name.chars() {
+        let begins = !character.is_alphanumeric() || (character.is_uppercase() && was_lower);
+        if begins && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (character.is_alphanumeric(), words.last_mut()) {
+            word.extend(character.to_lowercase());
+        }
+        was_lower = character.is_lowercase() || character.is_ascii_digit();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// The value with [`MASK`] for every secret in it.
+pub fn mask<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
+    let secrets = secrets_in(name, value);
+    if secrets.is_empty() {
+        return Cow::Borrowed(value);
+    }
+    let (mut masked, mut at) = (String::new(), 0);
+    for range in secrets {
+        masked.push_str(&value[at..range.start]);
+        masked.push_str(MASK);
+        at = range.end;
+    }
+    masked.push_str(&value[at..]);
+    Cow::Owned(masked)
+}
+
+/// Where a source has secrets, given what was read from it; of a text that could not be read, as far as can be told.
+pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
+    let mut spans = Vec::new();
+    match root {
+        Some(root) => collect(source, "", root, &mut spans),
+        None => {
+            spans.extend(TOKEN.find_iter(&source.text).map(|token| Span { start: token.start(), end: token.end() }));
+            for captures in ASSIGNED.captures_iter(&source.text) {
+                let value = &captures["value"];
+                let start = captures.name("value").map_or(0, |value| value.start());
+                let here = |range: Range<usize>| Span { start: start + range.start, end: start + range.end };
+                spans.extend(secrets_in(&captures["name"], value).into_iter().map(here));
+            }
+        }
+    }
+    spans.sort_by_key(|span| span.start);
+    spans
+}
+
+fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
+    match &node.value {
+        Value::String(text) => {
+            let here = |range| source.part(node.span, text, range);
+            spans.extend(secrets_in(name, text).into_iter().map(here));
+        }
+        Value::Sequence(items) => {
+            let mut flag = "";
+            for item in items {
+                let name = if flag.is_empty() { name } else { flag };
+                match &item.value {
+                    Value::String(text) => {
+                        spans.extend(
+                            secrets_in_argument(name, text)
+                                .into_iter()
+                                .map(|range| source.part(item.span, text, range)),
+                        );
+                        flag = if text.starts_with('-') { text } else { "" };
+                    }
+                    _ => collect(source, name, item, spans),
+                }
+            }
+        }
+        Value::Mapping(entries) => entries.iter().for_each(|entry| collect(source, &entry.key, &entry.node, spans)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Secrets in an argument of a command, given the flag before it: `--token=…`, `API_KEY=…`, `Authorization: Bearer …`.
+pub fn secrets_in_argument(flag: &str, argument: &str) -> Vec<Range<usize>> {
+    let split = argument
+        .find(['=', ':'])
+        .filter(|at| argument[..*at].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
+    match split {
+        Some(at) => {
+            let rest = at + 1;
+            let here = |range: Range<usize>| rest + range.start..rest + range.end;
+            secrets_in(&argument[..at], &argument[rest..]).into_iter().map(here).collect()
+        }
+        None if argument.starts_with('-') => secrets_in("", argument),
+        None => secrets_in(flag, argument),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::json;
+
+    #[test]
+    fn names_of_secrets_are_told_from_names_about_secrets() {
+        for name in [
+            "GITHUB_TOKEN",
+            "x-api-key",
+            "--password",
+            "clientSecret",
+            "Authorization",
+            "API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "apikey",
+            "GH_PAT",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "MAX_TOKENS",
+            "TOKEN_LIMIT",
+            "AUTH_TYPE",
+            "KEY",
+            "PUBLIC_KEY",
+            "API_KEY_FILE",
+            "SECRET_NAME",
+            "PATH",
+            "monkey",
+            "",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_secret_is_masked() {
+        for (name, value, expected) in [
+            ("X", "ghp_0123456789abcdefABCD", "***"),
+            ("Authorization", "Bearer abcdefgh12345678", "Bearer ***"),
+            ("Authorization", "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
+            ("url", "https://u:pässwort@h/?api_key=abcdef&q=1", "https://u:***@h/?api_key=***&q=1"),
+            ("PASSWORD", "hunter22", "***"),
+            ("PASSWORD", "<your-password>", "<your-password>"),
+            ("API_TOKEN", "", ""),
+            ("PGTOKEN", "x", "x"),
+            ("NAME", "Ada", "Ada"),
+            ("DATABASE_URL", "postgres://ada:geheim@db/x", "postgres://ada:***@db/x"),
+        ] {
+            assert_eq!(mask(name, value), expected, "{name}");
+        }
+        let argument = |flag: &str, text: &str| {
+            secrets_in_argument(flag, text).into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(argument("--api-key", "0123456789"), ["0123456789"]);
+        assert_eq!(argument("", "--token=0123456789"), ["0123456789"]);
+        assert_eq!(argument("--header", "Authorization: Bearer 0123456789"), ["0123456789"]);
+        assert_eq!(argument("--name", "0123456789"), [""; 0]);
+    }
+
+    #[test]
+    fn the_secrets_of_a_source_are_found_also_if_nobody_can_read_it() {
+        let text = r#"{"s": {"env": {"API_KEY": "0123456789"}, "args": ["--token", "abcdefghij", "x"], "url": "https://h/?key=1"}}"#;
+        let source = Source::new("x", text);
+        let root = json::parse(&source).expect("reads").root;
+        let shown =
+            |root| secrets_of(&source, root).into_iter().map(|span| &text[span.start..span.end]).collect::<Vec<_>>();
+        assert_eq!(shown(Some(&root)), ["0123456789", "abcdefghij"]);
+        assert_eq!(shown(None), ["0123456789"]);
+    }
+}
