@@ -146,7 +146,16 @@ fn words(name: &str) -> Vec<String> {
 
 /// The value with [`MASK`] for every secret in it.
 pub fn mask<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
-    let secrets = secrets_in(name, value);
+    hidden(value, secrets_in(name, value))
+}
+
+/// As [`mask`], for an argument of a command, given the argument before it.
+pub fn mask_argument<'v>(before: &str, argument: &'v str) -> Cow<'v, str> {
+    let flag = if before.starts_with('-') { before } else { "" };
+    hidden(argument, secrets_in_argument(flag, argument))
+}
+
+fn hidden(value: &str, secrets: Vec<Range<usize>>) -> Cow<'_, str> {
     if secrets.is_empty() {
         return Cow::Borrowed(value);
     }

@@ -58,6 +58,9 @@ pub static ALL: &[&Dialect] = &[
     &continue_dev::DIALECT,
 ];
 
+/// Whose variables name servers and files of servers.
+pub(super) static OF_THE_VARIABLES: &Dialect = &code_agent::DIALECT;
+
 /// How a program writes down its servers.
 #[derive(Debug)]
 pub struct Dialect {
