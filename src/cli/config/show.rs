@@ -1,6 +1,6 @@
 //! `rehearse config show`: the servers that count, and where everything about them comes from.
 
-use std::io::Write;
+use std::{collections::BTreeSet, io::Write};
 
 use serde_json::{Value as Json, json};
 
@@ -12,7 +12,8 @@ use crate::{
     },
     config::{
         Diagnostic, Diagnostics, Machine,
-        finding::Severity,
+        finding::{Finding, Severity},
+        secret::{blotted, unquoted},
         sources::{Effective, File, Kept, Missing, Setting, settings},
     },
 };
@@ -32,6 +33,9 @@ Of two servers with one name, that of the higher source counts, whole:
 
 /// Columns for a value before its origin; a longer one moves its own origin only.
 const WIDEST: usize = 48;
+
+/// How many problems of one source are told; there may be any number.
+const TOLD: usize = 20;
 
 /// Print the servers that count, with the place where each value was written
 #[derive(Debug, clap::Args)]
@@ -62,7 +66,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     let effective = args.sources.load(&Machine::here())?;
     // What was asked for and cannot be read leaves nothing that would be worth showing.
     if let Some(file) = effective.files.iter().find(|file| file.rank.is_named() && !file.examined.is_readable) {
-        return Err(Failure::Invalid(unreadable(file)));
+        return Err(Failure::Invalid(problems(file, args.show_secrets)));
     }
     let text = match args.format {
         Format::Human => human(&effective, args),
@@ -70,26 +74,35 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     };
     // Whoever closes the pipe has read enough.
     let _ = anstream::stdout().lock().write_all(text.as_bytes());
-    style::print(&warnings(&effective));
+    style::print(&warnings(&effective, args.show_secrets));
     Ok(Exit::Success)
 }
 
-fn unreadable(file: &File) -> Diagnostics {
-    let source = &file.examined.source;
-    let findings = file.examined.findings.iter();
-    Diagnostics(
-        findings.map(|finding| Diagnostic { problem: finding.problem.clone(), source: source.clone() }).collect(),
-    )
+/// What is wrong with a source, with its text.
+fn problems(file: &File, show_secrets: bool) -> Diagnostics {
+    let examined = &file.examined;
+    let (whole, secrets) = (&examined.source, &examined.secrets);
+    let source = if show_secrets { whole.clone() } else { blotted(whole, secrets) };
+    let wrong = examined.findings.iter().filter(|finding| finding.code.severity() > Severity::Advice);
+    let diagnostic = |finding: &Finding| {
+        let mut problem = finding.problem.clone();
+        if !show_secrets {
+            problem.message = unquoted(&problem.message, whole, secrets);
+            problem.hint = problem.hint.map(|hint| unquoted(&hint, whole, secrets));
+        }
+        Diagnostic { problem, source: source.clone() }
+    };
+    Diagnostics(wrong.take(TOLD).map(diagnostic).collect())
 }
 
-/// What a program's own file is worth telling of that cannot be read.
-fn warnings(effective: &Effective) -> String {
+/// What nobody would learn otherwise: default files that cannot be read, and what is wrong with sources that are none.
+fn warnings(effective: &Effective, show_secrets: bool) -> String {
     let mut lines = Vec::new();
     for Missing { name, error, .. } in &effective.missing {
         lines.extend(error.as_ref().map(|error| format!("{name} cannot be read: {error}")));
     }
-    for file in effective.files.iter().filter(|file| !file.examined.is_readable) {
-        lines.extend(unreadable(file).0.first().map(ToString::to_string));
+    for file in effective.files.iter().filter(|file| !file.examined.is_readable || !file.is_whole()) {
+        lines.extend(problems(file, show_secrets).0.iter().map(ToString::to_string));
     }
     lines.iter().map(|line| format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line))).collect()
 }
@@ -234,13 +247,18 @@ fn looked(out: &mut String, effective: &Effective) {
 }
 
 fn summary(effective: &Effective) -> String {
-    let (servers, files) = (effective.servers.len(), effective.files.len());
-    if files == 0 {
-        let looked = effective.missing.len();
-        return format!("no servers: none of the {looked} files is there that programs keep (--verbose lists them)\n");
+    let (servers, missing) = (effective.servers.len(), effective.missing.len());
+    if effective.files.is_empty() {
+        return format!(
+            "no servers: of {missing} files that programs would read, none is there (--verbose lists them)\n"
+        );
     }
+    let sources: BTreeSet<_> = effective.servers.iter().map(|kept| kept.file).collect();
     let off = effective.servers.iter().filter(|kept| !is_enabled(kept)).count();
-    let mut text = format!("{} from {}", many(servers, "server"), many(files, "source"));
+    let mut text = match servers {
+        0 => format!("no servers in {}", many(effective.files.len(), "source")),
+        _ => format!("{} from {}", many(servers, "server"), many(sources.len(), "source")),
+    };
     for (number, what) in
         [(off, "disabled"), (effective.lost.len(), "lost"), (effective.unread.len(), "not understood")]
     {
@@ -249,23 +267,18 @@ fn summary(effective: &Effective) -> String {
         }
     }
     text.push('\n');
-    let counts: Vec<_> = [(Severity::Error, "error"), (Severity::Warning, "warning")]
+    let whole: Vec<_> = effective.files.iter().filter(|file| file.is_whole()).collect();
+    let count = |severity| whole.iter().map(|file| file.examined.count(severity)).sum::<usize>();
+    let counts: Vec<_> = [(count(Severity::Error), "error"), (count(Severity::Warning), "warning")]
         .into_iter()
-        .map(|(severity, what)| (effective.count(severity), what))
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| many(number, what))
         .collect();
     if !counts.is_empty() {
-        let severe = |file: &&File| {
-            file.path.is_some()
-                && file.examined.findings.iter().any(|finding| finding.code.severity() > Severity::Advice)
-        };
-        let files: Vec<_> = effective.files.iter().filter(severe).map(|file| &*file.examined.source.name).collect();
-        text.push_str(&format!(
-            "{}; see `rehearse validate-config {}`\n",
-            counts.join(", "),
-            printable(&files.join(" "))
-        ));
+        let is_wrong = |file: &&&File| file.examined.findings.iter().any(|it| it.code.severity() > Severity::Advice);
+        let names: Vec<_> = whole.iter().filter(is_wrong).map(|file| &*file.examined.source.name).collect();
+        let names = printable(&names.join(" ")).into_owned();
+        text.push_str(&format!("{}; see `rehearse validate-config {names}`\n", counts.join(", ")));
     }
     text
 }

@@ -30,6 +30,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&[]),
     defaults: None,
     switch: None,
+    projects: Some("projects"),
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

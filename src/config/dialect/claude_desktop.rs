@@ -17,6 +17,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&["globalShortcut", "preferences"]),
     defaults: None,
     switch: None,
+    projects: None,
     keys: &[Key::new("command", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)],
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,

@@ -43,6 +43,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Known(&[]),
     defaults: None,
     switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::new("transportType", Field::Transport),

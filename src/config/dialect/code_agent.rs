@@ -27,6 +27,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&["enabled"]),
     defaults: Some(&["mcp", "globalSettings"]),
     switch: Some("enabled"),
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

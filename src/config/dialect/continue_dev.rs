@@ -36,6 +36,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&["schema", "rules", "prompts", "docs", "context"]),
     defaults: None,
     switch: None,
+    projects: None,
     keys: &[
         Key::new("name", Field::Name),
         Key::new("type", Field::Transport),

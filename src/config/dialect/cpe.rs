@@ -31,6 +31,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&["models", "subagent", "defaults"]),
     defaults: None,
     switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

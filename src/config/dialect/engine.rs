@@ -38,6 +38,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Known(&[]),
     defaults: None,
     switch: None,
+    projects: None,
     keys: &[
         Key::new("serverName", Field::Own),
         Key::new("transport", Field::Transport),

@@ -26,6 +26,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&["endpoints", "mcpSettings", "interface", "registration"]),
     defaults: None,
     switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

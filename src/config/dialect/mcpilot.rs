@@ -28,6 +28,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Known(&[]),
     defaults: None,
     switch: None,
+    projects: None,
     keys: &[
         Key::new("command", Field::Command),
         Key::new("args", Field::Args),

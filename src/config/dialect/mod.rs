@@ -82,6 +82,9 @@ pub struct Dialect {
     pub defaults: Option<&'static [&'static str]>,
     /// The key beside the servers that turns all of them off when it is false.
     pub switch: Option<&'static str>,
+    /// The key of an object with a config for each project of the user, by the path of its folder. It counts more than
+    /// the project's own files.
+    pub projects: Option<&'static str>,
     /// The keys of a server.
     pub keys: &'static [Key],
     /// The words for transports. The first word for a transport is what is written.

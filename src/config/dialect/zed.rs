@@ -20,6 +20,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&[]),
     defaults: None,
     switch: None,
+    projects: None,
     keys: &[
         Key::of("command", Field::Command, PROCESS),
         Key::of("args", Field::Args, PROCESS),

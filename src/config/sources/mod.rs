@@ -2,9 +2,11 @@
 //!
 //! From the highest to the lowest: the variable `CODE_AGENT_MCP_SERVERS`, the files that were named for their servers (a
 //! later one before an earlier), the one config file that was named, the file of `CODE_AGENT_MCP_CONFIG_PATH`; and only
-//! if there is none of these, the files of every program in the project, then those in the user's folders.
+//! if there is none of these, what the user's files say for this project alone, the files of every program in the
+//! project, then those in the user's folders.
 
 mod environment;
+mod local;
 mod merge;
 mod places;
 mod values;
@@ -23,10 +25,13 @@ use self::{
     places::{Candidate, Folders},
 };
 use super::{
-    Examined, Machine, Source, Span,
-    dialect::Dialect,
+    ClientConfig, Examined, Machine, Source, Span,
+    check::{self, Subject},
+    dialect::{Detected, Dialect},
+    document::Document,
     examine,
-    finding::{Code, Severity},
+    finding::{Code, Finding},
+    secret::secrets_of,
     server::ServerConfig,
 };
 
@@ -41,7 +46,7 @@ pub struct Sources {
     pub dialect: Option<&'static Dialect>,
 }
 
-/// What makes a file count, the highest first.
+/// Why a file counts, the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// `CODE_AGENT_MCP_SERVERS`
@@ -52,6 +57,8 @@ pub enum Rank {
     Config,
     /// `CODE_AGENT_MCP_CONFIG_PATH`
     ConfigPath,
+    /// What a program's file of the user says for this project alone.
+    Local,
     /// A program's own file in the project.
     Project,
     /// A program's own file in the folders of the user.
@@ -141,6 +148,7 @@ impl Rank {
             Rank::McpConfig => "--mcp-config",
             Rank::Config => "--config",
             Rank::ConfigPath => environment::CONFIG_PATH,
+            Rank::Local => "local",
             Rank::Project => "project",
             Rank::User => "user",
         }
@@ -148,7 +156,7 @@ impl Rank {
 
     /// Whether the user has asked for it, so that it must be there and be right.
     pub fn is_named(self) -> bool {
-        self < Rank::Project
+        self < Rank::Local
     }
 }
 
@@ -171,17 +179,17 @@ impl fmt::Display for Origin {
     }
 }
 
+impl File {
+    /// Whether what was found is all that there is to find in a file, so that whoever checks the file is told the same.
+    pub fn is_whole(&self) -> bool {
+        !matches!(self.rank, Rank::Servers | Rank::Local)
+    }
+}
+
 impl Kept {
     /// Where its name stands.
     pub fn origin(&self) -> Origin {
         Origin::new(&self.server.source, self.server.name.span)
-    }
-}
-
-impl Effective {
-    /// How many findings of all files are as bad as this.
-    pub fn count(&self, severity: Severity) -> usize {
-        self.files.iter().map(|file| file.examined.count(severity)).sum()
     }
 }
 
@@ -223,6 +231,8 @@ impl Sources {
                 }
             }
         }
+        let local: Vec<_> = files.iter().filter_map(|file| local::of(file, machine)).collect();
+        files.splice(..0, local);
         let Merged { servers, lost, unread } = merge(&files);
         Ok(Effective { servers, lost, unread, files, missing })
     }
@@ -239,6 +249,22 @@ impl Sources {
         let examined = examine(&Source::new(name, text), Some(&path), self.dialect, Some(machine));
         File { rank, path: Some(path), examined }
     }
+}
+
+/// What was read from a part of a source, with everything that was found in it.
+fn examined(
+    source: &Arc<Source>,
+    document: &Document,
+    config: ClientConfig,
+    mut findings: Vec<Finding>,
+    (machine, why): (&Machine, &str),
+) -> Examined {
+    let root = &document.root;
+    check::all(&Subject { config: &config, root, source, machine: Some(machine) }, &mut findings);
+    findings.sort_by_key(|finding| finding.problem.span.start);
+    let detected = Some(Detected { dialect: config.dialect, why: why.to_owned() });
+    let secrets = secrets_of(source, Some(root));
+    Examined { source: source.clone(), is_readable: true, detected, config: Some(config), secrets, findings }
 }
 
 /// A variable that is set to something.
