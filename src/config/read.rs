@@ -88,7 +88,11 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
     let evidence = u32::try_from(dialect.evidence(root).len().min(5)).unwrap_or_default();
     // A program's second choice may be another's first: one key is too little to tell that it is not.
-    let unlikely = if evidence == 0 && dialect.is_second_choice(root) { 3 } else { 0 };
+    let unlikely = match dialect.is_second_choice(root) {
+        true if root.get("mcpServers").is_some() => 100,
+        true if evidence == 0 => 3,
+        _ => 0,
+    };
     against + 10 + u32::from(is_bare) + unlikely - 2 * evidence
 }
 
