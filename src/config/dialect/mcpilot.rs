@@ -1,4 +1,4 @@
-//! MCPilot: a settings file as Cline had it.
+//! MCPilot: a settings file as Cline had it, which nothing in it reads, and the section `mcp.servers` of its own config.
 
 use super::{
     Both, Collection, Dialect, Field, Key, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
@@ -22,14 +22,15 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Named(".mcpilot.config.json"),
         Place::Named("mcpilot.config.json"),
     ],
-    roots: &[&["mcpServers"]],
+    roots: &[&["mcpServers"], &["mcp", "servers"]],
     bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
+    root_keys: RootKeys::Known(&["providers", "session", "logging"]),
     defaults: None,
     switch: None,
     projects: None,
     keys: &[
+        Key::new("type", Field::Transport),
         Key::new("command", Field::Command),
         Key::new("args", Field::Args),
         Key::new("env", Field::Env),

@@ -255,6 +255,7 @@ fn what_is_said_for_all_servers_holds_for_those_that_say_nothing() {
 fn the_formats_of_the_originals_are_told_apart() {
     let of = |text: &str| examine(&Source::new("t", text), None, None, None).detected.map(|found| found.dialect.name);
     assert_eq!(of(r#"{"mcp": {"servers": {}}}"#), Some("code_agent"));
+    assert_eq!(of(r#"{"providers": {}, "mcp": {"servers": {"a": {"command": "x"}}}}"#), Some("mcpilot"));
     assert_eq!(of(r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#), Some("opencode"));
     assert_eq!(of(r#"{"version": "1.0", "models": [], "mcpServers": {}}"#), Some("cpe"));
     assert_eq!(of(r#"{"mcpServers": {"a": {"transport": "sse", "connection": {"url": "http://a"}}}}"#), Some("engine"));
