@@ -35,7 +35,7 @@ fn every_value_is_shown_with_its_place_and_what_lost_with_what_it_lost_to() {
     let story = || show(&[]).file(".mcp.json", &project).file("home/.code_agent/config.json", user);
     story()
         .run()
-        .stdout(
+        .stdout_has(
             "\
 weather  Claude Code, .mcp.json:2:3
   transport      stdio            .mcp.json:3:5
@@ -62,6 +62,7 @@ weather  home/.code_agent/config.json:2:3  lost to .mcp.json:2:3
 2 servers from 2 sources, 1 disabled, 1 lost
 ",
         )
+        .stdout_has("warnings; see `rehearse validate-config .mcp.json home/.code_agent/config.json`")
         .code(0);
     let shown = json(story());
     let [weather, web] = &shown["servers"].as_array().expect("a list")[..] else { panic!("{shown}") };

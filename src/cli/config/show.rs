@@ -115,10 +115,6 @@ fn origin(setting: &Setting) -> String {
     setting.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
 }
 
-fn is_enabled(kept: &Kept) -> bool {
-    kept.server.enabled.as_ref().is_none_or(|enabled| enabled.value)
-}
-
 fn json(effective: &Effective, show_secrets: bool) -> Json {
     let server = |kept: &Kept| {
         let server = &kept.server;
@@ -131,7 +127,7 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
             "transport": server.transport.value,
             "dialect": kept.dialect.name,
             "origin": kept.origin().to_string(),
-            "enabled": is_enabled(kept),
+            "enabled": kept.server.is_enabled(),
             "values": values.collect::<serde_json::Map<_, _>>(),
         })
     };
@@ -205,7 +201,7 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
 
 fn show_server(out: &mut String, kept: &Kept, show_secrets: bool) {
     let name = printable(&kept.server.name.value);
-    let off = if is_enabled(kept) { String::new() } else { format!("  {DOUBTFUL}disabled{DOUBTFUL:#}") };
+    let off = if kept.server.is_enabled() { String::new() } else { format!("  {DOUBTFUL}disabled{DOUBTFUL:#}") };
     let (program, place) = (kept.dialect.program, kept.origin().to_string());
     out.push_str(&format!("{STRONG}{name}{STRONG:#}{off}  {DIM}{program}, {}{DIM:#}\n", printable(&place)));
     let text = |json: &Json| match json {
@@ -254,7 +250,7 @@ fn summary(effective: &Effective) -> String {
         );
     }
     let sources: BTreeSet<_> = effective.servers.iter().map(|kept| kept.file).collect();
-    let off = effective.servers.iter().filter(|kept| !is_enabled(kept)).count();
+    let off = effective.servers.iter().filter(|kept| !kept.server.is_enabled()).count();
     let mut text = match servers {
         0 => format!("no servers in {}", many(effective.files.len(), "source")),
         _ => format!("{} from {}", many(servers, "server"), many(sources.len(), "source")),

@@ -19,6 +19,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     switch: None,
     projects: None,
     keys: &[Key::new("command", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)],
+    required: &[],
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,
     both: Both::Started,
@@ -26,5 +27,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy { environment: Environment::SDK, ..Policy::USUAL },
 };

@@ -43,6 +43,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("headers", Field::Headers, REMOTE),
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
+    required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
@@ -62,5 +63,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy::USUAL,
 };

@@ -21,7 +21,7 @@ pub(super) fn merge(files: &[File]) -> Merged {
     let mut merged = Merged::default();
     let mut winners: HashMap<String, Origin> = HashMap::new();
     for (index, file) in files.iter().enumerate() {
-        let Some(config) = &file.examined.config else { continue };
+        let Some(config) = file.examined.config.as_ref().filter(|_| file.examined.is_readable) else { continue };
         let mut last: HashMap<&str, usize> = HashMap::new();
         for (at, server) in config.servers.iter().enumerate() {
             last.insert(&server.name.value, at);

@@ -13,7 +13,7 @@ mod values;
 
 use std::{
     collections::HashSet,
-    fmt, fs, io,
+    fmt, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -214,7 +214,7 @@ impl Sources {
                 continue;
             }
             let name = named.display().to_string();
-            match fs::read_to_string(&path) {
+            match (machine.read)(&path) {
                 Ok(text) => files.push(self.file(rank, name, path, text, machine)),
                 Err(source) => return Err(SourceError { rank, name, source }),
             }
@@ -222,7 +222,7 @@ impl Sources {
         let mut missing = Vec::new();
         if files.is_empty() {
             for Candidate { path, name, rank } in folders.candidates(self.dialect) {
-                match fs::read_to_string(&path) {
+                match (machine.read)(&path) {
                     Ok(text) => files.push(self.file(rank, name, path, text, machine)),
                     Err(error) => {
                         let error = Some(error).filter(|error| !is_absence(error));

@@ -116,7 +116,8 @@ mod tests {
 
     fn folders(system: System, variables: &[(&str, &str)]) -> Folders {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Folders::on(system, &Machine { variables, directory: "/work/shop".into(), look: |_| Found::Nothing })
+        let (look, read) = (|_: &Path| Found::Nothing, |_: &Path| Err(std::io::ErrorKind::NotFound.into()));
+        Folders::on(system, &Machine { variables, directory: "/projects/shop".into(), look, read })
     }
 
     fn names(folders: &Folders, dialect: &str) -> Vec<String> {
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn in_the_home_folder_a_file_is_looked_for_once() {
-        let home = folders(System::Linux, &[("HOME", "/work/shop")]);
+        let home = folders(System::Linux, &[("HOME", "/projects/shop")]);
         assert_eq!(names(&home, "gemini"), [".gemini/settings.json"]);
     }
 
@@ -163,9 +164,9 @@ mod tests {
     fn paths_begin_in_the_working_directory_or_at_home() {
         let folders = folders(System::Linux, &[("HOME", "/home/ada")]);
         let resolved = |path: &str| folders.resolve(Path::new(path)).display().to_string();
-        assert_eq!(resolved("a/b.json"), "/work/shop/a/b.json");
+        assert_eq!(resolved("a/b.json"), "/projects/shop/a/b.json");
         assert_eq!(resolved("~/b.json"), "/home/ada/b.json");
         assert_eq!(resolved("/b.json"), "/b.json");
-        assert_eq!(resolved("~b.json"), "/work/shop/~b.json");
+        assert_eq!(resolved("~b.json"), "/projects/shop/~b.json");
     }
 }

@@ -1,8 +1,10 @@
+use std::fs;
+
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::{Found, dialect::named};
+use crate::config::{Found, dialect::named, finding::Severity};
 
 /// A machine with a home folder, a project and nothing in them.
 struct World {
@@ -17,7 +19,12 @@ impl World {
         let home = folder.path().join("home").display().to_string();
         let variables = [("HOME", &home), ("USERPROFILE", &home)];
         let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
-        let machine = Machine { variables, directory: folder.path().join("project"), look: |_| Found::Nothing };
+        let machine = Machine {
+            variables,
+            directory: folder.path().join("project"),
+            look: |_| Found::Nothing,
+            read: |path| fs::read_to_string(path),
+        };
         World { folder, machine, sources: Sources::default() }
     }
 
@@ -184,7 +191,8 @@ fn the_variable_holds_a_list_whose_findings_have_their_place_in_it() {
     assert_eq!(kept(&effective), ["web: ", "fs: later"]);
     assert_eq!(lost(&effective), ["fs: $CODE_AGENT_MCP_SERVERS:1:11, $CODE_AGENT_MCP_SERVERS:2:18"]);
     let [file] = &effective.files[..] else { panic!("{:?}", effective.files) };
-    let found = file.examined.findings.iter().map(|it| (it.code.name, it.problem.span.start)).collect::<Vec<_>>();
+    let errors = file.examined.findings.iter().filter(|it| it.code.severity() == Severity::Error);
+    let found = errors.map(|it| (it.code.name, it.problem.span.start)).collect::<Vec<_>>();
     let at = |part| text.find(part).expect("is there");
     assert_eq!(found, [("E-MISSING", at("{\"command")), ("E-VALUE-TYPE", at("7"))]);
     for (wrong, code) in
