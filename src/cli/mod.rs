@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. Both are coloured only on a terminal, and as `NO_COLOR`, `CLICOLOR`
 //! and `CLICOLOR_FORCE` say.
 
+mod config;
 mod failure;
 mod mock;
 mod run;
@@ -77,6 +78,7 @@ enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
     Schema(schema::SchemaArgs),
+    Config(config::ConfigArgs),
     /// Kill what a run has left behind that was itself killed
     #[command(hide = true)]
     Guard,
@@ -91,6 +93,7 @@ impl Command {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
             Command::Schema(args) => Ok(schema::run(&args)),
+            Command::Config(args) => config::run(&args),
             Command::Guard => {
                 Guard::watch(std::io::stdin().lock());
                 Ok(Exit::Success)

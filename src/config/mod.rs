@@ -18,6 +18,7 @@ pub mod policy;
 mod read;
 pub mod secret;
 pub mod server;
+pub mod sources;
 mod variable;
 mod yaml;
 
