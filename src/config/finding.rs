@@ -109,6 +109,7 @@ pub mod codes {
         IGNORED = "W-IGNORED": "something that the program ignores for this transport";
         TIMEOUT = "E-TIMEOUT": "a timeout out of its range";
         TIMEOUT_UNIT = "W-TIMEOUT-UNIT": "a timeout that looks like another unit";
+        CONNECT = "E-CONNECT": "a server that cannot be reached";
     }
 }
 
