@@ -149,7 +149,10 @@ mod tests {
         let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
         server.auth.bearer = Some(at("t"));
         server.auth.api_key = Some(ApiKey { header: None, key: at("k") });
-        let headers = |server: &server::ServerConfig| match ServerConfig::configured(server, policy, Path::new("")).expect("an endpoint").target {
+        let headers = |server: &server::ServerConfig| match ServerConfig::configured(server, policy, Path::new(""))
+            .expect("an endpoint")
+            .target
+        {
             Target::Http(Endpoint { url, headers }) => {
                 assert_eq!(url, "http://h/");
                 headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()

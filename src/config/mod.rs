@@ -10,6 +10,7 @@ mod document;
 mod dotenv;
 mod examine;
 mod fields;
+mod filter;
 pub mod finding;
 pub mod json;
 mod machine;
