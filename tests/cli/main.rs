@@ -9,6 +9,7 @@ mod parity;
 mod rehearse;
 mod run;
 mod schema;
+mod validate_config;
 
 use rehearse::Rehearse;
 
