@@ -51,6 +51,17 @@ impl Document {
         matches!(self.written, Written::Yaml)
     }
 
+    /// Whether there is no value at all.
+    pub(super) fn is_empty(&self) -> bool {
+        let is_nothing = |liberty: &Liberty| liberty.kind == LibertyKind::Nothing;
+        matches!(&self.written, Written::Json(liberties) if liberties.iter().any(is_nothing))
+    }
+
+    /// What to say about a file without any value.
+    pub(super) fn emptiness(&self) -> Finding {
+        codes::NO_SERVERS.at(self.root.span, "there is nothing in it").hint("an object with nothing in it is {}")
+    }
+
     /// What the program has against the way in which the text is written.
     pub(super) fn judge(&self, source: &Source, dialect: &Dialect, findings: &mut Vec<Finding>) {
         match (&self.written, dialect.syntax) {
@@ -137,7 +148,7 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
         }
         LibertyKind::TrailingComma => (&codes::JSON_COMMA, "a comma after the last value", "remove the comma"),
         LibertyKind::SurplusComma => (&codes::JSON_COMMA, "a comma with nothing before it", "remove one comma"),
-        LibertyKind::MissingComma => (&codes::JSON_COMMA, "no comma between two values", "add a comma here"),
+        LibertyKind::MissingComma => (&codes::JSON_COMMA, "no comma before this", "add a comma"),
         LibertyKind::SingleQuotes => (&codes::JSON_FORM, "single quotes", "use double quotes"),
         LibertyKind::BareKey => (&codes::JSON_FORM, "a key without quotes", "put it in double quotes"),
         LibertyKind::NumberForm => (&codes::JSON_FORM, "a number that JSON does not have", "write it in decimal"),
@@ -159,6 +170,7 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
                 format!("add the missing `{close}`"),
             );
         }
+        LibertyKind::Nothing => (&codes::SYNTAX, "there is nothing in it", "an object with nothing in it is {}"),
         LibertyKind::TextAfter => (&codes::JSON_AFTER, "something after the end", "remove it, or a bracket before it"),
     };
     (code, format!("{what}: {program} does not read it"), hint.into())

@@ -16,7 +16,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct Examined {
     pub source: Arc<Source>,
-    /// Whether the text could be read at all, as JSON or YAML.
+    /// Whether the text could be read at all, in the syntax of its program.
     pub is_readable: bool,
     /// `None` if nobody can read the text, or it has no servers in any dialect's place.
     pub detected: Option<Detected>,
@@ -66,16 +66,24 @@ pub fn examine(
         Some(dialect) => Some(Detected { dialect, why: "it was asked for".into() }),
         None => detect(path, &document, source),
     };
-    let config = detected.as_ref().map(|Detected { dialect, .. }| {
+    if let Some(Detected { dialect, .. }) = &detected {
         document.judge(source, dialect, &mut findings);
+    }
+    let config = detected.as_ref().map(|Detected { dialect, .. }| {
+        if document.is_empty() {
+            return ClientConfig { dialect, servers: Vec::new() };
+        }
         let config = read(&document.root, dialect, source, &mut findings);
         check::all(&Subject { config: &config, root: &document.root, source, machine }, &mut findings);
         config
     });
-    if detected.is_none() {
+    if document.is_empty() && findings.is_empty() {
+        findings.push(document.emptiness());
+    } else if detected.is_none() {
         findings.push(read::nowhere(&document.root));
     }
     findings.sort_by_key(|finding| finding.problem.span.start);
     let secrets = secrets_of(source, Some(&document.root));
-    Examined { source: source.clone(), is_readable: true, detected, config, secrets, findings }
+    let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
+    Examined { source: source.clone(), is_readable, detected, config, secrets, findings }
 }

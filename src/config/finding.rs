@@ -109,6 +109,34 @@ pub mod codes {
         IGNORED = "W-IGNORED": "something that the program ignores for this transport";
         TIMEOUT = "E-TIMEOUT": "a timeout out of its range";
         TIMEOUT_UNIT = "W-TIMEOUT-UNIT": "a timeout that looks like another unit";
+        NAME = "E-NAME": "a name that the program rejects";
+        NAME_RESERVED = "W-NAME-RESERVED": "a name that the program has for itself";
+        NAME_CLASH = "W-NAME-CLASH": "two servers whose tools get the same names";
+        COMMAND_LINE = "W-COMMAND-LINE": "a command with its arguments in it, or with what only a shell understands";
+        COMMAND_NOT_FOUND = "W-COMMAND-NOT-FOUND": "a command that is not on this machine";
+        DIRECTORY = "W-DIRECTORY": "a working directory that is not on this machine";
+        HOME = "W-HOME": "a `~` that nobody replaces";
+        PACKAGE_PROMPT = "A-PACKAGE-PROMPT": "a question of npx that nobody answers";
+        MACHINE_PATH = "A-MACHINE-PATH": "a path that exists on one machine only";
+        URL = "E-URL": "what should be a URL and is none";
+        URL_SCHEME = "E-URL-SCHEME": "a URL whose scheme the transport does not speak";
+        URL_HOST = "W-URL-HOST": "an address to listen on where one to dial belongs";
+        PLAIN_HTTP = "W-PLAIN-HTTP": "a secret that goes to another machine in the clear";
+        HEADER = "E-HEADER": "a header that HTTP cannot carry";
+        FILTER = "E-FILTER": "lists of tools that the program rejects";
+        FILTER_CONFLICT = "W-FILTER-CONFLICT": "lists of tools that contradict each other";
+        FILTER_EMPTY = "W-FILTER-EMPTY": "a list of tools that lets nothing through";
+        FILTER_PATTERN = "W-FILTER-PATTERN": "a pattern where the program wants names";
+        VARIABLE_REJECTED = "E-VARIABLE-UNSET": "a variable that is not set, which the program rejects";
+        VARIABLE_UNSET = "W-VARIABLE-UNSET": "a variable that is not set";
+        VARIABLE_FORM = "W-VARIABLE-FORM": "a reference that the program does not replace";
+        INPUT_UNKNOWN = "E-INPUT-UNKNOWN": "an input that is asked for nowhere";
+        INPUT_UNUSED = "A-INPUT-UNUSED": "an input that nothing uses";
+        SECRET = "W-SECRET": "a secret in the file";
+        PLACEHOLDER = "W-PLACEHOLDER": "a value that nobody has filled in";
+        INVISIBLE = "W-INVISIBLE": "a character that nobody sees";
+        SUBAGENT = "E-SUBAGENT": "a subagent that cannot be offered";
+        MODEL = "E-MODEL": "a model that is not described";
         CONNECT = "E-CONNECT": "a server that cannot be reached";
     }
 }

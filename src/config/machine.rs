@@ -2,17 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env, fs, io,
     path::{Path, PathBuf},
 };
 
-/// What the checks may ask about a machine. Nothing is started, and nothing is read but the names of files.
+/// What the checks may ask about a machine. Nothing is started.
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub variables: BTreeMap<String, String>,
     /// Where relative paths begin.
     pub directory: PathBuf,
     pub look: fn(&Path) -> Found,
+    pub read: fn(&Path) -> io::Result<String>,
 }
 
 /// What there is under a path.
@@ -35,6 +36,7 @@ impl Machine {
             variables: env::vars_os().filter_map(readable).collect(),
             directory: env::current_dir().unwrap_or_default(),
             look,
+            read: |path| fs::read_to_string(path),
         }
     }
 

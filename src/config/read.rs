@@ -4,8 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Entry, Node, Source, Span, Value,
-    dialect::{Both, Collection, Dialect, Field, Key, Of, Outside, RootKeys, TimeoutRule, Untyped},
+    dialect::{ALL, Both, Collection, Dialect, Field, Key, Of, Outside, RootKeys, TimeoutRule, Untyped},
     finding::{Finding, Severity, codes},
+    json::is_invisible,
     nearest,
     server::{At, Pair, ServerConfig},
 };
@@ -14,6 +15,9 @@ use crate::transport::Transport;
 /// Keys that people add for themselves, and that nobody minds.
 const NOTES: &[&str] =
     &["$schema", "description", "category", "maintainer", "comment", "comments", "note", "notes", "name"];
+
+/// How a program that only starts servers reaches one at a URL.
+const BRIDGE: &str = "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
 
 /// The servers of a file.
 #[derive(Clone, Debug)]
@@ -54,6 +58,8 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         reader.server(name, server);
         findings.append(&mut reader.findings);
     }
+    let is_list = servers.is_some_and(|node| node.items().is_ok());
+    let is_of_other_form = is_list != matches!(dialect.collection, Collection::List { .. });
     let weight = |finding: &Finding| match finding.code.severity() {
         Severity::Advice => 2,
         Severity::Warning => 3,
@@ -62,7 +68,8 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let against: u32 = findings.iter().map(weight).sum();
     // Whoever has keys of its own beside the servers must have them for something.
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
-    against + 10 + u32::from(is_bare) - u32::try_from(2 * dialect.evidence(root).len().min(5)).unwrap_or_default()
+    against + 10 + 50 * u32::from(is_of_other_form) + u32::from(is_bare)
+        - u32::try_from(2 * dialect.evidence(root).len().min(5)).unwrap_or_default()
 }
 
 /// Whether this is an object of servers and of nothing else.
@@ -178,7 +185,9 @@ fn is_a_place_of_servers(entry: &Entry) -> bool {
 
 /// The servers with their names.
 fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> Vec<(At<String>, &'n Node)> {
-    let wrong = |node: &Node, what: &str| codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}"));
+    let wrong = |node: &Node, what: &str| {
+        codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.describe()))
+    };
     match dialect.collection {
         Collection::Map => match node.entries() {
             Ok(entries) => {
@@ -186,7 +195,7 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> 
                 entries.iter().map(name).collect()
             }
             Err(_) => {
-                findings.push(wrong(node, "an object with a name for each"));
+                findings.push(wrong(node, "an object").hint("write { \"name\": { … } }, with a name for each server"));
                 Vec::new()
             }
         },
@@ -202,13 +211,15 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> 
                 for (name, item) in items.iter().filter(|item| item.get(elsewhere).is_none()).map(name) {
                     match name {
                         Some(name) => servers.push((name, item)),
-                        None => findings.push(codes::MISSING.at(item.span, "a server needs a `name`")),
+                        None => findings.push(
+                            codes::MISSING.at(item.span, "a server needs a `name`").hint("begin it with `name: …`"),
+                        ),
                     }
                 }
                 servers
             }
             Err(_) => {
-                findings.push(wrong(node, "a list"));
+                findings.push(wrong(node, "a list").hint("begin each server with `- name: …`"));
                 Vec::new()
             }
         },
@@ -227,7 +238,10 @@ type Given<'n> = (&'static Key, &'n Entry);
 impl Reader<'_> {
     fn server(&mut self, name: At<String>, node: &Node) -> Option<ServerConfig> {
         let Ok(entries) = node.entries() else {
-            self.findings.push(codes::VALUE_TYPE.at(node.span, "a server must be an object"));
+            let message = format!("a server must be an object, found {}", node.describe());
+            self.findings.push(
+                codes::VALUE_TYPE.at(node.span, message).hint("write { \"command\": \"…\" } or { \"url\": \"…\" }"),
+            );
             return None;
         };
         let mut given = Vec::new();
@@ -235,10 +249,10 @@ impl Reader<'_> {
         let transport = self.transport(&name, &given)?;
         let given: Vec<_> = given.into_iter().filter(|given| self.is_for(transport.value, *given)).collect();
         let mut server = ServerConfig::new(self.source.clone(), name, transport);
-        for (key, entry) in given {
+        for (key, entry) in &given {
             self.fill(&mut server, key.field, entry);
         }
-        self.check_complete(&server);
+        self.check_complete(&server, &given);
         Some(server)
     }
 
@@ -262,10 +276,27 @@ impl Reader<'_> {
             return;
         }
         let names: Vec<_> = keys.iter().map(|key| key.name).collect();
+        let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
+        if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
+            let message = format!("{program} starts servers and dials none");
+            self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(BRIDGE));
+            return;
+        }
+        if let Some(odd) = key.chars().find(|c| is_invisible(*c)) {
+            let message = format!("the key has a character that nobody sees (U+{:04X})", u32::from(odd));
+            self.findings.push(codes::INVISIBLE.at(entry.key_span, message).hint("type the key anew"));
+            return;
+        }
         let message = format!("{program} does not know `{key}`");
-        self.findings.push(match synonym(key, &names).or_else(|| nearest(key, &names)) {
-            Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
-            None => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+        let others: Vec<_> = ALL.iter().filter(|other| other.keys.iter().any(|it| it.name == key)).collect();
+        self.findings.push(match (synonym(key, &names), nearest(key, &names), &others[..]) {
+            (Some(near), ..) | (None, Some(near), []) => {
+                codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
+            }
+            (None, None, []) => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+            (None, _, [other, ..]) => {
+                codes::EXTRA_KEY.at(entry.key_span, message).hint(format!("it is a key of {}", other.program))
+            }
         });
     }
 
@@ -306,7 +337,7 @@ impl Reader<'_> {
                     let message =
                         format!("a `{}` without a `type`: {} does not connect to it", key.name, self.dialect.program);
                     let hint = match remote[..] {
-                        [] => "it starts servers only; `npx -y mcp-remote URL` is one that dials".to_owned(),
+                        [] => BRIDGE.to_owned(),
                         _ => format!("add \"type\": \"{}\"", remote[0]),
                     };
                     self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
@@ -319,8 +350,10 @@ impl Reader<'_> {
                     .filter(|key| matches!(key.field, Field::Command | Field::CommandLine | Field::Url(_)))
                     .map(|key| format!("`{}`", key.name))
                     .collect();
-                let message = format!("the server `{}` needs {}", name.value, names.join(" or "));
-                self.findings.push(codes::MISSING.at(name.span, message));
+                if !self.findings.iter().any(|finding| finding.code == &codes::TRANSPORT) {
+                    let message = format!("the server `{}` needs {}", name.value, names.join(" or "));
+                    self.findings.push(codes::MISSING.at(name.span, message).hint("say how to reach it"));
+                }
                 None
             }
         }
@@ -389,8 +422,8 @@ impl Reader<'_> {
                 (timeouts.connect, timeouts.list, timeouts.call) = (timeout.clone(), timeout.clone(), timeout);
             }
             Field::CallTimeout => server.timeouts.call = self.timeout(key, node),
-            Field::Include => server.tools.include = Some(At { value: self.texts(key, node), span: node.span }),
-            Field::Exclude => server.tools.exclude = Some(At { value: self.texts(key, node), span: node.span }),
+            Field::Include => server.tools.include = Some(self.list(entry)),
+            Field::Exclude => server.tools.exclude = Some(self.list(entry)),
             Field::Enabled => server.enabled = self.flag(key, node),
             Field::Disabled => server.enabled = self.flag(key, node).map(|it| At { value: !it.value, ..it }),
             Field::Trust => server.approval.trust = self.flag(key, node),
@@ -445,6 +478,13 @@ impl Reader<'_> {
         items.iter().filter_map(|item| self.text(key, item)).collect()
     }
 
+    /// A list, of which the key is shown as long as there is something in it.
+    fn list(&mut self, entry: &Entry) -> At<Vec<At<String>>> {
+        let value = self.texts(&entry.key, &entry.node);
+        let span = if value.is_empty() { entry.node.span } else { entry.key_span };
+        At { value, span }
+    }
+
     fn flag(&mut self, key: &str, node: &Node) -> Option<At<bool>> {
         let Ok(value) = node.bool() else {
             self.wrong_type(key, node, "true or false");
@@ -490,53 +530,78 @@ impl Reader<'_> {
             self.wrong_type(key, node, "a number");
             return None;
         };
-        let name = if unit == 1000 { "seconds" } else { "milliseconds" };
+        let (name, other, meant) = match unit {
+            1000 => ("seconds", "milliseconds", number / 1000.0),
+            _ => ("milliseconds", "seconds", number * 1000.0),
+        };
+        let looks_like_other = if unit == 1000 { number >= 1000.0 } else { number > 0.0 && number < 100.0 };
+        let other_hint = format!("write {meant} if {other} were meant");
         #[expect(clippy::cast_precision_loss, reason = "the limits are far below 2^53, or none")]
         let (low, high) = (least as f64, most as f64);
-        let message = format!("`{key}` is in {name}");
-        let taken = match number {
-            _ if number >= low && number <= high => number,
-            _ if outside == Outside::Rejected => {
-                let message = format!("{message}, from {least} to {most}, found {number}");
-                self.findings.push(codes::TIMEOUT.at(node.span, message));
-                return None;
-            }
-            _ => {
-                let fate = match outside {
-                    Outside::Clamped => format!("{} takes {} instead", self.dialect.program, number.clamp(low, high)),
-                    _ => format!("{} ignores it", self.dialect.program),
-                };
-                let message =
-                    format!("{message}, and {number} is too {}: {fate}", if number < low { "small" } else { "large" });
-                self.findings.push(codes::TIMEOUT_UNIT.at(node.span, message));
-                if outside == Outside::Ignored {
-                    return None;
-                }
-                number.clamp(low, high)
-            }
+        let is_inside = (low..=high).contains(&number);
+        let limits = match most {
+            u64::MAX => format!("at least {least}"),
+            _ => format!("from {least} to {most}"),
         };
+        let hint = if looks_like_other { other_hint } else { format!("write {limits}") };
+        let message = format!("`{key}` is in {name}");
+        if !is_inside && outside == Outside::Rejected {
+            let message = format!("{message}, {limits}, found {number}");
+            self.findings.push(codes::TIMEOUT.at(node.span, message).hint(hint));
+            return None;
+        }
+        let taken = number.clamp(low, high);
+        if !is_inside {
+            let fate = match outside {
+                Outside::Clamped => format!("{} takes {taken} instead", self.dialect.program),
+                _ => format!("{} ignores it", self.dialect.program),
+            };
+            let size = if number < low { "small" } else { "large" };
+            let message = format!("{message}, and {number} is too {size}: {fate}");
+            self.findings.push(codes::TIMEOUT_UNIT.at(node.span, message).hint(hint));
+        } else if looks_like_other {
+            let message = format!("{message}, and {number} looks like {other}");
+            self.findings.push(codes::TIMEOUT_UNIT.at(node.span, message).hint(hint));
+        }
+        if !is_inside && outside == Outside::Ignored {
+            return None;
+        }
         #[expect(clippy::cast_precision_loss, reason = "a unit is 1 or 1000")]
         let seconds = taken * (unit as f64) / 1000.0;
         Duration::try_from_secs_f64(seconds).ok().map(|value| At { value, span: node.span })
     }
 
-    /// What every server of its transport needs.
-    fn check_complete(&mut self, server: &ServerConfig) {
+    /// What every server of its transport needs, `given` the keys that it has.
+    fn check_complete(&mut self, server: &ServerConfig, given: &[Given<'_>]) {
         let is_process = server.transport.value == Transport::Stdio;
-        let (missing, wanted): (bool, fn(&Field) -> bool) = match is_process {
-            true => (server.command.is_none(), |field| matches!(field, Field::Command | Field::CommandLine)),
-            false => (server.url.is_none(), |field| matches!(field, Field::Url(_))),
+        let is_address = |field: &Field| match field {
+            Field::Command | Field::CommandLine => is_process,
+            Field::Url(_) => !is_process,
+            _ => false,
         };
-        if missing && !self.findings.iter().any(|finding| finding.code == &codes::VALUE_TYPE) {
-            let key = self.dialect.keys.iter().find(|key| wanted(&key.field)).map_or("url", |key| key.name);
-            let message = format!("the server `{}` needs a `{key}`", server.name.value);
-            self.findings.push(codes::MISSING.at(server.name.span, message));
+        let address = self.dialect.keys.iter().find(|key| is_address(&key.field)).map(|key| key.name);
+        let besides = if is_process { self.dialect.required } else { &[] };
+        for key in address.iter().chain(besides) {
+            let is_meant = |field| address == Some(*key) && is_address(field);
+            if given.iter().any(|(it, _)| it.name == *key || is_meant(&it.field)) {
+                continue;
+            }
+            let message = format!("the server `{}` needs `{key}`", server.name.value);
+            let hint = match (*key, is_process) {
+                ("args", _) => "write \"args\": [] if there are none".to_owned(),
+                (_, true) => "name the program that is the server".to_owned(),
+                (_, false) => format!("add \"{key}\": \"https://…\""),
+            };
+            self.findings.push(codes::MISSING.at(server.name.span, message).hint(hint));
         }
     }
 }
 
 /// What people call the same thing elsewhere, if this dialect has it.
 fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
+    if let Some(same) = known.iter().find(|known| known.eq_ignore_ascii_case(key)) {
+        return Some(same);
+    }
     let meant: &[&str] = match key.to_lowercase().as_str() {
         "environment" | "envs" | "env_vars" | "variables" => &["env"],
         "arguments" | "arg" | "params" | "parameters" => &["args"],

@@ -86,7 +86,7 @@ fn is_written_out(text: &str) -> bool {
         && !is_path
         && !["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"]
             .iter()
-            .any(|word| is_word(&word))
+            .any(is_word)
         && (text.len() >= 8 || text.parse::<f64>().is_err())
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Source, Span};
+use super::{Source, Span, dialect::Field};
 use crate::transport::Transport;
 
 /// A value and where it stands in the source of its server.
@@ -61,6 +61,37 @@ impl ServerConfig {
         }
     }
 
+    /// Whether the program is to connect to it.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled.as_ref().is_none_or(|enabled| enabled.value)
+    }
+
+    /// Every text in which a reference may stand, or a secret, in the order of the fields.
+    pub fn texts(&self) -> impl Iterator<Item = Text<'_>> {
+        let of = |field, name| move |at| Text { field, name, at };
+        let flags = std::iter::once("").chain(self.args.iter().map(|argument| match argument.value.as_str() {
+            flag if flag.starts_with('-') => flag,
+            _ => "",
+        }));
+        let args = self.args.iter().zip(flags).map(|(at, name)| Text { field: Field::Args, name, at });
+        let oauth = self.auth.oauth.as_ref();
+        let command = self.command.iter().map(of(Field::Command, "command")).chain(args);
+        let process = command
+            .chain(self.env.iter().map(|pair| pair.text(Field::Env)))
+            .chain(self.env_file.iter().map(of(Field::EnvFile, "envFile")))
+            .chain(self.cwd.iter().map(of(Field::Cwd, "cwd")));
+        let remote = self
+            .url
+            .iter()
+            .map(of(Field::Url(None), "url"))
+            .chain(self.headers.iter().map(|pair| pair.text(Field::Headers)));
+        let bearer = self.auth.bearer.iter().map(of(Field::Bearer, "token"));
+        let id = oauth.and_then(|oauth| oauth.client_id.as_ref()).into_iter().map(of(Field::ClientId, "clientId"));
+        let secret = oauth.and_then(|oauth| oauth.client_secret.as_ref());
+        let secret = secret.into_iter().map(of(Field::ClientSecret, "clientSecret"));
+        process.chain(remote).chain(bearer).chain(id).chain(secret)
+    }
+
     /// Takes over what it does not say itself.
     pub fn inherit(&mut self, defaults: &ServerConfig) {
         let (own, all) = (&mut self.timeouts, &defaults.timeouts);
@@ -75,11 +106,26 @@ impl ServerConfig {
     }
 }
 
+/// A text of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'s> {
+    pub field: Field,
+    /// The name of the variable or header, the flag before an argument, or the usual name of the key.
+    pub name: &'s str,
+    pub at: &'s At<String>,
+}
+
 /// A name with a value: an environment variable, a header.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
     pub name: At<String>,
     pub value: At<String>,
+}
+
+impl Pair {
+    fn text(&self, field: Field) -> Text<'_> {
+        Text { field, name: &self.name.value, at: &self.value }
+    }
 }
 
 /// How to show who is asking.

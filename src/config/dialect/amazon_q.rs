@@ -37,6 +37,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("timeout", Field::Timeout),
         Key::new("disabled", Field::Disabled),
     ],
+    required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     untyped: Untyped::Process,
     both: Both::Started,
@@ -50,5 +51,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },
 };

@@ -41,6 +41,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("timeout", Field::CallTimeout),
         Key::new("alwaysLoad", Field::Own),
     ],
+    required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
@@ -60,5 +61,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy::USUAL,
 };

@@ -17,6 +17,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&["globalShortcut", "preferences"]),
     defaults: None,
     keys: &[Key::new("command", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)],
+    required: &[],
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,
     both: Both::Started,
@@ -24,5 +25,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy { environment: Environment::SDK, ..Policy::USUAL },
 };

@@ -56,6 +56,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("oauthClient", Field::Object(CLIENT), REMOTE),
         Key::new("metadata", Field::Own),
     ],
+    required: &[],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Started,
@@ -70,5 +71,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy { naming: Naming::Bare, environment: Environment::SDK, ..Policy::USUAL },
 };

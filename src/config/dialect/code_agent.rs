@@ -40,6 +40,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("excludeTools", Field::Exclude),
         Key::new("debug", Field::Debug),
     ],
+    required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
@@ -58,6 +59,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         patterns: Patterns::Globs,

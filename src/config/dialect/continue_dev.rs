@@ -51,6 +51,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("sourceFile", Field::Own),
         Key::new("sourceSlug", Field::Own),
     ],
+    required: &[],
     transports: &[("stdio", Transport::Stdio), ("streamable-http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
@@ -64,6 +65,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy {
         naming: Naming::Bare,
         environment: Environment::Only(&["HOME", "USER", "USERPROFILE", "LOGNAME", "USERNAME", "PATH"]),

@@ -33,6 +33,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("oauthClientId", Field::ClientId, REMOTE),
         Key::new("tools", Field::Include),
     ],
+    required: &[],
     transports: &[
         ("local", Transport::Stdio),
         ("stdio", Transport::Stdio),
@@ -51,5 +52,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: true,
     name_characters: Some("-_"),
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy { patterns: Patterns::Star, naming: Naming::Qualified("{server}-{tool}"), ..Policy::USUAL },
 };

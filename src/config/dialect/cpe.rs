@@ -36,6 +36,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("enabledTools", Field::Include),
         Key::new("disabledTools", Field::Exclude),
     ],
+    required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Rejected,
     both: Both::Started,
@@ -49,6 +50,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: true,
     policy: Policy {
         both_filters: BothFilters::Rejected,
         empty_filter: EmptyFilter::Rejected,

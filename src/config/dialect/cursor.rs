@@ -36,6 +36,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("headers", Field::Headers, REMOTE),
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
+    required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
@@ -55,5 +56,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy::USUAL,
 };

@@ -46,6 +46,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("connection", Field::Object(CONNECTION)),
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
+    required: &[],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("websocket", Transport::Ws)],
     untyped: Untyped::Process,
     both: Both::Started,
@@ -53,6 +54,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &["http", "https"],
+    expands_home: false,
+    agent: false,
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         naming: Naming::Bare,

@@ -49,6 +49,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("obo", Field::Own),
         Key::new("customUserVars", Field::Own),
     ],
+    required: &["args"],
     transports: &[
         ("stdio", Transport::Stdio),
         ("streamable-http", Transport::Http),
@@ -68,5 +69,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy { naming: Naming::Qualified("{tool}_mcp_{server}"), environment: Environment::SDK, ..Policy::USUAL },
 };

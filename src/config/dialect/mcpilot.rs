@@ -29,6 +29,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("timeout", Field::Timeout),
         Key::new("alwaysAllow", Field::AlwaysAllow),
     ],
+    required: &[],
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,
     both: Both::Started,
@@ -42,5 +43,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy { naming: Naming::Bare, environment: Environment::Only(&["PATH"]), ..Policy::USUAL },
 };

@@ -76,6 +76,8 @@ pub struct Dialect {
     pub defaults: Option<&'static [&'static str]>,
     /// The keys of a server.
     pub keys: &'static [Key],
+    /// Keys that a server which is started needs besides its command.
+    pub required: &'static [&'static str],
     /// The words for transports. The first word for a transport is what is written.
     pub transports: &'static [(&'static str, Transport)],
     pub untyped: Untyped,
@@ -86,7 +88,15 @@ pub struct Dialect {
     pub loose_values: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
     pub name_characters: Option<&'static str>,
+    /// Names that the program has for itself.
+    pub reserved_names: &'static [&'static str],
+    /// Schemes of URLs besides those of the transports.
+    pub schemes: &'static [&'static str],
+    /// Whether `~/` at the beginning of a command, an argument or a directory is the home folder.
+    pub expands_home: bool,
     pub policy: Policy,
+    /// Whether the file describes an agent as well: `models`, `defaults`, `subagent`.
+    pub agent: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

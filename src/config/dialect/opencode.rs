@@ -35,6 +35,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),
     ],
+    required: &[],
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
     untyped: Untyped::Rejected,
     both: Both::Started,
@@ -42,5 +43,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy { naming: Naming::Qualified("{server}_{tool}"), ..Policy::USUAL },
 };

@@ -40,6 +40,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabledTools", Field::Exclude),
         Key::new("watchPaths", Field::Own),
     ],
+    required: &[],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Rejected,
@@ -53,6 +54,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy {
         naming: Naming::Qualified("mcp--{server}--{tool}"),
         environment: Environment::SDK,

@@ -137,10 +137,10 @@ fn a_url_alone_is_what_the_program_makes_of_it() {
     );
     assert_eq!(
         told("claude-desktop", r#"{"url": "https://a.example/mcp"}"#),
-        [
-            r#"A-EXTRA-KEY "url": Claude Desktop does not know `url` (it is passed over)"#,
-            r#"E-MISSING "s": the server `s` needs `command` ()"#
-        ]
+        [concat!(
+            r#"E-TRANSPORT "url": Claude Desktop starts servers and dials none "#,
+            r#"(start one that dials: "command": "npx", "args": ["-y", "mcp-remote", "https://…"])"#
+        )]
     );
 }
 
@@ -185,17 +185,17 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
         (
             "roo",
             r#"{"command": "x", "timeout": 30000}"#,
-            r"E-TIMEOUT 30000: `timeout` is in seconds, from 1 to 3600, found 30000 ()",
+            r"E-TIMEOUT 30000: `timeout` is in seconds, from 1 to 3600, found 30000 (write 30 if milliseconds were meant)",
         ),
         (
             "cline",
             r#"{"command": "x", "timeout": 30000}"#,
-            r"W-TIMEOUT-UNIT 30000: `timeout` is in seconds, and 30000 is too large: Cline takes 3600 instead ()",
+            r"W-TIMEOUT-UNIT 30000: `timeout` is in seconds, and 30000 is too large: Cline takes 3600 instead (write 30 if milliseconds were meant)",
         ),
         (
             "claude-code",
             r#"{"command": "x", "timeout": 30}"#,
-            r"W-TIMEOUT-UNIT 30: `timeout` is in milliseconds, and 30 is too small: Claude Code ignores it ()",
+            r"W-TIMEOUT-UNIT 30: `timeout` is in milliseconds, and 30 is too small: Claude Code ignores it (write 30000 if seconds were meant)",
         ),
         (
             "cline",
@@ -217,9 +217,13 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
             r#"{"type": "sse", "url": "http://a", "cwd": "/"}"#,
             r#"E-FORBIDDEN "cwd": `cwd` is not for a server at a URL (remove it)"#,
         ),
-        ("claude-code", r#"{"type": "http"}"#, r#"E-MISSING "s": the server `s` needs a `url` ()"#),
-        ("claude-code", r"7", r"E-VALUE-TYPE 7: a server must be an object ()"),
-        ("claude-code", r"{}", r#"E-MISSING "s": the server `s` needs `command` or `url` ()"#),
+        ("claude-code", r#"{"type": "http"}"#, r#"E-MISSING "s": the server `s` needs `url` (add "url": "https://…")"#),
+        (
+            "claude-code",
+            r"7",
+            r#"E-VALUE-TYPE 7: a server must be an object, found the number 7 (write { "command": "…" } or { "url": "…" })"#,
+        ),
+        ("claude-code", r"{}", r#"E-MISSING "s": the server `s` needs `command` or `url` (say how to reach it)"#),
     ] {
         assert_eq!(told(dialect, server), [expected], "{dialect} {server}");
     }
@@ -241,14 +245,14 @@ fn notes_and_what_vs_code_takes_are_no_findings() {
 #[test]
 fn what_is_said_for_all_servers_holds_for_those_that_say_nothing() {
     let text = r#"{"mcp": {"globalSettings": {"timeout": 5000, "debug": true}, "servers": {
-        "a": {"type": "stdio", "command": "x"}, "b": {"type": "stdio", "command": "x", "timeout": 10, "debug": false}}}}"#;
+        "a": {"type": "stdio", "command": "x"}, "b": {"type": "stdio", "command": "x", "timeout": 100, "debug": false}}}}"#;
     let (servers, findings) = read_text(named("code_agent").expect("known"), text);
     assert_eq!(findings, []);
     let said = |server: &ServerConfig| {
         let call = server.timeouts.call.as_ref().map(|it| it.value.as_millis());
         (call, server.debug.as_ref().map(|it| it.value))
     };
-    assert_eq!([said(&servers[0]), said(&servers[1])], [(Some(5000), Some(true)), (Some(10), Some(false))]);
+    assert_eq!([said(&servers[0]), said(&servers[1])], [(Some(5000), Some(true)), (Some(100), Some(false))]);
 }
 
 #[test]

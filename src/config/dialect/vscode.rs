@@ -18,7 +18,12 @@ const OAUTH: &[Key] = &[Key::new("clientId", Field::ClientId), Key::new("enterpr
 pub(super) static DIALECT: Dialect = Dialect {
     name: "vscode",
     program: "Visual Studio Code",
-    syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma, LibertyKind::ByteOrderMark]),
+    syntax: Syntax::Json(&[
+        LibertyKind::Comment,
+        LibertyKind::TrailingComma,
+        LibertyKind::ByteOrderMark,
+        LibertyKind::Nothing,
+    ]),
     files: &[".vscode/mcp.json", "Code/User/mcp.json"],
     roots: &[&["servers"]],
     bare: None,
@@ -41,6 +46,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("version", Field::Own),
     ],
     // Whatever it is called, something with a URL is tried as Streamable HTTP and then as HTTP+SSE.
+    required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
@@ -68,5 +74,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: true,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &["unix", "pipe"],
+    expands_home: true,
+    agent: false,
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
 };

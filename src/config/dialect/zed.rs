@@ -29,6 +29,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("enabled", Field::Enabled),
         Key::new("settings", Field::Own),
     ],
+    required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
@@ -36,5 +37,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,
+    reserved_names: &[],
+    schemes: &[],
+    expands_home: false,
+    agent: false,
     policy: Policy::USUAL,
 };

@@ -7,6 +7,8 @@
 mod reader;
 mod scalar;
 
+pub(super) use reader::is_invisible;
+
 use super::{Duplicate, Node, Problems, Source, Span};
 
 /// A JSON text that could be read, and what it takes a reader to accept it.
@@ -50,7 +52,7 @@ pub enum LibertyKind {
     ControlCharacter,
     /// `“text”`.
     CurlyQuotes,
-    /// `{"a": 1 "b": 2}`.
+    /// `{"a": 1 "b": 2}`, at the second member.
     MissingComma,
     /// `[1,, 2]`.
     SurplusComma,
@@ -58,6 +60,8 @@ pub enum LibertyKind {
     Unclosed,
     /// Something after the value.
     TextAfter,
+    /// No value at all.
+    Nothing,
 }
 
 /// Reads a JSON text.

@@ -13,11 +13,13 @@ pub(super) fn read(text: &str) -> Result<Document, Problems> {
         reader.take(LibertyKind::ByteOrderMark, '\u{feff}'.len_utf8());
     }
     reader.skip_blanks()?;
-    if reader.peek().is_none() {
-        let problem = Problem::new(reader.here(), "there is nothing in it");
-        return Err(problem.hint("an object with nothing in it is {}").into());
-    }
-    let root = reader.value()?;
+    let root = match reader.peek() {
+        Some(_) => reader.value()?,
+        None => {
+            reader.note(LibertyKind::Nothing, reader.at);
+            Node { span: reader.here(), value: Value::Null }
+        }
+    };
     reader.skip_blanks()?;
     if reader.peek().is_some() {
         reader.note(LibertyKind::TextAfter, reader.at);
@@ -148,7 +150,6 @@ impl Reader<'_> {
 
     /// Passes what stands before the next member of what begins at `start`; false after the closing character.
     fn goes_on(&mut self, start: usize, close: char, is_first: bool) -> Result<bool, Problems> {
-        let before = self.at;
         self.skip_blanks()?;
         let mut comma = None;
         while self.peek() == Some(',') {
@@ -181,8 +182,7 @@ impl Reader<'_> {
             }
             Some(_) => {
                 if !is_first && comma.is_none() {
-                    self.liberties
-                        .push(Liberty { kind: LibertyKind::MissingComma, span: Span { start: before, end: before } });
+                    self.note(LibertyKind::MissingComma, self.at);
                 }
                 Ok(true)
             }
@@ -198,6 +198,6 @@ pub(super) fn is_other_blank(character: char) -> bool {
 }
 
 /// Characters that nobody sees: marks of order, joiners, soft hyphens.
-pub(super) fn is_invisible(character: char) -> bool {
+pub(in crate::config) fn is_invisible(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }

@@ -1,0 +1,103 @@
+//! What a config of CPE says about the agent itself: `models`, `defaults`, `subagent`.
+
+use std::{collections::HashSet, path::Path};
+
+use super::Subject;
+use crate::config::{
+    Entry, Node,
+    finding::{Finding, codes},
+    references,
+};
+
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let known = models(subject.root, findings);
+    let default = subject.root.get("defaults").and_then(|defaults| defaults.get("model"));
+    if let Some((node, Ok(model))) = default.map(|node| (node, node.str()))
+        && references(model).next().is_none()
+        && !known.contains(model)
+    {
+        let known: Vec<_> = known.into_iter().collect();
+        let finding = codes::MODEL.at(node.span, format!("no model has the ref `{model}`"));
+        findings.push(match crate::config::nearest(model, &known) {
+            Some(near) => finding.hint(format!("did you mean `{near}`?")),
+            None => finding.hint("describe it under `models`"),
+        });
+    }
+    let mut entries = subject.root.entries().unwrap_or_default().iter();
+    if let Some(agent) = entries.find(|entry| entry.key == "subagent") {
+        subagent(subject, agent, findings);
+    }
+}
+
+/// The names of all models.
+fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
+    let mut known = HashSet::new();
+    let Some(list) = root.get("models") else { return known };
+    let Ok(items) = list.items() else {
+        findings.push(codes::VALUE_TYPE.at(list.span, format!("`models` must be a list, found {}", list.describe())));
+        return known;
+    };
+    for model in items {
+        match model.get("ref").map(|name| (name, name.str())) {
+            Some((node, Ok(name))) => {
+                if !known.insert(name) {
+                    let finding = codes::MODEL.at(node.span, format!("another model has the ref `{name}` already"));
+                    findings.push(finding.hint("rename one of them"));
+                }
+            }
+            Some((node, Err(_))) => {
+                findings.push(codes::VALUE_TYPE.at(node.span, "the `ref` of a model must be a text"))
+            }
+            None => {
+                findings.push(codes::MODEL.at(model.span, "a model needs a `ref`").hint("`defaults.model` names it"))
+            }
+        }
+    }
+    known
+}
+
+fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
+    let agent = &entry.node;
+    if agent.entries().is_err() {
+        let message = format!("`subagent` must be an object, found {}", agent.describe());
+        findings.push(codes::VALUE_TYPE.at(agent.span, message));
+        return;
+    }
+    for key in ["name", "description"] {
+        let finding = match agent.get(key) {
+            None => codes::SUBAGENT.at(entry.key_span, format!("the subagent needs a `{key}`")),
+            Some(node) => match node.str() {
+                Ok(text) if !text.trim().is_empty() => continue,
+                Ok(_) => codes::SUBAGENT.at(node.span, format!("the `{key}` of the subagent is empty")),
+                Err(_) => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a text, found {}", node.describe())),
+            },
+        };
+        findings.push(finding.hint("clients see it as the name and description of a tool"));
+    }
+    if let Some((node, Ok(path))) = agent.get("outputSchemaPath").map(|node| (node, node.str()))
+        && references(path).next().is_none()
+    {
+        output_schema(subject, node, path, findings);
+    }
+}
+
+/// A path is relative to the working directory, and if there is nothing, to the folder of the config.
+fn output_schema(subject: &Subject<'_>, node: &Node, path: &str, findings: &mut Vec<Finding>) {
+    let Some(machine) = subject.machine else { return };
+    let beside = Path::new(&subject.source.name).parent().unwrap_or(Path::new("")).join(path);
+    let read = |path: &Path| (machine.read)(&machine.directory.join(path));
+    match read(Path::new(path)).or_else(|_| read(&beside)) {
+        Err(error) => {
+            let message = format!("the output schema {path} cannot be read: {error}");
+            let hint = "the path is relative to the working directory, or to the folder of this file";
+            findings.push(codes::SUBAGENT.at(node.span, message).hint(hint));
+        }
+        Ok(text) => match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text) {
+            Ok(_) => {}
+            Err(error) => {
+                let message = format!("the output schema {path} is no JSON object: {error}");
+                findings.push(codes::SUBAGENT.at(node.span, message).hint("it must be a JSON Schema"));
+            }
+        },
+    }
+}

@@ -1,0 +1,168 @@
+//! Commands, their arguments, and where they run.
+
+use std::path::Path;
+
+use super::Subject;
+use crate::config::{
+    Found, Machine,
+    dialect::Field,
+    finding::{Finding, codes},
+    placeholder::placeholder,
+    references,
+    server::{At, ServerConfig, Text},
+};
+
+/// Programs that give a text to a shell, or are one.
+const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "dash", "cmd", "powershell", "pwsh", "wsl", "ssh", "env", "nix"];
+
+/// What separates the words of a shell.
+const OPERATORS: &[&str] = &["&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&"];
+
+pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    if let Some(command) = &server.command {
+        if command.value.trim().is_empty() {
+            if !server.is_enabled() {
+                return;
+            }
+            findings.push(codes::MISSING.at(command.span, "the command is empty").hint("name the program to start"));
+            return;
+        }
+        let in_words = command_line(subject, command, findings);
+        prompt(server, command, findings);
+        if let Some(machine) = subject.machine_for(server).filter(|_| !in_words) {
+            not_found(machine, server, command, findings);
+        }
+    }
+    shell_words(server, findings);
+    paths(subject, server, findings);
+    directory(subject, server, findings);
+}
+
+/// The last part of a path, without the ending that Windows has.
+pub(super) fn program(command: &str) -> &str {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    ["exe", "cmd", "bat"].iter().find_map(|ending| name.strip_suffix(&format!(".{ending}"))).unwrap_or(name)
+}
+
+/// Whether a shell reads the arguments of this server, directly or in a container.
+pub(super) fn has_shell(server: &ServerConfig) -> bool {
+    let words = server.command.iter().chain(&server.args);
+    words.into_iter().any(|word| SHELLS.contains(&program(&word.value)))
+}
+
+/// A command with blanks in it, which is no path: whether that is so.
+fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Finding>) -> bool {
+    let text = command.value.trim();
+    let Some((first, rest)) = text.split_once(char::is_whitespace) else { return false };
+    let exists = |machine: &Machine| machine.at(Path::new(text)) != Found::Nothing;
+    let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
+    let is_launched =
+        ["node", "npx", "python", "python3", "uv", "uvx", "docker", "deno", "bun", "bunx"].contains(&program(first));
+    if subject.machine.is_some_and(exists) || (is_path && !is_launched) {
+        return false;
+    }
+    let words: Vec<_> = rest.split_whitespace().map(|word| format!("{word:?}")).collect();
+    let key =
+        |wanted: Field| subject.dialect().keys.iter().find(|key| key.field == wanted).map_or("args", |key| key.name);
+    let message = "the command has its arguments in it, and is taken for the name of one program";
+    let hint =
+        format!("write \"{}\": {first:?}, \"{}\": [{}]", key(Field::Command), key(Field::Args), words.join(", "));
+    findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
+    true
+}
+
+/// `npx` asks before it installs a package, on an input that is the protocol's.
+fn prompt(server: &ServerConfig, command: &At<String>, findings: &mut Vec<Finding>) {
+    let mut words = std::iter::once(command).chain(&server.args).skip_while(|word| program(&word.value) != "npx");
+    let Some(npx) = words.next() else { return };
+    if !std::ptr::eq(npx, command) && !has_shell(server) {
+        return;
+    }
+    for word in words {
+        if matches!(word.value.as_str(), "-y" | "--yes" | "--no-install" | "-yes") {
+            return;
+        }
+        if !word.value.starts_with('-') {
+            let message = "npx asks before it installs a package, and nobody answers";
+            let finding = codes::PACKAGE_PROMPT.at(word.span, message);
+            findings.push(finding.hint(format!("put \"-y\" before {:?}", word.value)));
+            return;
+        }
+    }
+}
+
+fn not_found(machine: &Machine, server: &ServerConfig, command: &At<String>, findings: &mut Vec<Finding>) {
+    let text = command.value.trim();
+    let is_odd = text.contains(|c: char| !c.is_ascii());
+    let has_own_path = server.env.iter().any(|pair| pair.name.value.eq_ignore_ascii_case("PATH"));
+    let is_known = references(text).next().is_none() && placeholder(text).is_none() && !text.starts_with('~');
+    if !is_known || is_odd || has_own_path {
+        return;
+    }
+    let path = Path::new(text);
+    if !text.contains(['/', '\\']) {
+        if !machine.has_program(text) {
+            let message = format!("there is no program `{text}` on the PATH of this machine");
+            findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint("install it, or give its full path"));
+        }
+    } else if path.is_absolute() && machine.at(path) != Found::Program {
+        let message = match machine.at(path) {
+            Found::Nothing => format!("there is no {text} on this machine"),
+            Found::Directory => format!("{text} is a folder"),
+            Found::File | Found::Program => format!("{text} cannot be run"),
+        };
+        findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint("look at the path"));
+    }
+}
+
+/// Words that only a shell understands, where there is none.
+fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
+    if has_shell(server) {
+        return;
+    }
+    for word in &server.args {
+        let is_operator = OPERATORS.contains(&word.value.as_str());
+        if is_operator || word.value.contains("$(") {
+            let what = if is_operator { format!("`{}`", word.value) } else { "`$(…)`".into() };
+            let message = format!("only a shell understands {what}, and the command is started without one");
+            let hint = "start a shell: \"command\": \"sh\", \"args\": [\"-c\", \"…\"]";
+            findings.push(codes::COMMAND_LINE.at(word.span, message).hint(hint));
+        }
+    }
+}
+
+/// Paths that only one machine, or only a shell, makes something of.
+fn paths(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let is_path = |text: &Text<'_>| matches!(text.field, Field::Command | Field::Args | Field::Cwd | Field::EnvFile);
+    let mut is_first = true;
+    for text in server.texts().filter(is_path) {
+        let value = text.at.value.as_str();
+        if !subject.dialect().expands_home && (value == "~" || value.starts_with("~/")) && !has_shell(server) {
+            let message = format!("{} does not replace `~`, and there is no shell to do it", subject.dialect().program);
+            findings.push(codes::HOME.at(text.at.span, message).hint("write the whole path"));
+        }
+        if std::mem::take(&mut is_first) | is_first && is_of_one_machine(value) && placeholder(value).is_none() {
+            let message = "this path exists on one machine only";
+            findings.push(codes::MACHINE_PATH.at(text.at.span, message).hint("others need one of their own"));
+        }
+    }
+}
+
+/// Whether a path leads into somebody's home folder.
+fn is_of_one_machine(value: &str) -> bool {
+    let windows = value.get(1..).is_some_and(|rest| rest.starts_with(":\\Users\\") || rest.starts_with(":/Users/"));
+    (value.starts_with("/Users/") && !value.starts_with("/Users/Shared/")) || value.starts_with("/home/") || windows
+}
+
+fn directory(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let (Some(cwd), Some(machine)) = (&server.cwd, subject.machine_for(server)) else { return };
+    let text = cwd.value.as_str();
+    if text.starts_with('~') || references(text).next().is_some() || placeholder(text).is_some() {
+        return;
+    }
+    let beside = Path::new(&subject.source.name).parent().unwrap_or(Path::new("")).join(text);
+    if [Path::new(text), &beside].iter().all(|path| machine.at(path) != Found::Directory) {
+        let message = format!("there is no folder {text} on this machine");
+        findings.push(codes::DIRECTORY.at(cwd.span, message).hint("the server could not be started in it"));
+    }
+}

@@ -1,0 +1,59 @@
+//! What Visual Studio Code asks its user for: `inputs`.
+
+use std::collections::HashSet;
+
+use super::Subject;
+use crate::config::{
+    Form, Node,
+    dialect::RootKeys,
+    finding::{Finding, codes},
+    references,
+};
+
+pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let dialect = subject.dialect();
+    let (RootKeys::Known(keys) | RootKeys::Section(keys) | RootKeys::Only(keys)) = dialect.root_keys;
+    if !keys.contains(&"inputs") {
+        return;
+    }
+    let inputs = subject.root.get("inputs").and_then(|inputs| inputs.items().ok()).unwrap_or_default();
+    let id = |input: &Node| input.get("id").and_then(|id| id.str().ok().map(str::to_owned));
+    let known: HashSet<String> = inputs.iter().filter_map(id).collect();
+    let mut used = HashSet::new();
+    for server in &subject.config.servers {
+        for text in server.texts() {
+            for reference in references(&text.at.value).filter(|reference| reference.form == Form::Input) {
+                used.insert(reference.name.to_owned());
+                if !known.contains(reference.name) {
+                    let message = format!("there is no input `{}`, so the server does not start", reference.name);
+                    let known: Vec<_> = known.iter().map(String::as_str).collect();
+                    let hint = match crate::config::nearest(reference.name, &known) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => {
+                            format!("add {{\"id\": \"{}\", \"type\": \"promptString\", …}} to `inputs`", reference.name)
+                        }
+                    };
+                    let place = subject.part(text, reference.range.clone());
+                    findings.push(codes::INPUT_UNKNOWN.at(place, message).hint(hint).about(&server.name.value));
+                }
+            }
+        }
+    }
+    for input in inputs {
+        match input.get("id").map(|id| (id, id.str())) {
+            Some((node, Ok(id))) if !used.contains(id) => {
+                let message = format!("nothing uses the input `{id}`");
+                findings.push(
+                    codes::INPUT_UNUSED
+                        .at(node.span, message)
+                        .hint(format!("refer to it by ${{input:{id}}}, or remove it")),
+                );
+            }
+            Some((_, Ok(_))) => {}
+            Some((node, Err(_))) => {
+                findings.push(codes::VALUE_TYPE.at(node.span, "the `id` of an input must be a text"));
+            }
+            None => findings.push(codes::MISSING.at(input.span, "an input needs an `id`").hint("references name it")),
+        }
+    }
+}

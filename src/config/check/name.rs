@@ -1,0 +1,49 @@
+//! Names of servers.
+
+use std::collections::HashMap;
+
+use super::Subject;
+use crate::config::{
+    finding::{Finding, codes},
+    policy::Naming,
+    server::ServerConfig,
+};
+
+pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let (name, dialect) = (&server.name, subject.dialect());
+    if name.value.trim().is_empty() {
+        findings.push(codes::NAME.at(name.span, "a server needs a name").hint("tools are told apart by it"));
+        return;
+    }
+    if dialect.reserved_names.contains(&&*name.value) {
+        let message = format!("{} has a server of its own named `{}`, and skips this one", dialect.program, name.value);
+        findings.push(codes::NAME_RESERVED.at(name.span, message).hint("rename it"));
+    }
+    let Some(allowed) = dialect.name_characters else { return };
+    let is_bad = |c: &char| !c.is_ascii_alphanumeric() && !allowed.contains(*c);
+    if let Some(bad) = name.value.chars().find(is_bad) {
+        let message = format!("{} rejects names with {bad:?}, and then the whole file", dialect.program);
+        let plain = |c: char| if is_bad(&c) { '-' } else { c };
+        let hint = format!("rename it, for example to `{}`", name.value.chars().map(plain).collect::<String>());
+        findings.push(codes::NAME.at(name.span, message).hint(hint));
+    }
+}
+
+/// Servers whose tools have the same names in the end.
+pub(super) fn clashes(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let naming = subject.dialect().policy.naming;
+    if naming == Naming::Bare {
+        return;
+    }
+    let mut first = HashMap::new();
+    for server in &subject.config.servers {
+        let shown = naming.name(&server.name.value, "TOOL");
+        if let Some(other) = first.get(&shown) {
+            let message = format!("`{}` and `{other}` both name their tools {shown}", server.name.value);
+            let finding = codes::NAME_CLASH.at(server.name.span, message).hint("rename one of them");
+            findings.push(finding.about(&server.name.value));
+        } else {
+            first.insert(shown, &server.name.value);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! References to variables.
+
+use super::{Subject, command::has_shell};
+use crate::config::{
+    Form, Reference,
+    dialect::{Field, Places, Unset, VariableRule},
+    finding::{Finding, codes},
+    references,
+    server::{ServerConfig, Text},
+};
+
+pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let rule = &subject.dialect().variables;
+    let has_shell = has_shell(server);
+    for text in server.texts() {
+        // A shell replaces what is left over.
+        let is_for_shell = has_shell && text.field == Field::Args;
+        for reference in references(&text.at.value) {
+            match replaced(rule, text, &reference) {
+                Ok(()) => unset(subject, server, text, &reference, findings),
+                Err(why) if !is_for_shell && is_meant(text, &reference) => {
+                    findings.push(kept(subject, text, &reference, why));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// Why a reference is not replaced.
+enum Why {
+    Form,
+    Place,
+    NotWhole,
+}
+
+fn replaced(rule: &VariableRule, text: Text<'_>, reference: &Reference<'_>) -> Result<(), Why> {
+    let is_known =
+        |name: &str| rule.known.contains(&name) || rule.known.contains(&name.split(':').next().unwrap_or(name));
+    let has_form = rule.forms.contains(&reference.form);
+    if !has_form && (reference.form != Form::Braced || !is_known(reference.name)) {
+        return Err(Why::Form);
+    }
+    let here = match rule.places {
+        Places::Nowhere => false,
+        Places::Everywhere => true,
+        Places::In(fields) => fields.contains(&text.field),
+    };
+    match (here, rule.whole && reference.range.len() < text.at.value.len()) {
+        (false, _) => Err(Why::Place),
+        (true, true) => Err(Why::NotWhole),
+        (true, false) => Ok(()),
+    }
+}
+
+/// Whether somebody means a variable by it: a lone dollar before a word may be part of a password.
+fn is_meant(text: Text<'_>, reference: &Reference<'_>) -> bool {
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-'));
+    let is_upper = |name: &str| !name.contains(|c: char| c.is_ascii_lowercase());
+    match reference.form {
+        Form::Bare => {
+            let before = text.at.value[..reference.range.start].chars().next_back();
+            reference.name.len() > 1 && is_upper(reference.name) && before.is_none_or(|c| !c.is_alphanumeric())
+        }
+        Form::Secret => true,
+        _ => is_name(reference.name),
+    }
+}
+
+fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: Why) -> Finding {
+    let (program, rule) = (subject.dialect().program, &subject.dialect().variables);
+    let written = &text.at.value[reference.range.clone()];
+    let (message, hint) = match why {
+        Why::Form => {
+            let message = format!("{program} does not replace `{written}`: it stays as it is written");
+            let form = rule.forms.iter().find(|form| **form != Form::Input && rule.places != Places::Nowhere);
+            match form {
+                Some(Form::Defaulted) | None => (message, format!("{program} knows no variables in this file")),
+                Some(form) => (message, format!("write {}", form.written(reference.name))),
+            }
+        }
+        Why::Place => {
+            let message = format!("{program} does not replace `{written}` here: it stays as it is written");
+            (message, "write the value itself".to_owned())
+        }
+        Why::NotWhole => {
+            let message = format!("{program} replaces `{written}` only if it is the whole value");
+            (message, "put all of the value into the variable".to_owned())
+        }
+    };
+    codes::VARIABLE_FORM.at(subject.part(text, reference.range.clone()), message).hint(hint)
+}
+
+/// A variable without a value on this machine.
+fn unset(
+    subject: &Subject<'_>,
+    server: &ServerConfig,
+    text: Text<'_>,
+    reference: &Reference<'_>,
+    findings: &mut Vec<Finding>,
+) {
+    let rule = &subject.dialect().variables;
+    let is_of_machine = matches!(reference.form, Form::Bare | Form::Braced | Form::Env) && reference.default.is_none();
+    let Some(machine) = subject.machine_for(server).filter(|_| is_of_machine) else { return };
+    let is_known = rule.known.contains(&reference.name.split(':').next().unwrap_or_default());
+    if is_known || machine.variables.contains_key(reference.name) {
+        return;
+    }
+    let program = subject.dialect().program;
+    let (code, fate) = match rule.unset {
+        Unset::Rejected => (&codes::VARIABLE_REJECTED, format!("{program} rejects the config")),
+        Unset::Empty => (&codes::VARIABLE_UNSET, "nothing is put in its place".into()),
+        Unset::Kept => (&codes::VARIABLE_UNSET, "the reference stays as it is written".into()),
+        Unset::Unknown => (&codes::VARIABLE_UNSET, format!("{program} does not say what it makes of it")),
+    };
+    let message = format!("the variable {} is not set here: {fate}", reference.name);
+    let hint = match rule.forms.contains(&Form::Defaulted) {
+        true => format!("set it before you start {program}, or write ${{{}:-default}}", reference.name),
+        false => format!("set it before you start {program}"),
+    };
+    findings.push(code.at(subject.part(text, reference.range.clone()), message).hint(hint));
+}

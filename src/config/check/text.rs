@@ -1,0 +1,82 @@
+//! What can be wrong with any text: secrets, what was not filled in, what nobody sees.
+
+use super::Subject;
+use crate::config::{
+    Form, Span,
+    dialect::{Field, Places},
+    finding::{Finding, codes},
+    json::is_invisible,
+    placeholder::placeholder,
+    secret::{secrets_in, secrets_in_argument},
+    server::{ServerConfig, Text},
+};
+
+pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    for text in server.texts() {
+        secrets(subject, text, findings);
+        if let Some(range) = placeholder(&text.at.value) {
+            let message = format!("`{}` looks as if somebody were to fill it in", &text.at.value[range.clone()]);
+            let hint = "write what belongs there";
+            findings.push(codes::PLACEHOLDER.at(subject.part(text, range), message).hint(hint));
+        }
+        invisible(subject, &text.at.value, text.at.span, findings);
+    }
+    let names = server.env.iter().chain(&server.headers).map(|pair| &pair.name).chain([&server.name]);
+    let tools = [&server.tools.include, &server.tools.exclude].into_iter().flatten().flat_map(|list| &list.value);
+    for name in names.chain(tools).chain(&server.approval.always_allow) {
+        invisible(subject, &name.value, name.span, findings);
+    }
+}
+
+fn secrets(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
+    let secrets = match text.field {
+        Field::Args => secrets_in_argument(text.name, &text.at.value),
+        _ => secrets_in(text.name, &text.at.value),
+    };
+    let rule = &subject.dialect().variables;
+    let is_replaced = match rule.places {
+        Places::Nowhere => false,
+        Places::Everywhere => true,
+        Places::In(fields) => fields.contains(&text.field),
+    };
+    let variable = if text.field == Field::Env { text.name } else { "NAME" };
+    let hint = match rule.forms.iter().find(|_| is_replaced) {
+        Some(form) => format!("keep it in a variable and write {}", form.written(variable)),
+        None => format!("{} knows no variables here: keep the file to yourself", subject.dialect().program),
+    };
+    for range in secrets {
+        let finding = codes::SECRET
+            .at(subject.part(text, range), "this looks like a secret that everyone with the file can read");
+        findings.push(finding.hint(hint.clone()));
+    }
+}
+
+/// Blanks around a text, and characters that look like blanks or like nothing.
+fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<Finding>) {
+    let is_odd = |c: char| {
+        is_invisible(c) || (c.is_whitespace() && !c.is_ascii()) || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+    };
+    if let Some((at, odd)) = value.char_indices().find(|(_, c)| is_odd(*c)) {
+        let place = subject.source.part(span, value, at..at + odd.len_utf8());
+        let message = format!("the text has a character that nobody sees (U+{:04X})", u32::from(odd));
+        findings.push(codes::INVISIBLE.at(place, message).hint("remove it, or type an ordinary blank"));
+    } else if !value.trim().is_empty() && value.trim().len() < value.len() {
+        let side = if value.trim_start().len() < value.len() { "before" } else { "after" };
+        let message = format!("there is a blank {side} the text, which is part of it");
+        findings.push(codes::INVISIBLE.at(span, message).hint("remove it"));
+    }
+}
+
+impl Form {
+    /// A reference of this form.
+    pub(in crate::config) fn written(self, name: &str) -> String {
+        match self {
+            Form::Bare => format!("${name}"),
+            Form::Braced => format!("${{{name}}}"),
+            Form::Defaulted => format!("${{{name}:-default}}"),
+            Form::Env => format!("${{env:{name}}}"),
+            Form::Input => format!("${{input:{name}}}"),
+            Form::Secret => format!("${{{{ secrets.{name} }}}}"),
+        }
+    }
+}

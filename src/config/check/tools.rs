@@ -1,0 +1,66 @@
+//! Lists of tools.
+
+use std::collections::HashSet;
+
+use super::Subject;
+use crate::config::{
+    finding::{Finding, codes},
+    policy::{BothFilters, EmptyFilter, Patterns, Policy},
+    server::{At, ServerConfig, ToolFilter},
+};
+
+pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let (policy, program) = (subject.dialect().policy, subject.dialect().program);
+    let ToolFilter { include, exclude } = &server.tools;
+    for (list, is_include) in [(include, true), (exclude, false)] {
+        let Some(list) = list.as_ref().filter(|list| list.value.is_empty()) else { continue };
+        match (policy.empty_filter, is_include) {
+            (EmptyFilter::Rejected, _) => {
+                let message = format!("{program} rejects an empty list of tools");
+                findings.push(codes::FILTER.at(list.span, message).hint("name a tool, or remove the list"));
+            }
+            (EmptyFilter::Literal, true) => {
+                let message = "the list is empty, so the server has no tools";
+                findings.push(codes::FILTER_EMPTY.at(list.span, message).hint("remove it to have all of them"));
+            }
+            (EmptyFilter::Literal, false) => {}
+        }
+    }
+    if let (Some(include), Some(exclude)) = (include, exclude) {
+        both(policy, program, include, exclude, findings);
+    }
+    let lists = include.iter().chain(exclude).flat_map(|list| &list.value).chain(&server.approval.always_allow);
+    for tool in lists {
+        let is_pattern = match policy.patterns {
+            Patterns::Exact => tool.value.contains('*'),
+            Patterns::Star => tool.value.contains('*') && tool.value != "*",
+            Patterns::Globs => false,
+        };
+        if is_pattern {
+            let message = format!("{program} takes `{}` for the name of one tool", tool.value);
+            findings.push(codes::FILTER_PATTERN.at(tool.span, message).hint("name every tool"));
+        }
+    }
+}
+
+type List = At<Vec<At<String>>>;
+
+fn both(policy: Policy, program: &str, include: &List, exclude: &List, findings: &mut Vec<Finding>) {
+    match policy.both_filters {
+        BothFilters::Rejected => {
+            let message = format!("{program} rejects tools to include beside tools to exclude");
+            findings.push(codes::FILTER.at(exclude.span, message).hint("keep one of the lists"));
+        }
+        BothFilters::IncludeWins => {
+            let message = format!("{program} does not look at this list, because there is one of tools to include");
+            findings.push(codes::FILTER_CONFLICT.at(exclude.span, message).hint("keep one of the lists"));
+        }
+        BothFilters::ExcludeWins => {
+            let included: HashSet<_> = include.value.iter().map(|tool| &tool.value).collect();
+            for tool in exclude.value.iter().filter(|tool| included.contains(&tool.value)) {
+                let message = format!("`{}` is included and excluded, so it is not there", tool.value);
+                findings.push(codes::FILTER_CONFLICT.at(tool.span, message).hint("remove it from one of the lists"));
+            }
+        }
+    }
+}

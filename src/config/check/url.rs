@@ -1,0 +1,126 @@
+//! URLs, and what goes to them.
+
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use super::Subject;
+use crate::{
+    config::{
+        dialect::{Dialect, Field},
+        finding::{Finding, codes},
+        references,
+        secret::is_secret_name,
+        server::{At, ServerConfig},
+    },
+    transport::Transport,
+};
+
+pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    headers(server, findings);
+    let Some(url) = &server.url else { return };
+    let text = url.value.trim();
+    let first = references(text).next();
+    if text.is_empty() {
+        if !server.is_enabled() {
+            return;
+        }
+        findings.push(codes::MISSING.at(url.span, "the URL is empty").hint("write where the server is"));
+        return;
+    }
+    // What a reference stands for is not known, and may be all of it.
+    let known = first.as_ref().map_or(text, |reference| &text[..reference.range.start]);
+    if first.is_some() && !known.contains("://") {
+        return;
+    }
+    if !scheme(subject.dialect(), server, url, text, findings) || first.is_some() || text.contains(['<', '{']) {
+        return;
+    }
+    match Url::parse(text) {
+        Ok(parsed) if parsed.host().is_some() || !["http", "https", "ws", "wss"].contains(&parsed.scheme()) => {
+            host(server, url, &parsed, findings);
+        }
+        Ok(_) => findings.push(codes::URL.at(url.span, "the URL has no host").hint("https://host/path")),
+        Err(error) => {
+            let message = format!("this is no URL: {error}");
+            findings.push(codes::URL.at(url.span, message).hint("a URL is like https://host:8080/path"));
+        }
+    }
+}
+
+/// Whether the scheme is one that the transport speaks; if not, that is told.
+fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str, findings: &mut Vec<Finding>) -> bool {
+    let transport = server.transport.value;
+    let schemes: &[&str] = if transport == Transport::Ws { &["ws", "wss"] } else { &["http", "https"] };
+    let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ' '])) else {
+        let local = ["localhost", "127.", "[::1]"].iter().any(|host| text.starts_with(host));
+        let scheme = if local { schemes[0] } else { schemes[1] };
+        let rest = text.trim_start_matches("//").trim_start_matches(&format!("{scheme}:")).trim_start_matches('/');
+        let finding = codes::URL.at(url.span, "a URL begins with its scheme");
+        findings.push(finding.hint(format!("write \"{scheme}://{rest}\"")));
+        return false;
+    };
+    let scheme = scheme.to_ascii_lowercase();
+    if schemes.contains(&&*scheme) || dialect.schemes.contains(&&*scheme) {
+        return true;
+    }
+    let word = |wanted: Transport| dialect.transports.iter().find(|(_, transport)| *transport == wanted).map(|it| it.0);
+    let other = match &*scheme {
+        "ws" | "wss" => word(Transport::Ws),
+        "http" | "https" => word(Transport::Http),
+        _ => None,
+    };
+    let says = dialect.keys.iter().find(|key| key.field == Field::Transport).map_or("type", |key| key.name);
+    let hint = match other {
+        Some(word) => format!("write {}:// or {}://, or \"{says}\": \"{word}\"", schemes[0], schemes[1]),
+        None => format!("write {}:// or {}://", schemes[0], schemes[1]),
+    };
+    let message = format!("a server of transport {transport} is not reached by {scheme}://");
+    findings.push(codes::URL_SCHEME.at(url.span, message).hint(hint));
+    false
+}
+
+fn host(server: &ServerConfig, url: &At<String>, parsed: &Url, findings: &mut Vec<Finding>) {
+    let address = match parsed.host() {
+        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+        _ => None,
+    };
+    if address.is_some_and(|address| address.is_unspecified()) {
+        let message = "a server listens on this address, and nobody can be dialled there";
+        findings.push(codes::URL_HOST.at(url.span, message).hint("write 127.0.0.1 or localhost"));
+        return;
+    }
+    let is_here = match parsed.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        _ => address.is_none_or(|address| address.is_loopback()),
+    };
+    let secret =
+        server.headers.iter().find(|pair| is_secret_name(&pair.name.value)).map(|pair| pair.name.value.as_str());
+    let secret =
+        secret.or(server.auth.bearer.as_ref().map(|_| "a token")).or(server.auth.api_key.as_ref().map(|_| "a key"));
+    if let (Some(secret), "http" | "ws", false) = (secret, parsed.scheme(), is_here) {
+        let message = format!("{secret} goes to {} unencrypted", parsed.host_str().unwrap_or_default());
+        findings.push(codes::PLAIN_HTTP.at(url.span, message).hint(format!("write {}s://", parsed.scheme())));
+    }
+}
+
+/// RFC 9110, 5.1 and 5.5: names are tokens, and values have no line breaks.
+fn headers(server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    for pair in &server.headers {
+        let name = &pair.name.value;
+        if name.is_empty() || !name.chars().all(|c| is_token(c) || c == '{' || c == '}') {
+            let message = format!("{name:?} is no name of a header");
+            let hint = match name.split_once(':') {
+                Some((before, _)) => format!("the name is `{before}`, the rest belongs into its value"),
+                None => "letters, digits and - are good".into(),
+            };
+            findings.push(codes::HEADER.at(pair.name.span, message).hint(hint));
+        }
+        if pair.value.value.contains(['\r', '\n', '\0']) {
+            let message = format!("the value of {name} has a line break");
+            findings.push(codes::HEADER.at(pair.value.span, message).hint("HTTP rejects it; write it in one line"));
+        }
+    }
+}
