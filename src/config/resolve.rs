@@ -53,6 +53,14 @@ pub fn resolve(
     variables: &BTreeMap<String, String>,
 ) -> Result<ServerConfig, Vec<Unresolved>> {
     let mut resolved = server.clone();
+    if dialect.expands_home
+        && let Some(home) = variables.get("HOME")
+    {
+        let paths = resolved.command.iter_mut().chain(&mut resolved.args).chain(&mut resolved.cwd);
+        for path in paths.filter(|path| path.value == "~" || path.value.starts_with("~/")) {
+            path.value.replace_range(..1, home);
+        }
+    }
     let mut resolver = Resolver { dialect, variables, server, unresolved: Vec::new() };
     let is_command = |field: &Field| matches!(field, Field::Command | Field::CommandLine);
     resolver.replace(&mut resolved.command, is_command);
@@ -98,7 +106,10 @@ impl Resolver<'_> {
         let rule = &self.dialect.variables;
         let (mut out, mut at) = (String::with_capacity(text.len()), 0);
         for reference in references(text) {
-            let is_known = reference.form == Form::Braced && rule.known.contains(&reference.name);
+            // `${config:editor.tabSize}` is one of those that begin with `config`.
+            let kind = reference.name.split(':').next().unwrap_or_default();
+            let is_known =
+                reference.form == Form::Braced && [reference.name, kind].iter().any(|it| rule.known.contains(it));
             let is_whole = reference.range == (0..text.len());
             if !(is_known || rule.forms.contains(&reference.form)) || (rule.whole && !is_whole) {
                 continue;
@@ -166,7 +177,7 @@ mod tests {
     }
 
     fn resolved(dialect: &str, value: &str) -> Result<ServerConfig, Vec<Unresolved>> {
-        let pairs = [("SET", "v"), ("EMPTY", ""), ("workspaceFolder", "/w")];
+        let pairs = [("SET", "v"), ("EMPTY", ""), ("workspaceFolder", "/w"), ("HOME", "/h")];
         let variables = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         resolve(&server(value), dialect::named(dialect).expect(dialect), &variables)
     }
@@ -232,6 +243,14 @@ mod tests {
         assert_eq!(places("amazon-q", "${env:SET}"), [false, false, true, false, false, true, false]);
         assert_eq!(places("mcpilot", "${SET}"), [false, false, true, false, false, false, false]);
         assert_eq!(places("claude-desktop", "${SET}"), [false; 7]);
+    }
+
+    #[test]
+    fn a_tilde_is_the_home_folder_only_where_the_program_says_so() {
+        let command = |dialect, value| resolved(dialect, value).ok().and_then(|it| it.command).map(|it| it.value);
+        assert_eq!(command("vscode", "~/bin/x").as_deref(), Some("/h/bin/x"));
+        assert_eq!(command("vscode", "~x").as_deref(), Some("~x"));
+        assert_eq!(command("claude-code", "~/bin/x").as_deref(), Some("~/bin/x"));
     }
 
     #[test]

@@ -84,9 +84,7 @@ fn is_written_out(text: &str) -> bool {
         && !text.contains("{{")
         && placeholder(text).is_none()
         && !is_path
-        && !["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"]
-            .iter()
-            .any(is_word)
+        && !["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"].iter().any(is_word)
         && (text.len() >= 8 || text.parse::<f64>().is_err())
 }
 

@@ -45,7 +45,10 @@ fn the_exit_code_is_that_of_the_worst_file() {
     bad.stdout_has("in the server `docs`").stdout_has("✗ Configuration validation failed").code(1);
     validate(".mcp.json", "{\"mcpServers\": [}").run().stdout_has("E-SYNTAX").code(2);
     validate(".mcp.json", GOOD).args(["missing.json"]).run().stdout_has("there is no such file").code(2);
-    let all = validate(".mcp.json", GOOD).file("bad.json", BAD).file("none.json", "nothing").args(["bad.json", "none.json"]);
+    let all = validate(".mcp.json", GOOD)
+        .file("bad/.mcp.json", BAD)
+        .file("none.json", "nothing")
+        .args(["bad/.mcp.json", "none.json"]);
     all.run().stdout_has("3 files: 1 valid, 1 with errors, 1 unreadable; 2 errors").code(2);
 }
 
@@ -58,7 +61,9 @@ fn the_flag_is_the_command_and_without_a_path_both_look_around() {
     here(&["--validate-config"]).stdout_has("File: a/.cursor/mcp.json").stdout_has("Dialect: cursor").code(0);
     here(&["validate-config"]).stdout_has("File: a/.cursor/mcp.json").code(0);
     here(&["config", "validate", "a"]).stdout_has("File: a/.cursor/mcp.json").code(0);
-    here(&["--format", "json", "--dialect", "claude-code", "--validate-config", "x.json"]).stdout_has("E-TRANSPORT").code(1);
+    here(&["--format", "json", "--dialect", "claude-code", "--validate-config", "x.json"])
+        .stdout_has("E-TRANSPORT")
+        .code(1);
     here(&["--validate-config=x.json", "--dialect", "vscod"]).stderr_has("did you mean vscode?").code(2);
     Rehearse::new().args(["--help"]).run().stdout_has("rehearse --validate-config").code(0);
 }
@@ -73,7 +78,8 @@ fn a_folder_has_its_known_files_checked_and_no_others() {
         .file("other.json", BAD)
         .args(["validate-config", ".", "a", "--format", "json"])
         .run();
-    let paths: Vec<_> = json(&run)["files"].as_array().expect("files").iter().map(|file| file["path"].clone()).collect();
+    let paths: Vec<_> =
+        json(&run)["files"].as_array().expect("files").iter().map(|file| file["path"].clone()).collect();
     assert_eq!(paths, ["a/.mcp.json", "b/.vscode/mcp.json"]);
     let nothing = Rehearse::new().file("a/.zed/settings.json", "{}").args(["validate-config", "a"]).run();
     nothing.stdout("").stderr_has("nothing was selected").stderr_has("--list-dialects").code(4);
@@ -102,7 +108,10 @@ fn what_is_no_utf8_is_told_with_its_place() {
 fn programs_read_json_sarif_and_workflow_commands() {
     let run = validate(".mcp.json", BAD).args(["--format", "json"]).run().code(1);
     let finding = &json(&run)["files"][0]["findings"][0];
-    assert_eq!((&finding["code"], &finding["line"], &finding["server"]), (&"E-TRANSPORT".into(), &3.into(), &"docs".into()));
+    assert_eq!(
+        (&finding["code"], &finding["line"], &finding["server"]),
+        (&"E-TRANSPORT".into(), &3.into(), &"docs".into())
+    );
 
     let run = validate(".mcp.json", BAD).args(["--format", "sarif", "--output", "out.sarif"]).run().stdout("").code(1);
     let sarif: Json = serde_json::from_str(&run.read("out.sarif")).expect("JSON");
@@ -123,8 +132,14 @@ fn quiet_tells_only_what_fails() {
 }
 
 /// Each of these stands where a secret does.
-const SECRETS: [&str; 6] =
-    ["ghp_0123456789abcdefABCD", "geheim-8f2a91c7", "hunter2hunter2", "sk-abcdef0123456789", "q1w2e3r4t5z6", "zzz9zzz8zzz7"];
+const SECRETS: [&str; 6] = [
+    "ghp_0123456789abcdefABCD",
+    "geheim-8f2a91c7",
+    "hunter2hunter2",
+    "sk-abcdef0123456789",
+    "q1w2e3r4t5z6",
+    "zzz9zzz8zzz7",
+];
 
 #[test]
 fn no_format_shows_a_secret_unless_it_is_asked_for() {
@@ -163,18 +178,24 @@ fn nothing_is_started_unless_it_is_asked_for() {
 #[test]
 fn connecting_lists_the_tools_of_every_enabled_server() {
     let mock = [Rehearse::BINARY, "mock", "mock.yaml"];
-    let run = validate(".mcp.json", &config(&[("one", &mock), ("two", &mock)])).file("mock.yaml", MOCK).args(["--connect"]).run();
+    let run = validate(".mcp.json", &config(&[("one", &mock), ("two", &mock)]))
+        .file("mock.yaml", MOCK)
+        .args(["--connect"])
+        .run();
     run.stdout_has("  - Total tools: 4\n    ✓ one: 2 tools\n    ✓ two: 2 tools\n").code(0);
 
     let text = serde_json::json!({ "mcpServers": {
-        "some": { "command": mock[0], "args": &mock[1..], "disabledTools": ["first"] },
-        "off": { "command": "false", "disabled": true },
+        "some": { "command": mock[0], "args": &mock[1..], "excludeTools": ["first"] },
+
     }});
-    let run = validate(".kiro/settings/mcp.json", &text.to_string()).file("mock.yaml", MOCK);
+    let run = validate(".gemini/settings.json", &text.to_string()).file("mock.yaml", MOCK);
     let run = run.args(["--connect", "--format", "json"]).run().code(0);
     let servers = &json(&run)["files"][0]["servers"];
     assert_eq!((&servers[0]["reached"], &servers[0]["tools"]), (&true.into(), &serde_json::json!(["second"])));
-    assert_eq!((&servers[1]["enabled"], servers[1].get("reached")), (&false.into(), None));
+
+    let text = r#"{"mcpServers": {"off": {"command": "touch", "args": ["started"], "disabled": true}}}"#;
+    let run = validate(".kiro/settings/mcp.json", text).args(["--connect"]).run().stdout_has("(1 disabled)").code(0);
+    assert!(!run.path("started").exists());
 }
 
 #[test]
@@ -185,7 +206,12 @@ fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
     let run = run.stdout_has("E-CONNECT").stdout_has("exit status: 3").stdout_has("it said: the token *** is wrong");
     run.stdout_has("    ✗ gone: cannot be reached\n").code(1);
     let text = config(&[("none", &["there-is-no-such-program"])]);
-    validate(".mcp.json", &text).args(["--connect", "--portable"]).run().stdout_has("E-CONNECT").stdout_has("is it installed").code(1);
+    validate(".mcp.json", &text)
+        .args(["--connect", "--portable"])
+        .run()
+        .stdout_has("E-CONNECT")
+        .stdout_has("is it installed")
+        .code(1);
     let asked = r#"{"servers": {"s": {"command": "sh", "env": {"TOKEN": "${input:token}"}}}, "inputs": [{"id": "token", "type": "promptString"}]}"#;
     let run = validate(".vscode/mcp.json", asked).args(["--connect"]).run().code(1);
     run.stdout_has("`${input:token}` has no value: Visual Studio Code asks its user for it");
@@ -199,6 +225,6 @@ fn an_interrupt_stops_what_was_started_and_reports_what_there_is() {
     let (mut running, processes) = started(story, ["sleep 4326", " guard"]);
     running.signal("INT");
     running.stderr_line("interrupted");
-    running.end().stdout_has("    · slow: was not tried\n").code(3);
+    running.end().stdout_has("    · slow: interrupted\n").code(3);
     gone(&processes);
 }

@@ -85,7 +85,7 @@ fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
         let Some(ClientConfig { dialect, servers }) = config.and_then(|it| it.config.as_ref()) else { continue };
         let variables = variables(&checked.folder);
         for (index, server) in servers.iter().enumerate() {
-            if server.enabled.as_ref().is_none_or(|enabled| enabled.value) {
+            if server.is_enabled() {
                 let config = prepare(server, dialect, &variables, &checked.folder, shows_secrets);
                 let (name, tools, policy) = (server.name.clone(), server.tools.clone(), &dialect.policy);
                 plan.push(Candidate { file, server: index, config, name, tools, policy });
@@ -213,12 +213,12 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
         Err(findings) => return of(Contact::Failed, findings),
     };
     if cancel.is_cancelled() {
-        return of(Contact::NotTried, Vec::new());
+        return of(Contact::GivenUp, Vec::new());
     }
     let stderr = LastLines::default();
     let reached = tokio::select! {
         reached = reach(&config, stderr.clone()) => reached,
-        () = cancel.cancelled() => return of(Contact::NotTried, Vec::new()),
+        () = cancel.cancelled() => return of(Contact::GivenUp, Vec::new()),
     };
     match reached {
         Ok(all) => {

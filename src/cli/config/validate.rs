@@ -157,8 +157,7 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Ch
     match read(path, &name) {
         Ok(source) => {
             let place = (!is_stdin).then(|| walk::absolute(path));
-            let machine = machine.map(|machine| Machine { directory: folder.clone(), ..machine.clone() });
-            let examined = examine(&source, place.as_deref(), args.dialect, machine.as_ref());
+            let examined = examine(&source, place.as_deref(), args.dialect, machine);
             let file = File::new(name, examined.clone(), args.show_secrets);
             Checked { file, examined: Some(examined), folder }
         }

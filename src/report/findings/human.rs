@@ -76,7 +76,7 @@ fn conclusion(out: &mut String, file: &File, verdict: Verdict) {
     if file.servers.iter().any(|server| server.contact != Contact::NotTried) {
         let tools = file.servers.iter().map(|server| match &server.contact {
             Contact::Reached { tools, .. } => tools.len(),
-            Contact::NotTried | Contact::Failed => 0,
+            Contact::NotTried | Contact::Failed | Contact::GivenUp => 0,
         });
         let _ = writeln!(out, "  - Total tools: {}", tools.sum::<usize>());
         file.servers.iter().for_each(|server| contact(out, server));
@@ -90,7 +90,7 @@ fn contact(out: &mut String, server: &Server) {
             ("✓", GOOD, format!("{}{note}", counted(tools.len(), "tool", "tools")))
         }
         Contact::Failed => ("✗", BAD, "cannot be reached".to_owned()),
-        Contact::NotTried if server.is_enabled => ("·", DOUBTFUL, "was not tried".to_owned()),
+        Contact::GivenUp => ("·", DOUBTFUL, "interrupted".to_owned()),
         Contact::NotTried => ("–", DIM, "disabled".to_owned()),
     };
     let _ = writeln!(out, "    {style}{mark}{style:#} {}: {text}", printable(&server.name));

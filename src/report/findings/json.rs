@@ -85,7 +85,7 @@ fn of_file<'r>(report: &Report, file: &'r File) -> OfFile<'r> {
     let positions = Positions::of(&file.source, report.told(file));
     let servers = file.servers.iter().map(|server| {
         let (reached, tools) = match &server.contact {
-            Contact::NotTried => (None, None),
+            Contact::NotTried | Contact::GivenUp => (None, None),
             Contact::Reached { tools, .. } => (Some(true), Some(&tools[..])),
             Contact::Failed => (Some(false), None),
         };

@@ -81,6 +81,8 @@ pub enum Contact {
     Reached { tools: Vec<String>, left_out: usize },
     /// A finding says why.
     Failed,
+    /// Somebody interrupted it.
+    GivenUp,
 }
 
 /// Where a report is read.
@@ -150,7 +152,7 @@ impl File {
     pub fn new(path: String, examined: Examined, shows_secrets: bool) -> File {
         let Examined { source, is_readable, detected, config, secrets, findings } = examined;
         let servers = config.map(|config| config.servers).unwrap_or_default().into_iter().map(|server| Server {
-            is_enabled: server.enabled.as_ref().is_none_or(|enabled| enabled.value),
+            is_enabled: server.is_enabled(),
             name: server.name.value,
             transport: server.transport.value,
             contact: Contact::NotTried,
