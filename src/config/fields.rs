@@ -108,8 +108,14 @@ fn unknown_key(entry: &Entry, what: &str, keys: &[&str]) -> Problem {
     }
 }
 
+/// Nobody mistypes a longer one.
+const LONGEST_WORD: usize = 100;
+
 /// The known word that is most like `word`, if any is alike enough to be meant.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    if word.len() > LONGEST_WORD {
+        return None;
+    }
     let score = |key: &&'k str| (*key, strsim::jaro_winkler(&word.to_lowercase(), &key.to_lowercase()));
     let best = known.iter().map(score).max_by(|a, b| a.1.total_cmp(&b.1))?;
     (best.1 >= 0.8).then_some(best.0)

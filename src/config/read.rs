@@ -16,6 +16,9 @@ use crate::transport::Transport;
 const NOTES: &[&str] =
     &["$schema", "description", "category", "maintainer", "comment", "comments", "note", "notes", "name"];
 
+/// For more unknown keys of one server nobody looks for what was meant: every one of them takes a while.
+const MOST_HINTS: usize = 20;
+
 /// How a program that only starts servers reaches one at a URL.
 const BRIDGE: &str = "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
 
@@ -34,7 +37,7 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         Some(node) => {
             beside(root, node, dialect, findings);
             for (name, server) in named(node, dialect, findings) {
-                let mut reader = Reader { dialect, source, findings: Vec::new() };
+                let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
                 servers.extend(reader.server(name.clone(), server));
                 findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
             }
@@ -54,7 +57,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     for (name, server) in
         servers.map(|node| named(node, dialect, &mut findings)).unwrap_or_default().into_iter().take(20)
     {
-        let mut reader = Reader { dialect, source, findings: Vec::new() };
+        let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
         reader.server(name, server);
         findings.append(&mut reader.findings);
     }
@@ -68,7 +71,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let against: u32 = findings.iter().map(weight).sum();
     // Whoever has keys of its own beside the servers must have them for something.
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
-    against + 10 + 50 * u32::from(is_of_other_form) + u32::from(is_bare)
+    against + 10 + 1_000_000 * u32::from(is_of_other_form) + u32::from(is_bare)
         - u32::try_from(2 * dialect.evidence(root).len().min(5)).unwrap_or_default()
 }
 
@@ -117,7 +120,7 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let nobody = At { value: String::new(), span: Span::default() };
     let mut defaults = ServerConfig::new(source.clone(), nobody, At { value: Transport::Stdio, span: Span::default() });
     let node = dialect.defaults.and_then(|keys| keys.iter().try_fold(root, |node, key| node.get(key)));
-    let mut reader = Reader { dialect, source, findings: Vec::new() };
+    let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
         let known = dialect.keys.iter().find(|key| key.name == entry.key);
         if let Some(key) = known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
@@ -230,6 +233,8 @@ struct Reader<'a> {
     dialect: &'static Dialect,
     source: &'a Arc<Source>,
     findings: Vec<Finding>,
+    /// How many keys the dialect does not know.
+    unknown: usize,
 }
 
 /// A key that the dialect knows, with what the file says.
@@ -288,6 +293,11 @@ impl Reader<'_> {
             return;
         }
         let message = format!("{program} does not know `{key}`");
+        self.unknown += 1;
+        if self.unknown > MOST_HINTS {
+            self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"));
+            return;
+        }
         let others: Vec<_> = ALL.iter().filter(|other| other.keys.iter().any(|it| it.name == key)).collect();
         self.findings.push(match (synonym(key, &names), nearest(key, &names), &others[..]) {
             (Some(near), ..) | (None, Some(near), []) => {
