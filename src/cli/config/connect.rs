@@ -5,14 +5,15 @@ use std::{collections::BTreeMap, io::IsTerminal, path::Path, process::Command, s
 use futures_util::{StreamExt, stream};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::validate::Checked;
 use crate::{
     cli::{Failure, signals::Signals, style},
-    client::{ConnectError, Guard, LastLines, Protocol, ServerConfig, Session},
+    client::{ConnectError, Guard, LastLines, Protocol, ServerConfig, Session, StderrLine},
     config::{
-        ClientConfig,
+        ClientConfig, Machine, Unresolved,
         dialect::Dialect,
         finding::{Finding, Severity, codes},
         policy::Policy,
@@ -97,10 +98,7 @@ fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
 
 /// The variables of this process, and what programs know by themselves of a project.
 fn variables(project: &Path) -> BTreeMap<String, String> {
-    let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    let mut variables: BTreeMap<_, _> = std::env::vars_os().filter_map(readable).collect();
+    let mut variables = Machine::here().variables;
     let home = variables.get("HOME").cloned().unwrap_or_default();
     let folder = project.display().to_string();
     let base = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -125,7 +123,7 @@ fn prepare(
 ) -> Result<(ServerConfig, Vec<String>), Vec<Finding>> {
     let name = &server.name;
     let resolved = resolve(server, dialect, variables).map_err(|unresolved| {
-        let finding = |it: &crate::config::Unresolved| {
+        let finding = |it: &Unresolved| {
             let message = format!("cannot connect to `{}`: {}", name.value, it.describe(dialect.program));
             codes::CONNECT.at(it.span, message).about(&name.value)
         };
@@ -246,12 +244,12 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
 
 /// The names of a server's tools.
 async fn reach(config: &ServerConfig, stderr: LastLines) -> Result<Vec<String>, String> {
-    let lasting = matches!(config.target.transport(), Transport::Http | Transport::Sse);
-    let protocol = match lasting || config.timeouts.connect >= LONG_ENOUGH_TO_ASK_TWICE {
+    let is_asked_over_http = matches!(config.target.transport(), Transport::Http | Transport::Sse);
+    let protocol = match is_asked_over_http || config.timeouts.connect >= LONG_ENOUGH_TO_ASK_TWICE {
         true => Protocol::Auto,
         false => Protocol::Exact(Version::LATEST_LEGACY),
     };
-    let sink = Arc::new(move |line: crate::client::StderrLine| stderr.push(line.line));
+    let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
     let connecting = Box::pin(Session::connect_with(config, protocol, Some(sink), Tap::new()));
     let session = connecting.await.map_err(|error| reason(&error))?;
     let tools = tools(&session).await;
@@ -282,7 +280,7 @@ async fn tools(session: &Session) -> Result<Vec<String>, String> {
         return Ok(Vec::new());
     }
     let listing = session.list_tools().await.map_err(|failure| format!("its tools cannot be listed: {failure}"))?;
-    let name = |tool: &Box<serde_json::value::RawValue>| serde_json::from_str::<Tool>(tool.get()).map(|tool| tool.name);
-    let names = listing.items.iter().map(name).collect::<Result<Vec<_>, _>>();
+    let name = |tool: &RawValue| serde_json::from_str::<Tool>(tool.get()).map(|tool| tool.name);
+    let names = listing.items.iter().map(|tool| name(tool)).collect::<Result<Vec<_>, _>>();
     names.map_err(|error| format!("a tool of its list is none: {error}"))
 }

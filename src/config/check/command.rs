@@ -141,7 +141,8 @@ fn paths(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Findin
             let message = format!("{} does not replace `~`, and there is no shell to do it", subject.dialect().program);
             findings.push(codes::HOME.at(text.at.span, message).hint("write the whole path"));
         }
-        if std::mem::take(&mut is_first) | is_first && is_of_one_machine(value) && placeholder(value).is_none() {
+        if is_first && is_of_one_machine(value) && placeholder(value).is_none() {
+            is_first = false;
             let message = "this path exists on one machine only";
             findings.push(codes::MACHINE_PATH.at(text.at.span, message).hint("others need one of their own"));
         }

@@ -7,7 +7,7 @@ use crate::config::{
 };
 
 /// A sentence is about what stands near it; so not every secret of a file is looked for in every sentence about it.
-const NEAR: usize = 64;
+const NEAR: usize = 16;
 /// Shorter texts stand in many sentences by chance.
 const LEAST: usize = 4;
 
