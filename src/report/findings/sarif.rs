@@ -1,10 +1,13 @@
 //! The Static Analysis Results Interchange Format, as GitHub and editors read it (OASIS SARIF 2.1.0).
 
 use std::{
+    borrow::Cow,
     fmt::Write,
     path::{Component, Path},
+    sync::Arc,
 };
 
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::{File, Layout, Report, explanation, place::Positions};
@@ -12,34 +15,92 @@ use crate::config::finding::{Code, Finding, Severity, codes};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
+#[derive(Serialize)]
+struct Log<'r> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run<'r>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<'r> {
+    tool: Json,
+    invocations: Json,
+    column_kind: &'static str,
+    results: Vec<Found<'r>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found<'r> {
+    rule_id: &'static str,
+    rule_index: Option<usize>,
+    level: &'static str,
+    message: Text<'r>,
+    locations: [Location<'r>; 1],
+}
+
+#[derive(Serialize)]
+struct Text<'r> {
+    text: Cow<'r, str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location<'r> {
+    physical_location: Physical,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logical_locations: Option<[Logical<'r>; 1]>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Physical {
+    artifact_location: Artifact,
+    region: Region,
+}
+
+#[derive(Serialize)]
+struct Artifact {
+    uri: Arc<str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Region {
+    start_line: usize,
+    start_column: usize,
+    end_line: usize,
+    end_column: usize,
+}
+
+#[derive(Serialize)]
+struct Logical<'r> {
+    name: &'r str,
+}
+
 pub(super) fn render(report: &Report, layout: &Layout) -> Vec<u8> {
-    let results: Vec<_> = report.files.iter().flat_map(|file| results(report, file, layout)).collect();
-    let driver = json!({
-        "name": "rehearse",
-        "version": env!("CARGO_PKG_VERSION"),
-        "rules": codes::ALL.iter().map(|code| rule(code)).collect::<Vec<_>>(),
-    });
-    let log = json!({
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": driver },
-            "invocations": [{ "executionSuccessful": true }],
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    });
-    let mut bytes = serde_json::to_vec_pretty(&log).unwrap_or_default();
+    let rules: Vec<_> = codes::ALL.iter().map(|code| rule(code)).collect();
+    let run = Run {
+        tool: json!({ "driver": { "name": "rehearse", "version": env!("CARGO_PKG_VERSION"), "rules": rules } }),
+        invocations: json!([{ "executionSuccessful": true }]),
+        column_kind: "unicodeCodePoints",
+        results: report.files.iter().flat_map(|file| results(report, file, layout)).collect(),
+    };
+    let mut bytes =
+        serde_json::to_vec_pretty(&Log { schema: SCHEMA, version: "2.1.0", runs: [run] }).unwrap_or_default();
     bytes.push(b'\n');
     bytes
 }
 
 fn rule(code: &Code) -> Json {
-    let help = explanation(code);
+    let help = explanation(code).unwrap_or(code.title);
     json!({
         "id": code.name,
         "shortDescription": { "text": code.title },
-        "help": { "text": help.unwrap_or(code.title), "markdown": help.unwrap_or(code.title) },
+        "help": { "text": help, "markdown": help },
         "defaultConfiguration": { "level": level(code) },
     })
 }
@@ -52,33 +113,31 @@ fn level(code: &Code) -> &'static str {
     }
 }
 
-fn results(report: &Report, file: &File, layout: &Layout) -> Vec<Json> {
-    let (positions, uri) = (Positions::of(&file.source, report.told(file)), uri(&file.path, &layout.directory));
+fn results<'r>(report: &Report, file: &'r File, layout: &Layout) -> Vec<Found<'r>> {
+    let positions = Positions::of(&file.source, report.told(file));
+    let uri = Arc::from(uri(&file.path, &layout.directory));
     report.told(file).map(|finding| result(finding, &positions, &uri)).collect()
 }
 
-fn result(finding: &Finding, positions: &Positions, uri: &str) -> Json {
-    let ((line, column), (end_line, end_column)) = positions.both(finding.problem.span);
+fn result<'r>(finding: &'r Finding, positions: &Positions, uri: &Arc<str>) -> Found<'r> {
+    let ((start_line, start_column), (end_line, end_column)) = positions.both(finding.problem.span);
+    let message = &finding.problem.message;
     let text = match &finding.problem.hint {
-        Some(hint) => format!("{} ({hint})", finding.problem.message),
-        None => finding.problem.message.clone(),
+        Some(hint) => format!("{message} ({hint})").into(),
+        None => message.into(),
     };
-    let mut location = json!({
-        "physicalLocation": {
-            "artifactLocation": { "uri": uri },
-            "region": { "startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column },
-        },
-    });
-    if let Some(server) = &finding.server {
-        location["logicalLocations"] = json!([{ "name": server }]);
+    let physical_location = Physical {
+        artifact_location: Artifact { uri: Arc::clone(uri) },
+        region: Region { start_line, start_column, end_line, end_column },
+    };
+    let logical_locations = finding.server.as_ref().map(|server| [Logical { name: server }]);
+    Found {
+        rule_id: finding.code.name,
+        rule_index: codes::ALL.iter().position(|code| *code == finding.code),
+        level: level(finding.code),
+        message: Text { text },
+        locations: [Location { physical_location, logical_locations }],
     }
-    json!({
-        "ruleId": finding.code.name,
-        "ruleIndex": codes::ALL.iter().position(|code| *code == finding.code),
-        "level": level(finding.code),
-        "message": { "text": text },
-        "locations": [location],
-    })
 }
 
 /// A path as a URI, relative to the folder if it is below it.
