@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    ClientConfig, Machine, Source,
+    ClientConfig, Machine, Node, Source,
     check::{self, Subject},
     dialect::{Detected, Dialect, detect},
     document,
@@ -17,6 +17,8 @@ pub struct Examined {
     pub source: Arc<Source>,
     /// Whether the text could be read at all, as JSON or YAML.
     pub is_readable: bool,
+    /// What the text says; `None` if it could not be read.
+    pub root: Option<Node>,
     /// `None` if nobody can read the text, or it has no servers in any dialect's place.
     pub detected: Option<Detected>,
     /// The servers that could be understood; none if there is no dialect.
@@ -48,7 +50,14 @@ pub fn examine(
         Err(problems) => {
             let finding = |problem| Finding { code: &codes::SYNTAX, problem, server: None };
             let findings = problems.0.into_iter().map(finding).collect();
-            return Examined { source: source.clone(), is_readable: false, detected: None, config: None, findings };
+            return Examined {
+                source: source.clone(),
+                is_readable: false,
+                root: None,
+                detected: None,
+                config: None,
+                findings,
+            };
         }
     };
     let detected = match forced {
@@ -65,5 +74,6 @@ pub fn examine(
         findings.push(read::nowhere(&document.root));
     }
     findings.sort_by_key(|finding| finding.problem.span.start);
-    Examined { source: source.clone(), is_readable: true, detected, config, findings }
+    let root = Some(document.root);
+    Examined { source: source.clone(), is_readable: true, root, detected, config, findings }
 }

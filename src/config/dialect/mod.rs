@@ -17,6 +17,7 @@ mod gemini;
 mod librechat;
 mod mcpilot;
 mod opencode;
+mod required;
 mod roo;
 mod vscode;
 mod windsurf;
@@ -181,8 +182,10 @@ pub enum Field {
     Bearer,
     ClientId,
     ClientSecret,
-    /// A list of scopes, or a text with blanks between them.
+    /// A list of scopes; a text with blanks between them is understood.
     Scopes,
+    /// A text of scopes with blanks between them; a list is understood.
+    ScopeText,
     CallbackPort,
     MetadataUrl,
     /// An object with these keys.
