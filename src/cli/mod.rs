@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. Both are coloured only on a terminal, and as `NO_COLOR`, `CLICOLOR`
 //! and `CLICOLOR_FORCE` say.
 
+mod config;
 mod failure;
 mod mock;
 mod run;
@@ -76,6 +77,7 @@ struct Cli {
 enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
+    Config(config::ConfigArgs),
     Schema(schema::SchemaArgs),
     /// Kill what a run has left behind that was itself killed
     #[command(hide = true)]
@@ -90,7 +92,8 @@ impl Command {
         match self {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
-            Command::Schema(args) => Ok(schema::run(&args)),
+            Command::Config(args) => config::run(args),
+            Command::Schema(args) => schema::run(&args),
             Command::Guard => {
                 Guard::watch(std::io::stdin().lock());
                 Ok(Exit::Success)

@@ -43,6 +43,7 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
     if !text.contains('$') {
         return Translated { text: text.to_owned(), troubles: Vec::new() };
     }
+    let program = to.dialect.program;
     let references = from.references(text);
     let refusal = to.refusal(text, &references);
     let (mut written, mut troubles, mut expected) = (String::with_capacity(text.len()), Vec::new(), Vec::new());
@@ -57,11 +58,11 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
         };
         let start = written.len();
         match result {
-            Ok((reference, meaning)) => {
+            Ok((reference, left)) => {
                 written.push_str(&reference);
-                expected.push((start..written.len(), meaning));
-                if let (Meaning::Variable { name, default: None }, true) = (meaning, original.contains(":-")) {
-                    troubles.push(format!("{} has no defaults: that of `{name}` is gone", to.dialect.program));
+                expected.push((start..written.len(), left));
+                if left != meaning {
+                    troubles.push(format!("the default of {} is lost: {program} has none", describe(meaning)));
                 }
             }
             Err(reason) => {
@@ -73,11 +74,10 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
     written.push_str(&text[end..]);
     let read = to.references(&written);
     if read.iter().any(|reference| !expected.contains(reference)) {
-        let program = to.dialect.program;
         troubles.push(format!("{program} replaces a `$` that means itself here, and has no escape for it"));
     }
     for (_, meaning) in expected.iter().filter(|reference| !read.contains(reference)) {
-        troubles.push(format!("{} cannot be written for {}", describe(*meaning), to.dialect.program));
+        troubles.push(format!("{} cannot be written for {program}", describe(*meaning)));
     }
     Translated { text: written, troubles }
 }
@@ -204,7 +204,13 @@ mod tests {
     #[test]
     fn what_cannot_be_written_stays_and_is_told() {
         for (from, text, to, expected, trouble) in [
-            ("claude-code", "${A:-x}", "cursor", "${env:A}", "Cursor has no defaults: that of `A` is gone"),
+            (
+                "claude-code",
+                "${A:-x}",
+                "cursor",
+                "${env:A}",
+                "the default of the reference to `A` is lost: Cursor has none",
+            ),
             (
                 "claude-code",
                 "${A}",

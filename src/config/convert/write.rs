@@ -111,6 +111,7 @@ impl Writer<'_> {
                 Field::Object(keys) => find(keys, field),
                 Field::Url(_) => matches!(field, Field::Url(_)).then_some(key.name),
                 Field::ScopeText => (field == Field::Scopes).then_some(key.name),
+                Field::CommandLine => (field == Field::Command).then_some(key.name),
                 other => (other == field).then_some(key.name),
             })
         }
@@ -209,7 +210,10 @@ impl Writer<'_> {
         let started = self.translated(command, (Field::Command, Field::Command), self.called(Field::Command));
         let mut args = Vec::with_capacity(server.args.len());
         for (index, arg) in server.args.iter().enumerate() {
-            let called = format!("{}[{index}]", self.called(Field::Args));
+            let called = match self.from.keys.iter().find(|key| key.field == Field::CommandLine) {
+                Some(line) => format!("{}[{}]", line.name, index + 1),
+                None => format!("{}[{index}]", self.called(Field::Args)),
+            };
             args.push(text(self.translated(arg, (Field::Args, Field::Args), &called)));
         }
         match self.path(|field| field == Field::CommandLine) {

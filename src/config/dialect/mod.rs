@@ -19,6 +19,7 @@ mod mcpilot;
 mod opencode;
 mod required;
 mod roo;
+mod schema;
 mod vscode;
 mod windsurf;
 mod zed;
