@@ -33,7 +33,9 @@ pub(super) fn count(timeout: Duration, rule: &TimeoutRule, program: &str) -> Cou
             };
             Counted::About(taken, format!("{program} takes {name}, {range}: it is {taken} there"))
         }
-        _ if micros % unit != 0 => Counted::About(taken, format!("{program} takes whole {name}: it is {taken} there")),
+        _ if !micros.is_multiple_of(unit) => {
+            Counted::About(taken, format!("{program} takes whole {name}: it is {taken} there"))
+        }
         _ => Counted::Exactly(taken),
     }
 }
