@@ -394,7 +394,7 @@ fn a_token_becomes_a_header_where_there_is_no_key_for_it() {
     let custom = engine.replace("\"bearer\", \"token\": \"t\"", "\"custom\"");
     assert_eq!(
         converted("engine", &custom, "claude-code").1,
-        ["f:1:97: `a`, `type`: only aidk engine knows what it means"]
+        ["f:1:96: `a`, `type`: only aidk engine knows what it means"]
     );
 }
 
@@ -421,7 +421,7 @@ fn servers_that_the_program_cannot_have_are_left_out() {
     let disabled = r#"{"command": "x", "disabled": true}"#;
     assert_eq!(
         left_out("cline", disabled, "claude-code"),
-        "f:1:52: `a b` is left out: it is disabled, and Claude Code would start it"
+        "f:1:53: `a b` is left out: it is disabled, and Claude Code would start it"
     );
     assert_eq!(
         left_out("cline", r#"{"command": "x"}"#, "copilot"),
@@ -440,7 +440,7 @@ fn what_only_the_program_knows_is_told() {
         [
             "f:1:36: `a`, `sandboxEnabled`: only Visual Studio Code knows what it means",
             "f:1:68: `a`, `env.GONE`: no other program has a variable without a value",
-            "f:1:109: `inputs`: only Visual Studio Code knows what it means",
+            "f:1:108: `inputs`: only Visual Studio Code knows what it means",
         ]
     );
     let own = "mcpServers:\n  - uses: a/b\n  - name: s\n    command: x\n  - name: s\n    command: y\n";
