@@ -434,13 +434,13 @@ fn servers_that_the_program_cannot_have_are_left_out() {
 
 #[test]
 fn what_only_the_program_knows_is_told() {
-    let vscode = r#"{"servers": {"a": {"command": "x", "sandboxEnabled": true, "env": {"GONE": null}, "description": "mine"}}, "inputs": [], "other": 1}"#;
+    let vscode = r#"{"servers": {"a": {"command": "x", "sandboxEnabled": true, "dev": null, "env": {"GONE": null}, "description": "mine"}}, "inputs": [], "other": 1}"#;
     assert_eq!(
         converted("vscode", vscode, "cursor").1,
         [
             "f:1:36: `a`, `sandboxEnabled`: only Visual Studio Code knows what it means",
-            "f:1:68: `a`, `env.GONE`: no other program has a variable without a value",
-            "f:1:108: `inputs`: only Visual Studio Code knows what it means",
+            "f:1:81: `a`, `env.GONE`: no other program has a variable without a value",
+            "f:1:121: `inputs`: only Visual Studio Code knows what it means",
         ]
     );
     let own = "mcpServers:\n  - uses: a/b\n  - name: s\n    command: x\n  - name: s\n    command: y\n";
