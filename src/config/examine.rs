@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    ClientConfig, Machine, Source, Span,
+    ClientConfig, Machine, Problems, Source, Span,
     check::{self, Subject},
     dialect::{Detected, Dialect, detect},
     document,
@@ -35,6 +35,19 @@ impl Examined {
     }
 }
 
+/// A config that nobody can read.
+pub(super) fn unreadable(source: &Arc<Source>, problems: Problems) -> Examined {
+    let finding = |problem| Finding { code: &codes::SYNTAX, problem, server: None };
+    Examined {
+        source: source.clone(),
+        is_readable: false,
+        detected: None,
+        config: None,
+        secrets: secrets_of(source, None),
+        findings: problems.0.into_iter().map(finding).collect(),
+    }
+}
+
 /// Reads and checks a config. Nothing is started or fetched.
 ///
 /// The dialect is told by the path, then by what the file holds, unless it is `forced`. Without a machine, nothing is
@@ -48,19 +61,7 @@ pub fn examine(
     let mut findings = Vec::new();
     let document = match document::read(source, path) {
         Ok(document) => document,
-        Err(problems) => {
-            let finding = |problem| Finding { code: &codes::SYNTAX, problem, server: None };
-            let findings = problems.0.into_iter().map(finding).collect();
-            let secrets = secrets_of(source, None);
-            return Examined {
-                source: source.clone(),
-                is_readable: false,
-                detected: None,
-                config: None,
-                secrets,
-                findings,
-            };
-        }
+        Err(problems) => return unreadable(source, problems),
     };
     let detected = match forced {
         Some(dialect) => Some(Detected { dialect, why: "it was asked for".into() }),
@@ -87,3 +88,6 @@ pub fn examine(
     let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
     Examined { source: source.clone(), is_readable, detected, config, secrets, findings }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,7 @@ mod read;
 mod resolve;
 pub mod secret;
 pub mod server;
+pub mod sources;
 mod variable;
 mod yaml;
 

@@ -31,23 +31,47 @@ pub struct ClientConfig {
 
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
 pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
-    let mut servers = Vec::new();
     let defaults = defaults(root, dialect, source, findings);
-    match dialect.servers(root) {
+    let mut servers = match dialect.servers(root) {
         Some(node) => {
             beside(root, node, dialect, findings);
-            for (name, server) in named(node, dialect, findings) {
-                let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
-                servers.extend(reader.server(name.clone(), server));
-                findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
-            }
+            each(named(node, dialect.collection, findings), dialect, source, findings)
         }
-        None => findings.push(no_servers(root, dialect)),
-    }
+        None => {
+            findings.push(no_servers(root, dialect));
+            Vec::new()
+        }
+    };
     for server in &mut servers {
         server.inherit(&defaults);
     }
     ClientConfig { dialect, servers }
+}
+
+/// Reads a list of servers with their names, whatever the dialect has around them; as [`read`] otherwise.
+pub(super) fn read_list(
+    list: &Node,
+    dialect: &'static Dialect,
+    source: &Arc<Source>,
+    findings: &mut Vec<Finding>,
+) -> ClientConfig {
+    let named = named(list, Collection::List { elsewhere: None }, findings);
+    ClientConfig { dialect, servers: each(named, dialect, source, findings) }
+}
+
+fn each(
+    named: Vec<(At<String>, &Node)>,
+    dialect: &'static Dialect,
+    source: &Arc<Source>,
+    findings: &mut Vec<Finding>,
+) -> Vec<ServerConfig> {
+    let mut servers = Vec::new();
+    for (name, server) in named {
+        let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
+        servers.extend(reader.server(name.clone(), server));
+        findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
+    }
+    servers
 }
 
 /// How badly a file fits a dialect, told from its first servers.
@@ -55,7 +79,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let mut findings = Vec::new();
     let servers = dialect.servers(root);
     for (name, server) in
-        servers.map(|node| named(node, dialect, &mut findings)).unwrap_or_default().into_iter().take(20)
+        servers.map(|node| named(node, dialect.collection, &mut findings)).unwrap_or_default().into_iter().take(20)
     {
         let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
         reader.server(name, server);
@@ -71,8 +95,14 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let against: u32 = findings.iter().map(weight).sum();
     // Whoever has keys of its own beside the servers must have them for something.
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
-    against + 10 + 1_000_000 * u32::from(is_of_other_form) + u32::from(is_bare)
-        - u32::try_from(2 * dialect.evidence(root).len().min(5)).unwrap_or_default()
+    let evidence = u32::try_from(dialect.evidence(root).len().min(5)).unwrap_or_default();
+    // A program's second choice may be another's first: one key is too little to tell that it is not.
+    let unlikely = match dialect.is_second_choice(root) {
+        true if root.get("mcpServers").is_some() => 100,
+        true if evidence == 0 => 3,
+        _ => 0,
+    };
+    against + 10 + 1_000_000 * u32::from(is_of_other_form) + u32::from(is_bare) + unlikely - 2 * evidence
 }
 
 /// Whether this is an object of servers and of nothing else.
@@ -126,6 +156,11 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         if let Some(key) = known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
             reader.fill(&mut defaults, key.field, entry);
         }
+    }
+    if let Some(entry) = dialect.switch(root) {
+        reader.fill(&mut defaults, Field::Enabled, entry);
+        // Servers are on unless something says that they are off.
+        defaults.enabled = defaults.enabled.filter(|enabled| !enabled.value);
     }
     findings.append(&mut reader.findings);
     defaults
@@ -183,15 +218,15 @@ fn is_a_place_of_servers(entry: &Entry) -> bool {
             | "mcp-servers"
             | "mcp"
             | "context_servers"
-    ) && entry.node.entries().is_ok()
+    ) && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
 }
 
 /// The servers with their names.
-fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> Vec<(At<String>, &'n Node)> {
+fn named<'n>(node: &'n Node, collection: Collection, findings: &mut Vec<Finding>) -> Vec<(At<String>, &'n Node)> {
     let wrong = |node: &Node, what: &str| {
         codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.describe()))
     };
-    match dialect.collection {
+    match collection {
         Collection::Map => match node.entries() {
             Ok(entries) => {
                 let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
@@ -211,7 +246,9 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, findings: &mut Vec<Finding>) -> 
                     (name, item)
                 };
                 let mut servers = Vec::new();
-                for (name, item) in items.iter().filter(|item| item.get(elsewhere).is_none()).map(name) {
+                for (name, item) in
+                    items.iter().filter(|item| elsewhere.is_none_or(|key| item.get(key).is_none())).map(name)
+                {
                     match name {
                         Some(name) => servers.push((name, item)),
                         None => findings.push(
@@ -432,8 +469,8 @@ impl Reader<'_> {
                 (timeouts.connect, timeouts.list, timeouts.call) = (timeout.clone(), timeout.clone(), timeout);
             }
             Field::CallTimeout => server.timeouts.call = self.timeout(key, node),
-            Field::Include => server.tools.include = Some(self.list(entry)),
-            Field::Exclude => server.tools.exclude = Some(self.list(entry)),
+            Field::Include => server.tools.include = self.list(entry),
+            Field::Exclude => server.tools.exclude = self.list(entry),
             Field::Enabled => server.enabled = self.flag(key, node),
             Field::Disabled => server.enabled = self.flag(key, node).map(|it| At { value: !it.value, ..it }),
             Field::Trust => server.approval.trust = self.flag(key, node),
@@ -466,7 +503,12 @@ impl Reader<'_> {
             (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
             (Value::String(text), "a number" | "true or false") => finding.hint(format!("write {text} without quotes")),
             (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
-            _ => finding,
+            (_, "a list of texts") => finding.hint("write [\"one\", \"two\"]"),
+            (_, "an object of texts") => finding.hint("write { \"NAME\": \"value\" }"),
+            (_, "an object") => finding.hint("write { … }"),
+            (_, "a number" | "a port") => finding.hint("write it in digits"),
+            (_, "true or false") => finding.hint("write true or false without quotes"),
+            _ => finding.hint("write it in quotes"),
         });
     }
 
@@ -489,10 +531,10 @@ impl Reader<'_> {
     }
 
     /// A list, of which the key is shown as long as there is something in it.
-    fn list(&mut self, entry: &Entry) -> At<Vec<At<String>>> {
+    fn list(&mut self, entry: &Entry) -> Option<At<Vec<At<String>>>> {
         let value = self.texts(&entry.key, &entry.node);
-        let span = if value.is_empty() { entry.node.span } else { entry.key_span };
-        At { value, span }
+        let is_empty = entry.node.items().ok()?.is_empty();
+        Some(At { value, span: if is_empty { entry.node.span } else { entry.key_span } })
     }
 
     fn flag(&mut self, key: &str, node: &Node) -> Option<At<bool>> {
@@ -531,7 +573,7 @@ impl Reader<'_> {
     }
 
     fn timeout(&mut self, key: &str, node: &Node) -> Option<At<Duration>> {
-        let TimeoutRule { unit, least, most, outside } = self.dialect.timeout?;
+        let TimeoutRule { unit, least, most, outside, .. } = self.dialect.timeout?;
         let number = match &node.value {
             Value::Number(text) => text.parse::<f64>().ok(),
             _ => None,
@@ -553,7 +595,7 @@ impl Reader<'_> {
             u64::MAX => format!("at least {least}"),
             _ => format!("from {least} to {most}"),
         };
-        let hint = if looks_like_other { other_hint } else { format!("write {limits}") };
+        let hint = if looks_like_other { other_hint } else { format!("write a number {limits}") };
         let message = format!("`{key}` is in {name}");
         if !is_inside && outside == Outside::Rejected {
             let message = format!("{message}, {limits}, found {number}");

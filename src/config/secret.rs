@@ -1,6 +1,10 @@
 //! Which parts of a config are secrets: to warn of them, and to keep them out of everything that is shown.
 
-use std::{borrow::Cow, ops::Range, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, LazyLock},
+};
 
 use regex::Regex;
 
@@ -144,7 +148,16 @@ fn words(name: &str) -> Vec<String> {
 
 /// The value with [`MASK`] for every secret in it.
 pub fn mask<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
-    let secrets = secrets_in(name, value);
+    hidden(value, secrets_in(name, value))
+}
+
+/// As [`mask`], for an argument of a command, given the argument before it.
+pub fn mask_argument<'v>(before: &str, argument: &'v str) -> Cow<'v, str> {
+    let flag = if before.starts_with('-') { before } else { "" };
+    hidden(argument, secrets_in_argument(flag, argument))
+}
+
+fn hidden(value: &str, secrets: Vec<Range<usize>>) -> Cow<'_, str> {
     if secrets.is_empty() {
         return Cow::Borrowed(value);
     }
@@ -156,6 +169,29 @@ pub fn mask<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
     }
     masked.push_str(&value[at..]);
     Cow::Owned(masked)
+}
+
+/// The source with its secrets blotted out, character by character, so that every line and column stays what it is. Of
+/// the bytes, only those of secrets that are not ASCII change their number.
+pub fn blotted(source: &Source, secrets: &[Span]) -> Arc<Source> {
+    let (mut text, mut at) = (String::with_capacity(source.text.len()), 0);
+    for Span { start, end } in secrets {
+        if let (true, Some(before), Some(secret)) =
+            (*start >= at, source.text.get(at..*start), source.text.get(*start..*end))
+        {
+            text.push_str(before);
+            text.extend(secret.chars().map(|character| if character == '\n' { '\n' } else { '*' }));
+            at = *end;
+        }
+    }
+    text.push_str(&source.text[at..]);
+    Source::new(source.name.clone(), text)
+}
+
+/// A sentence about a source without the secrets that it quotes.
+pub fn unquoted(sentence: &str, source: &Source, secrets: &[Span]) -> String {
+    let quoted = secrets.iter().filter_map(|span| source.text.get(span.start..span.end));
+    quoted.filter(|secret| sentence.contains(secret)).fold(sentence.to_owned(), |text, it| text.replace(it, MASK))
 }
 
 /// Where a source has secrets, given what was read from it; of a text that could not be read, as far as can be told.
@@ -280,6 +316,16 @@ mod tests {
         assert_eq!(argument("", "--token=0123456789"), ["0123456789"]);
         assert_eq!(argument("--header", "Authorization: Bearer 0123456789"), ["0123456789"]);
         assert_eq!(argument("--name", "0123456789"), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_said_and_shown_of_a_source_has_no_secrets() {
+        let source = Source::new("x", "token: ghp_0123456789abcdefABCD\nné: x\n");
+        let secrets = secrets_of(&source, None);
+        assert_eq!(blotted(&source, &secrets).text, "token: ************************\nné: x\n");
+        let sentence = "found the text \"ghp_0123456789abcdefABCD\"";
+        assert_eq!(unquoted(sentence, &source, &secrets), "found the text \"***\"");
+        assert_eq!(blotted(&source, &[]).text, source.text);
     }
 
     #[test]

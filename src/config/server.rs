@@ -100,8 +100,10 @@ impl ServerConfig {
                 own.clone_from(all);
             }
         }
-        if self.debug.is_none() {
-            self.debug.clone_from(&defaults.debug);
+        for (own, all) in [(&mut self.debug, &defaults.debug), (&mut self.enabled, &defaults.enabled)] {
+            if own.is_none() {
+                own.clone_from(all);
+            }
         }
     }
 }

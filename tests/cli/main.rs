@@ -2,6 +2,7 @@
 
 mod admin_docs;
 mod config_docs;
+mod config_show;
 mod mock;
 mod mock_exec;
 mod mock_scripts;

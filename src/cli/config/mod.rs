@@ -1,6 +1,8 @@
 //! Commands about the configs of other programs. One file each.
 
 mod connect;
+mod show;
+mod sources;
 mod validate;
 mod walk;
 
@@ -8,6 +10,7 @@ use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
+pub(in crate::cli) use self::sources::SourceArgs;
 pub(super) use self::validate::{ValidateArgs, run as validate};
 use super::{Exit, Failure};
 use crate::config::{
@@ -24,11 +27,13 @@ pub(super) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
+    Show(show::ShowArgs),
     Validate(ValidateArgs),
 }
 
 pub(super) fn run(args: ConfigArgs) -> Result<Exit, Failure> {
     match args.command {
+        ConfigCommand::Show(args) => show::run(&args),
         ConfigCommand::Validate(args) => validate(args),
     }
 }

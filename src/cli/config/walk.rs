@@ -52,11 +52,11 @@ fn suffix(path: &Path) -> Option<&'static str> {
             _ => None,
         })
         .collect();
-    let ends = |suffix: &&&str| {
+    let ends = |suffix: &&str| {
         let mut last = names.iter().rev();
         suffix.rsplit('/').all(|part| last.next() == Some(&part))
     };
-    ALL.iter().flat_map(|dialect| dialect.files).find(ends).copied()
+    ALL.iter().flat_map(|dialect| dialect.files).map(|place| place.suffix()).find(ends)
 }
 
 #[cfg(test)]

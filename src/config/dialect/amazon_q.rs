@@ -1,7 +1,7 @@
 //! Amazon Q Developer CLI and its successor Kiro: `mcp.json` (read in aws/amazon-q-developer-cli 1.19.7, April 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -19,12 +19,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "amazon-q",
     program: "Amazon Q",
     syntax: Syntax::Json(&[]),
-    files: &[".aws/amazonq/mcp.json", ".amazonq/mcp.json", ".kiro/settings/mcp.json"],
+    files: &[
+        Place::Project(".amazonq/mcp.json"),
+        Place::Project(".kiro/settings/mcp.json"),
+        Place::Home(".aws/amazonq/mcp.json"),
+        Place::Home(".kiro/settings/mcp.json"),
+    ],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -41,7 +48,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     untyped: Untyped::Process,
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Env],
         known: &[],

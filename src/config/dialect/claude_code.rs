@@ -1,7 +1,7 @@
 //! Claude Code: `.mcp.json` of a project, and the same section in its own settings (documentation of v2.1.240).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -23,12 +23,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "claude-code",
     program: "Claude Code",
     syntax: Syntax::Json(&[]),
-    files: &[".mcp.json", ".claude.json", "managed-mcp.json"],
+    files: &[Place::Project(".mcp.json"), Place::Home(".claude.json"), Place::Named("managed-mcp.json")],
     roots: &[&["mcpServers"]],
     bare: Some("only a plugin's `.mcp.json` may leave out `mcpServers`; a project's needs it"),
     collection: Collection::Map,
     root_keys: RootKeys::Section(&[]),
     defaults: None,
+    switch: None,
+    projects: Some("projects"),
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -51,7 +53,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     untyped: Untyped::Process,
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1, least: 1000, most: u64::MAX, outside: Outside::Ignored }),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 100_000_000,
+        least: 1000,
+        most: u64::MAX,
+        outside: Outside::Ignored,
+    }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted],
         known: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"],

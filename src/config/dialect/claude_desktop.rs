@@ -1,6 +1,6 @@
 //! Claude Desktop: `claude_desktop_config.json` (documentation of the Model Context Protocol).
 
-use super::{Both, Collection, Dialect, Field, Key, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{Both, Collection, Dialect, Field, Key, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
     config::policy::{Environment, Policy},
     transport::Transport,
@@ -10,12 +10,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "claude-desktop",
     program: "Claude Desktop",
     syntax: Syntax::Json(&[]),
-    files: &["claude_desktop_config.json"],
+    files: &[Place::Config("Claude/claude_desktop_config.json"), Place::Named("claude_desktop_config.json")],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Section(&["globalShortcut", "preferences"]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[Key::new("command", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)],
     required: &[],
     transports: &[("stdio", Transport::Stdio)],

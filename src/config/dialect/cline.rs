@@ -1,7 +1,7 @@
 //! Cline: `cline_mcp_settings.json` (read in cline/cline 4.1.13, August 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -32,12 +32,18 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "cline",
     program: "Cline",
     syntax: Syntax::Json(&[]),
-    files: &["cline_mcp_settings.json"],
+    files: &[
+        Place::Home(".cline/data/settings/cline_mcp_settings.json"),
+        Place::Config("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+        Place::Named("cline_mcp_settings.json"),
+    ],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::new("transportType", Field::Transport),
@@ -60,7 +66,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1000, least: 1, most: 3600, outside: Outside::Clamped }),
+    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Clamped }),
     // The extension replaces them; the command line does not.
     variables: VariableRule {
         forms: &[Form::Env],

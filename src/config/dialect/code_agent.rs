@@ -1,7 +1,7 @@
 //! code_agent: JSON with the servers under `mcp.servers`, and what holds for all of them under `mcp.globalSettings`.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -19,12 +19,15 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "code_agent",
     program: "code_agent",
     syntax: Syntax::Either(&[]),
-    files: &[".code_agent/config.json"],
-    roots: &[&["mcp", "servers"]],
+    files: &[Place::Home(".code_agent/config.json")],
+    // The second form is what the program reads in fact, the first is what it documents.
+    roots: &[&["mcp", "servers"], &["servers"]],
     bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Section(&[]),
+    root_keys: RootKeys::Section(&["enabled"]),
     defaults: Some(&["mcp", "globalSettings"]),
+    switch: Some("enabled"),
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -49,7 +52,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1, default: 30_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
         known: &[],

@@ -1,7 +1,7 @@
 //! Continue: the list `mcpServers` of its `config.yaml` (read in continuedev/continue, June 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -29,12 +29,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "continue",
     program: "Continue",
     syntax: Syntax::Yaml,
-    files: &[".continue/config.yaml", ".continue/config.yml"],
+    files: &[Place::Home(".continue/config.yaml"), Place::Home(".continue/config.yml")],
     roots: &[&["mcpServers"]],
     bare: None,
-    collection: Collection::List { elsewhere: "uses" },
+    collection: Collection::List { elsewhere: Some("uses") },
     root_keys: RootKeys::Section(&["schema", "rules", "prompts", "docs", "context"]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("name", Field::Name),
         Key::new("type", Field::Transport),
@@ -55,7 +57,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("streamable-http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1, least: 1, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1, default: 20_000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Secret],
         known: &[],

@@ -1,6 +1,6 @@
 //! GitHub Copilot: `mcp-config.json`, and the portable `.github/mcp.json` (read in microsoft/vscode, 2026).
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
     config::{
         Form,
@@ -16,12 +16,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "copilot",
     program: "GitHub Copilot",
     syntax: Syntax::Json(&[]),
-    files: &[".copilot/mcp-config.json", ".github/mcp.json"],
+    files: &[Place::Project(".github/mcp.json"), Place::Home(".copilot/mcp-config.json")],
     roots: &[&["mcpServers"]],
     bare: Some("Visual Studio Code reads a `.mcp.json` without `mcpServers`; Copilot CLI needs it"),
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

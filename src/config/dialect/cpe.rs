@@ -1,7 +1,7 @@
 //! CPE: YAML (or JSON) with models, defaults, and the servers under `mcpServers`.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -19,12 +19,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "cpe",
     program: "CPE",
     syntax: Syntax::Either(&[]),
-    files: &["cpe.yaml", "cpe.yml", "cpe/cpe.yaml", "cpe/cpe.yml"],
+    files: &[
+        Place::Project("cpe.yaml"),
+        Place::Project("cpe.yml"),
+        Place::Config("cpe/cpe.yaml"),
+        Place::Config("cpe/cpe.yml"),
+    ],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Section(&["models", "subagent", "defaults"]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -40,7 +47,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Rejected,
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
         known: &[],

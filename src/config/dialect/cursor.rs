@@ -1,6 +1,6 @@
 //! Cursor: `.cursor/mcp.json` (its documentation of 2026); LM Studio reads the same.
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
     config::{Form, json::LibertyKind, policy::Policy},
     transport::Transport,
@@ -20,12 +20,19 @@ pub(super) static DIALECT: Dialect = Dialect {
     program: "Cursor",
     // Nobody documents comments, and people write them without complaint.
     syntax: Syntax::Json(&[LibertyKind::Comment]),
-    files: &[".cursor/mcp.json", ".lmstudio/mcp.json"],
+    files: &[
+        Place::Project(".cursor/mcp.json"),
+        Place::Home(".cursor/mcp.json"),
+        // LM Studio reads what Cursor writes.
+        Place::Home(".lmstudio/mcp.json"),
+    ],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

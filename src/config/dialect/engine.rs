@@ -37,6 +37,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("serverName", Field::Own),
         Key::new("transport", Field::Transport),

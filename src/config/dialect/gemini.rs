@@ -1,7 +1,7 @@
 //! Gemini CLI: the section `mcpServers` of its `settings.json` (read in google-gemini/gemini-cli, August 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -20,12 +20,18 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "gemini",
     program: "Gemini CLI",
     syntax: Syntax::Json(&[LibertyKind::Comment]),
-    files: &[".gemini/settings.json", "gemini-extension.json"],
+    files: &[
+        Place::Project(".gemini/settings.json"),
+        Place::Home(".gemini/settings.json"),
+        Place::Named("gemini-extension.json"),
+    ],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Section(&["selectedAuthType", "contextFileName", "security", "ui", "mcp"]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -51,7 +57,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Dialled,
-    timeout: Some(TimeoutRule { unit: 1, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1, default: 600_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced, Form::Defaulted],
         known: &["extensionPath", "workspacePath", "pathSeparator", "/"],

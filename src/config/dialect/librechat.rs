@@ -1,7 +1,7 @@
 //! LibreChat: the section `mcpServers` of `librechat.yaml` (read in danny-avila/LibreChat).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -19,12 +19,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "librechat",
     program: "LibreChat",
     syntax: Syntax::Yaml,
-    files: &["librechat.yaml", "librechat.yml"],
+    files: &[Place::Project("librechat.yaml"), Place::Project("librechat.yml")],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Section(&["endpoints", "mcpSettings", "interface", "registration"]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -59,7 +61,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1, default: 60_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
         known: &[],

@@ -1,7 +1,8 @@
-//! MCPilot: a settings file as Cline had it.
+//! MCPilot: a settings file as Cline had it, which nothing in it reads, and the section `mcp.servers` of its own config.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
+    Both, Collection, Dialect, Field, Key, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    VariableRule,
 };
 use crate::{
     config::{
@@ -15,13 +16,21 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "mcpilot",
     program: "MCPilot",
     syntax: Syntax::Json(&[]),
-    files: &[".mcpilot.config.json", "mcpilot.config.json"],
-    roots: &[&["mcpServers"]],
+    files: &[
+        Place::Project(".mcpilot/.mcpilot.config.json"),
+        Place::Home(".mcpilot/.mcpilot.config.json"),
+        Place::Named(".mcpilot.config.json"),
+        Place::Named("mcpilot.config.json"),
+    ],
+    roots: &[&["mcpServers"], &["mcp", "servers"]],
     bare: None,
     collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
+    root_keys: RootKeys::Known(&["providers", "session", "logging"]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
+        Key::new("type", Field::Transport),
         Key::new("command", Field::Command),
         Key::new("args", Field::Args),
         Key::new("env", Field::Env),
@@ -33,7 +42,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1000, least: 1, most: 3600, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
         known: &[],

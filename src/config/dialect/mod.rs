@@ -17,6 +17,7 @@ mod gemini;
 mod librechat;
 mod mcpilot;
 mod opencode;
+mod place;
 mod roo;
 mod vscode;
 mod windsurf;
@@ -24,8 +25,10 @@ mod zed;
 
 use std::{path::Path, sync::Arc};
 
+pub use place::Place;
+
 use super::{
-    Form, Node, Source,
+    Entry, Form, Node, Source,
     document::Document,
     json::LibertyKind,
     policy::Policy,
@@ -55,6 +58,9 @@ pub static ALL: &[&Dialect] = &[
     &continue_dev::DIALECT,
 ];
 
+/// Whose variables name servers and files of servers.
+pub(super) static OF_THE_VARIABLES: &Dialect = &code_agent::DIALECT;
+
 /// How a program writes down its servers.
 #[derive(Debug)]
 pub struct Dialect {
@@ -63,8 +69,8 @@ pub struct Dialect {
     /// The program that owns the format.
     pub program: &'static str,
     pub syntax: Syntax,
-    /// How the paths of its files end, with `/`: `.vscode/mcp.json`.
-    pub files: &'static [&'static str],
+    /// Its files. Of two for the same servers, the program prefers the first; all of a project come before the user's.
+    pub files: &'static [Place],
     /// Where the servers are: keys from the root on. The first that is there counts; the first of all is what is written.
     pub roots: &'static [&'static [&'static str]],
     /// Whether a file may be nothing but the servers, and if so, what there is to say about it.
@@ -74,6 +80,11 @@ pub struct Dialect {
     pub root_keys: RootKeys,
     /// Where the values are that hold for every server that has none of its own.
     pub defaults: Option<&'static [&'static str]>,
+    /// The key beside the servers that turns all of them off when it is false.
+    pub switch: Option<&'static str>,
+    /// The key of an object with a config for each project of the user, by the path of its folder. It counts more than
+    /// the project's own files.
+    pub projects: Option<&'static str>,
     /// The keys of a server.
     pub keys: &'static [Key],
     /// Keys that a server which is started needs besides its command.
@@ -115,7 +126,7 @@ pub enum Collection {
     /// `{ name: { … } }`
     Map,
     /// `[{ name: …, … }]`. An item with the key `elsewhere` refers to a server that is described somewhere else.
-    List { elsewhere: &'static str },
+    List { elsewhere: Option<&'static str> },
 }
 
 /// The keys beside the servers.
@@ -231,6 +242,8 @@ pub struct TimeoutRule {
     pub least: u64,
     pub most: u64,
     pub outside: Outside,
+    /// What holds without one.
+    pub default: u64,
 }
 
 /// What becomes of a timeout out of range.
@@ -292,7 +305,8 @@ pub(super) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Sour
     if let Some(path) = path {
         let path = path.to_string_lossy().replace('\\', "/");
         let ends = |suffix: &&str| path == **suffix || path.ends_with(&format!("/{suffix}"));
-        let mut by_name = ALL.iter().filter_map(|dialect| Some((*dialect, *dialect.files.iter().find(|it| ends(it))?)));
+        let suffix = |dialect: &Dialect| dialect.files.iter().map(|place| place.suffix()).find(|it| ends(it));
+        let mut by_name = ALL.iter().filter_map(|dialect| Some((*dialect, suffix(dialect)?)));
         if let Some((dialect, suffix)) = by_name.next() {
             return Some(Detected { dialect, why: format!("its path ends with {suffix}") });
         }
@@ -338,6 +352,19 @@ impl Dialect {
             (Collection::List { .. }, Some(list)) => list.items().unwrap_or_default().iter().collect(),
             (_, None) => Vec::new(),
         }
+    }
+
+    /// Whether the servers are not in the first of the places that this program has for them.
+    pub(super) fn is_second_choice(&self, root: &Node) -> bool {
+        let mut roots = self.roots.iter().map(|keys| at(root, keys).is_some());
+        roots.next() == Some(false) && roots.any(|is_there| is_there)
+    }
+
+    /// What turns all servers of a file on or off.
+    pub fn switch<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
+        let (key, place) = (self.switch?, self.roots.iter().find(|keys| at(root, keys).is_some())?);
+        let (_, above) = place.split_last()?;
+        at(root, above)?.entries().ok()?.iter().find(|entry| entry.key == key)
     }
 
     /// The keys beside the servers that are this program's.

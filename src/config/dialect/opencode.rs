@@ -1,7 +1,7 @@
 //! OpenCode, and Kilo Code since it is built on it: the section `mcp` (read in Kilo-Org/kilocode, 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -19,12 +19,23 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "opencode",
     program: "OpenCode",
     syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma]),
-    files: &["opencode.json", "opencode.jsonc", "kilo.json", "kilo.jsonc"],
+    files: &[
+        Place::Project("opencode.json"),
+        Place::Project("opencode.jsonc"),
+        Place::Project("kilo.json"),
+        Place::Project("kilo.jsonc"),
+        Place::Xdg("opencode/opencode.json"),
+        Place::Xdg("opencode/opencode.jsonc"),
+        Place::Xdg("kilo/kilo.json"),
+        Place::Xdg("kilo/kilo.jsonc"),
+    ],
     roots: &[&["mcp"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Section(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::CommandLine, PROCESS),
@@ -39,7 +50,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
     untyped: Untyped::Rejected,
     both: Both::Started,
-    timeout: Some(TimeoutRule { unit: 1, least: 1, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1, default: 5000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
     loose_values: false,
     name_characters: None,

@@ -2,7 +2,7 @@
 //! has the same under `.kilocode`.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
     VariableRule,
 };
 use crate::{
@@ -20,12 +20,20 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "roo",
     program: "Roo Code",
     syntax: Syntax::Json(&[]),
-    files: &["mcp_settings.json", ".roo/mcp.json", ".kilocode/mcp.json"],
+    files: &[
+        Place::Project(".roo/mcp.json"),
+        Place::Project(".kilocode/mcp.json"),
+        Place::Config("Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+        Place::Config("Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"),
+        Place::Named("mcp_settings.json"),
+    ],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -44,7 +52,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Rejected,
-    timeout: Some(TimeoutRule { unit: 1000, least: 1, most: 3600, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["workspaceFolder"],

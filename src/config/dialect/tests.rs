@@ -259,6 +259,7 @@ fn what_is_said_for_all_servers_holds_for_those_that_say_nothing() {
 fn the_formats_of_the_originals_are_told_apart() {
     let of = |text: &str| examine(&Source::new("t", text), None, None, None).detected.map(|found| found.dialect.name);
     assert_eq!(of(r#"{"mcp": {"servers": {}}}"#), Some("code_agent"));
+    assert_eq!(of(r#"{"providers": {}, "mcp": {"servers": {"a": {"command": "x"}}}}"#), Some("mcpilot"));
     assert_eq!(of(r#"{"mcp": {"a": {"type": "local", "command": ["x"]}}}"#), Some("opencode"));
     assert_eq!(of(r#"{"version": "1.0", "models": [], "mcpServers": {}}"#), Some("cpe"));
     assert_eq!(of(r#"{"mcpServers": {"a": {"transport": "sse", "connection": {"url": "http://a"}}}}"#), Some("engine"));
@@ -279,6 +280,45 @@ fn the_formats_of_the_originals_are_told_apart() {
     assert_eq!((findings.len(), servers[0].auth.bearer.as_ref().map(|it| it.value.as_str())), (0, Some("t")));
     let (servers, _) = read_as("continue", r#"{"url": "http://a", "requestOptions": {"headers": {"X": "y"}}}"#);
     assert_eq!((servers[0].transport.value, servers[0].headers.len()), (Transport::Http, 1));
+}
+
+#[test]
+fn servers_without_a_wrapper_are_code_agents_only_if_more_than_one_key_says_so() {
+    let of = |text: &str| examine(&Source::new("t", text), None, None, None).detected.map(|found| found.dialect.name);
+    let remote = |more: &str| format!(r#"{{"servers": {{"a": {{"type": "sse", "url": "http://a", {more}}}}}}}"#);
+    assert_eq!(of(r#"{"servers": {}}"#), Some("vscode"));
+    assert_eq!(of(&remote(r#""headers": {}"#)), Some("vscode"));
+    assert_eq!(of(&remote(r#""timeout": 30000"#)), Some("vscode"));
+    assert_eq!(of(&remote(r#""timeout": 30000, "includeTools": []"#)), Some("code_agent"));
+    assert_eq!(of(r#"{"servers": {"a": {"type": "streamable", "url": "http://a"}}}"#), Some("code_agent"));
+    assert_eq!(of(r#"{"enabled": true, "servers": {}}"#), Some("code_agent"));
+    assert_eq!(of(r#"{"enabled": true, "mcpServers": {}, "servers": {}}"#), Some("claude-code"));
+    let text = r#"{"enabled": true, "servers": {
+        "a": {"type": "streamable", "url": "http://a"}, "b": {"type": "sse", "url": "http://b"}}}"#;
+    let (servers, findings) = read_text(named("code_agent").expect("known"), text);
+    assert_eq!(findings, []);
+    let said = servers.iter().map(|it| (it.transport.value, it.url.as_ref().map(|url| &*url.value)));
+    assert_eq!(said.collect::<Vec<_>>(), [(Transport::Http, Some("http://a")), (Transport::Sse, Some("http://b"))]);
+}
+
+#[test]
+fn one_key_turns_all_servers_of_code_agent_off_where_it_stands() {
+    let code_agent = named("code_agent").expect("known");
+    let server = r#"{"s": {"type": "stdio", "command": "x"}}"#;
+    for (text, off) in [
+        (format!(r#"{{"mcp": {{"enabled": false, "servers": {server}}}}}"#), Some("false")),
+        (format!(r#"{{"enabled": false, "servers": {server}}}"#), Some("false")),
+        (format!(r#"{{"mcp": {{"enabled": true, "servers": {server}}}}}"#), None),
+        (format!(r#"{{"mcp": {{"servers": {server}}}}}"#), None),
+        (format!(r#"{{"enabled": false, "mcp": {{"servers": {server}}}}}"#), None),
+    ] {
+        let (servers, findings) = read_text(code_agent, &text);
+        assert_eq!(findings, [], "{text}");
+        let enabled = servers[0].enabled.as_ref();
+        assert_eq!(enabled.map(|it| (it.value, &text[it.span.start..it.span.end])), off.map(|off| (false, off)));
+    }
+    let (servers, findings) = read_text(code_agent, &format!(r#"{{"enabled": "no", "servers": {server}}}"#));
+    assert_eq!((servers.len(), findings[0].code.name), (1, "E-VALUE-TYPE"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Visual Studio Code: `.vscode/mcp.json` and the `mcp.json` of a user (read in microsoft/vscode, August 2026).
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
     config::{
         Form,
@@ -24,12 +24,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         LibertyKind::ByteOrderMark,
         LibertyKind::Nothing,
     ]),
-    files: &[".vscode/mcp.json", "Code/User/mcp.json"],
+    files: &[Place::Project(".vscode/mcp.json"), Place::Config("Code/User/mcp.json")],
     roots: &[&["servers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

@@ -1,6 +1,6 @@
 //! Windsurf: `mcp_config.json` (its documentation of 2026).
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
     config::{Form, policy::Policy},
     transport::Transport,
@@ -13,12 +13,18 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "windsurf",
     program: "Windsurf",
     syntax: Syntax::Json(&[]),
-    files: &["mcp_config.json"],
+    files: &[
+        Place::Home(".codeium/windsurf/mcp_config.json"),
+        Place::Home(".codeium/mcp_config.json"),
+        Place::Named("mcp_config.json"),
+    ],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Known(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

@@ -1,6 +1,6 @@
 //! Zed: the section `context_servers` of its `settings.json` (its documentation, 2026).
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
     config::{json::LibertyKind, policy::Policy},
     transport::Transport,
@@ -13,12 +13,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "zed",
     program: "Zed",
     syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma]),
-    files: &["zed/settings.json", ".zed/settings.json"],
+    files: &[Place::Project(".zed/settings.json"), Place::Xdg("zed/settings.json")],
     roots: &[&["context_servers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Section(&[]),
     defaults: None,
+    switch: None,
+    projects: None,
     keys: &[
         Key::of("command", Field::Command, PROCESS),
         Key::of("args", Field::Args, PROCESS),

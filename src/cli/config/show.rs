@@ -1,0 +1,292 @@
+//! `rehearse config show`: the servers that count, and where everything about them comes from.
+
+use std::{collections::BTreeSet, io::Write};
+
+use serde_json::{Value as Json, json};
+
+use super::SourceArgs;
+use crate::{
+    cli::{
+        Exit, Failure,
+        style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
+    },
+    config::{
+        Diagnostic, Diagnostics, Machine,
+        finding::{Finding, Severity},
+        secret::{blotted, unquoted},
+        sources::{Effective, File, Kept, Missing, Setting, settings},
+    },
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse config show                            what the programs on this machine have
+  rehearse config show --dialect cursor           what one of them has
+  rehearse config show --mcp-config team.json --mcp-config mine.json --format json
+
+Of two servers with one name, that of the higher source counts, whole:
+  1. the variable CODE_AGENT_MCP_SERVERS, a JSON array of servers with names
+  2. --mcp-config, a later one before an earlier
+  3. --config
+  4. the file that the variable CODE_AGENT_MCP_CONFIG_PATH names
+  5. if there is none of these: the files of all programs in this folder, then those of the user";
+
+/// Columns for a value before its origin; a longer one moves its own origin only.
+const WIDEST: usize = 48;
+
+/// How many problems of one source are told; there may be any number.
+const TOLD: usize = 20;
+
+/// Print the servers that count, with the place where each value was written
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    sources: SourceArgs,
+    /// How to print it
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
+    format: Format,
+    /// Print tokens and passwords as well
+    #[arg(long)]
+    show_secrets: bool,
+    /// Print also which files were looked for
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// For programs
+    Json,
+}
+
+pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
+    let effective = args.sources.load(&Machine::here())?;
+    // What was asked for and cannot be read leaves nothing that would be worth showing.
+    if let Some(file) = effective.files.iter().find(|file| file.rank.is_named() && !file.examined.is_readable) {
+        return Err(Failure::Invalid(problems(file, args.show_secrets)));
+    }
+    let text = match args.format {
+        Format::Human => human(&effective, args),
+        Format::Json => format!("{:#}\n", json(&effective, args.show_secrets)),
+    };
+    // Whoever closes the pipe has read enough.
+    let _ = anstream::stdout().lock().write_all(text.as_bytes());
+    style::print(&warnings(&effective, args.show_secrets));
+    Ok(Exit::Success)
+}
+
+/// What is wrong with a source, with its text.
+fn problems(file: &File, show_secrets: bool) -> Diagnostics {
+    let examined = &file.examined;
+    let (whole, secrets) = (&examined.source, &examined.secrets);
+    let source = if show_secrets { whole.clone() } else { blotted(whole, secrets) };
+    let wrong = examined.findings.iter().filter(|finding| finding.code.severity() > Severity::Advice);
+    let diagnostic = |finding: &Finding| {
+        let mut problem = finding.problem.clone();
+        if !show_secrets {
+            problem.message = unquoted(&problem.message, whole, secrets);
+            problem.hint = problem.hint.map(|hint| unquoted(&hint, whole, secrets));
+        }
+        Diagnostic { problem, source: source.clone() }
+    };
+    Diagnostics(wrong.take(TOLD).map(diagnostic).collect())
+}
+
+/// What nobody would learn otherwise: default files that cannot be read, and what is wrong with sources that are none.
+fn warnings(effective: &Effective, show_secrets: bool) -> String {
+    let mut lines = Vec::new();
+    for Missing { name, error, .. } in &effective.missing {
+        lines.extend(error.as_ref().map(|error| format!("{name} cannot be read: {error}")));
+    }
+    for file in effective.files.iter().filter(|file| !file.examined.is_readable || !file.is_whole()) {
+        lines.extend(problems(file, show_secrets).0.iter().map(ToString::to_string));
+    }
+    lines.iter().map(|line| format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line))).collect()
+}
+
+fn value(setting: &Setting, show_secrets: bool) -> Json {
+    if show_secrets { setting.value.clone() } else { setting.masked().into_owned() }
+}
+
+fn origin(setting: &Setting) -> String {
+    setting.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
+}
+
+fn json(effective: &Effective, show_secrets: bool) -> Json {
+    let server = |kept: &Kept| {
+        let server = &kept.server;
+        let values = settings(kept).into_iter().map(|setting| {
+            let shown = json!({ "value": value(&setting, show_secrets), "origin": origin(&setting) });
+            (setting.path, shown)
+        });
+        json!({
+            "name": server.name.value,
+            "transport": server.transport.value,
+            "dialect": kept.dialect.name,
+            "origin": kept.origin().to_string(),
+            "enabled": kept.server.is_enabled(),
+            "values": values.collect::<serde_json::Map<_, _>>(),
+        })
+    };
+    let file = |file: &File| {
+        let examined = &file.examined;
+        json!({
+            "name": examined.source.name,
+            "path": file.path,
+            "source": file.rank.as_str(),
+            "dialect": examined.detected.as_ref().map(|detected| detected.dialect.name),
+            "found": true,
+            "errors": examined.count(Severity::Error),
+            "warnings": examined.count(Severity::Warning),
+            "advice": examined.count(Severity::Advice),
+        })
+    };
+    let missing = |missing: &Missing| {
+        let error = missing.error.as_ref().map(ToString::to_string);
+        json!({
+            "name": missing.name,
+            "path": missing.path,
+            "source": missing.rank.as_str(),
+            "found": false,
+            "error": error,
+        })
+    };
+    let lost = effective.lost.iter();
+    let unread = effective.unread.iter();
+    json!({
+        "servers": effective.servers.iter().map(server).collect::<Vec<_>>(),
+        "lost": lost.map(|lost| json!({
+            "name": lost.name,
+            "origin": lost.origin.to_string(),
+            "to": lost.to.to_string(),
+        })).collect::<Vec<_>>(),
+        "unread": unread.map(|unread| json!({
+            "name": unread.name,
+            "origin": unread.origin.to_string(),
+            "code": unread.code.name,
+        })).collect::<Vec<_>>(),
+        "files": effective.files.iter().map(file).chain(effective.missing.iter().map(missing)).collect::<Vec<_>>(),
+    })
+}
+
+fn human(effective: &Effective, args: &ShowArgs) -> String {
+    let mut out = String::new();
+    for kept in &effective.servers {
+        show_server(&mut out, kept, args.show_secrets);
+    }
+    let others = effective.unread.iter().map(|unread| {
+        let code = unread.code;
+        (&unread.name, &unread.origin, format!("{BAD}not understood:{BAD:#} {}, {}", code.name, code.title))
+    });
+    let lost = effective.lost.iter().map(|lost| (&lost.name, &lost.origin, format!("lost to {}", lost.to)));
+    let others: Vec<_> = others.chain(lost).map(|(name, origin, fate)| (name, origin.to_string(), fate)).collect();
+    let width = others.iter().map(|(name, ..)| columns(&printable(name))).max().unwrap_or_default();
+    let second = others.iter().map(|(_, origin, _)| columns(origin)).max().unwrap_or_default();
+    for (name, origin, fate) in &others {
+        let name = padded(&printable(name), width);
+        out.push_str(&format!("{name}  {DIM}{}{DIM:#}  {fate}\n", padded(&printable(origin), second)));
+    }
+    if !others.is_empty() {
+        out.push('\n');
+    }
+    if args.verbose {
+        looked(&mut out, effective);
+    }
+    out.push_str(&summary(effective));
+    out
+}
+
+fn show_server(out: &mut String, kept: &Kept, show_secrets: bool) {
+    let name = printable(&kept.server.name.value);
+    let off = if kept.server.is_enabled() { String::new() } else { format!("  {DOUBTFUL}disabled{DOUBTFUL:#}") };
+    let (program, place) = (kept.dialect.program, kept.origin().to_string());
+    out.push_str(&format!("{STRONG}{name}{STRONG:#}{off}  {DIM}{program}, {}{DIM:#}\n", printable(&place)));
+    let text = |json: &Json| match json {
+        Json::String(text) => printable(text).into_owned(),
+        Json::Array(items) => {
+            let items: Vec<_> = items.iter().filter_map(Json::as_str).map(printable).collect();
+            if items.is_empty() { "nothing".to_owned() } else { items.join(", ") }
+        }
+        other => other.to_string(),
+    };
+    let rows: Vec<_> = settings(kept)
+        .iter()
+        .map(|setting| (printable(&setting.path).into_owned(), text(&value(setting, show_secrets)), origin(setting)))
+        .collect();
+    let path_width = rows.iter().map(|(path, ..)| columns(path)).max().unwrap_or_default();
+    let lengths = rows.iter().map(|(_, value, _)| columns(value));
+    let value_width = lengths.filter(|length| *length <= WIDEST).max().unwrap_or_default();
+    for (path, value, origin) in rows {
+        let (path, value) = (padded(&path, path_width), padded(&value, value_width));
+        out.push_str(&format!("  {path}  {value}  {DIM}{}{DIM:#}\n", printable(&origin)));
+    }
+    out.push('\n');
+}
+
+/// Which files were looked for.
+fn looked(out: &mut String, effective: &Effective) {
+    let read = effective.files.iter().map(|file| {
+        let program = file.examined.detected.as_ref().map(|detected| detected.dialect.program);
+        (file.examined.source.name.as_str(), file.rank, program.unwrap_or("no program's").to_owned())
+    });
+    let missing = effective.missing.iter().map(|missing| {
+        let why = if missing.error.is_some() { "cannot be read" } else { "not there" };
+        (missing.name.as_str(), missing.rank, why.to_owned())
+    });
+    for (name, rank, fate) in read.chain(missing) {
+        out.push_str(&format!("{}  {DIM}{rank}, {fate}{DIM:#}\n", printable(name)));
+    }
+    out.push('\n');
+}
+
+fn summary(effective: &Effective) -> String {
+    let (servers, missing) = (effective.servers.len(), effective.missing.len());
+    if effective.files.is_empty() {
+        return format!(
+            "no servers: of {missing} files that programs would read, none is there (--verbose lists them)\n"
+        );
+    }
+    let sources: BTreeSet<_> = effective.servers.iter().map(|kept| kept.file).collect();
+    let off = effective.servers.iter().filter(|kept| !kept.server.is_enabled()).count();
+    let mut text = match servers {
+        0 => format!("no servers in {}", many(effective.files.len(), "source")),
+        _ => format!("{} from {}", many(servers, "server"), many(sources.len(), "source")),
+    };
+    for (number, what) in
+        [(off, "disabled"), (effective.lost.len(), "lost"), (effective.unread.len(), "not understood")]
+    {
+        if number > 0 {
+            text.push_str(&format!(", {number} {what}"));
+        }
+    }
+    text.push('\n');
+    let whole: Vec<_> = effective.files.iter().filter(|file| file.is_whole()).collect();
+    let count = |severity| whole.iter().map(|file| file.examined.count(severity)).sum::<usize>();
+    let counts: Vec<_> = [(count(Severity::Error), "error"), (count(Severity::Warning), "warning")]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| many(number, what))
+        .collect();
+    if !counts.is_empty() {
+        let is_wrong = |file: &&&File| file.examined.findings.iter().any(|it| it.code.severity() > Severity::Advice);
+        let names: Vec<_> = whole.iter().filter(is_wrong).map(|file| &*file.examined.source.name).collect();
+        let names = printable(&names.join(" ")).into_owned();
+        text.push_str(&format!("{}; see `rehearse validate-config {names}`\n", counts.join(", ")));
+    }
+    text
+}
+
+fn many(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn padded(text: &str, width: usize) -> String {
+    format!("{text:width$}")
+}

@@ -1,0 +1,202 @@
+//! Everything that is known about a server, each with its origin.
+
+use std::{borrow::Cow, time::Duration};
+
+use serde_json::Value as Json;
+
+use super::{Kept, Origin};
+use crate::config::{
+    Span,
+    dialect::{Dialect, Field},
+    secret::{mask, mask_argument},
+    server::{Approval, At, Auth, OAuth, Pair, ServerConfig, Timeouts, ToolFilter},
+};
+
+/// One value of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Where it is in the model: `args.0`, `env.TOKEN`, `timeouts.call`.
+    pub path: String,
+    /// A text, a flag, a number, or a list of texts.
+    pub value: Json,
+    /// `None` if nobody wrote it down: it is what the program takes for it.
+    pub origin: Option<Origin>,
+    hides: Hides,
+}
+
+/// Where secrets may be in a value.
+#[derive(Clone, Debug, PartialEq)]
+enum Hides {
+    Nothing,
+    /// What this key, header or variable holds.
+    Named(String),
+    /// An argument, after this one.
+    Argument(String),
+}
+
+impl Setting {
+    /// The value without the secrets in it.
+    pub fn masked(&self) -> Cow<'_, Json> {
+        let Json::String(text) = &self.value else { return Cow::Borrowed(&self.value) };
+        let masked = match &self.hides {
+            Hides::Nothing => return Cow::Borrowed(&self.value),
+            Hides::Named(name) => mask(name, text),
+            Hides::Argument(before) => mask_argument(before, text),
+        };
+        Cow::Owned(Json::String(masked.into_owned()))
+    }
+}
+
+/// Everything that is known about a server, in the order of the model.
+pub fn settings(kept: &Kept) -> Vec<Setting> {
+    let mut list = List { server: &kept.server, settings: Vec::new() };
+    list.server(&kept.server);
+    list.fill_in(kept.dialect);
+    list.settings
+}
+
+struct List<'s> {
+    server: &'s ServerConfig,
+    settings: Vec<Setting>,
+}
+
+impl List<'_> {
+    fn server(&mut self, server: &ServerConfig) {
+        let ServerConfig {
+            source: _,
+            name: _,
+            transport,
+            enabled,
+            command,
+            args,
+            env,
+            env_file,
+            cwd,
+            url,
+            headers,
+            auth,
+            timeouts,
+            tools,
+            approval,
+            debug,
+        } = server;
+        self.put("transport", transport.value.as_str().into(), transport.span, Hides::Nothing);
+        self.flag("enabled", enabled.as_ref());
+        self.text("command", command.as_ref());
+        let mut before = "";
+        for (index, At { value, span }) in args.iter().enumerate() {
+            self.put(&format!("args.{index}"), value.as_str().into(), *span, Hides::Argument(before.to_owned()));
+            before = value;
+        }
+        self.pairs("env", env);
+        self.text("envFile", env_file.as_ref());
+        self.text("cwd", cwd.as_ref());
+        self.text("url", url.as_ref());
+        self.pairs("headers", headers);
+        self.auth(auth);
+        let Timeouts { connect, list, call, tools: by_tool } = timeouts;
+        for (path, timeout) in [("timeouts.connect", connect), ("timeouts.list", list), ("timeouts.call", call)] {
+            self.duration(path, timeout.as_ref());
+        }
+        for (tool, timeout) in by_tool {
+            self.duration(&format!("timeouts.tools.{}", tool.value), Some(timeout));
+        }
+        let ToolFilter { include, exclude } = tools;
+        for (path, tools) in [("tools.include", include), ("tools.exclude", exclude)] {
+            if let Some(At { value, span }) = tools {
+                self.texts(path, value, *span);
+            }
+        }
+        let Approval { trust, always_allow } = approval;
+        self.flag("trust", trust.as_ref());
+        if let Some(first) = always_allow.first() {
+            self.texts("alwaysAllow", always_allow, first.span);
+        }
+        self.flag("debug", debug.as_ref());
+    }
+
+    fn auth(&mut self, auth: &Auth) {
+        let Auth { bearer, api_key, oauth } = auth;
+        self.text("auth.bearer", bearer.as_ref());
+        if let Some(api_key) = api_key {
+            self.text("auth.apiKey.header", api_key.header.as_ref());
+            self.text("auth.apiKey", Some(&api_key.key));
+        }
+        let Some(oauth) = oauth else { return };
+        let OAuth { client_id, client_secret, scopes, callback_port, metadata_url, authorization_url, token_url } =
+            oauth;
+        self.text("auth.oauth.clientId", client_id.as_ref());
+        self.text("auth.oauth.clientSecret", client_secret.as_ref());
+        if let Some(first) = scopes.first() {
+            self.texts("auth.oauth.scopes", scopes, first.span);
+        }
+        if let Some(At { value, span }) = callback_port {
+            self.put("auth.oauth.callbackPort", (*value).into(), *span, Hides::Nothing);
+        }
+        self.text("auth.oauth.metadataUrl", metadata_url.as_ref());
+        self.text("auth.oauth.authorizationUrl", authorization_url.as_ref());
+        self.text("auth.oauth.tokenUrl", token_url.as_ref());
+    }
+
+    fn put(&mut self, path: &str, value: Json, span: Span, hides: Hides) {
+        let origin = Some(Origin::new(&self.server.source, span));
+        self.settings.push(Setting { path: path.to_owned(), value, origin, hides });
+    }
+
+    fn text(&mut self, path: &str, text: Option<&At<String>>) {
+        if let Some(At { value, span }) = text {
+            self.put(path, value.as_str().into(), *span, Hides::Named(path.to_owned()));
+        }
+    }
+
+    fn texts(&mut self, path: &str, texts: &[At<String>], span: Span) {
+        let texts = texts.iter().map(|text| text.value.as_str()).collect();
+        self.put(path, texts, span, Hides::Nothing);
+    }
+
+    fn flag(&mut self, path: &str, flag: Option<&At<bool>>) {
+        if let Some(At { value, span }) = flag {
+            self.put(path, (*value).into(), *span, Hides::Nothing);
+        }
+    }
+
+    fn pairs(&mut self, path: &str, pairs: &[Pair]) {
+        for Pair { name, value } in pairs {
+            let path = format!("{path}.{}", name.value);
+            self.put(&path, value.value.as_str().into(), value.span, Hides::Named(name.value.clone()));
+        }
+    }
+
+    fn duration(&mut self, path: &str, duration: Option<&At<Duration>>) {
+        if let Some(At { value, span }) = duration {
+            self.put(path, shown(*value), *span, Hides::Nothing);
+        }
+    }
+
+    /// What the program takes for what nobody wrote down.
+    fn fill_in(&mut self, dialect: &Dialect) {
+        let mut missing = Vec::new();
+        if self.server.enabled.is_none() {
+            missing.push(("enabled", true.into()));
+        }
+        if let Some(rule) = dialect.timeout {
+            let of_all = dialect.keys.iter().any(|key| key.field == Field::Timeout);
+            let timeouts = &self.server.timeouts;
+            let each = [
+                ("timeouts.connect", &timeouts.connect, of_all),
+                ("timeouts.list", &timeouts.list, of_all),
+                ("timeouts.call", &timeouts.call, true),
+            ];
+            let default = Duration::from_millis(rule.default * rule.unit);
+            missing.extend(each.into_iter().filter(|it| it.1.is_none() && it.2).map(|it| (it.0, shown(default))));
+        }
+        let default =
+            |(path, value): (&str, Json)| Setting { path: path.to_owned(), value, origin: None, hides: Hides::Nothing };
+        self.settings.extend(missing.into_iter().map(default));
+    }
+}
+
+/// As people write it: `30s`, `1m 30s`.
+fn shown(duration: Duration) -> Json {
+    humantime::format_duration(duration).to_string().into()
+}
