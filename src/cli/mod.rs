@@ -97,7 +97,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::Schema(args) => Ok(schema::run(&args)),
             Command::ValidateConfig(args) => config::validate(args),
-            Command::Config(args) => config::run(args),
+            Command::Config(args) => config::run(&args),
             Command::Guard => {
                 Guard::watch(std::io::stdin().lock());
                 Ok(Exit::Success)

@@ -18,7 +18,7 @@ use crate::config::{
     nearest,
 };
 
-/// Work with the MCP configs of other programs
+/// Look at the MCP configs of other programs, or rewrite them
 #[derive(Debug, Args)]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]
@@ -28,13 +28,11 @@ pub(super) struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     Show(show::ShowArgs),
-    Validate(ValidateArgs),
 }
 
-pub(super) fn run(args: ConfigArgs) -> Result<Exit, Failure> {
-    match args.command {
-        ConfigCommand::Show(args) => show::run(&args),
-        ConfigCommand::Validate(args) => validate(args),
+pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        ConfigCommand::Show(args) => show::run(args),
     }
 }
 

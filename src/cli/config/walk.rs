@@ -3,10 +3,10 @@
 use std::{
     ffi::OsStr,
     fs,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
-use crate::config::dialect::ALL;
+use crate::config::dialect::by_path;
 
 /// Folders with what was made or fetched, not written.
 const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", "build", "__pycache__", ".venv"];
@@ -22,7 +22,7 @@ pub(super) fn configs_below(folder: &Path) -> Vec<PathBuf> {
             let path = if folder == Path::new(".") { PathBuf::from(&name) } else { folder.join(&name) };
             if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == OsStr::new(skipped)) {
                 folders.push(path);
-            } else if kind.is_file() && suffix(&absolute(&path)).is_some() {
+            } else if kind.is_file() && by_path(&absolute(&path)).is_some() {
                 found.push(path);
             }
         }
@@ -39,24 +39,8 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
 /// The folder of the project that a config belongs to: where it is, or where `.vscode` and the like are.
 pub(super) fn project(path: &Path) -> PathBuf {
     let path = absolute(path);
-    let depth = suffix(&path).map_or(1, |suffix| suffix.split('/').count());
+    let depth = by_path(&path).map_or(1, |(_, suffix)| suffix.split('/').count());
     path.ancestors().nth(depth).or(path.parent()).unwrap_or(Path::new("/")).to_owned()
-}
-
-/// How a path ends, if a dialect knows files that end so.
-fn suffix(path: &Path) -> Option<&'static str> {
-    let names: Vec<_> = path
-        .components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => name.to_str(),
-            _ => None,
-        })
-        .collect();
-    let ends = |suffix: &&str| {
-        let mut last = names.iter().rev();
-        suffix.rsplit('/').all(|part| last.next() == Some(&part))
-    };
-    ALL.iter().flat_map(|dialect| dialect.files).map(|place| place.suffix()).find(ends)
 }
 
 #[cfg(test)]
