@@ -67,7 +67,7 @@ fn each(
 ) -> Vec<ServerConfig> {
     let mut servers = Vec::new();
     for (name, server) in named {
-        let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
+        let mut reader = Reader::new(dialect, source);
         servers.extend(reader.server(name.clone(), server));
         findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
     }
@@ -81,7 +81,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     for (name, server) in
         servers.map(|node| named(node, dialect.collection, &mut findings)).unwrap_or_default().into_iter().take(20)
     {
-        let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
+        let mut reader = Reader::new(dialect, source);
         reader.server(name, server);
         findings.append(&mut reader.findings);
     }
@@ -150,7 +150,7 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let nobody = At { value: String::new(), span: Span::default() };
     let mut defaults = ServerConfig::new(source.clone(), nobody, At { value: Transport::Stdio, span: Span::default() });
     let node = dialect.defaults.and_then(|keys| keys.iter().try_fold(root, |node, key| node.get(key)));
-    let mut reader = Reader { dialect, source, findings: Vec::new(), unknown: 0 };
+    let mut reader = Reader::new(dialect, source);
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
         let known = dialect.keys.iter().find(|key| key.name == entry.key);
         if let Some(key) = known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
@@ -272,10 +272,18 @@ struct Reader<'a> {
     findings: Vec<Finding>,
     /// How many keys the dialect does not know.
     unknown: usize,
+    /// The finding about a URL in a program that dials none: harmless as long as there is a command.
+    foreign_url: Option<usize>,
 }
 
 /// A key that the dialect knows, with what the file says.
 type Given<'n> = (&'static Key, &'n Entry);
+
+impl<'a> Reader<'a> {
+    fn new(dialect: &'static Dialect, source: &'a Arc<Source>) -> Reader<'a> {
+        Reader { dialect, source, findings: Vec::new(), unknown: 0, foreign_url: None }
+    }
+}
 
 impl Reader<'_> {
     fn server(&mut self, name: At<String>, node: &Node) -> Option<ServerConfig> {
@@ -321,7 +329,8 @@ impl Reader<'_> {
         let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
         if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
             let message = format!("{program} starts servers and dials none");
-            self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(BRIDGE));
+            self.foreign_url = Some(self.findings.len());
+            self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint(BRIDGE));
             return;
         }
         if let Some(odd) = key.chars().find(|c| is_invisible(*c)) {
@@ -397,7 +406,9 @@ impl Reader<'_> {
                     .filter(|key| matches!(key.field, Field::Command | Field::CommandLine | Field::Url(_)))
                     .map(|key| format!("`{}`", key.name))
                     .collect();
-                if !self.findings.iter().any(|finding| finding.code == &codes::TRANSPORT) {
+                if let Some(index) = self.foreign_url {
+                    self.findings[index].code = &codes::TRANSPORT;
+                } else {
                     let message = format!("the server `{}` needs {}", name.value, names.join(" or "));
                     self.findings.push(codes::MISSING.at(name.span, message).hint("say how to reach it"));
                 }
