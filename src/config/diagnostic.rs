@@ -13,6 +13,8 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 /// A value longer than this is not searched for its parts.
 const LONG: usize = 1000;
 
+const BLOCK: usize = 512;
+
 /// A text with the name under which people know it.
 #[derive(Debug)]
 pub struct Source {
@@ -20,6 +22,8 @@ pub struct Source {
     pub text: String,
     /// Where each line begins, once somebody asked for a position.
     lines: OnceLock<Vec<usize>>,
+    /// How many characters are before each [`BLOCK`] of bytes.
+    blocks: OnceLock<Vec<usize>>,
 }
 
 impl PartialEq for Source {
@@ -39,7 +43,7 @@ pub struct Span {
 
 impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
-        Arc::new(Source { name: name.into(), text: text.into(), lines: OnceLock::new() })
+        Arc::new(Source { name: name.into(), text: text.into(), lines: OnceLock::new(), blocks: OnceLock::new() })
     }
 
     /// Reads a file.
@@ -48,6 +52,22 @@ impl Source {
     /// The error of the file system, or `InvalidData` if the file is not UTF-8.
     pub fn read(path: &Path) -> io::Result<Arc<Source>> {
         Ok(Source::new(path.display().to_string(), std::fs::read_to_string(path)?))
+    }
+
+    /// How many characters are before a byte offset. A line may be as long as the text, so they are not counted anew.
+    fn characters(&self, offset: usize) -> usize {
+        let count = |bytes: &[u8]| bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+        let blocks = self.blocks.get_or_init(|| {
+            let mut blocks = vec![0];
+            let mut before = 0;
+            for block in self.text.as_bytes().chunks(BLOCK) {
+                before += count(block);
+                blocks.push(before);
+            }
+            blocks
+        });
+        let block = offset / BLOCK;
+        blocks[block] + count(&self.text.as_bytes()[block * BLOCK..offset])
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.
@@ -61,7 +81,7 @@ impl Source {
             std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect()
         });
         let line = lines.partition_point(|start| *start <= offset);
-        (line, self.text[lines[line - 1]..offset].chars().count() + 1)
+        (line, self.characters(offset) - self.characters(lines[line - 1]) + 1)
     }
 
     /// Where a part of a value stands, which is written at `span`: the whole of it if escapes hide the place.
@@ -254,6 +274,11 @@ mod tests {
         assert_eq!(source.position(2), (1, 2));
         assert_eq!(source.position(6), (2, 1));
         assert_eq!(source.position(999), (3, 1));
+        let long = Source::new("x", format!("a\n{}\né", "éb".repeat(1000)));
+        assert_eq!(
+            [0, 2, 4, 602, 3002, 3003, 3005].map(|at| long.position(at)),
+            [(1, 1), (2, 1), (2, 2), (2, 401), (2, 2001), (3, 1), (3, 2)]
+        );
     }
 
     #[test]
