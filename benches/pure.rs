@@ -1,11 +1,11 @@
 //! The parts without IO: frames, the engine, snapshots' differences.
 
-use std::{hint::black_box, sync::Arc, time::Duration};
+use std::{hint::black_box, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use mcp_rehearsal::{
-    config::Source,
+    config::{Source, examine},
     mock::{
         engine::{Engine, Event, Incoming, Intake, Peer},
         journal::Journal,
@@ -90,5 +90,25 @@ fn snapshots(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, frames, engine, snapshots);
+fn configs(c: &mut Criterion) {
+    let server = |n: usize| {
+        let command =
+            format!("\"command\": \"npx\", \"args\": [\"-y\", \"package-{n}\"], \"env\": {{\"A\": \"${{A}}\"}}");
+        format!("    \"server-{n}\": {{ {command} }}")
+    };
+    let servers: Vec<_> = (0..10_000).map(server).collect();
+    let text = format!("{{\n  \"mcpServers\": {{\n{}\n  }}\n}}\n", servers.join(",\n"));
+    let mut group = c.benchmark_group("configs");
+    group.throughput(Throughput::Bytes(text.len() as u64));
+    group.bench_function("examine 10,000 servers", |b| {
+        b.iter_batched(
+            || Source::new(".mcp.json", text.as_str()),
+            |source| examine(&source, Some(Path::new(".mcp.json")), None, None),
+            BatchSize::LargeInput,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, frames, engine, snapshots, configs);
 criterion_main!(benches);

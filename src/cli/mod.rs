@@ -63,7 +63,9 @@ Exit codes:
   1  a violation, a mismatch, or an expectation that was not met
   2  wrong usage, or a file that does not parse or validate
   3  could not run: a server did not start, a port is taken
-  4  nothing was selected";
+  4  nothing was selected
+
+`rehearse --validate-config [FILE]` is `rehearse validate-config [FILE]`.";
 
 /// Rehearse an MCP client or server before it meets the real world.
 #[derive(Debug, Parser)]
@@ -78,6 +80,7 @@ enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
     Schema(schema::SchemaArgs),
+    ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     /// Kill what a run has left behind that was itself killed
     #[command(hide = true)]
@@ -93,6 +96,7 @@ impl Command {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
             Command::Schema(args) => Ok(schema::run(&args)),
+            Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
             Command::Guard => {
                 Guard::watch(std::io::stdin().lock());
@@ -105,7 +109,7 @@ impl Command {
 
 /// Runs the command that the arguments of this process ask for, and gives the exit code.
 pub fn main() -> ExitCode {
-    let exit = match Cli::try_parse() {
+    let exit = match Cli::try_parse_from(config::without_flag_form(std::env::args_os())) {
         Ok(cli) => cli.command.run().unwrap_or_else(Failure::report),
         Err(error) => {
             // Help that nobody reads any more is no failure.

@@ -6,14 +6,14 @@ use std::{
 };
 
 use anstyle::AnsiColor;
-use miette::{MietteHandler, MietteHandlerOpts, ReportHandler, RgbColors};
+use miette::{MietteHandler, ReportHandler};
 
 use crate::config::{Diagnostic, Diagnostics};
 
 const UNLIMITED: usize = 10_000;
 
 pub(super) use crate::report::{
-    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG},
+    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, graphical},
     text::printable,
 };
 
@@ -47,12 +47,7 @@ pub(super) fn leave_line() {
 
 /// The diagnostics with the text they are about; wrapped only where a terminal needs it.
 pub(super) fn render(diagnostics: &Diagnostics) -> String {
-    let options = MietteHandlerOpts::new().force_graphical(true).terminal_links(false).unicode(true);
-    let options = options.color(true).rgb_colors(RgbColors::Never);
-    let handler = match std::io::stderr().is_terminal() {
-        true => options.build(),
-        false => options.width(UNLIMITED).build(),
-    };
+    let handler = graphical((!std::io::stderr().is_terminal()).then_some(UNLIMITED));
     let rendered: Vec<_> =
         diagnostics.0.iter().map(|diagnostic| Rendered { handler: &handler, diagnostic }.to_string()).collect();
     rendered.join("\n")

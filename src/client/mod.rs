@@ -6,6 +6,7 @@
 
 mod answers;
 mod call;
+mod configured;
 mod connect;
 mod failure;
 mod handler;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 pub use answers::{Answer, AnswerScript, Answers, Overlay, Question};
 pub use call::{CallOptions, Reference};
+pub use configured::NotConfigured;
 pub use connect::ConnectError;
 pub use failure::Failure;
 pub use info::{PeerInfo, PeerVersion};

@@ -158,6 +158,15 @@ impl From<Problem> for Problems {
 }
 
 impl Problems {
+    /// Gives this hint to those that have none.
+    #[must_use]
+    pub(super) fn or_hint(mut self, hint: &str) -> Self {
+        for problem in &mut self.0 {
+            problem.hint.get_or_insert_with(|| hint.to_owned());
+        }
+        self
+    }
+
     /// Collects the values, or all problems of those that failed.
     ///
     /// # Errors

@@ -30,10 +30,13 @@ enum Written {
 /// Where and why nobody could tell what is meant.
 pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Problems> {
     if is_json(&source.text, path) {
-        let json::Document { root, liberties, duplicates } = json::parse(source)?;
+        let hint = "look at the brackets, commas and quotes here and right before";
+        let json::Document { root, liberties, duplicates } =
+            json::parse(source).map_err(|problems| problems.or_hint(hint))?;
         return Ok(Document { root, written: Written::Json(liberties), duplicates });
     }
-    let (root, duplicates) = yaml::read(source)?;
+    let hint = "look at the indentation and the quotes here and in the line before";
+    let (root, duplicates) = yaml::read(source).map_err(|problems| problems.or_hint(hint))?;
     Ok(Document { root, written: Written::Yaml, duplicates })
 }
 

@@ -88,3 +88,6 @@ pub fn examine(
     let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
     Examined { source: source.clone(), is_readable, detected, config, secrets, findings }
 }
+
+#[cfg(test)]
+mod tests;

@@ -137,6 +137,7 @@ pub mod codes {
         INVISIBLE = "W-INVISIBLE": "a character that nobody sees";
         SUBAGENT = "E-SUBAGENT": "a subagent that cannot be offered";
         MODEL = "E-MODEL": "a model that is not described";
+        CONNECT = "E-CONNECT": "a server that cannot be reached";
     }
 }
 

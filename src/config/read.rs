@@ -218,7 +218,7 @@ fn is_a_place_of_servers(entry: &Entry) -> bool {
             | "mcp-servers"
             | "mcp"
             | "context_servers"
-    ) && entry.node.entries().is_ok()
+    ) && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
 }
 
 /// The servers with their names.
@@ -469,8 +469,8 @@ impl Reader<'_> {
                 (timeouts.connect, timeouts.list, timeouts.call) = (timeout.clone(), timeout.clone(), timeout);
             }
             Field::CallTimeout => server.timeouts.call = self.timeout(key, node),
-            Field::Include => server.tools.include = Some(self.list(entry)),
-            Field::Exclude => server.tools.exclude = Some(self.list(entry)),
+            Field::Include => server.tools.include = self.list(entry),
+            Field::Exclude => server.tools.exclude = self.list(entry),
             Field::Enabled => server.enabled = self.flag(key, node),
             Field::Disabled => server.enabled = self.flag(key, node).map(|it| At { value: !it.value, ..it }),
             Field::Trust => server.approval.trust = self.flag(key, node),
@@ -503,7 +503,12 @@ impl Reader<'_> {
             (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
             (Value::String(text), "a number" | "true or false") => finding.hint(format!("write {text} without quotes")),
             (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
-            _ => finding,
+            (_, "a list of texts") => finding.hint("write [\"one\", \"two\"]"),
+            (_, "an object of texts") => finding.hint("write { \"NAME\": \"value\" }"),
+            (_, "an object") => finding.hint("write { … }"),
+            (_, "a number" | "a port") => finding.hint("write it in digits"),
+            (_, "true or false") => finding.hint("write true or false without quotes"),
+            _ => finding.hint("write it in quotes"),
         });
     }
 
@@ -526,10 +531,10 @@ impl Reader<'_> {
     }
 
     /// A list, of which the key is shown as long as there is something in it.
-    fn list(&mut self, entry: &Entry) -> At<Vec<At<String>>> {
+    fn list(&mut self, entry: &Entry) -> Option<At<Vec<At<String>>>> {
         let value = self.texts(&entry.key, &entry.node);
-        let span = if value.is_empty() { entry.node.span } else { entry.key_span };
-        At { value, span }
+        let is_empty = entry.node.items().ok()?.is_empty();
+        Some(At { value, span: if is_empty { entry.node.span } else { entry.key_span } })
     }
 
     fn flag(&mut self, key: &str, node: &Node) -> Option<At<bool>> {
@@ -590,7 +595,7 @@ impl Reader<'_> {
             u64::MAX => format!("at least {least}"),
             _ => format!("from {least} to {most}"),
         };
-        let hint = if looks_like_other { other_hint } else { format!("write {limits}") };
+        let hint = if looks_like_other { other_hint } else { format!("write a number {limits}") };
         let message = format!("`{key}` is in {name}");
         if !is_inside && outside == Outside::Rejected {
             let message = format!("{message}, {limits}, found {number}");

@@ -1,5 +1,6 @@
 //! Reports of a run, made from its inert result; each format gives its bytes and touches nothing.
 
+pub mod findings;
 mod human;
 mod json;
 mod junit;

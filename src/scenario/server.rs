@@ -130,6 +130,7 @@ fn read_command(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Targe
         program,
         args,
         env: pairs(fields, "env")?.into_iter().collect::<BTreeMap<_, _>>(),
+        inherit: None,
         cwd: cwd.map(|cwd| folder.join(cwd)),
         grace: StopGrace::default(),
     }))

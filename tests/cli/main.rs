@@ -1,6 +1,7 @@
 //! Stories of the command line, told by what a person or a script sees of the binary.
 
 mod admin_docs;
+mod config_docs;
 mod config_show;
 mod mock;
 mod mock_exec;
@@ -10,6 +11,7 @@ mod parity;
 mod rehearse;
 mod run;
 mod schema;
+mod validate_config;
 
 use rehearse::Rehearse;
 

@@ -41,6 +41,11 @@ impl Rehearse {
 
     /// Writes a file into the folder that the binary runs in.
     pub(crate) fn file(self, name: &str, text: &str) -> Self {
+        self.bytes(name, text.as_bytes())
+    }
+
+    /// As [`Rehearse::file`], with whatever is no text.
+    pub(crate) fn bytes(self, name: &str, text: &[u8]) -> Self {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
         std::fs::write(path, text).expect("writes");

@@ -1,44 +1,97 @@
-//! `rehearse config`: what the configurations of other programs say.
+//! Commands about the configs of other programs. One file each.
 
+mod connect;
 mod show;
 mod sources;
+mod validate;
+mod walk;
 
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
+
+pub(in crate::cli) use self::sources::SourceArgs;
+pub(super) use self::validate::{ValidateArgs, run as validate};
 use super::{Exit, Failure};
 use crate::config::{
     dialect::{self, Dialect},
     nearest,
 };
 
-pub(in crate::cli) use self::sources::SourceArgs;
-
-/// Look at configurations of MCP clients
-#[derive(Debug, clap::Args)]
+/// Look at the MCP configs of other programs, or rewrite them
+#[derive(Debug, Args)]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ConfigCommand,
 }
 
-#[derive(Debug, clap::Subcommand)]
-enum Command {
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
     Show(show::ShowArgs),
 }
 
 pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     match &args.command {
-        Command::Show(args) => show::run(args),
+        ConfigCommand::Show(args) => show::run(args),
     }
 }
 
-/// The dialect of that name.
+/// The dialect that somebody names.
 ///
 /// # Errors
-/// There is none; what is there instead.
+/// There is none of that name; the nearest is suggested.
 fn dialect(name: &str) -> Result<&'static Dialect, String> {
     dialect::named(name).ok_or_else(|| {
         let names: Vec<_> = dialect::ALL.iter().map(|dialect| dialect.name).collect();
-        match nearest(name, &names) {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("there are {}", names.join(", ")),
-        }
+        let near = nearest(&name.to_lowercase().replace(['_', ' '], "-"), &names);
+        let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+        format!("{near}there are {}", names.join(", "))
     })
+}
+
+/// The arguments with the subcommand `validate-config` for the flag of that name, if no other command comes first.
+pub(super) fn without_flag_form(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    const FLAG: &str = "--validate-config";
+    let mut args: Vec<_> = args.collect();
+    let is_flag = |arg: &OsString| arg == FLAG || arg.to_str().is_some_and(|it| it.starts_with("--validate-config="));
+    let begins_with_an_option = args.get(1).is_some_and(|arg| arg.as_encoded_bytes().starts_with(b"-"));
+    if !begins_with_an_option {
+        return args;
+    }
+    let before_the_rest = args.iter().take_while(|arg| *arg != "--");
+    let Some(at) = before_the_rest.enumerate().find(|(_, arg)| is_flag(arg)).map(|(at, _)| at) else { return args };
+    let flag = args.remove(at);
+    if let Some((_, file)) = flag.to_str().and_then(|flag| flag.split_once('=')) {
+        args.insert(at, file.into());
+    }
+    args.insert(1, FLAG.trim_start_matches('-').into());
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_dialect_brings_the_nearest_and_all() {
+        assert_eq!(dialect("vscode").map(|dialect| dialect.program), Ok("Visual Studio Code"));
+        let error = dialect("Claude_Cod").expect_err("unknown");
+        assert!(error.starts_with("did you mean claude-code? there are claude-code, "), "{error}");
+        assert!(dialect("nothing like it").expect_err("unknown").starts_with("there are "));
+    }
+
+    #[test]
+    fn the_flag_is_the_command_wherever_it_stands_among_options() {
+        let rewritten = |line: &str| {
+            let args = without_flag_form(line.split(' ').map(OsString::from));
+            args.iter().map(|arg| arg.to_str().expect("UTF-8")).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(rewritten("r --validate-config"), "r validate-config");
+        assert_eq!(rewritten("r --validate-config a.json --strict"), "r validate-config a.json --strict");
+        assert_eq!(rewritten("r --validate-config=a.json"), "r validate-config a.json");
+        assert_eq!(rewritten("r --format json --validate-config a"), "r validate-config --format json a");
+        for other in ["r", "r --help", "r mock x --exec -- c --validate-config", "r -- --validate-config"] {
+            assert_eq!(rewritten(other), other);
+        }
+    }
 }

@@ -34,7 +34,8 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
     let mut known = HashSet::new();
     let Some(list) = root.get("models") else { return known };
     let Ok(items) = list.items() else {
-        findings.push(codes::VALUE_TYPE.at(list.span, format!("`models` must be a list, found {}", list.describe())));
+        let message = format!("`models` must be a list, found {}", list.describe());
+        findings.push(codes::VALUE_TYPE.at(list.span, message).hint("begin each model with `- ref: …`"));
         return known;
     };
     for model in items {
@@ -45,9 +46,8 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
                     findings.push(finding.hint("rename one of them"));
                 }
             }
-            Some((node, Err(_))) => {
-                findings.push(codes::VALUE_TYPE.at(node.span, "the `ref` of a model must be a text"))
-            }
+            Some((node, Err(_))) => findings
+                .push(codes::VALUE_TYPE.at(node.span, "the `ref` of a model must be a text").hint("put it in quotes")),
             None => {
                 findings.push(codes::MODEL.at(model.span, "a model needs a `ref`").hint("`defaults.model` names it"))
             }
@@ -60,7 +60,7 @@ fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
     let agent = &entry.node;
     if agent.entries().is_err() {
         let message = format!("`subagent` must be an object, found {}", agent.describe());
-        findings.push(codes::VALUE_TYPE.at(agent.span, message));
+        findings.push(codes::VALUE_TYPE.at(agent.span, message).hint("write `name: …` and `description: …` below it"));
         return;
     }
     for key in ["name", "description"] {

@@ -134,14 +134,14 @@ fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
 /// Paths that only one machine, or only a shell, makes something of.
 fn paths(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     let is_path = |text: &Text<'_>| matches!(text.field, Field::Command | Field::Args | Field::Cwd | Field::EnvFile);
-    let mut is_first = true;
+    let mut is_told = false;
     for text in server.texts().filter(is_path) {
         let value = text.at.value.as_str();
         if !subject.dialect().expands_home && (value == "~" || value.starts_with("~/")) && !has_shell(server) {
             let message = format!("{} does not replace `~`, and there is no shell to do it", subject.dialect().program);
             findings.push(codes::HOME.at(text.at.span, message).hint("write the whole path"));
         }
-        if std::mem::take(&mut is_first) | is_first && is_of_one_machine(value) && placeholder(value).is_none() {
+        if is_of_one_machine(value) && placeholder(value).is_none() && !std::mem::replace(&mut is_told, true) {
             let message = "this path exists on one machine only";
             findings.push(codes::MACHINE_PATH.at(text.at.span, message).hint("others need one of their own"));
         }

@@ -34,7 +34,9 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             }
             Some((_, Ok(_))) => {}
             Some((node, Err(_))) => {
-                findings.push(codes::VALUE_TYPE.at(node.span, "the `id` of an input must be a text"));
+                findings.push(
+                    codes::VALUE_TYPE.at(node.span, "the `id` of an input must be a text").hint("put it in quotes"),
+                );
             }
             None => findings.push(codes::MISSING.at(input.span, "an input needs an `id`").hint("references name it")),
         }

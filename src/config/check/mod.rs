@@ -9,6 +9,9 @@ mod text;
 mod tools;
 mod url;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use super::{

@@ -23,7 +23,10 @@ mod vscode;
 mod windsurf;
 mod zed;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 pub use place::Place;
 
@@ -299,17 +302,28 @@ pub fn named(name: &str) -> Option<&'static Dialect> {
     ALL.iter().copied().find(|dialect| dialect.name == name)
 }
 
+/// The dialect that has a file of this path, and how the path ends that tells.
+pub fn by_path(path: &Path) -> Option<(&'static Dialect, &'static str)> {
+    let path = path.to_string_lossy().replace('\\', "/");
+    let ends =
+        |suffix: &str| path.strip_suffix(suffix).is_some_and(|before| before.is_empty() || before.ends_with('/'));
+    let suffix = |dialect: &Dialect| dialect.files.iter().map(|place| place.suffix()).find(|it| ends(it));
+    ALL.iter().find_map(|dialect| Some((*dialect, suffix(dialect)?)))
+}
+
+/// The path of the file that an example is one of: `.mcp.json` for `.mcp.json.example`.
+fn without_ending(path: &Path) -> PathBuf {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("example" | "sample" | "template" | "dist" | "bak") => path.with_extension(""),
+        _ => path.to_owned(),
+    }
+}
+
 /// Tells the dialect of a file: by its name and place first, then by what is in it. `None` if it has no servers in any
 /// dialect's place.
 pub(super) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Source>) -> Option<Detected> {
-    if let Some(path) = path {
-        let path = path.to_string_lossy().replace('\\', "/");
-        let ends = |suffix: &&str| path == **suffix || path.ends_with(&format!("/{suffix}"));
-        let suffix = |dialect: &Dialect| dialect.files.iter().map(|place| place.suffix()).find(|it| ends(it));
-        let mut by_name = ALL.iter().filter_map(|dialect| Some((*dialect, suffix(dialect)?)));
-        if let Some((dialect, suffix)) = by_name.next() {
-            return Some(Detected { dialect, why: format!("its path ends with {suffix}") });
-        }
+    if let Some((dialect, suffix)) = path.and_then(|path| by_path(&without_ending(path))) {
+        return Some(Detected { dialect, why: format!("its path ends with {suffix}") });
     }
     let root = &document.root;
     let candidates: Vec<_> = ALL.iter().copied().filter(|dialect| dialect.servers(root).is_some()).collect();

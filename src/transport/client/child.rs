@@ -30,6 +30,8 @@ pub struct CommandSpec {
     pub args: Vec<String>,
     /// Added to the environment that is inherited.
     pub env: BTreeMap<String, String>,
+    /// The only variables of ours that are inherited; all if `None`.
+    pub inherit: Option<&'static [&'static str]>,
     pub cwd: Option<PathBuf>,
     pub grace: StopGrace,
 }
@@ -107,6 +109,10 @@ impl Child {
     pub(crate) fn spawn(spec: &CommandSpec, name: &str, sink: Option<StderrSink>) -> Result<(Child, Pipes), OpenError> {
         let failed = |source| OpenError::Spawn { program: spec.program.clone(), source };
         let mut command = Command::new(&spec.program);
+        if let Some(names) = spec.inherit {
+            command.env_clear();
+            command.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        }
         command.args(&spec.args).envs(&spec.env).process_group(0).kill_on_drop(true);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(cwd) = &spec.cwd {
@@ -254,6 +260,26 @@ mod tests {
         let other = lines.clone();
         (0..25).for_each(|n| if n % 2 == 0 { &lines } else { &other }.push(n.to_string()));
         assert_eq!(lines.to_vec(), (5..25).map(|n| n.to_string()).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn of_our_environment_a_process_has_what_it_may_inherit_and_its_own() {
+        let environment = async |inherit| {
+            // Who knows what a shell adds: `env` tells what it was given.
+            let env = BTreeMap::from([("OWN".to_owned(), "1".to_owned())]);
+            let spec = CommandSpec { program: "env".into(), env, inherit, ..CommandSpec::default() };
+            let (child, mut pipes) = Child::spawn(&spec, "env", None).expect("starts");
+            let mut text = String::new();
+            tokio::io::AsyncReadExt::read_to_string(&mut pipes.stdout, &mut text).await.expect("UTF-8");
+            child.stop().await;
+            text.lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect::<Vec<_>>()
+        };
+        assert!(environment(None).await.iter().any(|name| name == "CARGO_MANIFEST_DIR"), "set for every test");
+        let only = environment(Some(&["PATH", "SET_NOWHERE"])).await;
+        let mut known: Vec<_> = only.iter().filter(|name| !name.starts_with("REHEARSE")).collect();
+        known.sort();
+        assert_eq!(known, ["OWN", "PATH"], "{only:?}");
+        assert_eq!(only.len(), 3, "the mark is there, too: {only:?}");
     }
 
     #[tokio::test]

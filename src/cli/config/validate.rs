@@ -1,0 +1,251 @@
+//! `rehearse validate-config`: whether configs are what their programs make sense of.
+
+use std::{
+    collections::HashSet,
+    fs::{self, File as OpenFile},
+    io::{self, IsTerminal, Read, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::Args;
+
+use super::{connect, dialect, walk};
+use crate::{
+    cli::{Exit, Failure, style},
+    config::{
+        Examined, Machine, Problem, Source, Span,
+        dialect::{ALL, Dialect, RootKeys},
+        examine,
+        finding::{Finding, codes},
+    },
+    report::findings::{File, Format, Layout, Report, Verdict},
+};
+
+/// Larger files are no configs.
+const LARGEST: u64 = 64 << 20;
+/// Wide enough for everything that is not wrapped by a terminal.
+const UNLIMITED: usize = 10_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse validate-config                         every known config file below this folder
+  rehearse validate-config .mcp.json --connect     also start its servers and list their tools
+  rehearse validate-config ~/.cursor/mcp.json .vscode/mcp.json --strict
+  rehearse validate-config --dialect claude-desktop - < config.json
+  rehearse validate-config --portable --format github        annotations, for CI
+  rehearse validate-config --format sarif --output mcp.sarif
+
+The program that a file is for, its dialect, is told by the file's path and then by what it holds. Nothing is started or \
+fetched without --connect. docs/config-diagnostics.md explains every code.
+
+Exit codes:
+  0  valid, whatever advice there is
+  1  errors were found, or warnings with --strict
+  2  a file cannot be read or parsed; or wrong usage
+  3  it was interrupted, or the report cannot be written
+  4  there are no known config files in a folder
+Of several files, the worst decides: 2 before 1 before 0.";
+
+/// Check MCP config files of any program: what it rejects, passes over or takes otherwise than it was meant
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct ValidateArgs {
+    /// Config files, folders with known config files below them, or - for standard input [default: .]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The format of the report: human, json, sarif or github
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    format: Format,
+    /// Read every file as one of this program, instead of telling from the file
+    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    dialect: Option<&'static Dialect>,
+    /// Let warnings fail; advice never does
+    #[arg(long)]
+    strict: bool,
+    /// Say nothing about the programs, folders and variables of this machine
+    #[arg(long)]
+    portable: bool,
+    /// Start or dial every enabled server of the valid files, and list its tools
+    #[arg(long)]
+    connect: bool,
+    /// Show tokens and passwords where they stand in a text that is shown
+    #[arg(long)]
+    show_secrets: bool,
+    /// Tell only what fails
+    #[arg(short, long)]
+    quiet: bool,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show the dialects and their files, and check nothing
+    #[arg(long)]
+    list_dialects: bool,
+}
+
+/// A file with what its servers are, for those who connect to them.
+pub(super) struct Checked {
+    pub(super) file: File,
+    /// `None` if the file cannot be read.
+    pub(super) examined: Option<Examined>,
+    /// Where relative paths of the file begin.
+    pub(super) folder: PathBuf,
+}
+
+pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
+    if args.list_dialects {
+        list_dialects();
+        return Ok(Exit::Success);
+    }
+    let mut checked = check(&args);
+    if checked.is_empty() {
+        let hint = "name the files; `--list-dialects` shows what they are usually called";
+        let strong = style::STRONG;
+        style::print(&format!(
+            "nothing was selected: there are no known config files here\n{strong}hint:{strong:#} {hint}\n"
+        ));
+        return Ok(Exit::NothingSelected);
+    }
+    let is_interrupted = if args.connect { connect::all(&mut checked, args.show_secrets)? } else { false };
+    let files = checked.into_iter().map(|checked| checked.file).collect();
+    let report = Report { files, is_strict: args.strict, is_quiet: args.quiet };
+    write_report(&args, &report)?;
+    Ok(match report.verdict() {
+        _ if is_interrupted => Exit::CannotRun,
+        Verdict::Valid => Exit::Success,
+        Verdict::Invalid => Exit::Violation,
+        Verdict::Unreadable => Exit::Usage,
+    })
+}
+
+/// Checks every file that is named, and every known one below a folder that is.
+fn check(args: &ValidateArgs) -> Vec<Checked> {
+    let here = [PathBuf::from(".")];
+    let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
+    let machine = (!args.portable).then(Machine::here);
+    let (mut checked, mut seen) = (Vec::new(), HashSet::new());
+    for path in paths {
+        if path.is_dir() {
+            for path in walk::configs_below(path) {
+                if seen.insert(walk::absolute(&path)) {
+                    checked.extend(
+                        Some(check_file(args, &path, machine.as_ref())).filter(|it| !is_about_other_things(it)),
+                    );
+                }
+            }
+        } else if path == Path::new("-") || seen.insert(walk::absolute(path)) {
+            checked.push(check_file(args, path, machine.as_ref()));
+        }
+    }
+    checked
+}
+
+/// Whether a file could have servers as a section, and has none.
+fn is_about_other_things(checked: &Checked) -> bool {
+    let Some(Examined { detected: Some(detected), config: Some(config), findings, .. }) = &checked.examined else {
+        return false;
+    };
+    let has_none = findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
+    matches!(detected.dialect.root_keys, RootKeys::Section(_)) && config.servers.is_empty() && has_none
+}
+
+fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Checked {
+    let is_stdin = path == Path::new("-");
+    let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+    let directory = || std::env::current_dir().unwrap_or_default();
+    let folder = if is_stdin { directory() } else { walk::project(path) };
+    match read(path, &name) {
+        Ok(source) => {
+            let place = (!is_stdin).then(|| walk::absolute(path));
+            let examined = examine(&source, place.as_deref(), args.dialect, machine);
+            let file = File::new(name, examined.clone(), args.show_secrets);
+            Checked { file, examined: Some(examined), folder }
+        }
+        Err((source, finding)) => Checked { file: File::unreadable(name, source, *finding), examined: None, folder },
+    }
+}
+
+/// The text of a file; otherwise what there is of it, and why that is no text.
+fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Finding>)> {
+    let unreadable = |what: String, hint: &str| {
+        let problem = Problem::new(Span::default(), what);
+        let problem = if hint.is_empty() { problem } else { problem.hint(hint) };
+        (Source::new(name, ""), Box::new(Finding { code: &codes::SYNTAX, problem, server: None }))
+    };
+    let bytes = bytes_of(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => unreadable("there is no such file".to_owned(), ""),
+        io::ErrorKind::FileTooLarge => {
+            let hint = "a config has some kilobytes; is it the right file?";
+            unreadable(format!("the file is larger than {} MiB", LARGEST >> 20), hint)
+        }
+        _ => unreadable(format!("the file cannot be read: {error}"), ""),
+    })?;
+    String::from_utf8(bytes).map(|text| Source::new(name, text)).map_err(|error| {
+        let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+        let hint = match bytes {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is UTF-16; save the file as UTF-8",
+            _ => "save the file as UTF-8",
+        };
+        let finding =
+            codes::SYNTAX.at(Span { start: at, end: at }, format!("the byte 0x{:02x} is not UTF-8", bytes[at]));
+        // What stands before that byte says where it is; what is secret in it is not told apart.
+        let text = String::from_utf8_lossy(&bytes[..at]).into_owned();
+        (Source::new(name, text), Box::new(finding.hint(hint)))
+    })
+}
+
+/// # Errors
+/// Those of the file system, and `FileTooLarge`.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes)?;
+    } else {
+        OpenFile::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(bytes)
+}
+
+fn write_report(args: &ValidateArgs, report: &Report) -> Result<(), Failure> {
+    let is_terminal = args.output.is_none() && io::stdout().is_terminal();
+    let width = if is_terminal { style::width() } else { UNLIMITED };
+    let layout = Layout { width, directory: std::env::current_dir().unwrap_or_default() };
+    let bytes = args.format.render(report, &layout);
+    if let Some(path) = &args.output {
+        let bytes =
+            if args.format == Format::Human { anstream::adapter::strip_bytes(&bytes).into_vec() } else { bytes };
+        return fs::write(path, bytes)
+            .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())));
+    }
+    let written = match args.format {
+        Format::Human => {
+            let mut out = anstream::stdout().lock();
+            out.write_all(&bytes).and_then(|()| out.flush())
+        }
+        Format::Json | Format::Sarif | Format::Github => {
+            let mut out = io::stdout().lock();
+            out.write_all(&bytes).and_then(|()| out.flush())
+        }
+    };
+    match written {
+        // Whoever closes the pipe has read enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::cannot(format!("cannot write the report: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn list_dialects() {
+    let mut out = anstream::stdout().lock();
+    let width = |column: fn(&Dialect) -> &str| ALL.iter().map(|it| column(it).len()).max().unwrap_or_default();
+    let (names, programs) = (width(|it| it.name), width(|it| it.program));
+    for Dialect { name, program, files, .. } in ALL {
+        let files: Vec<_> = files.iter().map(|place| place.suffix()).collect();
+        // Whoever closes the pipe has read enough.
+        let _ = writeln!(out, "{}", format!("{name:names$}  {program:programs$}  {}", files.join(", ")).trim_end());
+    }
+}

@@ -1,0 +1,88 @@
+//! The known config files below a folder.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::config::dialect::by_path;
+
+/// Folders with what was made or fetched, not written.
+const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", "build", "__pycache__", ".venv"];
+
+/// The config files below a folder, sorted; symbolic links are not followed, and what cannot be read is passed over.
+pub(super) fn configs_below(folder: &Path) -> Vec<PathBuf> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            let name = entry.file_name();
+            // `.` alone stands for where somebody is, and is not said again for every file.
+            let path = if folder == Path::new(".") { PathBuf::from(&name) } else { folder.join(&name) };
+            if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == OsStr::new(skipped)) {
+                folders.push(path);
+            } else if kind.is_file() && by_path(&absolute(&path)).is_some() {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The path from the root on, for the folder that somebody is in tells a dialect too.
+pub(super) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The folder of the project that a config belongs to: where it is, or where `.vscode` and the like are.
+pub(super) fn project(path: &Path) -> PathBuf {
+    let path = absolute(path);
+    let depth = by_path(&path).map_or(1, |(_, suffix)| suffix.split('/').count());
+    path.ancestors().nth(depth).or(path.parent()).unwrap_or(Path::new("/")).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_files_are_found_at_any_depth_in_order_and_generated_folders_are_passed_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let names = [
+            "b/.cursor/mcp.json",
+            "a/.mcp.json",
+            ".mcp.json",
+            "mcp.json",
+            "node_modules/x/.mcp.json",
+            "a/target/.mcp.json",
+            "x.mcp.json",
+            "settings.json",
+            ".gemini/settings.json",
+        ];
+        for name in names {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
+            fs::write(path, "{}").expect("writes");
+        }
+        std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("c")).expect("links");
+        let found = configs_below(folder.path());
+        let found: Vec<_> = found.iter().map(|path| path.strip_prefix(folder.path()).expect("below")).collect();
+        let expected = [".gemini/settings.json", ".mcp.json", "a/.mcp.json", "b/.cursor/mcp.json"];
+        assert_eq!(found, expected.map(Path::new));
+        assert_eq!(configs_below(&folder.path().join(".gemini")).len(), 1, "its name is part of the path");
+    }
+
+    #[test]
+    fn a_project_is_where_the_folder_of_its_program_is() {
+        for (path, folder) in [
+            ("/p/.vscode/mcp.json", "/p"),
+            ("/p/.mcp.json", "/p"),
+            ("/p/x/other.json", "/p/x"),
+            ("/h/.aws/amazonq/mcp.json", "/h"),
+        ] {
+            assert_eq!(project(Path::new(path)), Path::new(folder), "{path}");
+        }
+    }
+}

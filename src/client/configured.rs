@@ -1,0 +1,166 @@
+//! Servers of configs as something to connect to.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{CommandSpec, Endpoint, ServerConfig, Target, Timeouts};
+use crate::{
+    config::{
+        parse_dotenv,
+        policy::{Environment, Policy},
+        server::{self, At},
+    },
+    transport::Transport,
+};
+
+/// Why there is nothing to connect to.
+#[derive(Debug, thiserror::Error)]
+pub enum NotConfigured {
+    /// What the transport needs is missing.
+    #[error("it has no {0}")]
+    Missing(&'static str),
+    /// The file of its variables cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    EnvFile { path: PathBuf, source: io::Error },
+}
+
+impl ServerConfig {
+    /// How to reach a server of a config whose variables are replaced. Relative paths begin at `folder`; the file with
+    /// its variables is read, if it has one.
+    ///
+    /// # Errors
+    /// [`NotConfigured`] says what is missing.
+    pub fn configured(
+        server: &server::ServerConfig,
+        policy: &Policy,
+        folder: &Path,
+    ) -> Result<ServerConfig, NotConfigured> {
+        let target = match server.transport.value {
+            Transport::Stdio | Transport::Memory => Target::Stdio(command(server, policy, folder)?),
+            Transport::Http => Target::Http(endpoint(server)?),
+            Transport::Sse => Target::Sse(endpoint(server)?),
+            Transport::Ws => Target::Ws(endpoint(server)?),
+        };
+        let (usual, own) = (Timeouts::default(), &server.timeouts);
+        let timeouts = Timeouts {
+            connect: own.connect.as_ref().map_or(usual.connect, |it| it.value),
+            list: own.list.as_ref().map_or(usual.list, |it| it.value),
+            call: own.call.as_ref().map_or(usual.call, |it| it.value),
+        };
+        Ok(ServerConfig { timeouts, ..ServerConfig::new(&server.name.value, target) })
+    }
+}
+
+fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Result<CommandSpec, NotConfigured> {
+    let program = server.command.as_ref().ok_or(NotConfigured::Missing("command"))?.value.clone();
+    let mut spec = CommandSpec { program, ..CommandSpec::default() };
+    spec.args = server.args.iter().map(|arg| arg.value.clone()).collect();
+    if let Some(At { value, .. }) = &server.env_file {
+        let path = folder.join(value);
+        let text = fs::read_to_string(&path).map_err(|source| NotConfigured::EnvFile { path, source })?;
+        spec.env.extend(parse_dotenv(&text));
+    }
+    spec.env.extend(server.env.iter().map(|pair| (pair.name.value.clone(), pair.value.value.clone())));
+    spec.cwd = server.cwd.as_ref().map(|cwd| folder.join(&cwd.value));
+    spec.inherit = match policy.environment {
+        Environment::Inherited => None,
+        Environment::Only(names) => Some(names),
+    };
+    Ok(spec)
+}
+
+fn endpoint(server: &server::ServerConfig) -> Result<Endpoint, NotConfigured> {
+    let url = server.url.as_ref().ok_or(NotConfigured::Missing("url"))?.value.clone();
+    let mut headers: Vec<_> =
+        server.headers.iter().map(|pair| (pair.name.value.clone(), pair.value.value.clone())).collect();
+    // A header that is written out is meant as it is.
+    let mut add = |name: &str, value: String| {
+        if !headers.iter().any(|(known, _): &(String, _)| known.eq_ignore_ascii_case(name)) {
+            headers.push((name.to_owned(), value));
+        }
+    };
+    if let Some(token) = &server.auth.bearer {
+        add("Authorization", format!("Bearer {}", token.value));
+    }
+    if let Some(api_key) = &server.auth.api_key {
+        add(api_key.header.as_ref().map_or("X-API-Key", |name| &name.value), api_key.key.value.clone());
+    }
+    Ok(Endpoint { url, headers })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::{Source, Span, dialect, examine, server::ApiKey};
+
+    fn server(dialect: &str, text: &str) -> (server::ServerConfig, &'static Policy) {
+        let dialect = dialect::named(dialect).expect(dialect);
+        let place = dialect.roots[0].iter().map(|key| format!("{{\"{key}\":")).collect::<String>();
+        let text = format!("{place}{{\"s\":{text}}}{}", "}".repeat(dialect.roots[0].len()));
+        let examined = examine(&Source::new("t.json", &*text), None, Some(dialect), None);
+        let mut servers = examined.config.map(|config| config.servers).unwrap_or_default();
+        assert_eq!(servers.len(), 1, "{:?}", examined.findings);
+        (servers.remove(0), &dialect.policy)
+    }
+
+    fn configured(dialect: &str, text: &str, folder: &Path) -> ServerConfig {
+        let (server, policy) = server(dialect, text);
+        ServerConfig::configured(&server, policy, folder).expect("something to connect to")
+    }
+
+    #[test]
+    fn a_command_starts_below_the_folder_with_the_environment_of_its_program() {
+        let folder = Path::new("/project");
+        let text = r#"{"command": "c", "args": ["a", "b"], "env": {"A": "1"}, "cwd": "sub", "timeout": 7}"#;
+        let config = configured("cline", text, folder);
+        let Target::Stdio(spec) = config.target else { panic!("{:?}", config.target) };
+        assert_eq!((&*config.name, &*spec.program, spec.args), ("s", "c", vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(spec.env.into_iter().collect::<Vec<_>>(), [("A".to_owned(), "1".to_owned())]);
+        assert_eq!(spec.cwd.as_deref(), Some(Path::new("/project/sub")));
+        assert!(spec.inherit.is_some_and(|names| names.contains(&"PATH")), "{:?}", spec.inherit);
+        assert_eq!(config.timeouts.connect, Duration::from_secs(7));
+        let config = configured("vscode", r#"{"command": "c"}"#, folder);
+        assert_eq!(config.timeouts.connect, Duration::from_secs(30));
+        let Target::Stdio(spec) = config.target else { panic!("{:?}", config.target) };
+        assert_eq!((spec.inherit, spec.cwd), (None, None));
+    }
+
+    #[test]
+    fn a_file_of_variables_gives_what_the_config_does_not() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join(".env"), "A=file\nB=file\n").expect("writes");
+        let text = r#"{"command": "c", "envFile": ".env", "env": {"A": "own"}}"#;
+        let Target::Stdio(spec) = configured("vscode", text, folder.path()).target else { panic!("a command") };
+        let pairs: Vec<_> = spec.env.iter().map(|(name, value)| (&**name, &**value)).collect();
+        assert_eq!(pairs, [("A", "own"), ("B", "file")]);
+        let (server, policy) = server("vscode", r#"{"command": "c", "envFile": "missing"}"#);
+        let error = ServerConfig::configured(&server, policy, folder.path()).expect_err("no such file").to_string();
+        assert!(error.starts_with("cannot read ") && error.contains("missing"), "{error}");
+    }
+
+    #[test]
+    fn authorization_becomes_a_header_unless_there_is_one() {
+        let text = r#"{"type": "http", "url": "http://h/", "headers": {"A": "1"}}"#;
+        let (mut server, policy) = server("claude-code", text);
+        let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
+        server.auth.bearer = Some(at("t"));
+        server.auth.api_key = Some(ApiKey { header: None, key: at("k") });
+        let headers = |server: &server::ServerConfig| match ServerConfig::configured(server, policy, Path::new(""))
+            .expect("an endpoint")
+            .target
+        {
+            Target::Http(Endpoint { url, headers }) => {
+                assert_eq!(url, "http://h/");
+                headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(headers(&server), ["A: 1", "Authorization: Bearer t", "X-API-Key: k"]);
+        server.headers[0].name.value = "authorization".into();
+        assert_eq!(headers(&server), ["authorization: 1", "X-API-Key: k"]);
+    }
+}

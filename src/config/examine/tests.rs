@@ -1,0 +1,135 @@
+use proptest::{prelude::*, sample::Index};
+
+use super::*;
+use crate::config::dialect;
+
+const SAMPLES: &[(&str, &str)] = &[
+    (
+        ".mcp.json",
+        r#"{
+  "mcpServers": {
+    "files": { "command": "npx", "args": ["-y", "@mcp/files", "${ROOT:-/tmp}"], "env": { "TOKEN": "${TOKEN}" } },
+    "wéb": { "type": "http", "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer ${A}" } }
+  }
+}
+"#,
+    ),
+    (
+        ".vscode/mcp.json",
+        "{\n  // What to ask for.\n  \"inputs\": [{ \"id\": \"key\", \"type\": \"promptString\", \"description\": \"Key\", \"password\": true }],\n  \
+         \"servers\": {\n    \"a\": { \"command\": \"docker\", \"args\": [\"run\", \"-i\", \"--rm\", \"x\"], \"env\": { \"K\": \"${input:key}\", \"N\": 1, \"Z\": null }, },\n  },\n}\n",
+    ),
+    (
+        "cpe.yaml",
+        "version: \"1.0\"\nmodels:\n  - &m { ref: one, display_name: One, id: o, type: anthropic }\nsubagent:\n  name: reviewer\n  description: Reviews.\n\
+         defaults:\n  model: one\nmcpServers:\n  shell:\n    type: stdio\n    command: sh\n    args: [\"-c\", 'echo \"$HOME\"']\n    enabledTools:\n      - run\n  \
+         web: { type: http, url: 'https://x.example', headers: { X-Key: $KEY }, timeout: 60 }\n",
+    ),
+    (
+        ".continue/config.yaml",
+        "name: mine\nversion: 0.0.1\nmcpServers:\n  - name: a\n    command: uvx\n    args: [b]\n    env:\n      K: ${{ secrets.K }}\n  - uses: x/y\n",
+    ),
+    (
+        "opencode.json",
+        r#"{ "mcp": { "a": { "type": "local", "command": ["bun", "x"], "environment": { "A": "b" }, "enabled": true } } }"#,
+    ),
+    (
+        ".code_agent/config.json",
+        r#"{"mcp": {"enabled": true, "globalSettings": {"timeout": 30000}, "servers": {"s": {"type": "http", "httpUrl": "http://127.0.0.1:1/mcp", "includeTools": ["get_*"]}}}}"#,
+    ),
+];
+
+/// What a slip of the hand or a broken editor leaves behind.
+const SLIPS: &[&str] = &[
+    "", "\"", "'", "{", "}", "[", "]", ",", ":", "\\", "\n", "\t", "#", "//", "/*", "${", "}", "$", "&a ", "*a", "é",
+    "\u{feff}", "\u{200b}", "“", "-", "1e999", "null", "\0", "<<: ", "- ", "  ",
+];
+
+fn mutated() -> impl Strategy<Value = (&'static str, String)> {
+    let slips = prop::collection::vec((any::<Index>(), 0_usize..6, any::<Index>()), 1..4);
+    (any::<Index>(), slips).prop_map(|(sample, slips)| {
+        let (name, text) = *sample.get(SAMPLES);
+        let mut characters: Vec<char> = text.chars().collect();
+        for (at, removed, slip) in slips {
+            let at = at.index(characters.len() + 1);
+            let end = (at + removed).min(characters.len());
+            characters.splice(at..end, slip.get(SLIPS).chars());
+        }
+        (name, characters.into_iter().collect())
+    })
+}
+
+/// Everything that holds for whatever a file holds.
+fn is_sound(examined: &Examined) {
+    let text = &examined.source.text;
+    for finding in &examined.findings {
+        let Span { start, end } = finding.problem.span;
+        assert!(text.get(start..end).is_some(), "{finding:?} in {text:?}");
+        assert!(finding.problem.hint.is_some(), "{finding:?} has no hint");
+    }
+    for Span { start, end } in &examined.secrets {
+        assert!(text.get(*start..*end).is_some(), "{start}..{end} in {text:?}");
+    }
+    assert!(examined.config.is_some() == examined.detected.is_some());
+    assert!(examined.detected.is_some() || !examined.findings.is_empty(), "nothing is said of {text:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_happened_to_a_config_something_sound_is_said_of_it((name, text) in mutated(), dialect in 0..dialect::ALL.len() * 2) {
+        let source = Source::new(name, text);
+        let forced = dialect::ALL.get(dialect).copied();
+        is_sound(&examine(&source, Some(Path::new(name)), forced, None));
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC*", name in prop::sample::select(vec!["x.json", "x.yaml", "x"])) {
+        is_sound(&examine(&Source::new(name, text), Some(Path::new(name)), None, None));
+    }
+}
+
+#[test]
+fn the_samples_are_good_as_they_are() {
+    for (name, text) in SAMPLES {
+        let examined = examine(&Source::new(*name, *text), Some(Path::new(name)), None, None);
+        assert_eq!(
+            examined.count(Severity::Error) + examined.count(Severity::Warning),
+            0,
+            "{name}: {:#?}",
+            examined.findings
+        );
+        is_sound(&examined);
+    }
+}
+
+#[test]
+fn large_files_and_bombs_come_to_an_end() {
+    let servers: Vec<_> =
+        (0..100_000).map(|n| format!("\"s{n}\":{{\"command\":\"npx\",\"args\":[\"-y\",\"${{V}}\"]}}")).collect();
+    let open = "{\"a\":".repeat(10_000);
+    let aliases: String =
+        ('b'..='z').map(|c| format!("{c}: &{c} [*{p}, *{p}, *{p}, *{p}]\n", p = char::from(c as u8 - 1))).collect();
+    let same = "\"a\":{\"command\":\"x\"},".repeat(50_000);
+    let unknown: String = (0..50_000).map(|n| format!(",\"comand{n}\":1")).collect();
+    for (name, text, servers) in [
+        ("a.json", format!("{{\"mcpServers\":{{{}}}}}", servers.join(",")), 100_000),
+        ("b.json", format!("{{\"mcpServers\":{open}1{}}}", "}".repeat(10_000)), 0),
+        ("c.yaml", format!("mcpServers: {}{}", "[".repeat(10_000), "]".repeat(10_000)), 0),
+        ("d.yaml", format!("a: &a [x]\n{aliases}mcpServers: {{}}\n"), 0),
+        ("e.json", format!("{{\"mcpServers\":{{{same}}}}}"), 1),
+        ("f.json", format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\"{unknown}}}}}}}"), 1),
+        (
+            "g.json",
+            format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[\"{}\"]}}}}}}", "$A é ".repeat(100_000)),
+            1,
+        ),
+        ("h.json", format!("[{}]", ",".repeat(500_000)), 0),
+        ("i.json", format!("\"token\": {}", "token: token: ".repeat(30_000)), 0),
+    ] {
+        let examined = examine(&Source::new(name, text), Some(Path::new(name)), None, None);
+        is_sound(&examined);
+        assert_eq!(examined.config.map_or(0, |config| config.servers.len()), servers, "{name}");
+    }
+}

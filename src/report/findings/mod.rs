@@ -1,0 +1,229 @@
+//! Reports of what was found in configs, for people and for programs.
+
+mod explanation;
+mod github;
+mod human;
+mod json;
+mod masked;
+mod place;
+mod sarif;
+mod snippet;
+#[cfg(test)]
+mod tests;
+
+use std::{path::PathBuf, str::FromStr, sync::Arc};
+
+pub use explanation::explanation;
+
+use self::masked::Masked;
+use crate::{
+    config::{
+        Examined, Source, Span,
+        dialect::Detected,
+        finding::{Finding, Severity},
+    },
+    transport::Transport,
+};
+
+/// The formats of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people; styled with ANSI sequences.
+    Human,
+    /// Everything.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// Workflow commands of GitHub Actions.
+    Github,
+}
+
+/// What came of several files.
+#[derive(Debug)]
+pub struct Report {
+    pub files: Vec<File>,
+    /// Whether warnings fail.
+    pub is_strict: bool,
+    /// Whether only what fails is told.
+    pub is_quiet: bool,
+}
+
+/// A file, its servers and what was found in it. Nothing in it is secret, but what `source` has at `secrets`.
+#[derive(Debug)]
+pub struct File {
+    /// As it was named.
+    pub path: String,
+    pub source: Arc<Source>,
+    pub is_readable: bool,
+    pub detected: Option<Detected>,
+    /// In the order of the text.
+    pub servers: Vec<Server>,
+    /// In the order of the text.
+    pub findings: Vec<Finding>,
+    secrets: Vec<Span>,
+}
+
+/// A server of a file.
+#[derive(Debug)]
+pub struct Server {
+    pub name: String,
+    pub transport: Transport,
+    pub is_enabled: bool,
+    pub contact: Contact,
+}
+
+/// What came of an attempt to reach a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Contact {
+    #[default]
+    NotTried,
+    /// The names of its tools, without those that its filter leaves out.
+    Reached { tools: Vec<String>, left_out: usize },
+    /// A finding says why.
+    Failed,
+    /// Somebody interrupted it.
+    GivenUp,
+}
+
+/// Where a report is read.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// How many columns there are.
+    pub width: usize,
+    /// The folder that relative paths begin at.
+    pub directory: PathBuf,
+}
+
+/// How a file has done, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    Valid,
+    Invalid,
+    /// Nobody could read it.
+    Unreadable,
+}
+
+/// How many findings there are of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    errors: usize,
+    warnings: usize,
+    advice: usize,
+}
+
+impl Format {
+    pub const ALL: [Format; 4] = [Format::Human, Format::Json, Format::Sarif, Format::Github];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Format::Human => "human",
+            Format::Json => "json",
+            Format::Sarif => "sarif",
+            Format::Github => "github",
+        }
+    }
+
+    /// The report.
+    pub fn render(self, report: &Report, layout: &Layout) -> Vec<u8> {
+        match self {
+            Format::Human => human::render(report, layout).into_bytes(),
+            Format::Json => json::render(report),
+            Format::Sarif => sarif::render(report, layout),
+            Format::Github => github::render(report).into_bytes(),
+        }
+    }
+}
+
+/// A text that names no format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format {0:?}; there are human, json, sarif and github")]
+pub struct UnknownFormat(pub String);
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Format::ALL.into_iter().find(|format| format.as_str() == text).ok_or_else(|| UnknownFormat(text.to_owned()))
+    }
+}
+
+impl File {
+    /// What an examination brought, with its secrets hidden unless they are to be shown.
+    pub fn new(path: String, examined: Examined, shows_secrets: bool) -> File {
+        let Examined { source, is_readable, detected, config, secrets, findings } = examined;
+        let servers = config.map(|config| config.servers).unwrap_or_default().into_iter().map(|server| Server {
+            is_enabled: server.is_enabled(),
+            name: server.name.value,
+            transport: server.transport.value,
+            contact: Contact::NotTried,
+        });
+        let (servers, secrets) = (servers.collect(), if shows_secrets { Vec::new() } else { secrets });
+        let findings = if shows_secrets {
+            findings
+        } else {
+            let masked = Masked { source: &source, secrets: &secrets };
+            findings.into_iter().map(|finding| masked.finding(finding)).collect()
+        };
+        File { path, source, is_readable, detected, servers, findings, secrets }
+    }
+
+    /// A file that nobody can read.
+    pub fn unreadable(path: String, source: Arc<Source>, finding: Finding) -> File {
+        let (detected, findings) = (None, vec![finding]);
+        File { path, source, is_readable: false, detected, servers: Vec::new(), findings, secrets: Vec::new() }
+    }
+
+    /// Adds what was found later.
+    pub fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        self.findings.extend(findings);
+        self.findings.sort_by_key(|finding| finding.problem.span.start);
+    }
+
+    /// How it has done.
+    pub fn verdict(&self, is_strict: bool) -> Verdict {
+        let counts = self.counts();
+        match self.is_readable {
+            false => Verdict::Unreadable,
+            true if counts.errors > 0 || (is_strict && counts.warnings > 0) => Verdict::Invalid,
+            true => Verdict::Valid,
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for finding in &self.findings {
+            match finding.code.severity() {
+                Severity::Error => counts.errors += 1,
+                Severity::Warning => counts.warnings += 1,
+                Severity::Advice => counts.advice += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl Report {
+    /// The worst of all files.
+    pub fn verdict(&self) -> Verdict {
+        self.files.iter().map(|file| file.verdict(self.is_strict)).max().unwrap_or(Verdict::Valid)
+    }
+
+    /// The findings of a file that are told.
+    fn told<'f>(&self, file: &'f File) -> impl Iterator<Item = &'f Finding> {
+        let least = match (self.is_quiet, self.is_strict) {
+            (false, _) => Severity::Advice,
+            (true, true) => Severity::Warning,
+            (true, false) => Severity::Error,
+        };
+        file.findings.iter().filter(move |finding| finding.code.severity() >= least)
+    }
+
+    fn counts(&self) -> Counts {
+        let add = |sum: Counts, it: Counts| Counts {
+            errors: sum.errors + it.errors,
+            warnings: sum.warnings + it.warnings,
+            advice: sum.advice + it.advice,
+        };
+        self.files.iter().map(File::counts).fold(Counts::default(), add)
+    }
+}

@@ -1,0 +1,101 @@
+//! `docs/config-diagnostics.md`: every code with an example that has it, and one that has it no more.
+
+use std::{collections::BTreeMap, io, path::Path};
+
+use mcp_rehearsal::config::{
+    Found, Machine, Source, dialect, examine,
+    finding::{Finding, Severity, codes},
+};
+
+use crate::rehearse::Rehearse;
+
+const PAGE: &str = include_str!("../../docs/config-diagnostics.md");
+
+/// A machine on which everything is as the page needs it.
+fn machine() -> Machine {
+    let variables = [("HOME", "/home/ada"), ("PATH", "/bin")];
+    Machine {
+        variables: variables
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect::<BTreeMap<_, _>>(),
+        directory: "/project".into(),
+        look: |path| match path.to_str() {
+            Some("/bin/npx" | "/bin/uvx" | "/bin/node" | "/bin/docker" | "/bin/sh" | "/bin/rehearse") => Found::Program,
+            Some("/project" | "/project/server") => Found::Directory,
+            _ => Found::Nothing,
+        },
+        read: |path: &Path| match path == Path::new("/project/answer.schema.json") {
+            true => Ok(r#"{"type": "object"}"#.into()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        },
+    }
+}
+
+struct Example {
+    language: &'static str,
+    dialect: &'static str,
+    is_wrong: bool,
+    text: &'static str,
+}
+
+/// The sections of the page: what stands in the heading, and the examples.
+fn sections() -> Vec<(&'static str, Vec<Example>)> {
+    let section = |section: &'static str| {
+        let (heading, text) = section.split_once('\n').expect("a heading");
+        let blocks = text.split("\n```").skip(1).step_by(2);
+        let example = |block: &'static str| {
+            let (info, text) = block.split_once('\n').expect("a block has a first line");
+            let [language, dialect, kind] = info.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{heading}: {info}")
+            };
+            assert!(matches!(kind, "wrong" | "right"), "{heading}: {info}");
+            Example { language, dialect, is_wrong: kind == "wrong", text }
+        };
+        (heading, blocks.map(example).collect())
+    };
+    PAGE.split("\n## ").skip(1).map(section).collect()
+}
+
+fn findings(example: &Example) -> Vec<Finding> {
+    let dialect = dialect::named(example.dialect).unwrap_or_else(|| panic!("there is no {}", example.dialect));
+    let name = format!("config.{}", example.language);
+    examine(&Source::new(&*name, example.text), Some(Path::new(&name)), Some(dialect), Some(&machine())).findings
+}
+
+#[test]
+fn every_code_has_a_section_in_its_order() {
+    let headings: Vec<_> = sections().into_iter().map(|(heading, _)| heading).collect();
+    let expected: Vec<_> = codes::ALL.iter().map(|code| format!("{}: {}", code.name, code.title)).collect();
+    assert_eq!(headings, expected);
+}
+
+#[test]
+fn every_example_of_the_page_is_wrong_or_right_as_it_says() {
+    for (heading, examples) in sections() {
+        let code = heading.split(':').next().expect("a code");
+        let kinds: Vec<_> = examples.iter().map(|example| example.is_wrong).collect();
+        assert_eq!(kinds, [true, false], "{heading}: one that is wrong and one that is right");
+        for example in examples.iter().filter(|_| code != "E-CONNECT") {
+            let findings = findings(example);
+            let has_code = findings.iter().any(|finding| finding.code.name == code);
+            let other = findings
+                .iter()
+                .find(|it| it.code.severity() == Severity::Error && !(example.is_wrong && it.code.name == code));
+            assert_eq!((has_code, other), (example.is_wrong, None), "{heading}: {}\n{findings:#?}", example.text);
+        }
+    }
+}
+
+#[test]
+fn the_example_of_a_server_that_cannot_be_reached_is_one() {
+    let (_, examples) = sections().into_iter().find(|(heading, _)| heading.starts_with("E-CONNECT")).expect("is there");
+    for example in examples {
+        let text = example.text.replace("\"rehearse\"", &format!("{:?}", Rehearse::BINARY));
+        let run = Rehearse::new().file(".mcp.json", &text).args(["validate-config", ".mcp.json", "--connect"]).run();
+        match example.is_wrong {
+            true => run.stdout_has("E-CONNECT").code(1),
+            false => run.stdout_has("tools").code(0),
+        };
+    }
+}

@@ -1,0 +1,230 @@
+//! `rehearse validate-config`, and the flag of that name.
+
+use serde_json::Value as Json;
+
+use crate::{
+    orphans::{gone, started},
+    rehearse::{Rehearse, Run},
+};
+
+const GOOD: &str = r#"{"mcpServers": {"files": {"command": "sh", "args": ["-c", "true"]}}}"#;
+/// A warning.
+const DOUBTFUL: &str = r#"{"mcpServers": {"files": {"command": "sh", "arg": ["-c", "true"]}}}"#;
+/// An error.
+const BAD: &str = "{\n  \"mcpServers\": {\n    \"docs\": { \"url\": \"https://docs.example.com/mcp\" }\n  }\n}\n";
+
+const MOCK: &str = "
+server: { name: stories }
+tools:
+  - { name: first, reply: hello }
+  - { name: second, reply: hello }
+";
+
+fn validate(path: &str, text: &str) -> Rehearse {
+    Rehearse::new().file(path, text).args(["validate-config", path])
+}
+
+/// A config of servers that are started with these words.
+fn config(servers: &[(&str, &[&str])]) -> String {
+    let server = |words: &[&str]| serde_json::json!({ "command": words[0], "args": words[1..] });
+    let servers: serde_json::Map<_, _> =
+        servers.iter().map(|(name, words)| ((*name).to_owned(), server(words))).collect();
+    serde_json::json!({ "mcpServers": servers }).to_string()
+}
+
+fn json(run: &Run) -> Json {
+    serde_json::from_str(run.stdout_text()).expect("JSON")
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_worst_file() {
+    validate(".mcp.json", GOOD).run().stdout_has("✓ Configuration is valid").coloured(false).code(0);
+    validate(".mcp.json", DOUBTFUL).run().stdout_has("W-UNKNOWN-KEY").stdout_has("did you mean `args`?").code(0);
+    validate(".mcp.json", DOUBTFUL).args(["--strict"]).run().stdout_has("✗ Configuration validation failed").code(1);
+    let bad = validate(".mcp.json", BAD).run().stdout_has("E-TRANSPORT").stdout_has("[.mcp.json:3:15]");
+    bad.stdout_has("in the server `docs`").stdout_has("✗ Configuration validation failed").code(1);
+    validate(".mcp.json", "{\"mcpServers\": [}").run().stdout_has("E-SYNTAX").code(2);
+    validate(".mcp.json", GOOD).args(["missing.json"]).run().stdout_has("there is no such file").code(2);
+    let all = validate(".mcp.json", GOOD)
+        .file("bad/.mcp.json", BAD)
+        .file("none.json", "nothing")
+        .args(["bad/.mcp.json", "none.json"]);
+    all.run().stdout_has("3 files: 1 valid, 1 with errors, 1 unreadable; 2 errors").code(2);
+}
+
+#[test]
+fn the_flag_is_the_command_and_without_a_path_both_look_around() {
+    let here = |args: &[&str]| {
+        let files = Rehearse::new().file("a/.cursor/mcp.json", GOOD).file("x.json", BAD);
+        files.args(args.iter().copied()).run()
+    };
+    here(&["--validate-config"]).stdout_has("File: a/.cursor/mcp.json").stdout_has("Dialect: cursor").code(0);
+    here(&["validate-config"]).stdout_has("File: a/.cursor/mcp.json").code(0);
+    here(&["config", "validate", "a"]).stdout_has("File: a/.cursor/mcp.json").code(0);
+    here(&["--format", "json", "--dialect", "claude-code", "--validate-config", "x.json"])
+        .stdout_has("E-TRANSPORT")
+        .code(1);
+    here(&["--validate-config=x.json", "--dialect", "vscod"]).stderr_has("did you mean vscode?").code(2);
+    Rehearse::new().args(["--help"]).run().stdout_has("rehearse --validate-config").code(0);
+}
+
+#[test]
+fn a_folder_has_its_known_files_checked_and_no_others() {
+    let run = Rehearse::new()
+        .file("b/.vscode/mcp.json", r#"{"servers": {}}"#)
+        .file("b/.zed/settings.json", r#"{"theme": "dark"}"#)
+        .file("a/.mcp.json", DOUBTFUL)
+        .file("node_modules/x/.mcp.json", BAD)
+        .file("other.json", BAD)
+        .args(["validate-config", ".", "a", "--format", "json"])
+        .run();
+    let paths: Vec<_> =
+        json(&run)["files"].as_array().expect("files").iter().map(|file| file["path"].clone()).collect();
+    assert_eq!(paths, ["a/.mcp.json", "b/.vscode/mcp.json"]);
+    let nothing = Rehearse::new().file("a/.zed/settings.json", "{}").args(["validate-config", "a"]).run();
+    nothing.stdout("").stderr_has("nothing was selected").stderr_has("--list-dialects").code(4);
+    let list = Rehearse::new().args(["validate-config", "--list-dialects"]).run().code(0);
+    list.stdout_has("claude-code ").stdout_has(".vscode/mcp.json");
+}
+
+#[test]
+fn standard_input_is_a_file_as_well() {
+    let stdin = |text: &str| Rehearse::new().args(["validate-config", "-", "--dialect", "vscode"]).stdin(text);
+    stdin(r#"{"servers": {"s": {"command": "sh"}}}"#).run().stdout_has("File: <stdin>").code(0);
+    stdin(GOOD).run().stdout_has("[<stdin>:1:2]").stdout_has("rename `mcpServers` to `servers`").code(1);
+    stdin("").run().code(2);
+}
+
+#[test]
+fn what_is_no_utf8_is_told_with_its_place() {
+    let run = Rehearse::new().args(["validate-config", "latin.json"]);
+    let run = run.bytes("latin.json", b"{\n \"a\": \"\xe9\"}").run();
+    run.stdout_has("the byte 0xe9 is not UTF-8").stdout_has("[latin.json:2:8]").code(2);
+    let run = Rehearse::new().args(["validate-config", "wide.json"]).bytes("wide.json", b"\xff\xfe{\0}\0").run();
+    run.stdout_has("it is UTF-16").code(2);
+}
+
+#[test]
+fn programs_read_json_sarif_and_workflow_commands() {
+    let run = validate(".mcp.json", BAD).args(["--format", "json"]).run().code(1);
+    let finding = &json(&run)["files"][0]["findings"][0];
+    assert_eq!(
+        (&finding["code"], &finding["line"], &finding["server"]),
+        (&"E-TRANSPORT".into(), &3.into(), &"docs".into())
+    );
+
+    let run = validate(".mcp.json", BAD).args(["--format", "sarif", "--output", "out.sarif"]).run().stdout("").code(1);
+    let sarif: Json = serde_json::from_str(&run.read("out.sarif")).expect("JSON");
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "E-TRANSPORT");
+    assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], ".mcp.json");
+
+    let run = validate(".mcp.json", BAD).args(["--format", "github"]).run().code(1);
+    run.stdout_has("::error file=.mcp.json,line=3,col=15,endColumn=20,title=E-TRANSPORT::");
+    validate(".mcp.json", GOOD).args(["--format", "github"]).run().stdout("").code(0);
+    validate(".mcp.json", GOOD).args(["--format", "xml"]).run().stderr_has("human, json, sarif and github").code(2);
+}
+
+#[test]
+fn quiet_tells_only_what_fails() {
+    validate(".mcp.json", DOUBTFUL).args(["--quiet"]).run().stdout("").code(0);
+    validate(".mcp.json", DOUBTFUL).args(["-q", "--strict"]).run().stdout_has("W-UNKNOWN-KEY").code(1);
+}
+
+/// Each of these stands where a secret does.
+const SECRETS: [&str; 6] = [
+    "ghp_0123456789abcdefABCD",
+    "geheim-8f2a91c7",
+    "hunter2hunter2",
+    "sk-abcdef0123456789",
+    "q1w2e3r4t5z6",
+    "zzz9zzz8zzz7",
+];
+
+#[test]
+fn no_format_shows_a_secret_unless_it_is_asked_for() {
+    let [token, header, password, argument, key, broken] = SECRETS;
+    let servers = format!(
+        r#""a": {{"command": "sh", "args": ["--api-key", "{argument}"], "env": {{"GH_TOKEN": "{token}"}}, "arg": []}},
+        "b": {{"type": "http", "url": "https://u:{password}@h.example.com/?api_key={key}", "headers": {{"Authorization": "Bearer {header}"}}, "nam": 1}},
+        "c": {{"type": "nope", "env": {{"API_KEY": "{broken}"}}}}"#
+    );
+    let one_line = format!("{{\"mcpServers\": {{{}}}}}", servers.replace('\n', ""));
+    let many_lines = format!("{{\"mcpServers\": {{{servers}}}}}");
+    let unreadable = one_line.replace("\"arg\": []", "\"arg\": [");
+    for text in [&one_line, &many_lines, &unreadable] {
+        for format in ["human", "json", "sarif", "github"] {
+            for connect in [None, Some("--connect")] {
+                let run = validate(".mcp.json", text).args(["--format", format]).args(connect).run();
+                for secret in SECRETS {
+                    let output = format!("{}{}", run.stdout_text(), run.stderr());
+                    assert!(!output.contains(secret), "{secret} is in {format}: {output}");
+                }
+            }
+        }
+    }
+    validate(".mcp.json", &one_line).args(["--show-secrets"]).run().stdout_has(token);
+}
+
+#[test]
+fn nothing_is_started_unless_it_is_asked_for() {
+    let text = config(&[("s", &["sh", "-c", "touch started"])]);
+    let run = validate(".mcp.json", &text).run().code(0);
+    assert!(!run.path("started").exists());
+    let run = validate(".mcp.json", &text).args(["--connect"]).run().code(1);
+    assert!(run.path("started").exists());
+}
+
+#[test]
+fn connecting_lists_the_tools_of_every_enabled_server() {
+    let mock = [Rehearse::BINARY, "mock", "mock.yaml"];
+    let run = validate(".mcp.json", &config(&[("one", &mock), ("two", &mock)]))
+        .file("mock.yaml", MOCK)
+        .args(["--connect"])
+        .run();
+    run.stdout_has("  - Total tools: 4\n    ✓ one: 2 tools\n    ✓ two: 2 tools\n").code(0);
+
+    let text = serde_json::json!({ "mcpServers": {
+        "some": { "command": mock[0], "args": &mock[1..], "excludeTools": ["first"] },
+
+    }});
+    let run = validate(".gemini/settings.json", &text.to_string()).file("mock.yaml", MOCK);
+    let run = run.args(["--connect", "--format", "json"]).run().code(0);
+    let servers = &json(&run)["files"][0]["servers"];
+    assert_eq!((&servers[0]["reached"], &servers[0]["tools"]), (&true.into(), &serde_json::json!(["second"])));
+
+    let text = r#"{"mcpServers": {"off": {"command": "touch", "args": ["started"], "disabled": true}}}"#;
+    let run = validate(".kiro/settings/mcp.json", text).args(["--connect"]).run().stdout_has("(1 disabled)").code(0);
+    assert!(!run.path("started").exists());
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
+    let text = config(&[("gone", &["sh", "-c", "echo the token $TOKEN is wrong >&2; exit 3"])]);
+    let text = text.replace("\"args\"", r#""env": {"TOKEN": "${SECRET}"}, "args""#);
+    let run = validate(".mcp.json", &text).env("SECRET", "zzz9zzz8zzz7").args(["--connect"]).run();
+    let run = run.stdout_has("E-CONNECT").stdout_has("exit status: 3").stdout_has("it said: the token *** is wrong");
+    run.stdout_has("    ✗ gone: cannot be reached\n").code(1);
+    let text = config(&[("none", &["there-is-no-such-program"])]);
+    validate(".mcp.json", &text)
+        .args(["--connect", "--portable"])
+        .run()
+        .stdout_has("E-CONNECT")
+        .stdout_has("is it installed")
+        .code(1);
+    let asked = r#"{"servers": {"s": {"command": "sh", "env": {"TOKEN": "${input:token}"}}}, "inputs": [{"id": "token", "type": "promptString"}]}"#;
+    let run = validate(".vscode/mcp.json", asked).args(["--connect"]).run().code(1);
+    run.stdout_has("`${input:token}` has no value: Visual Studio Code asks its user for it");
+}
+
+#[test]
+fn an_interrupt_stops_what_was_started_and_reports_what_there_is() {
+    let mock = [Rehearse::BINARY, "mock", "mock.yaml"];
+    let text = config(&[("one", &mock), ("slow", &["sh", "-c", "exec sleep 4326"])]);
+    let story = validate(".mcp.json", &text).file("mock.yaml", MOCK).args(["--connect"]);
+    let (mut running, processes) = started(story, ["sleep 4326", " guard"]);
+    running.signal("INT");
+    running.stderr_line("interrupted");
+    running.end().stdout_has("    · slow: interrupted\n").code(3);
+    gone(&processes);
+}
