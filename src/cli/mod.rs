@@ -79,9 +79,9 @@ struct Cli {
 enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
-    Schema(schema::SchemaArgs),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
+    Schema(schema::SchemaArgs),
     /// Kill what a run has left behind that was itself killed
     #[command(hide = true)]
     Guard,
@@ -95,9 +95,9 @@ impl Command {
         match self {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
-            Command::Schema(args) => Ok(schema::run(&args)),
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
+            Command::Schema(args) => schema::run(&args),
             Command::Guard => {
                 Guard::watch(std::io::stdin().lock());
                 Ok(Exit::Success)

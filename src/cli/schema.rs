@@ -2,35 +2,58 @@
 
 use std::io::Write;
 
-use super::Exit;
-use crate::mock::script;
+use super::{
+    Exit, Failure,
+    config::{dialect, dialects},
+};
+use crate::{
+    config::dialect::{ALL, Dialect},
+    mock::script,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   rehearse schema script > mock-script.schema.json
+  rehearse schema config --dialect cursor > mcp.schema.json
 
-In a script, for an editor with the YAML language server (in VS Code, the extension `redhat.vscode-yaml`):
-  # yaml-language-server: $schema=./mock-script.schema.json";
+In a YAML file, for an editor with the YAML language server (in VS Code, the extension `redhat.vscode-yaml`):
+  # yaml-language-server: $schema=./mock-script.schema.json
+
+For a JSON file, in the settings of VS Code:
+  \"json.schemas\": [{ \"fileMatch\": [\".cursor/mcp.json\"], \"url\": \"./mcp.schema.json\" }]";
 
 /// Print the JSON Schema of a kind of file, for completion and checks in an editor
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
 pub(super) struct SchemaArgs {
     /// The kind of file
     kind: Kind,
+    /// The program that a config is for (`--help` lists them)
+    #[arg(long, value_name = "DIALECT", value_parser = dialect)]
+    dialect: Option<&'static Dialect>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Kind {
     /// A mock script
     Script,
+    /// The MCP servers of a program
+    Config,
 }
 
-pub(super) fn run(args: &SchemaArgs) -> Exit {
-    let schema = match args.kind {
-        Kind::Script => script::schema(),
+pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
+    let schema = match (args.kind, args.dialect) {
+        (Kind::Script, None) => script::schema(),
+        (Kind::Script, Some(_)) => return Err(Failure::Usage("`--dialect` is for `rehearse schema config`".into())),
+        (Kind::Config, Some(dialect)) => dialect.schema(),
+        (Kind::Config, None) => {
+            let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
+            let message =
+                format!("each program has a schema of its own: add --dialect with one of {}", names.join(", "));
+            return Err(Failure::Usage(message));
+        }
     };
     // Whoever closes the pipe has read enough.
     let _ = writeln!(anstream::stdout(), "{schema:#}");
-    Exit::Success
+    Ok(Exit::Success)
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    ClientConfig, Machine, Problems, Source, Span,
+    ClientConfig, Machine, Node, Problems, Source, Span,
     check::{self, Subject},
     dialect::{Detected, Dialect, detect},
     document,
@@ -18,6 +18,8 @@ pub struct Examined {
     pub source: Arc<Source>,
     /// Whether the text could be read at all, in the syntax of its program.
     pub is_readable: bool,
+    /// What the text says; `None` if it could not be read.
+    pub root: Option<Node>,
     /// `None` if nobody can read the text, or it has no servers in any dialect's place.
     pub detected: Option<Detected>,
     /// The servers that could be understood; none if there is no dialect.
@@ -41,6 +43,7 @@ pub(super) fn unreadable(source: &Arc<Source>, problems: Problems) -> Examined {
     Examined {
         source: source.clone(),
         is_readable: false,
+        root: None,
         detected: None,
         config: None,
         secrets: secrets_of(source, None),
@@ -86,7 +89,8 @@ pub fn examine(
     findings.sort_by_key(|finding| finding.problem.span.start);
     let secrets = secrets_of(source, Some(&document.root));
     let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
-    Examined { source: source.clone(), is_readable, detected, config, secrets, findings }
+    let root = Some(document.root);
+    Examined { source: source.clone(), is_readable, root, detected, config, secrets, findings }
 }
 
 #[cfg(test)]

@@ -141,7 +141,7 @@ fn beside(root: &Node, servers: &Node, dialect: &Dialect, findings: &mut Vec<Fin
 }
 
 /// Whether people add such a key for themselves.
-fn is_note(key: &str) -> bool {
+pub(super) fn is_note(key: &str) -> bool {
     NOTES.contains(&key) || key.starts_with(['_', '/', '#'])
 }
 
@@ -480,7 +480,9 @@ impl Reader<'_> {
             Field::ClientId => server.auth.oauth.get_or_insert_default().client_id = self.text(key, node),
             Field::ClientSecret => server.auth.oauth.get_or_insert_default().client_secret = self.text(key, node),
             Field::MetadataUrl => server.auth.oauth.get_or_insert_default().metadata_url = self.text(key, node),
-            Field::Scopes => server.auth.oauth.get_or_insert_default().scopes = self.scopes(key, node),
+            Field::Scopes | Field::ScopeText => {
+                server.auth.oauth.get_or_insert_default().scopes = self.scopes(key, node)
+            }
             Field::CallbackPort => match node.integer() {
                 Ok(port) => {
                     server.auth.oauth.get_or_insert_default().callback_port = Some(At { value: port, span: node.span })

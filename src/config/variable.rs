@@ -64,7 +64,7 @@ pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
 }
 
 /// The reference at the beginning of a text, and its length.
-fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
+pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
     let after = text.strip_prefix('$')?;
     if let Some(inner) = after.strip_prefix("{{") {
         let inner = &inner[..inner.find("}}")?];

@@ -1,6 +1,7 @@
 //! Stories of the command line, told by what a person or a script sees of the binary.
 
 mod admin_docs;
+mod config_convert;
 mod config_docs;
 mod config_show;
 mod mock;

@@ -26,3 +26,23 @@ fn every_fault_is_listed_with_an_example() {
     }
     Rehearse::new().args(["mock", "--faults", "basic"]).run().stderr_has("cannot be used with").code(2);
 }
+
+#[test]
+fn each_program_has_a_schema_of_its_configs() {
+    let schema = |dialect: &str| {
+        let run = Rehearse::new().args(["schema", "config", "--dialect", dialect]).run().code(0);
+        serde_json::from_str::<Json>(run.stdout_text()).expect("JSON")
+    };
+    assert!(schema("vscode")["properties"]["servers"].is_object());
+    assert!(schema("code_agent")["properties"]["mcp"]["properties"]["servers"].is_object());
+    Rehearse::new()
+        .args(["schema", "config"])
+        .run()
+        .stdout("")
+        .stderr_has("claude-code, claude-desktop, vscode")
+        .code(2);
+    let wrong = Rehearse::new().args(["schema", "config", "--dialect", "vscod"]).run();
+    wrong.stderr_has("did you mean `vscode`?").code(2);
+    let other = Rehearse::new().args(["schema", "script", "--dialect", "vscode"]).run();
+    other.stdout("").stderr_has("`--dialect` is for `rehearse schema config`").code(2);
+}

@@ -60,7 +60,7 @@ fn the_flag_is_the_command_and_without_a_path_both_look_around() {
     };
     here(&["--validate-config"]).stdout_has("File: a/.cursor/mcp.json").stdout_has("Dialect: cursor").code(0);
     here(&["validate-config"]).stdout_has("File: a/.cursor/mcp.json").code(0);
-    here(&["config", "validate", "a"]).stdout_has("File: a/.cursor/mcp.json").code(0);
+    here(&["validate-config", "a"]).stdout_has("File: a/.cursor/mcp.json").code(0);
     here(&["--format", "json", "--dialect", "claude-code", "--validate-config", "x.json"])
         .stdout_has("E-TRANSPORT")
         .code(1);
@@ -84,7 +84,7 @@ fn a_folder_has_its_known_files_checked_and_no_others() {
     let nothing = Rehearse::new().file("a/.zed/settings.json", "{}").args(["validate-config", "a"]).run();
     nothing.stdout("").stderr_has("nothing was selected").stderr_has("--list-dialects").code(4);
     let list = Rehearse::new().args(["validate-config", "--list-dialects"]).run().code(0);
-    list.stdout_has("claude-code ").stdout_has(".vscode/mcp.json");
+    list.stdout_has("claude-code ").stdout_has("  .gemini/settings.json, gemini-extension.json\n");
 }
 
 #[test]

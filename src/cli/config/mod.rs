@@ -1,6 +1,7 @@
 //! Commands about the configs of other programs. One file each.
 
 mod connect;
+mod convert;
 mod show;
 mod sources;
 mod validate;
@@ -27,11 +28,13 @@ pub(super) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
+    Convert(convert::ConvertArgs),
     Show(show::ShowArgs),
 }
 
 pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     match &args.command {
+        ConfigCommand::Convert(args) => convert::run(args),
         ConfigCommand::Show(args) => show::run(args),
     }
 }
@@ -40,13 +43,19 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// There is none of that name; the nearest is suggested.
-fn dialect(name: &str) -> Result<&'static Dialect, String> {
+pub(super) fn dialect(name: &str) -> Result<&'static Dialect, String> {
     dialect::named(name).ok_or_else(|| {
         let names: Vec<_> = dialect::ALL.iter().map(|dialect| dialect.name).collect();
         let near = nearest(&name.to_lowercase().replace(['_', ' '], "-"), &names);
         let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
         format!("{near}there are {}", names.join(", "))
     })
+}
+
+/// The dialects with their programs, one a line.
+pub(super) fn dialects() -> String {
+    let line = |dialect: &&Dialect| format!("  {:16} {}", dialect.name, dialect.program);
+    dialect::ALL.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The arguments with the subcommand `validate-config` for the flag of that name, if no other command comes first.

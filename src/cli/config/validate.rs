@@ -244,7 +244,9 @@ fn list_dialects() {
     let width = |column: fn(&Dialect) -> &str| ALL.iter().map(|it| column(it).len()).max().unwrap_or_default();
     let (names, programs) = (width(|it| it.name), width(|it| it.program));
     for Dialect { name, program, files, .. } in ALL {
-        let files: Vec<_> = files.iter().map(|place| place.suffix()).collect();
+        // The same place may be below several folders.
+        let mut files: Vec<_> = files.iter().map(|place| place.suffix()).collect();
+        files.dedup();
         // Whoever closes the pipe has read enough.
         let _ = writeln!(out, "{}", format!("{name:names$}  {program:programs$}  {}", files.join(", ")).trim_end());
     }

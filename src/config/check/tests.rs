@@ -422,7 +422,9 @@ fn every_fault_is_found_where_it_is_in_every_dialect_that_has_it() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    let unseen: Vec<_> = codes::ALL.iter().map(|code| code.name).filter(|name| !seen.contains(name)).collect();
+    // Only whoever connects finds that a server cannot be reached.
+    let by_checks = codes::ALL.iter().map(|code| code.name).filter(|name| *name != codes::CONNECT.name);
+    let unseen: Vec<_> = by_checks.filter(|name| !seen.contains(name)).collect();
     assert_eq!(unseen, [""; 0], "codes that no fault has");
     insta::assert_snapshot!("findings", told);
 }

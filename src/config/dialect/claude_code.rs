@@ -16,7 +16,7 @@ const OAUTH: &[Key] = &[
     Key::new("clientId", Field::ClientId),
     Key::new("callbackPort", Field::CallbackPort),
     Key::new("authServerMetadataUrl", Field::MetadataUrl),
-    Key::new("scopes", Field::Scopes),
+    Key::new("scopes", Field::ScopeText),
 ];
 
 pub(super) static DIALECT: Dialect = Dialect {

@@ -18,7 +18,9 @@ mod librechat;
 mod mcpilot;
 mod opencode;
 mod place;
+mod required;
 mod roo;
+mod schema;
 mod vscode;
 mod windsurf;
 mod zed;
@@ -205,8 +207,10 @@ pub enum Field {
     Bearer,
     ClientId,
     ClientSecret,
-    /// A list of scopes, or a text with blanks between them.
+    /// A list of scopes; a text with blanks between them is understood.
     Scopes,
+    /// A text of scopes with blanks between them; a list is understood.
+    ScopeText,
     CallbackPort,
     MetadataUrl,
     /// An object with these keys.

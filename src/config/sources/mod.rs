@@ -264,7 +264,15 @@ fn examined(
     findings.sort_by_key(|finding| finding.problem.span.start);
     let detected = Some(Detected { dialect: config.dialect, why: why.to_owned() });
     let secrets = secrets_of(source, Some(root));
-    Examined { source: source.clone(), is_readable: true, detected, config: Some(config), secrets, findings }
+    Examined {
+        source: source.clone(),
+        is_readable: true,
+        root: Some(root.clone()),
+        detected,
+        config: Some(config),
+        secrets,
+        findings,
+    }
 }
 
 /// A variable that is set to something.

@@ -150,7 +150,7 @@ impl FromStr for Format {
 impl File {
     /// What an examination brought, with its secrets hidden unless they are to be shown.
     pub fn new(path: String, examined: Examined, shows_secrets: bool) -> File {
-        let Examined { source, is_readable, detected, config, secrets, findings } = examined;
+        let Examined { source, is_readable, detected, config, secrets, findings, .. } = examined;
         let servers = config.map(|config| config.servers).unwrap_or_default().into_iter().map(|server| Server {
             is_enabled: server.is_enabled(),
             name: server.name.value,

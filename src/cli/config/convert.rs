@@ -1,0 +1,132 @@
+//! `rehearse config convert`: the same servers for another program.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::Args;
+
+use super::{Exit, Failure, dialect, dialects};
+use crate::{
+    cli::style::{self, BAD, DOUBTFUL, STRONG, printable},
+    config::{
+        Diagnostic, Diagnostics, Examined, Source,
+        convert::{Converted, convert},
+        dialect::Dialect,
+        examine,
+        finding::Severity,
+    },
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse config convert .mcp.json --to cursor
+  rehearse config convert .mcp.json --to vscode --output .vscode/mcp.json
+  rehearse config convert servers.json --dialect cline --to cpe
+  rehearse config convert --to zed < mcp.json
+
+The new file goes to standard output, and what could not be carried over is told on standard error. Comments \
+are not carried over. Values are written as they are, secrets among them.
+
+Exit codes: 0 if the file was converted, 1 if there are errors in it (what could be understood is converted), \
+2 if nobody can tell what it is.";
+
+/// Write the servers of a config for another program, and tell what could not be carried over
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
+pub(super) struct ConvertArgs {
+    /// The config; standard input if it is missing or `-`
+    file: Option<PathBuf>,
+    /// The program to write it for (`--help` lists them)
+    #[arg(long, value_name = "DIALECT", value_parser = dialect)]
+    to: &'static Dialect,
+    /// The program that the file was written for [default: what the file looks like]
+    #[arg(long, value_name = "DIALECT", value_parser = dialect)]
+    dialect: Option<&'static Dialect>,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file that is there
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
+    let path = args.file.as_deref().filter(|path| *path != Path::new("-"));
+    let source = read(path)?;
+    let examined = examine(&source, path, args.dialect, None);
+    let Some(converted) = convert(&examined, args.to) else { return Err(unknown(examined)) };
+    match &args.output {
+        Some(path) => write(path, &converted.text, args.force)?,
+        None => {
+            // Whoever closes the pipe has read enough.
+            let _ = io::stdout().lock().write_all(converted.text.as_bytes());
+        }
+    }
+    style::print(&told(&examined, &converted, args.to));
+    Ok(if examined.count(Severity::Error) > 0 { Exit::Violation } else { Exit::Success })
+}
+
+fn read(path: Option<&Path>) -> Result<Arc<Source>, Failure> {
+    let Some(path) = path else {
+        let mut text = String::new();
+        return match io::stdin().lock().read_to_string(&mut text) {
+            Ok(_) => Ok(Source::new("stdin", text)),
+            Err(error) => Err(Failure::Usage(format!("cannot read standard input: {error}"))),
+        };
+    };
+    Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
+}
+
+/// Nobody can tell what the file is: its first problems say why.
+fn unknown(examined: Examined) -> Failure {
+    let source = &examined.source;
+    let findings = examined.findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
+    let diagnostics = findings.map(|finding| Diagnostic { problem: finding.problem, source: source.clone() });
+    // Without the text around them, in which there may be secrets.
+    Failure::Usage(Diagnostics(diagnostics.collect()).to_string())
+}
+
+fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::cannot(format!("cannot write {}: {error}", path.display()));
+    if force {
+        return fs::write(path, text).map_err(failed);
+    }
+    let opened = OpenOptions::new().write(true).create_new(true).open(path);
+    match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Failure::cannot(format!("{} is there already", path.display())).hint("`--force` replaces it"))
+        }
+        result => result.map_err(failed),
+    }
+}
+
+/// The errors of the file, and what the new one does not say.
+fn told(examined: &Examined, converted: &Converted, to: &Dialect) -> String {
+    let mut told = String::new();
+    for finding in examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error) {
+        let (line, column) = examined.source.position(finding.problem.span.start);
+        let (code, message) = (finding.code.name, printable(&finding.problem.message).into_owned());
+        let name = printable(&examined.source.name).into_owned();
+        told.push_str(&format!("{BAD}error:{BAD:#} {name}:{line}:{column}: {code}: {message}\n"));
+        if let Some(hint) = &finding.problem.hint {
+            told.push_str(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(hint)));
+        }
+    }
+    for loss in &converted.losses {
+        told.push_str(&format!("{DOUBTFUL}lost:{DOUBTFUL:#} {}\n", printable(&loss.to_string())));
+    }
+    let left_out = converted.losses.iter().filter(|loss| loss.left_out).count();
+    if !told.is_empty() {
+        let servers = |count: usize| format!("{count} server{}", if count == 1 { "" } else { "s" });
+        let more = match left_out {
+            0 => String::new(),
+            count => format!(", {count} left out"),
+        };
+        told.push_str(&format!("{} for {}{more}\n", servers(converted.servers), to.program));
+    }
+    told
+}

@@ -1,0 +1,119 @@
+//! The same servers in another program's format.
+//!
+//! A program's own format is written from its tree as it was read, so that nothing is lost but comments. For any other,
+//! each server is written anew from what was understood of it, and whatever the other cannot say is told.
+
+mod emit;
+mod filter;
+mod loss;
+mod own;
+mod reference;
+#[cfg(test)]
+mod tests;
+mod timeout;
+mod write;
+
+use std::collections::HashSet;
+
+use self::write::{entry, mapping, sequence, text};
+use super::{
+    Entry, Examined, Node,
+    dialect::{Collection, Dialect, Syntax},
+};
+
+pub use loss::Loss;
+
+/// A file for another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converted {
+    pub text: String,
+    /// How many servers are in it.
+    pub servers: usize,
+    /// In the order of the source.
+    pub losses: Vec<Loss>,
+}
+
+/// Writes the servers of a file for another program; `None` if nobody could tell what the file is.
+///
+/// Servers that could not be understood are left out: the findings of the file tell of them.
+pub fn convert(examined: &Examined, to: &'static Dialect) -> Option<Converted> {
+    let (config, root) = (examined.config.as_ref()?, examined.root.as_ref()?);
+    let from = config.dialect;
+    if std::ptr::eq(from, to) {
+        let losses = Vec::new();
+        return Some(Converted { text: to.emit(root), servers: config.servers.len(), losses });
+    }
+    let mut losses = Vec::new();
+    let lost = |field: &str, reason: String, span| {
+        let (field, source) = (field.to_owned(), examined.source.clone());
+        Loss { server: None, field, reason, left_out: false, source, span }
+    };
+    own::of_file(root, from, |entry| {
+        losses.push(lost(&entry.key, format!("only {} knows what it means", from.program), entry.key_span));
+    });
+    if let (Collection::List { elsewhere: Some(elsewhere) }, Some(servers)) = (from.collection, from.servers(root)) {
+        let items = servers.items().unwrap_or_default();
+        for item in items.iter().filter(|item| item.get(elsewhere).is_some()) {
+            losses.push(lost(elsewhere, "the server is described in another place".into(), item.span));
+        }
+    }
+    let texts = own::servers(root, from);
+    let (mut servers, mut names) = (Vec::with_capacity(config.servers.len()), HashSet::new());
+    for server in &config.servers {
+        let name = &server.name;
+        if !names.insert(name.value.as_str()) {
+            let reason = "there is a server of this name already".into();
+            losses.push(Loss { server: Some(name.value.clone()), left_out: true, ..lost("name", reason, name.span) });
+            continue;
+        }
+        let Some(node) = write::server(server, from, to, &mut losses) else { continue };
+        servers.push((name.value.as_str(), node));
+        if let Some(node) = texts.get(&name.span.start) {
+            own::of_server(server, node.entries().unwrap_or_default(), from.keys, from, &mut losses);
+        }
+    }
+    losses.sort_by_key(|loss| loss.span.start);
+    let count = servers.len();
+    Some(Converted { text: to.emit(&to.file(servers)), servers: count, losses })
+}
+
+impl Dialect {
+    /// A file with these servers.
+    fn file(&self, servers: Vec<(&str, Node)>) -> Node {
+        let servers = match self.collection {
+            Collection::Map => mapping(servers.into_iter().map(|(name, node)| entry(name, node)).collect()),
+            Collection::List { .. } => sequence(servers.into_iter().map(|(name, node)| named(name, node)).collect()),
+        };
+        let mut place = self.roots[0].iter().rev();
+        let innermost = place.next().map(|key| entry(key, servers));
+        let outermost = place.fold(innermost, |inner, key| Some(entry(key, mapping(inner.into_iter().collect()))));
+        let required = self.required_of_files().iter().map(|(key, value)| entry(key, text((*value).to_owned())));
+        mapping(required.chain(outermost).collect())
+    }
+
+    fn emit(&self, root: &Node) -> String {
+        match self.is_written_in_yaml() {
+            true => emit::yaml(root),
+            false => emit::json(root),
+        }
+    }
+
+    /// Whether its files are YAML; where they may be both, the name of the usual one tells.
+    fn is_written_in_yaml(&self) -> bool {
+        match self.syntax {
+            Syntax::Json(_) => false,
+            Syntax::Yaml => true,
+            Syntax::Either(_) => self.files.first().is_some_and(|place| place.suffix().ends_with(".yaml")),
+        }
+    }
+}
+
+/// A server of a list.
+fn named(name: &str, server: Node) -> Node {
+    let first = entry("name", text(name.to_owned()));
+    let rest = match server.value {
+        super::Value::Mapping(entries) => entries,
+        _ => Vec::new(),
+    };
+    mapping(std::iter::once(first).chain(rest).collect::<Vec<Entry>>())
+}

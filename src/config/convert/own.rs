@@ -1,0 +1,82 @@
+//! What a file says that only its own program understands.
+
+use std::collections::HashMap;
+
+use super::loss::Loss;
+use crate::{
+    config::{
+        Entry, Node, Value,
+        dialect::{Collection, Dialect, Field, Key, Of, RootKeys},
+        read::is_note,
+        server::ServerConfig,
+    },
+    transport::Transport,
+};
+
+/// What of a file belongs to its program alone, beside its servers.
+pub(super) fn of_file(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry)) {
+    let (RootKeys::Known(keys) | RootKeys::Only(keys)) = dialect.root_keys else { return };
+    for entry in root.entries().unwrap_or_default().iter().filter(|entry| keys.contains(&&*entry.key)) {
+        lose(entry);
+    }
+}
+
+/// The text of each server by where its name stands.
+pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> HashMap<usize, &'n Node> {
+    let Some(servers) = dialect.servers(root) else { return HashMap::new() };
+    match dialect.collection {
+        Collection::Map => {
+            servers.entries().unwrap_or_default().iter().map(|entry| (entry.key_span.start, &entry.node)).collect()
+        }
+        Collection::List { .. } => {
+            let items = servers.items().unwrap_or_default().iter();
+            items.filter_map(|item| Some((item.get("name")?.span.start, item))).collect()
+        }
+    }
+}
+
+/// What of a server belongs to its program alone.
+pub(super) fn of_server(
+    server: &ServerConfig,
+    entries: &[Entry],
+    keys: &'static [Key],
+    dialect: &Dialect,
+    losses: &mut Vec<Loss>,
+) {
+    for entry in entries {
+        let Some(key) = keys.iter().find(|key| key.name == entry.key) else { continue };
+        let is_process = server.transport.value == Transport::Stdio;
+        let is_for = match key.of {
+            Of::All => true,
+            Of::Process { .. } => is_process,
+            Of::Remote { .. } => !is_process,
+        };
+        let mut lose = |field: String, at: &Entry, reason: String| {
+            let (server, source) = (Some(server.name.value.clone()), server.source.clone());
+            losses.push(Loss { server, field, reason, left_out: false, source, span: at.key_span });
+        };
+        match (key.field, &entry.node.value) {
+            _ if !is_for => {}
+            (Field::Object(keys), Value::Mapping(entries)) => of_server(server, entries, keys, dialect, losses),
+            (Field::Own, value) if !is_superfluous(key.name, value, server) => {
+                lose(key.name.into(), entry, format!("only {} knows what it means", dialect.program));
+            }
+            (Field::Env | Field::Headers, Value::Mapping(pairs)) if dialect.loose_values => {
+                for pair in pairs.iter().filter(|pair| pair.node.is_null()) {
+                    let reason = "no other program has a variable without a value";
+                    lose(format!("{}.{}", key.name, pair.key), pair, reason.into());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a value says nothing that is not said elsewhere.
+fn is_superfluous(key: &str, value: &Value, server: &ServerConfig) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => *text == server.name.value || (key == "type" && text == "bearer") || is_note(key),
+        _ => false,
+    }
+}

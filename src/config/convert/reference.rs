@@ -1,0 +1,269 @@
+//! References to variables, from one program's writing to another's.
+
+use std::ops::Range;
+
+use crate::config::{
+    Form,
+    dialect::{Dialect, Field, Places},
+    variable,
+};
+
+/// A value as another program has to write it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Translated {
+    pub(super) text: String,
+    /// What it does not say as the original did, in sentences without any value.
+    pub(super) troubles: Vec<String>,
+}
+
+/// A field of a program's servers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) dialect: &'static Dialect,
+    pub(super) field: Field,
+}
+
+/// What a reference stands for, however it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning<'t> {
+    Variable {
+        name: &'t str,
+        default: Option<&'t str>,
+    },
+    /// Something that the program knows by itself.
+    Known(&'t str),
+    /// Something that the program asks its user for.
+    Input(&'t str),
+}
+
+/// Writes the value of one program's field for another's.
+///
+/// What cannot be said there stays as it is written.
+pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
+    if !text.contains('$') {
+        return Translated { text: text.to_owned(), troubles: Vec::new() };
+    }
+    let program = to.dialect.program;
+    let references = from.references(text);
+    let refusal = to.refusal(text, &references);
+    let (mut written, mut troubles, mut expected) = (String::with_capacity(text.len()), Vec::new(), Vec::new());
+    let mut end = 0;
+    for (range, meaning) in references {
+        written.push_str(&text[end..range.start]);
+        end = range.end;
+        let original = &text[range];
+        let result = match &refusal {
+            Some(reason) => Err(reason.clone()),
+            None => to.write(meaning),
+        };
+        let start = written.len();
+        match result {
+            Ok((reference, left)) => {
+                written.push_str(&reference);
+                expected.push((start..written.len(), left));
+                if left != meaning {
+                    troubles.push(format!("the default of {} is lost: {program} has none", describe(meaning)));
+                }
+            }
+            Err(reason) => {
+                written.push_str(original);
+                troubles.push(format!("{} stays as it is written: {reason}", describe(meaning)));
+            }
+        }
+    }
+    written.push_str(&text[end..]);
+    let read = to.references(&written);
+    if read.iter().any(|reference| !expected.contains(reference)) {
+        troubles.push(format!("{program} replaces a `$` that means itself here, and has no escape for it"));
+    }
+    for (_, meaning) in expected.iter().filter(|reference| !read.contains(reference)) {
+        troubles.push(format!("{} cannot be written for {program}", describe(*meaning)));
+    }
+    Translated { text: written, troubles }
+}
+
+fn describe(meaning: Meaning<'_>) -> String {
+    match meaning {
+        Meaning::Variable { name, .. } => format!("the reference to `{name}`"),
+        Meaning::Known(name) => format!("`${{{name}}}`"),
+        Meaning::Input(name) => format!("the question for `{name}`"),
+    }
+}
+
+impl Place {
+    fn is_replaced(&self) -> bool {
+        let field = match self.field {
+            Field::Url(_) => Field::Url(None),
+            field => field,
+        };
+        match self.dialect.variables.places {
+            Places::Nowhere => false,
+            Places::Everywhere => true,
+            Places::In(fields) => fields.contains(&field),
+        }
+    }
+
+    /// What the program replaces in a value of this field.
+    fn references<'t>(&self, text: &'t str) -> Vec<(Range<usize>, Meaning<'t>)> {
+        let rule = &self.dialect.variables;
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(length) = self.is_replaced().then(|| text[at..].find('$')).flatten() {
+            let start = at + length;
+            at = start + 1;
+            let Some((form, name, default, length)) = variable::reference(&text[start..]) else { continue };
+            let meaning = match form {
+                Form::Braced if rule.known.contains(&name) => Meaning::Known(name),
+                _ if !rule.forms.contains(&form) => continue,
+                Form::Input => Meaning::Input(name),
+                _ => Meaning::Variable { name, default },
+            };
+            at = start + length;
+            found.push((start..at, meaning));
+        }
+        match rule.whole && !is_whole(text, &found) {
+            true => Vec::new(),
+            false => found,
+        }
+    }
+
+    /// Why no reference can be written in such a value.
+    fn refusal(&self, text: &str, references: &[(Range<usize>, Meaning<'_>)]) -> Option<String> {
+        let program = self.dialect.program;
+        if self.dialect.variables.forms.is_empty() {
+            return Some(format!("{program} replaces no variables"));
+        }
+        if !self.is_replaced() {
+            return Some(format!("{program} replaces no variables here"));
+        }
+        (self.dialect.variables.whole && !is_whole(text, references))
+            .then(|| format!("{program} replaces a variable only where it is the whole value"))
+    }
+
+    /// The reference as the program writes it, and what is left of its meaning.
+    fn write<'t>(&self, meaning: Meaning<'t>) -> Result<(String, Meaning<'t>), String> {
+        let (rule, program) = (&self.dialect.variables, self.dialect.program);
+        let has = |form| rule.forms.contains(&form);
+        match meaning {
+            Meaning::Known(name) if rule.known.contains(&name) => Ok((format!("${{{name}}}"), meaning)),
+            Meaning::Known(_) => Err(format!("{program} does not know it")),
+            Meaning::Input(name) if has(Form::Input) => Ok((format!("${{input:{name}}}"), meaning)),
+            Meaning::Input(_) => Err(format!("{program} asks for nothing")),
+            Meaning::Variable { name, default: Some(default) } if has(Form::Defaulted) => {
+                Ok((format!("${{{name}:-{default}}}"), meaning))
+            }
+            Meaning::Variable { name, .. } => {
+                let written = match () {
+                    () if has(Form::Env) => format!("${{env:{name}}}"),
+                    () if has(Form::Braced) => format!("${{{name}}}"),
+                    () if has(Form::Secret) => format!("${{{{ secrets.{name} }}}}"),
+                    () if has(Form::Bare) => format!("${name}"),
+                    () => return Err(format!("{program} replaces no variables")),
+                };
+                Ok((written, Meaning::Variable { name, default: None }))
+            }
+        }
+    }
+}
+
+/// Whether a value is one reference and nothing else.
+fn is_whole(text: &str, references: &[(Range<usize>, Meaning<'_>)]) -> bool {
+    matches!(references, [(range, _)] if *range == (0..text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::dialect::named;
+
+    fn place(dialect: &str, field: Field) -> Place {
+        Place { dialect: named(dialect).expect(dialect), field }
+    }
+
+    fn of_header(text: &str, from: &str, to: &str) -> (String, Vec<String>) {
+        let translated = translate(text, place(from, Field::Headers), place(to, Field::Headers));
+        (translated.text, translated.troubles)
+    }
+
+    #[test]
+    fn a_reference_is_written_as_the_other_program_reads_it() {
+        for (from, text, to, expected) in [
+            ("claude-code", "Bearer ${TOKEN}", "cursor", "Bearer ${env:TOKEN}"),
+            ("cursor", "Bearer ${env:TOKEN}", "claude-code", "Bearer ${TOKEN}"),
+            ("cpe", "a $TOKEN b", "vscode", "a ${env:TOKEN} b"),
+            ("cpe", "$A$B", "claude-code", "${A}${B}"),
+            ("claude-code", "${A:-x}/${B}", "gemini", "${A:-x}/${B}"),
+            ("claude-code", "${A}", "continue", "${{ secrets.A }}"),
+            ("continue", "${{ secrets.A }}", "roo", "${env:A}"),
+            ("cursor", "${workspaceFolder}/x", "vscode", "${workspaceFolder}/x"),
+            ("claude-code", "costs $5", "zed", "costs $5"),
+        ] {
+            assert_eq!(of_header(text, from, to), (expected.into(), vec![]), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_written_stays_and_is_told() {
+        for (from, text, to, expected, trouble) in [
+            (
+                "claude-code",
+                "${A:-x}",
+                "cursor",
+                "${env:A}",
+                "the default of the reference to `A` is lost: Cursor has none",
+            ),
+            (
+                "claude-code",
+                "${A}",
+                "zed",
+                "${A}",
+                "the reference to `A` stays as it is written: Zed replaces no variables",
+            ),
+            (
+                "vscode",
+                "${input:key}",
+                "cursor",
+                "${input:key}",
+                "the question for `key` stays as it is written: Cursor asks for nothing",
+            ),
+            (
+                "cursor",
+                "${userHome}",
+                "claude-code",
+                "${userHome}",
+                "`${userHome}` stays as it is written: Claude Code does not know it",
+            ),
+            (
+                "zed",
+                "pa$word",
+                "gemini",
+                "pa$word",
+                "Gemini CLI replaces a `$` that means itself here, and has no escape for it",
+            ),
+            (
+                "cursor",
+                "${env:CLAUDE_PLUGIN_ROOT}",
+                "claude-code",
+                "${CLAUDE_PLUGIN_ROOT}",
+                "Claude Code replaces a `$` that means itself here, and has no escape for it",
+            ),
+        ] {
+            let (text, troubles) = of_header(text, from, to);
+            assert_eq!((text.as_str(), troubles[0].as_str()), (expected, trouble), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn places_and_whole_values_are_those_of_the_program() {
+        let command =
+            translate("${A}", place("claude-code", Field::Command), place("code_agent", Field::Command)).troubles;
+        assert_eq!(command, ["the reference to `A` stays as it is written: code_agent replaces no variables here"]);
+        let env = |text| {
+            let translated = translate(text, place("claude-code", Field::Env), place("mcpilot", Field::Env));
+            (translated.text, translated.troubles.len())
+        };
+        assert_eq!(env("${A}"), ("${A}".into(), 0));
+        assert_eq!(env("x${A}"), ("x${A}".into(), 1));
+        let back = translate("x${A}", place("mcpilot", Field::Env), place("claude-code", Field::Env));
+        assert_eq!((back.text.as_str(), back.troubles.len()), ("x${A}", 1));
+    }
+}

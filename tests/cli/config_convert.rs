@@ -1,0 +1,104 @@
+//! `rehearse config convert` as a user meets it.
+
+use crate::rehearse::Rehearse;
+
+const CLAUDE: &str = r#"{
+  "mcpServers": {
+    "files": { "command": "npx", "args": ["-y", "fs"], "env": { "KEY": "${KEY}" } },
+    "web": { "type": "http", "url": "https://a.example/mcp", "timeout": 30000 }
+  }
+}
+"#;
+
+fn convert(to: &str) -> Rehearse {
+    Rehearse::new().file(".mcp.json", CLAUDE).args(["config", "convert", ".mcp.json", "--to", to])
+}
+
+#[test]
+fn the_new_file_goes_to_stdout_and_the_losses_to_stderr() {
+    convert("cursor")
+        .run()
+        .stdout(
+            "{\n  \"mcpServers\": {\n    \"files\": {\n      \"command\": \"npx\",\n      \"args\": [\"-y\", \"fs\"],\n      \"env\": {\n        \
+             \"KEY\": \"${env:KEY}\"\n      }\n    },\n    \"web\": {\n      \"url\": \"https://a.example/mcp\"\n    }\n  }\n}\n",
+        )
+        .stderr_has("lost: .mcp.json:4:73: `web`, `timeout`: Cursor has no timeouts\n2 servers for Cursor\n")
+        .code(0);
+    let yaml = convert("continue").run().code(0);
+    yaml.stdout_has("name: MCP servers\nversion: \"1.0.0\"\nmcpServers:\n  - name: files\n    command: npx\n");
+}
+
+#[test]
+fn a_config_on_stdin_is_told_by_what_it_holds() {
+    let quiet = Rehearse::new()
+        .stdin(r#"{"servers": {"a": {"command": "x"}}, "inputs": []}"#)
+        .args(["config", "convert", "--to", "vscode"]);
+    let quiet = quiet.run().stdout_has("\"inputs\": []").code(0);
+    assert_eq!(quiet.stderr(), "");
+    let told = Rehearse::new().stdin(r#"{"servers": {"a": {"command": "x"}}, "inputs": []}"#);
+    told.args(["config", "convert", "-", "--to", "zed"])
+        .run()
+        .stdout_has("context_servers")
+        .stderr_has("stdin:1:38: `inputs`: only Visual Studio Code knows what it means")
+        .code(0);
+}
+
+#[test]
+fn a_server_that_the_program_cannot_have_is_left_out() {
+    convert("claude-desktop")
+        .run()
+        .stderr_has("`web` is left out: Claude Desktop has no transport http")
+        .stderr_has("1 server for Claude Desktop, 1 left out");
+    let disabled = Rehearse::new()
+        .file("cline_mcp_settings.json", r#"{"mcpServers": {"a": {"command": "x", "disabled": true}}}"#)
+        .args(["config", "convert", "cline_mcp_settings.json", "--to", "claude-code"]);
+    disabled.run().stdout("{\n  \"mcpServers\": {}\n}\n").stderr_has("it is disabled").code(0);
+}
+
+#[test]
+fn errors_are_told_and_the_rest_is_converted() {
+    let file = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"url": "https://a.example/mcp"}}}"#;
+    let run = Rehearse::new().file(".mcp.json", file).args(["config", "convert", ".mcp.json", "--to", "cline"]).run();
+    let run =
+        run.stdout_has("\"a\"").stderr_has("error: .mcp.json:1:46: E-TRANSPORT: a `url` without a `type`").code(1);
+    assert!(!run.stdout_text().contains("\"b\""));
+    let nothing = Rehearse::new().stdin("[1, 2").args(["config", "convert", "--to", "cline"]).run();
+    nothing.stdout("").code(2);
+    let nothing = Rehearse::new().stdin("{\"a\": 1}").args(["config", "convert", "--to", "cline"]).run();
+    nothing.stdout("").stderr_has("there are no servers").code(2);
+}
+
+#[test]
+fn a_file_that_is_there_is_replaced_only_by_force() {
+    let again = || convert("vscode").file("mcp.json", "mine").args(["--output", "mcp.json"]);
+    let kept = again().run().stdout("").stderr_has("mcp.json is there already").stderr_has("--force").code(3);
+    assert_eq!(kept.read("mcp.json"), "mine");
+    let replaced = again().args(["--force"]).run().stdout("").code(0);
+    assert!(replaced.read("mcp.json").starts_with("{\n  \"servers\": {\n"));
+    let new = convert("vscode").args(["-o", "new.json"]).run().stdout("").code(0);
+    assert_eq!(new.read("new.json"), replaced.read("mcp.json"));
+}
+
+#[test]
+fn the_nearest_dialect_is_suggested() {
+    convert("cursr").run().stdout("").stderr_has("did you mean `cursor`?").code(2);
+    Rehearse::new().args(["config", "convert", "--help"]).run().stdout_has("continue         Continue").code(0);
+    Rehearse::new().args(["config", "convert", "none.json", "--to", "zed"]).run().stderr_has("none.json").code(2);
+}
+
+#[test]
+fn secrets_are_in_the_file_and_nowhere_else() {
+    let file = r#"{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "sk$ecret"}, "cwd": "/w"}}}"#;
+    let run = Rehearse::new().file("f.json", file).args([
+        "config",
+        "convert",
+        "f.json",
+        "--dialect",
+        "roo",
+        "--to",
+        "gemini",
+    ]);
+    let run = run.run().stdout_has("sk$ecret").stderr_has("f.json:1:56: `a`, `env.TOKEN`: Gemini CLI replaces a `$`");
+    assert!(!run.stderr().contains("ecret\""), "{}", run.stderr());
+    assert!(!run.stderr().contains("sk$"), "{}", run.stderr());
+}
