@@ -4,6 +4,9 @@
 
 use std::ops::Range;
 
+/// No reference is longer, in bytes; so a text of nothing but beginnings is not searched to its end for each of them.
+const LONGEST: usize = 1024;
+
 /// How a reference is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
@@ -67,7 +70,7 @@ pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
 pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
     let after = text.strip_prefix('$')?;
     if let Some(inner) = after.strip_prefix("{{") {
-        let inner = &inner[..inner.find("}}")?];
+        let inner = before(inner, "}}")?;
         let name = inner.trim().strip_prefix("secrets.").filter(|name| is_name(name))?;
         return Some((Form::Secret, name, None, inner.len() + 5));
     }
@@ -76,7 +79,7 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
         let name = &after[..after.find(|c| !is_part(c)).unwrap_or(after.len())];
         return name.starts_with(|c: char| !c.is_ascii_digit()).then_some((Form::Bare, name, None, name.len() + 1));
     };
-    let inner = &inner[..inner.find('}')?];
+    let inner = before(inner, "}")?;
     let (form, name, default) = match inner.split_once(":-") {
         Some((name, default)) => (Form::Defaulted, name, Some(default)),
         None => match inner.split_once(':') {
@@ -86,6 +89,13 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
         },
     };
     is_name(name).then_some((form, name, default, inner.len() + 3))
+}
+
+/// What stands before the next `end`, if that is not too far away.
+fn before<'t>(text: &'t str, end: &str) -> Option<&'t str> {
+    let near = &text.as_bytes()[..text.len().min(LONGEST)];
+    let length = near.windows(end.len()).position(|window| window == end.as_bytes())?;
+    Some(&text[..length])
 }
 
 fn is_name(name: &str) -> bool {

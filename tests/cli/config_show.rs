@@ -124,3 +124,24 @@ fn what_is_wrong_is_counted_and_named_where_it_can_be_read() {
 fn an_unknown_dialect_is_a_usage_error_with_the_nearest_one() {
     show(&["--dialect", "curser"]).run().stderr_has("did you mean cursor?").code(2);
 }
+
+#[test]
+fn variables_are_shown_as_written_unless_they_are_to_be_resolved_and_what_they_hide_stays_hidden() {
+    let text = r#"{"mcpServers": {"s": {"type": "http", "url": "https://${PLACE}/${KEY_TOKEN}"},
+        "t": {"command": "x", "args": ["${PLACE:-there}", "${NOWHERE_SET}"]}}}"#;
+    let story = |args: &[&str]| {
+        let story = show(args).file(".mcp.json", text).env("PLACE", "here.example").env("KEY_TOKEN", "0123456789");
+        json(story)["servers"].clone()
+    };
+    let url = |servers: &Json| servers[0]["values"]["url"]["value"].clone();
+    assert_eq!(url(&story(&[])), "https://${PLACE}/${KEY_TOKEN}");
+    let resolved = story(&["--resolve"]);
+    assert_eq!(url(&resolved), "https://here.example/***");
+    assert_eq!(resolved[1]["values"]["args.0"]["value"], "here.example");
+    assert_eq!(resolved[1]["values"]["args.1"]["value"], "${NOWHERE_SET}");
+    assert_eq!(url(&story(&["--resolve", "--show-secrets"])), "https://here.example/0123456789");
+
+    let strict = r#"{"mcp": {"servers": {"s": {"type": "stdio", "command": "x", "args": ["${NOWHERE_SET}"]}}}}"#;
+    let run = show(&["--resolve", "--config", "c.json"]).file("c.json", strict).run();
+    run.stdout_has("${NOWHERE_SET}").stderr_has("warning: c.json:1:71: `${NOWHERE_SET}` has no value").code(0);
+}

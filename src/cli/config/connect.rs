@@ -97,7 +97,7 @@ fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
 }
 
 /// The variables of this process, and what programs know by themselves of a project.
-fn variables(project: &Path) -> BTreeMap<String, String> {
+pub(super) fn variables(project: &Path) -> BTreeMap<String, String> {
     let mut variables = Machine::here().variables;
     let home = variables.get("HOME").cloned().unwrap_or_default();
     let folder = project.display().to_string();

@@ -1,10 +1,13 @@
 //! `rehearse config show`: the servers that count, and where everything about them comes from.
 
-use std::{collections::BTreeSet, io::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+};
 
 use serde_json::{Value as Json, json};
 
-use super::SourceArgs;
+use super::{SourceArgs, connect::variables};
 use crate::{
     cli::{
         Exit, Failure,
@@ -13,7 +16,8 @@ use crate::{
     config::{
         Diagnostic, Diagnostics, Machine,
         finding::{Finding, Severity},
-        secret::{blotted, unquoted},
+        resolve,
+        secret::{blotted, mask, unquoted},
         sources::{Effective, File, Kept, Missing, Setting, settings},
     },
 };
@@ -30,6 +34,8 @@ Of two servers with one name, that of the higher source counts, whole:
   3. --config
   4. the file that the variable CODE_AGENT_MCP_CONFIG_PATH names
   5. if there is none of these: the files of all programs in this folder, then those of the user";
+
+type Variables = BTreeMap<String, String>;
 
 /// Columns for a value before its origin; a longer one moves its own origin only.
 const WIDEST: usize = 48;
@@ -49,6 +55,9 @@ pub(super) struct ShowArgs {
     /// Print tokens and passwords as well
     #[arg(long)]
     show_secrets: bool,
+    /// Print values with their variables replaced, as their program replaces them here
+    #[arg(long)]
+    resolve: bool,
     /// Print also which files were looked for
     #[arg(short, long)]
     verbose: bool,
@@ -63,10 +72,15 @@ enum Format {
 }
 
 pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
-    let effective = args.sources.load(&Machine::here())?;
+    let machine = Machine::here();
+    let mut effective = args.sources.load(&machine)?;
     // What was asked for and cannot be read leaves nothing that would be worth showing.
     if let Some(file) = effective.files.iter().find(|file| file.rank.is_named() && !file.examined.is_readable) {
         return Err(Failure::Invalid(problems(file, args.show_secrets)));
+    }
+    let mut told = warnings(&effective, args.show_secrets);
+    if args.resolve {
+        told.extend(replace_variables(&mut effective, variables(&machine.directory), args.show_secrets));
     }
     let text = match args.format {
         Format::Human => human(&effective, args),
@@ -74,7 +88,8 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     };
     // Whoever closes the pipe has read enough.
     let _ = anstream::stdout().lock().write_all(text.as_bytes());
-    style::print(&warnings(&effective, args.show_secrets));
+    let warning = |line: &String| format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line));
+    style::print(&told.iter().map(warning).collect::<String>());
     Ok(Exit::Success)
 }
 
@@ -96,7 +111,7 @@ fn problems(file: &File, show_secrets: bool) -> Diagnostics {
 }
 
 /// What nobody would learn otherwise: default files that cannot be read, and what is wrong with sources that are none.
-fn warnings(effective: &Effective, show_secrets: bool) -> String {
+fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for Missing { name, error, .. } in &effective.missing {
         lines.extend(error.as_ref().map(|error| format!("{name} cannot be read: {error}")));
@@ -104,7 +119,28 @@ fn warnings(effective: &Effective, show_secrets: bool) -> String {
     for file in effective.files.iter().filter(|file| !file.examined.is_readable || !file.is_whole()) {
         lines.extend(problems(file, show_secrets).0.iter().map(ToString::to_string));
     }
-    lines.iter().map(|line| format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line))).collect()
+    lines
+}
+
+/// Replaces the variables in all servers, and gives what has no value here. Such a server stays as it is written.
+///
+/// What a variable hides must not appear anywhere either, whatever the key that it is put into.
+fn replace_variables(effective: &mut Effective, mut variables: Variables, show_secrets: bool) -> Vec<String> {
+    if !show_secrets {
+        variables.iter_mut().for_each(|(name, value)| *value = mask(name, value).into_owned());
+    }
+    let mut lines = Vec::new();
+    for kept in &mut effective.servers {
+        match resolve(&kept.server, kept.dialect, &variables) {
+            Ok(server) => kept.server = server,
+            Err(unresolved) => lines.extend(unresolved.iter().take(TOLD).map(|it| {
+                let (line, column) = kept.server.source.position(it.span.start);
+                let (file, what) = (&kept.server.source.name, it.describe(kept.dialect.program));
+                format!("{file}:{line}:{column}: {what}")
+            })),
+        }
+    }
+    lines
 }
 
 fn value(setting: &Setting, show_secrets: bool) -> Json {

@@ -188,7 +188,7 @@ fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Findin
         };
         let finding =
             codes::SYNTAX.at(Span { start: at, end: at }, format!("the byte 0x{:02x} is not UTF-8", bytes[at]));
-        // What stands before that byte says where it is; what is secret in it is not told apart.
+        // What stands before that byte says where it is.
         let text = String::from_utf8_lossy(&bytes[..at]).into_owned();
         (Source::new(name, text), Box::new(finding.hint(hint)))
     })

@@ -21,6 +21,7 @@ use crate::{
         Examined, Source, Span,
         dialect::Detected,
         finding::{Finding, Severity},
+        secret::secrets_of,
     },
     transport::Transport,
 };
@@ -169,8 +170,8 @@ impl File {
 
     /// A file that nobody can read.
     pub fn unreadable(path: String, source: Arc<Source>, finding: Finding) -> File {
-        let (detected, findings) = (None, vec![finding]);
-        File { path, source, is_readable: false, detected, servers: Vec::new(), findings, secrets: Vec::new() }
+        let (detected, findings, secrets) = (None, vec![finding], secrets_of(&source, None));
+        File { path, source, is_readable: false, detected, servers: Vec::new(), findings, secrets }
     }
 
     /// Adds what was found later.
