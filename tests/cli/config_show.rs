@@ -122,7 +122,7 @@ fn what_is_wrong_is_counted_and_named_where_it_can_be_read() {
 
 #[test]
 fn an_unknown_dialect_is_a_usage_error_with_the_nearest_one() {
-    show(&["--dialect", "curser"]).run().stderr_has("did you mean cursor?").code(2);
+    show(&["--dialect", "curser"]).run().stderr_has("did you mean `cursor`?").code(2);
 }
 
 #[test]

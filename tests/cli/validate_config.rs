@@ -64,7 +64,7 @@ fn the_flag_is_the_command_and_without_a_path_both_look_around() {
     here(&["--format", "json", "--dialect", "claude-code", "--validate-config", "x.json"])
         .stdout_has("E-TRANSPORT")
         .code(1);
-    here(&["--validate-config=x.json", "--dialect", "vscod"]).stderr_has("did you mean vscode?").code(2);
+    here(&["--validate-config=x.json", "--dialect", "vscod"]).stderr_has("did you mean `vscode`?").code(2);
     Rehearse::new().args(["--help"]).run().stdout_has("rehearse --validate-config").code(0);
 }
 

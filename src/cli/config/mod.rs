@@ -47,8 +47,10 @@ pub(super) fn dialect(name: &str) -> Result<&'static Dialect, String> {
     dialect::named(name).ok_or_else(|| {
         let names: Vec<_> = dialect::ALL.iter().map(|dialect| dialect.name).collect();
         let near = nearest(&name.to_lowercase().replace(['_', ' '], "-"), &names);
-        let near = near.map(|near| format!("did you mean {near}? ")).unwrap_or_default();
-        format!("{near}there are {}", names.join(", "))
+        match near {
+            Some(near) => format!("did you mean `{near}`? There are {}", names.join(", ")),
+            None => format!("there are {}", names.join(", ")),
+        }
     })
 }
 
@@ -85,7 +87,7 @@ mod tests {
     fn an_unknown_dialect_brings_the_nearest_and_all() {
         assert_eq!(dialect("vscode").map(|dialect| dialect.program), Ok("Visual Studio Code"));
         let error = dialect("Claude_Cod").expect_err("unknown");
-        assert!(error.starts_with("did you mean claude-code? there are claude-code, "), "{error}");
+        assert!(error.starts_with("did you mean `claude-code`? There are claude-code, "), "{error}");
         assert!(dialect("nothing like it").expect_err("unknown").starts_with("there are "));
     }
 

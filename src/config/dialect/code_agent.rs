@@ -20,8 +20,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     program: "code_agent",
     syntax: Syntax::Either(&[]),
     files: &[Place::Home(".code_agent/config.json")],
-    // The second form is what the program reads in fact, the first is what it documents.
-    roots: &[&["mcp", "servers"], &["servers"]],
+    // The last form is what the program reads in fact, the first is what it documents; it takes Claude's before its own.
+    roots: &[&["mcp", "servers"], &["mcpServers"], &["servers"]],
     bare: None,
     collection: Collection::Map,
     root_keys: RootKeys::Section(&["enabled"]),

@@ -1,0 +1,258 @@
+//! Servers from a file, as a dialect's table says: where they are (this file), what each of them is (`server`), and the
+//! values of its keys (`value`).
+
+mod server;
+mod value;
+mod word;
+
+use std::sync::Arc;
+
+use self::server::Reader;
+pub(super) use self::word::is_note;
+use super::{
+    Entry, Node, Source, Span, Value,
+    dialect::{Collection, Dialect, Field, RootKeys},
+    finding::{Finding, Severity, codes},
+    nearest,
+    server::{At, ServerConfig},
+};
+use crate::transport::Transport;
+
+/// The servers of a file.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    pub dialect: &'static Dialect,
+    pub servers: Vec<ServerConfig>,
+}
+
+/// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
+pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
+    let defaults = defaults(root, dialect, source, findings);
+    let mut servers = match dialect.servers(root) {
+        Some(node) => {
+            beside(root, node, dialect, findings);
+            each(named(node, dialect.collection, findings), dialect, source, findings)
+        }
+        None => {
+            findings.push(no_servers(root, dialect));
+            Vec::new()
+        }
+    };
+    for server in &mut servers {
+        server.inherit(&defaults);
+    }
+    ClientConfig { dialect, servers }
+}
+
+/// Reads a list of servers with their names, whatever the dialect has around them; as [`read`] otherwise.
+pub(super) fn read_list(
+    list: &Node,
+    dialect: &'static Dialect,
+    source: &Arc<Source>,
+    findings: &mut Vec<Finding>,
+) -> ClientConfig {
+    let named = named(list, Collection::List { elsewhere: None }, findings);
+    ClientConfig { dialect, servers: each(named, dialect, source, findings) }
+}
+
+fn each(
+    named: Vec<(At<String>, &Node)>,
+    dialect: &'static Dialect,
+    source: &Arc<Source>,
+    findings: &mut Vec<Finding>,
+) -> Vec<ServerConfig> {
+    let mut servers = Vec::new();
+    for (name, server) in named {
+        let mut reader = Reader::new(dialect, source);
+        servers.extend(reader.server(name.clone(), server));
+        findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
+    }
+    servers
+}
+
+/// How badly a file fits a dialect, told from its first servers.
+pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) -> u32 {
+    let mut findings = Vec::new();
+    let servers = dialect.servers(root);
+    for (name, server) in
+        servers.map(|node| named(node, dialect.collection, &mut findings)).unwrap_or_default().into_iter().take(20)
+    {
+        let mut reader = Reader::new(dialect, source);
+        reader.server(name, server);
+        findings.append(&mut reader.findings);
+    }
+    let is_list = servers.is_some_and(|node| node.items().is_ok());
+    let is_of_other_form = is_list != matches!(dialect.collection, Collection::List { .. });
+    let weight = |finding: &Finding| match finding.code.severity() {
+        Severity::Advice => 2,
+        Severity::Warning => 3,
+        Severity::Error => 4,
+    };
+    let against: u32 = findings.iter().map(weight).sum();
+    // Whoever has keys of its own beside the servers must have them for something.
+    let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
+    let evidence = u32::try_from(dialect.evidence(root).len().min(5)).unwrap_or_default();
+    // A program's second choice may be another's first: one key is too little to tell that it is not.
+    let unlikely = match dialect.is_second_choice(root) {
+        true if root.get("mcpServers").is_some() => 100,
+        true if evidence == 0 => 3,
+        _ => 0,
+    };
+    against + 10 + 1_000_000 * u32::from(is_of_other_form) + u32::from(is_bare) + unlikely - 2 * evidence
+}
+
+/// Whether this is an object of servers and of nothing else.
+pub(super) fn looks_like_servers(node: &Node) -> bool {
+    let is_server = |entry: &Entry| ["command", "url"].iter().any(|key| entry.node.get(key).is_some());
+    node.entries().is_ok_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
+}
+
+/// What is wrong with the keys beside the servers.
+fn beside(root: &Node, servers: &Node, dialect: &Dialect, findings: &mut Vec<Finding>) {
+    if let Some(caveat) = dialect.bare.filter(|_| std::ptr::eq(servers, root)) {
+        let begin = Span { start: root.span.start, end: root.span.start };
+        let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
+        findings.push(codes::BARE.at(begin, caveat).hint(format!("put everything under `{place}`")));
+        return;
+    }
+    let (RootKeys::Known(known) | RootKeys::Only(known)) = dialect.root_keys else { return };
+    let places: Vec<_> = dialect.roots.iter().filter_map(|keys| keys.first().copied()).collect();
+    for entry in root.entries().unwrap_or_default() {
+        let key = &*entry.key;
+        if known.contains(&key) || places.contains(&key) || is_note(key) {
+            continue;
+        }
+        let (strict, message) = match dialect.root_keys {
+            RootKeys::Only(_) => (true, format!("{} rejects a file with `{key}` beside its servers", dialect.program)),
+            _ => (false, format!("{} does not know `{key}`", dialect.program)),
+        };
+        findings.push(match (strict, nearest(key, known)) {
+            (true, _) => codes::ROOT.at(entry.key_span, message).hint("remove it"),
+            (false, Some(near)) => {
+                codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
+            }
+            (false, None) => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+        });
+    }
+}
+
+/// What holds for every server that says nothing else.
+fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ServerConfig {
+    let nobody = At { value: String::new(), span: Span::default() };
+    let mut defaults = ServerConfig::new(source.clone(), nobody, At { value: Transport::Stdio, span: Span::default() });
+    let node = dialect.defaults.and_then(|keys| keys.iter().try_fold(root, |node, key| node.get(key)));
+    let mut reader = Reader::new(dialect, source);
+    for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
+        let known = dialect.keys.iter().find(|key| key.name == entry.key);
+        if let Some(key) = known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
+            reader.fill(&mut defaults, key.field, entry);
+        }
+    }
+    if let Some(entry) = dialect.switch(root) {
+        reader.fill(&mut defaults, Field::Enabled, entry);
+        // Servers are on unless something says that they are off.
+        defaults.enabled = defaults.enabled.filter(|enabled| !enabled.value);
+    }
+    findings.append(&mut reader.findings);
+    defaults
+}
+
+/// The file has nothing where the program looks for servers.
+fn no_servers(root: &Node, dialect: &Dialect) -> Finding {
+    let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
+    let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
+    let begin = Span { start: root.span.start, end: root.span.start };
+    match (misplaced(root), dialect.root_keys) {
+        (Some(entry), _) => {
+            codes::ROOT.at(entry.key_span, message).hint(format!("rename `{}` to `{place}`", entry.key))
+        }
+        (None, RootKeys::Section(_)) if root.entries().is_ok() && !looks_like_servers(root) => {
+            codes::NO_SERVERS.at(begin, format!("there are no servers under `{place}`")).hint("nothing was checked")
+        }
+        (None, _) if root.entries().is_ok() => {
+            codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"))
+        }
+        (None, _) => {
+            let message = format!("a config must be an object, found {}", root.describe());
+            codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
+        }
+    }
+}
+
+/// The file has no servers in any dialect's place.
+pub(super) fn nowhere(root: &Node) -> Finding {
+    let begin = Span { start: root.span.start, end: root.span.start };
+    let places = "`mcpServers` (most programs), `servers` (Visual Studio Code), `mcp.servers` (code_agent), `context_servers` (Zed)";
+    let hint = format!("programs look under {places}; `--dialect` says which program it is for");
+    match misplaced(root) {
+        Some(entry) => {
+            codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key)).hint(hint)
+        }
+        None => codes::ROOT.at(begin, "there are no servers").hint(hint),
+    }
+}
+
+fn misplaced(root: &Node) -> Option<&Entry> {
+    root.entries().unwrap_or_default().iter().find(|entry| is_a_place_of_servers(entry))
+}
+
+fn is_a_place_of_servers(entry: &Entry) -> bool {
+    matches!(
+        &*entry.key,
+        "mcpServers"
+            | "mcpServer"
+            | "MCPServers"
+            | "mcpservers"
+            | "mcp_server"
+            | "servers"
+            | "mcp_servers"
+            | "mcp-servers"
+            | "mcp"
+            | "context_servers"
+    ) && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
+}
+
+/// The servers with their names.
+fn named<'n>(node: &'n Node, collection: Collection, findings: &mut Vec<Finding>) -> Vec<(At<String>, &'n Node)> {
+    let wrong = |node: &Node, what: &str| {
+        codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.describe()))
+    };
+    match collection {
+        Collection::Map => match node.entries() {
+            Ok(entries) => {
+                let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
+                entries.iter().map(name).collect()
+            }
+            Err(_) => {
+                findings.push(wrong(node, "an object").hint("write { \"name\": { … } }, with a name for each server"));
+                Vec::new()
+            }
+        },
+        Collection::List { elsewhere } => match node.items() {
+            Ok(items) => {
+                let name = |item: &'n Node| {
+                    let name = item
+                        .get("name")
+                        .and_then(|name| Some(At { value: name.str().ok()?.to_owned(), span: name.span }));
+                    (name, item)
+                };
+                let mut servers = Vec::new();
+                for (name, item) in
+                    items.iter().filter(|item| elsewhere.is_none_or(|key| item.get(key).is_none())).map(name)
+                {
+                    match name {
+                        Some(name) => servers.push((name, item)),
+                        None => findings.push(
+                            codes::MISSING.at(item.span, "a server needs a `name`").hint("begin it with `name: …`"),
+                        ),
+                    }
+                }
+                servers
+            }
+            Err(_) => {
+                findings.push(wrong(node, "a list").hint("begin each server with `- name: …`"));
+                Vec::new()
+            }
+        },
+    }
+}

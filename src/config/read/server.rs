@@ -1,0 +1,241 @@
+//! One server: which of its keys mean what, its transport, and whether anything is missing.
+
+use std::sync::Arc;
+
+use super::word::{is_note, meant, synonym};
+use crate::{
+    config::{
+        Entry, Node, Source, Value,
+        dialect::{ALL, Both, Dialect, Field, Key, Of, Untyped},
+        finding::{Finding, codes},
+        json::is_invisible,
+        nearest,
+        server::{At, ServerConfig},
+    },
+    transport::Transport,
+};
+
+/// For more unknown keys of one server nobody looks for what was meant: every one of them takes a while.
+const MOST_HINTS: usize = 20;
+
+/// How a program that only starts servers reaches one at a URL.
+const BRIDGE: &str = "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
+
+pub(super) struct Reader<'a> {
+    pub(super) dialect: &'static Dialect,
+    source: &'a Arc<Source>,
+    pub(super) findings: Vec<Finding>,
+    /// How many keys the dialect does not know.
+    unknown: usize,
+    /// The finding about a URL in a program that dials none: harmless as long as there is a command.
+    foreign_url: Option<usize>,
+}
+
+/// A key that the dialect knows, with what the file says.
+type Given<'n> = (&'static Key, &'n Entry);
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(dialect: &'static Dialect, source: &'a Arc<Source>) -> Reader<'a> {
+        Reader { dialect, source, findings: Vec::new(), unknown: 0, foreign_url: None }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn server(&mut self, name: At<String>, node: &Node) -> Option<ServerConfig> {
+        let Ok(entries) = node.entries() else {
+            let message = format!("a server must be an object, found {}", node.describe());
+            self.findings.push(
+                codes::VALUE_TYPE.at(node.span, message).hint("write { \"command\": \"…\" } or { \"url\": \"…\" }"),
+            );
+            return None;
+        };
+        let mut given = Vec::new();
+        self.collect(entries, self.dialect.keys, &mut given);
+        let transport = self.transport(&name, &given)?;
+        let given: Vec<_> = given.into_iter().filter(|given| self.is_for(transport.value, *given)).collect();
+        let mut server = ServerConfig::new(self.source.clone(), name, transport);
+        for (key, entry) in &given {
+            self.fill(&mut server, key.field, entry);
+        }
+        self.check_complete(&server, &given);
+        Some(server)
+    }
+
+    /// The keys that the dialect knows, those of nested objects among them.
+    fn collect<'n>(&mut self, entries: &'n [Entry], keys: &'static [Key], given: &mut Vec<Given<'n>>) {
+        for entry in entries {
+            match (keys.iter().find(|key| key.name == entry.key), &entry.node.value) {
+                (Some(Key { field: Field::Object(keys), .. }), Value::Mapping(entries)) => {
+                    self.collect(entries, keys, given);
+                }
+                (Some(Key { field: Field::Object(_), .. }), _) => self.wrong_type(&entry.key, &entry.node, "an object"),
+                (Some(key), _) => given.push((key, entry)),
+                (None, _) => self.unknown(entry, keys),
+            }
+        }
+    }
+
+    fn unknown(&mut self, entry: &Entry, keys: &[Key]) {
+        let (key, program) = (&*entry.key, self.dialect.program);
+        if is_note(key) {
+            return;
+        }
+        let names: Vec<_> = keys.iter().map(|key| key.name).collect();
+        let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
+        if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
+            let message = format!("{program} starts servers and dials none");
+            self.foreign_url = Some(self.findings.len());
+            self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint(BRIDGE));
+            return;
+        }
+        if let Some(odd) = key.chars().find(|c| is_invisible(*c)) {
+            let message = format!("the key has a character that nobody sees (U+{:04X})", u32::from(odd));
+            self.findings.push(codes::INVISIBLE.at(entry.key_span, message).hint("type the key anew"));
+            return;
+        }
+        let message = format!("{program} does not know `{key}`");
+        self.unknown += 1;
+        if self.unknown > MOST_HINTS {
+            self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"));
+            return;
+        }
+        let others: Vec<_> = ALL.iter().filter(|other| other.keys.iter().any(|it| it.name == key)).collect();
+        self.findings.push(match (synonym(key, &names), nearest(key, &names), &others[..]) {
+            (Some(near), ..) | (None, Some(near), []) => {
+                codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
+            }
+            (None, None, []) => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+            (None, _, [other, ..]) => {
+                codes::EXTRA_KEY.at(entry.key_span, message).hint(format!("it is a key of {}", other.program))
+            }
+        });
+    }
+
+    /// The transport, from the word for it or from the keys that are there.
+    fn transport(&mut self, name: &At<String>, given: &[Given<'_>]) -> Option<At<Transport>> {
+        let of = |wanted: fn(&Field) -> bool| given.iter().find(|(key, _)| wanted(&key.field));
+        let command = of(|field| matches!(field, Field::Command | Field::CommandLine));
+        let url = of(|field| matches!(field, Field::Url(_)));
+        if let (Some((command, _)), Some((url_key, entry)), Both::Rejected) = (command, url, self.dialect.both) {
+            let message =
+                format!("`{}` beside `{}`: {} rejects both", url_key.name, command.name, self.dialect.program);
+            self.findings.push(codes::FORBIDDEN.at(entry.key_span, message).hint("keep one of them"));
+            return None;
+        }
+        if let Some((key, entry)) = of(|field| *field == Field::Transport) {
+            return self.named_transport(key, &entry.node);
+        }
+        if self.dialect.untyped == Untyped::Rejected {
+            let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+            let message = format!("the server `{}` needs a `type`", name.value);
+            self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
+            return None;
+        }
+        let by_url = |key: &Key| match (key.field, self.dialect.untyped) {
+            (Field::Url(Some(transport)), _) | (_, Untyped::Inferred(transport)) => Some(transport),
+            (_, Untyped::Process | Untyped::Rejected) => None,
+        };
+        match (command, url) {
+            (Some((_, entry)), url) if url.is_none() || self.dialect.both != Both::Dialled => {
+                Some(At { value: Transport::Stdio, span: entry.key_span })
+            }
+            (_, Some((key, entry))) => {
+                let is_socket = entry.node.str().is_ok_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
+                let transport = by_url(key).map(|transport| if is_socket { Transport::Ws } else { transport });
+                if transport.is_none() {
+                    let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+                    let remote: Vec<_> = words.into_iter().filter(|word| *word != "stdio").collect();
+                    let message =
+                        format!("a `{}` without a `type`: {} does not connect to it", key.name, self.dialect.program);
+                    let hint = match remote[..] {
+                        [] => BRIDGE.to_owned(),
+                        _ => format!("add \"type\": \"{}\"", remote[0]),
+                    };
+                    self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
+                }
+                Some(At { value: transport?, span: entry.key_span })
+            }
+            _ => {
+                let keys = self.dialect.keys.iter();
+                let names: Vec<_> = keys
+                    .filter(|key| matches!(key.field, Field::Command | Field::CommandLine | Field::Url(_)))
+                    .map(|key| format!("`{}`", key.name))
+                    .collect();
+                if let Some(index) = self.foreign_url {
+                    self.findings[index].code = &codes::TRANSPORT;
+                } else {
+                    let message = format!("the server `{}` needs {}", name.value, names.join(" or "));
+                    self.findings.push(codes::MISSING.at(name.span, message).hint("say how to reach it"));
+                }
+                None
+            }
+        }
+    }
+
+    fn named_transport(&mut self, key: &Key, node: &Node) -> Option<At<Transport>> {
+        let Ok(word) = node.str() else {
+            self.wrong_type(key.name, node, "a text");
+            return None;
+        };
+        if let Some((_, transport)) = self.dialect.transports.iter().find(|(known, _)| *known == word) {
+            return Some(At { value: *transport, span: node.span });
+        }
+        let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+        let message = format!("{} has no transport `{word}`", self.dialect.program);
+        let same =
+            meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
+        let finding = codes::TRANSPORT.at(node.span, message);
+        self.findings.push(match same {
+            Some((known, _)) => finding.hint(format!("write `{known}`")),
+            None => finding.hint(format!("it has {}", words.join(", "))),
+        });
+        None
+    }
+
+    /// Whether a key is one for this transport; if it is not, that is told.
+    fn is_for(&mut self, transport: Transport, (key, entry): Given<'_>) -> bool {
+        let is_process = transport == Transport::Stdio;
+        let (fits, strict) = match key.of {
+            Of::All => (true, false),
+            Of::Process { strict } => (is_process, strict),
+            Of::Remote { strict } => (!is_process, strict),
+        };
+        if fits {
+            return true;
+        }
+        let what = if is_process { "a server that is started" } else { "a server at a URL" };
+        let message = format!("`{}` is not for {what}", key.name);
+        self.findings.push(match strict {
+            true => codes::FORBIDDEN.at(entry.key_span, message).hint("remove it"),
+            false => {
+                codes::IGNORED.at(entry.key_span, message).hint(format!("{} passes it over", self.dialect.program))
+            }
+        });
+        false
+    }
+
+    /// What every server of its transport needs, `given` the keys that it has.
+    fn check_complete(&mut self, server: &ServerConfig, given: &[Given<'_>]) {
+        let is_process = server.transport.value == Transport::Stdio;
+        let is_address = |field: &Field| match field {
+            Field::Command | Field::CommandLine => is_process,
+            Field::Url(_) => !is_process,
+            _ => false,
+        };
+        let address = self.dialect.keys.iter().find(|key| is_address(&key.field)).map(|key| key.name);
+        let besides = if is_process { self.dialect.required } else { &[] };
+        for key in address.iter().chain(besides) {
+            let is_meant = |field| address == Some(*key) && is_address(field);
+            if given.iter().any(|(it, _)| it.name == *key || is_meant(&it.field)) {
+                continue;
+            }
+            let message = format!("the server `{}` needs `{key}`", server.name.value);
+            let hint = match (*key, is_process) {
+                ("args", _) => "write \"args\": [] if there are none".to_owned(),
+                (_, true) => "name the program that is the server".to_owned(),
+                (_, false) => format!("add \"{key}\": \"https://…\""),
+            };
+            self.findings.push(codes::MISSING.at(server.name.span, message).hint(hint));
+        }
+    }
+}

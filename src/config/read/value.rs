@@ -1,0 +1,190 @@
+//! The values of a server's keys.
+
+use std::time::Duration;
+
+use super::server::Reader;
+use crate::config::{
+    Entry, Node, Value,
+    dialect::{Field, Outside, TimeoutRule},
+    finding::codes,
+    server::{At, Pair, ServerConfig},
+};
+
+impl Reader<'_> {
+    pub(super) fn fill(&mut self, server: &mut ServerConfig, field: Field, entry: &Entry) {
+        let (key, node) = (&*entry.key, &entry.node);
+        match field {
+            Field::Command => server.command = self.text(key, node),
+            Field::CommandLine => {
+                let mut words = self.texts(key, node).into_iter();
+                server.command = words.next();
+                server.args = words.collect();
+            }
+            Field::Args => server.args = self.texts(key, node),
+            Field::Env => server.env = self.pairs(key, node),
+            Field::EnvFile => server.env_file = self.text(key, node),
+            Field::Cwd => server.cwd = self.text(key, node),
+            Field::Url(_) => server.url = self.text(key, node),
+            Field::Headers => server.headers = self.pairs(key, node),
+            Field::Timeout => {
+                let timeout = self.timeout(key, node);
+                let timeouts = &mut server.timeouts;
+                (timeouts.connect, timeouts.list, timeouts.call) = (timeout.clone(), timeout.clone(), timeout);
+            }
+            Field::CallTimeout => server.timeouts.call = self.timeout(key, node),
+            Field::Include => server.tools.include = self.list(entry),
+            Field::Exclude => server.tools.exclude = self.list(entry),
+            Field::Enabled => server.enabled = self.flag(key, node),
+            Field::Disabled => server.enabled = self.flag(key, node).map(|it| At { value: !it.value, ..it }),
+            Field::Trust => server.approval.trust = self.flag(key, node),
+            Field::AlwaysAllow => server.approval.always_allow = self.texts(key, node),
+            Field::Debug => server.debug = self.flag(key, node),
+            Field::Bearer => server.auth.bearer = self.text(key, node),
+            Field::ClientId => server.auth.oauth.get_or_insert_default().client_id = self.text(key, node),
+            Field::ClientSecret => server.auth.oauth.get_or_insert_default().client_secret = self.text(key, node),
+            Field::MetadataUrl => server.auth.oauth.get_or_insert_default().metadata_url = self.text(key, node),
+            Field::Scopes | Field::ScopeText => {
+                server.auth.oauth.get_or_insert_default().scopes = self.scopes(key, node)
+            }
+            Field::CallbackPort => match node.integer() {
+                Ok(port) => {
+                    server.auth.oauth.get_or_insert_default().callback_port = Some(At { value: port, span: node.span })
+                }
+                Err(_) => self.wrong_type(key, node, "a port"),
+            },
+            Field::Name | Field::Transport | Field::Object(_) | Field::Own => {}
+        }
+    }
+
+    pub(super) fn wrong_type(&mut self, key: &str, node: &Node, expected: &str) {
+        let message = format!("`{key}` must be {expected}, found {}", node.describe());
+        let finding = codes::VALUE_TYPE.at(node.span, message);
+        self.findings.push(match (&node.value, expected) {
+            (Value::String(text), "a list of texts") if text.contains(' ') => {
+                finding.hint("write each argument as a text of its own: [\"-y\", \"package\"]")
+            }
+            (Value::String(text), "a list of texts") => finding.hint(format!("write [{text:?}]")),
+            (Value::Number(text), "a text") => finding.hint(format!("write \"{text}\"")),
+            (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
+            (Value::String(text), "a number" | "true or false") => finding.hint(format!("write {text} without quotes")),
+            (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
+            (_, "a list of texts") => finding.hint("write [\"one\", \"two\"]"),
+            (_, "an object of texts") => finding.hint("write { \"NAME\": \"value\" }"),
+            (_, "an object") => finding.hint("write { … }"),
+            (_, "a number" | "a port") => finding.hint("write it in digits"),
+            (_, "true or false") => finding.hint("write true or false without quotes"),
+            _ => finding.hint("write it in quotes"),
+        });
+    }
+
+    fn text(&mut self, key: &str, node: &Node) -> Option<At<String>> {
+        match &node.value {
+            Value::String(text) => Some(At { value: text.clone(), span: node.span }),
+            _ => {
+                self.wrong_type(key, node, "a text");
+                None
+            }
+        }
+    }
+
+    fn texts(&mut self, key: &str, node: &Node) -> Vec<At<String>> {
+        let Ok(items) = node.items() else {
+            self.wrong_type(key, node, "a list of texts");
+            return Vec::new();
+        };
+        items.iter().filter_map(|item| self.text(key, item)).collect()
+    }
+
+    /// A list, of which the key is shown as long as there is something in it.
+    fn list(&mut self, entry: &Entry) -> Option<At<Vec<At<String>>>> {
+        let value = self.texts(&entry.key, &entry.node);
+        let is_empty = entry.node.items().ok()?.is_empty();
+        Some(At { value, span: if is_empty { entry.node.span } else { entry.key_span } })
+    }
+
+    fn flag(&mut self, key: &str, node: &Node) -> Option<At<bool>> {
+        let Ok(value) = node.bool() else {
+            self.wrong_type(key, node, "true or false");
+            return None;
+        };
+        Some(At { value, span: node.span })
+    }
+
+    fn pairs(&mut self, key: &str, node: &Node) -> Vec<Pair> {
+        let Ok(entries) = node.entries() else {
+            self.wrong_type(key, node, "an object of texts");
+            return Vec::new();
+        };
+        let mut pairs = Vec::new();
+        for Entry { key, key_span, node } in entries {
+            let value = match &node.value {
+                Value::Number(text) if self.dialect.loose_values => Some(At { value: text.clone(), span: node.span }),
+                Value::Null if self.dialect.loose_values => continue,
+                _ => self.text(key, node),
+            };
+            let name = At { value: key.clone(), span: *key_span };
+            pairs.extend(value.map(|value| Pair { name, value }));
+        }
+        pairs
+    }
+
+    fn scopes(&mut self, key: &str, node: &Node) -> Vec<At<String>> {
+        match &node.value {
+            Value::String(text) => {
+                text.split_whitespace().map(|scope| At { value: scope.to_owned(), span: node.span }).collect()
+            }
+            _ => self.texts(key, node),
+        }
+    }
+
+    fn timeout(&mut self, key: &str, node: &Node) -> Option<At<Duration>> {
+        let TimeoutRule { unit, least, most, outside, .. } = self.dialect.timeout?;
+        let number = match &node.value {
+            Value::Number(text) => text.parse::<f64>().ok(),
+            _ => None,
+        };
+        let Some(number) = number else {
+            self.wrong_type(key, node, "a number");
+            return None;
+        };
+        let (name, other, meant) = match unit {
+            1000 => ("seconds", "milliseconds", number / 1000.0),
+            _ => ("milliseconds", "seconds", number * 1000.0),
+        };
+        let looks_like_other = if unit == 1000 { number >= 1000.0 } else { number > 0.0 && number < 100.0 };
+        let other_hint = format!("write {meant} if {other} were meant");
+        #[expect(clippy::cast_precision_loss, reason = "the limits are far below 2^53, or none")]
+        let (low, high) = (least as f64, most as f64);
+        let is_inside = (low..=high).contains(&number);
+        let limits = match most {
+            u64::MAX => format!("at least {least}"),
+            _ => format!("from {least} to {most}"),
+        };
+        let hint = if looks_like_other { other_hint } else { format!("write a number {limits}") };
+        let message = format!("`{key}` is in {name}");
+        if !is_inside && outside == Outside::Rejected {
+            let message = format!("{message}, {limits}, found {number}");
+            self.findings.push(codes::TIMEOUT.at(node.span, message).hint(hint));
+            return None;
+        }
+        let taken = number.clamp(low, high);
+        if !is_inside {
+            let fate = match outside {
+                Outside::Clamped => format!("{} takes {taken} instead", self.dialect.program),
+                _ => format!("{} ignores it", self.dialect.program),
+            };
+            let size = if number < low { "small" } else { "large" };
+            let message = format!("{message}, and {number} is too {size}: {fate}");
+            self.findings.push(codes::TIMEOUT_UNIT.at(node.span, message).hint(hint));
+        } else if looks_like_other {
+            let message = format!("{message}, and {number} looks like {other}");
+            self.findings.push(codes::TIMEOUT_UNIT.at(node.span, message).hint(hint));
+        }
+        if !is_inside && outside == Outside::Ignored {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a unit is 1 or 1000")]
+        let seconds = taken * (unit as f64) / 1000.0;
+        Duration::try_from_secs_f64(seconds).ok().map(|value| At { value, span: node.span })
+    }
+}

@@ -1,0 +1,50 @@
+//! Words that people use for what a dialect calls otherwise.
+
+use crate::transport::Transport;
+
+/// Keys that people add for themselves, and that nobody minds.
+const NOTES: &[&str] =
+    &["$schema", "description", "category", "maintainer", "comment", "comments", "note", "notes", "name"];
+
+/// Whether people add such a key for themselves.
+pub(in crate::config) fn is_note(key: &str) -> bool {
+    NOTES.contains(&key) || key.starts_with(['_', '/', '#'])
+}
+
+/// What people call the same thing elsewhere, if this dialect has it.
+pub(super) fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
+    if let Some(same) = known.iter().find(|known| known.eq_ignore_ascii_case(key)) {
+        return Some(same);
+    }
+    let meant: &[&str] = match key.to_lowercase().as_str() {
+        "environment" | "envs" | "env_vars" | "variables" => &["env"],
+        "arguments" | "arg" | "params" | "parameters" => &["args"],
+        "cmd" | "exec" | "executable" | "program" | "run" => &["command"],
+        "endpoint" | "uri" | "httpurl" | "serverurl" | "baseurl" | "address" | "href" => {
+            &["url", "serverUrl", "httpUrl"]
+        }
+        "header" | "http_headers" => &["headers"],
+        "transporttype" | "transport" | "kind" | "protocol" => &["type", "transport"],
+        "workingdirectory" | "workdir" | "dir" | "working_directory" => &["cwd"],
+        "autoapprove" | "alwaysallow" | "autoallow" => &["alwaysAllow", "autoApprove", "trust"],
+        "enabled" | "active" => &["enabled", "disabled"],
+        "disabled" => &["disabled", "enabled"],
+        "envfile" | "env_file" | "dotenv" => &["envFile"],
+        "timeoutms" | "timeoutseconds" | "request_timeout" => &["timeout"],
+        "excludetools" | "disabledtools" | "disallowedtools" | "blocklist" => &["disabledTools", "excludeTools"],
+        "includetools" | "enabledtools" | "allowedtools" | "allowlist" => &["enabledTools", "includeTools"],
+        _ => &[],
+    };
+    meant.iter().find_map(|meant| known.iter().copied().find(|known| known == meant))
+}
+
+/// The transport that somebody means by a word of another dialect.
+pub(super) fn meant(word: &str) -> Option<Transport> {
+    Some(match word.to_lowercase().replace(['-', '_', ' '], "").as_str() {
+        "stdio" | "local" | "command" | "process" => Transport::Stdio,
+        "http" | "https" | "streamable" | "streamablehttp" | "remote" => Transport::Http,
+        "sse" | "httpsse" | "eventstream" => Transport::Sse,
+        "ws" | "wss" | "websocket" => Transport::Ws,
+        _ => return None,
+    })
+}
