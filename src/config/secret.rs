@@ -92,58 +92,63 @@ fn is_written_out(text: &str) -> bool {
         && (text.len() >= 8 || text.parse::<f64>().is_err())
 }
 
+/// Words under which people keep secrets; `key` only after one of [`OF_KEYS`].
+const SECRET: &[&str] = &[
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "pwd",
+    "passphrase",
+    "apikey",
+    "authtoken",
+    "accesstoken",
+    "credential",
+    "credentials",
+    "authorization",
+    "cookie",
+    "pat",
+    "bearer",
+];
+
+const OF_KEYS: &[&str] =
+    &["api", "access", "private", "secret", "auth", "service", "account", "encryption", "signing", "license"];
+
+/// Words at the end of a name that say something about a secret.
+const ABOUT: &[&str] = &[
+    "type", "mode", "url", "uri", "file", "path", "id", "name", "host", "user", "username", "enabled", "limit", "max",
+    "count", "ttl", "expiry", "expires", "header", "prefix", "env", "dir", "endpoint", "length", "size", "timeout",
+    "scope", "scopes", "provider", "method", "server", "ref", "var", "variable", "helper", "port",
+];
+
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
 pub fn is_secret_name(name: &str) -> bool {
-    let words = words(name);
-    let is = |at: usize, word: &str| words.get(at).is_some_and(|it| it == word);
-    let about = [
-        "type", "mode", "url", "uri", "file", "path", "id", "name", "host", "user", "username", "enabled", "limit",
-        "max", "count", "ttl", "expiry", "expires", "header", "prefix", "env", "dir", "endpoint", "length", "size",
-        "timeout", "scope", "scopes", "provider", "method", "server", "ref", "var", "variable", "helper", "port",
-    ];
-    if words.last().is_none_or(|last| about.contains(&last.as_str())) {
-        return false;
+    let is_one_of = |word: &str, list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
+    let (mut last, mut found) = ("", false);
+    for word in words(name) {
+        found |= is_one_of(word, SECRET) || (word.eq_ignore_ascii_case("key") && is_one_of(last, OF_KEYS));
+        last = word;
     }
-    (0..words.len()).any(|at| match words[at].as_str() {
-        "token" | "secret" | "password" | "passwd" | "pwd" | "passphrase" | "apikey" | "authtoken" | "accesstoken"
-        | "credential" | "credentials" | "authorization" | "cookie" | "pat" | "bearer" => true,
-        "key" => {
-            at > 0
-                && [
-                    "api",
-                    "access",
-                    "private",
-                    "secret",
-                    "auth",
-                    "service",
-                    "account",
-                    "encryption",
-                    "signing",
-                    "license",
-                ]
-                .iter()
-                .any(|it| is(at - 1, it))
-        }
-        _ => false,
-    })
+    found && !is_one_of(last, ABOUT)
 }
 
-/// The words of a name in lower case: `apiKey` and `API_KEY` are both api and key.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for character in name.chars() {
-        let begins = !character.is_alphanumeric() || (character.is_uppercase() && was_lower);
-        if begins && words.last().is_some_and(|word| !word.is_empty()) {
-            words.push(String::new());
-        }
-        if let (true, Some(word)) = (character.is_alphanumeric(), words.last_mut()) {
-            word.extend(character.to_lowercase());
-        }
-        was_lower = character.is_lowercase() || character.is_ascii_digit();
-    }
-    words.retain(|word| !word.is_empty());
-    words
+/// The words of a name: `apiKey` and `API_KEY` are both api and key.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let parts = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    parts.flat_map(|part| {
+        let mut rest = part;
+        std::iter::from_fn(move || {
+            let mut was_lower = false;
+            let humps = rest.char_indices().find(|(_, character)| {
+                let begins = character.is_uppercase() && was_lower;
+                was_lower = character.is_lowercase() || character.is_ascii_digit();
+                begins
+            });
+            let (word, after) = rest.split_at(humps.map_or(rest.len(), |(at, _)| at));
+            rest = after;
+            (!word.is_empty()).then_some(word)
+        })
+    })
 }
 
 /// The value with [`MASK`] for every secret in it.

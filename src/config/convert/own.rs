@@ -58,6 +58,9 @@ pub(super) fn of_server(
         match (key.field, &entry.node.value) {
             _ if !is_for => {}
             (Field::Object(keys), Value::Mapping(entries)) => of_server(server, entries, keys, dialect, losses),
+            (Field::AuthKind, _) if server.auth.bearer.is_none() && server.auth.api_key.is_none() => {
+                lose(key.name.into(), entry, format!("only {} knows what it means", dialect.program));
+            }
             (Field::Own, value) if !is_superfluous(key.name, value, server) => {
                 lose(key.name.into(), entry, format!("only {} knows what it means", dialect.program));
             }
@@ -76,7 +79,7 @@ pub(super) fn of_server(
 fn is_superfluous(key: &str, value: &Value, server: &ServerConfig) -> bool {
     match value {
         Value::Null => true,
-        Value::String(text) => *text == server.name.value || (key == "type" && text == "bearer") || is_note(key),
+        Value::String(text) => *text == server.name.value || is_note(key),
         _ => false,
     }
 }

@@ -285,7 +285,7 @@ impl Writer<'_> {
                     // The object of a token says that it is one.
                     if let [object @ .., _] = &path[..]
                         && let Some(Key { field: Field::Object(keys), .. }) = object.last()
-                        && let Some(kind) = keys.iter().find(|key| key.name == "type")
+                        && let Some(kind) = keys.iter().find(|key| key.field == Field::AuthKind)
                     {
                         let kind: Path = object.iter().copied().chain([kind]).collect();
                         self.put(&kind, text("bearer".into()));

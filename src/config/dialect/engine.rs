@@ -20,7 +20,7 @@ const CONNECTION: &[Key] = &[
     Key::of("headers", Field::Headers, REMOTE),
 ];
 
-const AUTH: &[Key] = &[Key::new("type", Field::Own), Key::new("token", Field::Bearer)];
+const AUTH: &[Key] = &[Key::new("type", Field::AuthKind), Key::new("token", Field::Bearer)];
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "engine",

@@ -37,7 +37,7 @@ use super::{
     document::Document,
     json::LibertyKind,
     policy::Policy,
-    read::{fit, looks_like_servers},
+    read::{TELLING, fit, looks_like_servers},
 };
 use crate::transport::Transport;
 
@@ -203,7 +203,9 @@ pub enum Field {
     Trust,
     AlwaysAllow,
     Debug,
-    /// A token for `Authorization: Bearer`.
+    /// What a token is for: `bearer`, `api_key`, or something of the program.
+    AuthKind,
+    /// A token, which is for `Authorization: Bearer` if nothing says otherwise.
     Bearer,
     ClientId,
     ClientSecret,
@@ -340,8 +342,10 @@ pub(super) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Sour
     let servers = dialect.each_server(root);
     let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
     let (own, first) = (of_server(dialect), of_server(candidates[0]));
-    let telling =
-        own.iter().filter(|key| !first.contains(key)).find(|key| servers.iter().any(|it| it.get(key).is_some()));
+    let telling = own
+        .iter()
+        .filter(|key| !first.contains(key))
+        .find(|key| servers.iter().take(TELLING).any(|it| it.get(key).is_some()));
     let why = match dialect.evidence(root).first().or(telling) {
         Some(key) => format!("it has `{key}`"),
         None => match dialect.roots.iter().find(|keys| at(root, keys).is_some()) {

@@ -173,6 +173,7 @@ impl Dialect {
             | Field::EnvFile
             | Field::Cwd
             | Field::Url(_)
+            | Field::AuthKind
             | Field::Bearer
             | Field::ClientId
             | Field::ClientSecret
@@ -247,6 +248,7 @@ impl Dialect {
             Field::Trust => "Whether every call goes ahead without asking.".into(),
             Field::AlwaysAllow => "The tools that are called without asking.".into(),
             Field::Debug => "Whether more is logged.".into(),
+            Field::AuthKind => "What the token is for: `bearer` or `api_key`.".into(),
             Field::Bearer => "The token for `Authorization: Bearer`.".into(),
             Field::ClientId => "The OAuth client's id.".into(),
             Field::ClientSecret => "The OAuth client's secret.".into(),

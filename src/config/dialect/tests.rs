@@ -278,6 +278,15 @@ fn the_formats_of_the_originals_are_told_apart() {
         r#"{"transport": "sse", "connection": {"url": "http://a"}, "auth": {"type": "bearer", "token": "t"}}"#,
     );
     assert_eq!((findings.len(), servers[0].auth.bearer.as_ref().map(|it| it.value.as_str())), (0, Some("t")));
+    let of_kind = |kind: &str| {
+        let auth = format!(r#"{{"type": "{kind}", "token": "t"}}"#);
+        let server = format!(r#"{{"transport": "sse", "connection": {{"url": "http://a"}}, "auth": {auth}}}"#);
+        let (servers, findings) = read_as("engine", &server);
+        let key = servers[0].auth.api_key.as_ref().map(|it| it.key.value.clone());
+        (servers[0].auth.bearer.is_some(), key, findings.len())
+    };
+    assert_eq!(of_kind("api_key"), (false, Some("t".into()), 0));
+    assert_eq!(of_kind("custom"), (false, None, 1));
     let (servers, _) = read_as("continue", r#"{"url": "http://a", "requestOptions": {"headers": {"X": "y"}}}"#);
     assert_eq!((servers[0].transport.value, servers[0].headers.len()), (Transport::Http, 1));
 }

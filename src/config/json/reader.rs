@@ -81,7 +81,10 @@ impl Reader<'_> {
                         return Err(problem.hint("end it with */").into());
                     }
                 },
-                Some(blank) if is_other_blank(blank) => self.take(LibertyKind::Blank, blank.len_utf8()),
+                Some(blank) if is_other_blank(blank) => {
+                    let rest = self.rest().trim_start_matches(is_other_blank);
+                    self.take(LibertyKind::Blank, self.rest().len() - rest.len());
+                }
                 _ => return Ok(()),
             }
         }

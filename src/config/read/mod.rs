@@ -31,7 +31,7 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let mut servers = match dialect.servers(root) {
         Some(node) => {
             beside(root, node, dialect, findings);
-            each(named(node, dialect.collection, findings), dialect, source, findings)
+            each(named(node, dialect.collection, usize::MAX, findings), dialect, source, findings)
         }
         None => {
             findings.push(no_servers(root, dialect));
@@ -51,7 +51,7 @@ pub(super) fn read_list(
     source: &Arc<Source>,
     findings: &mut Vec<Finding>,
 ) -> ClientConfig {
-    let named = named(list, Collection::List { elsewhere: None }, findings);
+    let named = named(list, Collection::List { elsewhere: None }, usize::MAX, findings);
     ClientConfig { dialect, servers: each(named, dialect, source, findings) }
 }
 
@@ -61,7 +61,7 @@ fn each(
     source: &Arc<Source>,
     findings: &mut Vec<Finding>,
 ) -> Vec<ServerConfig> {
-    let mut servers = Vec::new();
+    let mut servers = Vec::with_capacity(named.len());
     for (name, server) in named {
         let mut reader = Reader::new(dialect, source);
         servers.extend(reader.server(name.clone(), server));
@@ -70,13 +70,15 @@ fn each(
     servers
 }
 
+/// As many servers tell a dialect.
+pub(super) const TELLING: usize = 20;
+
 /// How badly a file fits a dialect, told from its first servers.
 pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) -> u32 {
     let mut findings = Vec::new();
     let servers = dialect.servers(root);
-    for (name, server) in
-        servers.map(|node| named(node, dialect.collection, &mut findings)).unwrap_or_default().into_iter().take(20)
-    {
+    let first = |node| named(node, dialect.collection, TELLING, &mut findings);
+    for (name, server) in servers.map(first).unwrap_or_default() {
         let mut reader = Reader::new(dialect, source);
         reader.server(name, server);
         findings.append(&mut reader.findings);
@@ -212,8 +214,13 @@ fn is_a_place_of_servers(entry: &Entry) -> bool {
     ) && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
 }
 
-/// The servers with their names.
-fn named<'n>(node: &'n Node, collection: Collection, findings: &mut Vec<Finding>) -> Vec<(At<String>, &'n Node)> {
+/// The servers with their names, the first `most` of them.
+fn named<'n>(
+    node: &'n Node,
+    collection: Collection,
+    most: usize,
+    findings: &mut Vec<Finding>,
+) -> Vec<(At<String>, &'n Node)> {
     let wrong = |node: &Node, what: &str| {
         codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.describe()))
     };
@@ -221,7 +228,7 @@ fn named<'n>(node: &'n Node, collection: Collection, findings: &mut Vec<Finding>
         Collection::Map => match node.entries() {
             Ok(entries) => {
                 let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
-                entries.iter().map(name).collect()
+                entries.iter().take(most).map(name).collect()
             }
             Err(_) => {
                 findings.push(wrong(node, "an object").hint("write { \"name\": { … } }, with a name for each server"));
@@ -238,7 +245,7 @@ fn named<'n>(node: &'n Node, collection: Collection, findings: &mut Vec<Finding>
                 };
                 let mut servers = Vec::new();
                 for (name, item) in
-                    items.iter().filter(|item| elsewhere.is_none_or(|key| item.get(key).is_none())).map(name)
+                    items.iter().take(most).filter(|item| elsewhere.is_none_or(|key| item.get(key).is_none())).map(name)
                 {
                     match name {
                         Some(name) => servers.push((name, item)),

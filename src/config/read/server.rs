@@ -10,7 +10,7 @@ use crate::{
         finding::{Finding, codes},
         json::is_invisible,
         nearest,
-        server::{At, ServerConfig},
+        server::{ApiKey, At, ServerConfig},
     },
     transport::Transport,
 };
@@ -57,8 +57,25 @@ impl Reader<'_> {
         for (key, entry) in &given {
             self.fill(&mut server, key.field, entry);
         }
+        self.apply_kind_of_auth(&mut server, &given);
         self.check_complete(&server, &given);
         Some(server)
+    }
+
+    /// Makes of a token what the file says that it is.
+    fn apply_kind_of_auth(&mut self, server: &mut ServerConfig, given: &[Given<'_>]) {
+        let Some((key, entry)) = given.iter().find(|(key, _)| key.field == Field::AuthKind) else { return };
+        match entry.node.str().unwrap_or_default() {
+            "bearer" => {}
+            "api_key" | "apiKey" | "api-key" => {
+                server.auth.api_key = server.auth.bearer.take().map(|key| ApiKey { header: None, key });
+            }
+            other => {
+                server.auth.bearer = None;
+                let message = format!("`{}` is {other:?}, and nobody says where its token goes", key.name);
+                self.findings.push(codes::IGNORED.at(entry.node.span, message).hint("write \"bearer\" or \"api_key\""));
+            }
+        }
     }
 
     /// The keys that the dialect knows, those of nested objects among them.

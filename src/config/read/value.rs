@@ -52,7 +52,7 @@ impl Reader<'_> {
                 }
                 Err(_) => self.wrong_type(key, node, "a port"),
             },
-            Field::Name | Field::Transport | Field::Object(_) | Field::Own => {}
+            Field::Name | Field::Transport | Field::AuthKind | Field::Object(_) | Field::Own => {}
         }
     }
 
