@@ -108,6 +108,10 @@ fn unset(
     }
     let program = subject.dialect().program;
     let (code, fate) = match rule.unset {
+        // In its other forms nothing is replaced, and nobody looks.
+        Unset::Rejected if subject.dialect().is_second_choice(subject.root) => {
+            (&codes::VARIABLE_UNSET, "the reference stays as it is written".into())
+        }
         Unset::Rejected => (&codes::VARIABLE_REJECTED, format!("{program} rejects the config")),
         Unset::Empty => (&codes::VARIABLE_UNSET, "nothing is put in its place".into()),
         Unset::Kept => (&codes::VARIABLE_UNSET, "the reference stays as it is written".into()),
