@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Subject;
 use crate::config::{
     Found, Machine,
-    dialect::Field,
+    dialect::{Field, Place},
     finding::{Finding, codes},
     placeholder::placeholder,
     references,
@@ -134,6 +134,7 @@ fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
 /// Paths that only one machine, or only a shell, makes something of.
 fn paths(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     let is_path = |text: &Text<'_>| matches!(text.field, Field::Command | Field::Args | Field::Cwd | Field::EnvFile);
+    let is_shared = subject.dialect().files.iter().any(|place| matches!(place, Place::Project(_)));
     let mut is_told = false;
     for text in server.texts().filter(is_path) {
         let value = text.at.value.as_str();
@@ -141,7 +142,11 @@ fn paths(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Findin
             let message = format!("{} does not replace `~`, and there is no shell to do it", subject.dialect().program);
             findings.push(codes::HOME.at(text.at.span, message).hint("write the whole path"));
         }
-        if is_of_one_machine(value) && placeholder(value).is_none() && !std::mem::replace(&mut is_told, true) {
+        if is_shared
+            && is_of_one_machine(value)
+            && placeholder(value).is_none()
+            && !std::mem::replace(&mut is_told, true)
+        {
             let message = "this path exists on one machine only";
             findings.push(codes::MACHINE_PATH.at(text.at.span, message).hint("others need one of their own"));
         }

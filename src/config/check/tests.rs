@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     config::{
         Found, Problem,
-        dialect::{ALL, Both, Collection, Field, Of, Outside, Places, RootKeys, Syntax, Unset, Untyped},
+        dialect::{ALL, Both, Collection, Field, Of, Outside, Place, Places, RootKeys, Syntax, Unset, Untyped},
         examine,
         finding::{Code, codes},
         policy::{BothFilters, EmptyFilter, Naming, Patterns},
@@ -184,7 +184,9 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
     faults.push((&codes::COMMAND_NOT_FOUND, with(Field::Command, "«\"/bin/nowhere\"»")));
     faults.push((&codes::DIRECTORY, with(Field::Cwd, "«\"/nowhere\"»")));
     faults.push((&codes::HOME, with(Field::Args, "[«\"~/x\"»]").filter(|_| !dialect.expands_home)));
-    faults.push((&codes::MACHINE_PATH, with(Field::Args, "[«\"/home/ada/x\"»]")));
+    if dialect.files.iter().any(|place| matches!(place, Place::Project(_))) {
+        faults.push((&codes::MACHINE_PATH, with(Field::Args, "[«\"/home/ada/x\"»]")));
+    }
     if let (Some(command), Some(args)) = (key(Field::Command), key(Field::Args)) {
         let server = process(dialect, &format!("\"{command}\": \"npx\", \"{args}\": [«\"pkg\"», \"-y\"]"));
         faults.push((&codes::PACKAGE_PROMPT, Some(server)));
