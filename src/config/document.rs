@@ -1,6 +1,6 @@
 //! The text of a config, in JSON or YAML, and what its program thinks of how it is written.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
 use super::{
     Duplicate, Node, Problems, Source, Span,
@@ -80,9 +80,10 @@ impl Document {
             }
             (Written::Yaml, Syntax::Yaml | Syntax::Either(_)) => {}
         }
+        let servers = self.places_of_servers(dialect);
         for Duplicate { key, first, second } in &self.duplicates {
             let (line, column) = source.position(first.start);
-            let is_server = self.is_server(dialect, *first, *second);
+            let is_server = servers.as_ref().is_some_and(|places| places.are_names(*first, *second));
             let what = if is_server { "a server" } else { "a key" };
             let code = match (&self.written, is_server) {
                 (Written::Yaml, _) => &codes::DUPLICATE,
@@ -95,12 +96,38 @@ impl Document {
         }
     }
 
+    /// How many kinds of liberties the text takes that the program does not grant.
+    pub(super) fn liberties_against(&self, dialect: &Dialect) -> u32 {
+        let Written::Json(liberties) = &self.written else { return 0 };
+        let allowed = match dialect.syntax {
+            Syntax::Json(allowed) | Syntax::Either(allowed) => allowed,
+            Syntax::Yaml => &[],
+        };
+        let kinds: HashSet<_> = liberties.iter().map(|liberty| liberty.kind).collect();
+        u32::try_from(kinds.iter().filter(|kind| !allowed.contains(kind)).count()).unwrap_or_default()
+    }
+
+    fn places_of_servers(&self, dialect: &Dialect) -> Option<PlacesOfServers> {
+        let servers = dialect.servers(&self.root).filter(|_| !self.duplicates.is_empty())?;
+        let mut each: Vec<_> = servers.entries().ok()?.iter().map(|entry| entry.node.span).collect();
+        each.sort_by_key(|span| span.start);
+        Some(PlacesOfServers { all: servers.span, each })
+    }
+}
+
+/// Where the servers of a file stand.
+struct PlacesOfServers {
+    all: Span,
+    /// In the order of the text.
+    each: Vec<Span>,
+}
+
+impl PlacesOfServers {
     /// Whether both keys are names of servers.
-    fn is_server(&self, dialect: &Dialect, first: Span, second: Span) -> bool {
-        let Some(servers) = dialect.servers(&self.root) else { return false };
-        let within = |outer: Span| outer.start <= first.start && second.end <= outer.end;
-        let entries = servers.entries().unwrap_or_default();
-        within(servers.span) && !entries.iter().any(|entry| within(entry.node.span))
+    fn are_names(&self, first: Span, second: Span) -> bool {
+        let after = self.each.partition_point(|span| span.start <= first.start);
+        let is_inside = after.checked_sub(1).is_some_and(|before| second.end <= self.each[before].end);
+        self.all.start <= first.start && second.end <= self.all.end && !is_inside
     }
 }
 

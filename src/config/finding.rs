@@ -104,6 +104,7 @@ pub mod codes {
         UNKNOWN_KEY = "W-UNKNOWN-KEY": "a key that the program does not know but that looks like one it does";
         EXTRA_KEY = "A-EXTRA-KEY": "a key that the program ignores";
         TRANSPORT = "E-TRANSPORT": "a transport that is missing or unknown";
+        TRANSPORT_GUESSED = "W-TRANSPORT": "a word for a transport that the program passes over";
         MISSING = "E-MISSING": "what the transport needs is missing";
         FORBIDDEN = "E-FORBIDDEN": "something that the transport does not have";
         IGNORED = "W-IGNORED": "something that the program ignores for this transport";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Form, Reference, Span,
-    dialect::{Dialect, Field, Places, Unset},
+    dialect::{Dialect, Empty, Field, Places, Unset},
     references,
     server::{At, ServerConfig},
 };
@@ -136,8 +136,11 @@ impl Resolver<'_> {
             return Err(Lack::Asked);
         }
         let value = self.variables.get(reference.name);
-        // A default stands for an empty variable too.
-        let value = value.filter(|value| reference.default.is_none() || !value.is_empty());
+        let value = value.filter(|value| match self.dialect.variables.empty {
+            Empty::Nothing => reference.default.is_none() || !value.is_empty(),
+            Empty::Set => true,
+            Empty::Unset => !value.is_empty(),
+        });
         match (value.cloned().or(reference.default.map(str::to_owned)), self.dialect.variables.unset) {
             (Some(value), _) => Ok(Some(value)),
             (None, _) if is_known => Err(Lack::Known),
@@ -195,8 +198,8 @@ mod tests {
         let all = "$SET ${SET} ${SET:-d} ${env:SET} ${NO:-d} ${EMPTY:-d}.";
         for (dialect, expected) in [
             ("claude-code", "$SET v v ${env:SET} d d."),
-            ("copilot", "v v v ${env:SET} d d."),
-            ("gemini", "v v v ${env:SET} d d."),
+            ("copilot", "v v v ${env:SET} d ."),
+            ("gemini", "v v v ${env:SET} d ."),
             ("vscode", "$SET ${SET} ${SET:-d} v ${NO:-d} ${EMPTY:-d}."),
             ("cursor", "$SET ${SET} ${SET:-d} v ${NO:-d} ${EMPTY:-d}."),
             ("cpe", "v v ${SET:-d} ${env:SET} ${NO:-d} ${EMPTY:-d}."),
@@ -217,6 +220,9 @@ mod tests {
             ("mcpilot", "${SET}", "v"),
             ("mcpilot", "a ${SET}", "a ${SET}"),
             ("mcpilot", "${NO}", "${NO}"),
+            ("mcpilot", "${EMPTY}", "${EMPTY}"),
+            ("librechat", "a ${EMPTY}", "a ${EMPTY}"),
+            ("opencode", "a {env:SET} {env:NO}{x", "a v {x"),
             ("vscode", "${workspaceFolder}/x", "/w/x"),
             ("vscode", "${file}", "Known"),
             ("vscode", "${input:token}", "Asked"),

@@ -52,9 +52,16 @@ static IN_URL: LazyLock<Regex> = LazyLock::new(|| {
 /// A scheme of an `Authorization` header, or a cookie's name, before what is secret.
 static SCHEME: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)^\s*(?:bearer|basic|token|apikey|api-key|digest)[\s:]+"));
 
-/// `name: value` or `name=value` in a text that is neither JSON nor YAML.
-static ASSIGNED: LazyLock<Regex> =
-    LazyLock::new(|| regex(r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)["'”]?\s*[:=]\s*["'“]?(?P<value>[^"'“”\r\n]+)"#));
+/// `name: value`, `name=value` or `--name value`, in a text of any kind.
+static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(?:["'”]?\s*[:=]\s*["'“]?|["']?,?[ \t]+["']?)(?P<value>[^"'“”\s{}\[\],]+)"#,
+    )
+});
+
+/// What an `Authorization` header has after its scheme.
+static BEARER: LazyLock<Regex> =
+    LazyLock::new(|| regex(r#"(?i)\b(?:bearer|basic)\s+(?P<token>[A-Za-z0-9+/=_.~-]{8,})"#));
 
 fn regex(text: &str) -> Regex {
     #[expect(clippy::unwrap_used, reason = "the expressions never change")]
@@ -63,10 +70,20 @@ fn regex(text: &str) -> Regex {
 
 /// Where a value holds secrets that are written out, given the name of its key, header, variable or flag. In order.
 pub fn secrets_in(name: &str, value: &str) -> Vec<Range<usize>> {
+    let mut found = hidden_in(name, value);
+    found.retain(|range| is_likely(&value[range.clone()]));
+    found
+}
+
+/// As [`secrets_in`], but also what is too short or too plain to warn of.
+pub(crate) fn hidden_in(name: &str, value: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = TOKEN.find_iter(value).map(|token| token.range()).collect();
     for captures in IN_URL.captures_iter(value) {
         let named = captures.name("name").is_none_or(|name| is_secret_name(name.as_str()));
         found.extend(captures.name("password").or(captures.name("value").filter(|_| named)).map(|part| part.range()));
+    }
+    if let Some(token) = BEARER.captures(value).and_then(|captures| captures.name("token")) {
+        found.push(token.range());
     }
     if is_secret_name(name) {
         let start = SCHEME.find(value).map_or(0, |scheme| scheme.end());
@@ -82,14 +99,19 @@ pub fn secrets_in(name: &str, value: &str) -> Vec<Range<usize>> {
 fn is_written_out(text: &str) -> bool {
     let text = text.trim();
     let is_word = |word: &&str| text.eq_ignore_ascii_case(word);
-    let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
-    text.len() >= 4
+    !text.is_empty()
         && references(text).next().is_none()
         && !text.contains("{{")
         && placeholder(text).is_none()
-        && !is_path
         && !["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"].iter().any(is_word)
-        && (text.len() >= 8 || text.parse::<f64>().is_err())
+}
+
+/// Whether it is worth a warning: not the name of a file, not a small number.
+fn is_likely(text: &str) -> bool {
+    let text = text.trim();
+    let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
+    let is_named_elsewhere = ["op://", "vault:", "keyring:", "not-", "no-"].iter().any(|begin| text.starts_with(begin));
+    text.len() >= 6 && !is_path && !is_named_elsewhere && (text.len() >= 8 || text.parse::<f64>().is_err())
 }
 
 /// Words under which people keep secrets; `key` only after one of [`OF_KEYS`].
@@ -109,16 +131,63 @@ const SECRET: &[&str] = &[
     "cookie",
     "pat",
     "bearer",
+    "pass",
+    "pgpass",
+    "auth",
 ];
+
+/// What also ends a longer word: `PGPASSWORD`.
+const ENDINGS: &[&str] = &["password", "passwd", "secret", "apikey"];
 
 const OF_KEYS: &[&str] =
     &["api", "access", "private", "secret", "auth", "service", "account", "encryption", "signing", "license"];
 
 /// Words at the end of a name that say something about a secret.
 const ABOUT: &[&str] = &[
-    "type", "mode", "url", "uri", "file", "path", "id", "name", "host", "user", "username", "enabled", "limit", "max",
-    "count", "ttl", "expiry", "expires", "header", "prefix", "env", "dir", "endpoint", "length", "size", "timeout",
-    "scope", "scopes", "provider", "method", "server", "ref", "var", "variable", "helper", "port",
+    "type",
+    "mode",
+    "url",
+    "uri",
+    "file",
+    "path",
+    "id",
+    "name",
+    "host",
+    "user",
+    "username",
+    "enabled",
+    "limit",
+    "max",
+    "count",
+    "ttl",
+    "expiry",
+    "expires",
+    "header",
+    "prefix",
+    "env",
+    "dir",
+    "endpoint",
+    "length",
+    "size",
+    "timeout",
+    "scope",
+    "scopes",
+    "provider",
+    "method",
+    "server",
+    "ref",
+    "var",
+    "variable",
+    "helper",
+    "port",
+    "policy",
+    "domain",
+    "list",
+    "manager",
+    "store",
+    "version",
+    "format",
+    "algorithm",
 ];
 
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
@@ -126,7 +195,11 @@ pub fn is_secret_name(name: &str) -> bool {
     let is_one_of = |word: &str, list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
     let (mut last, mut found) = ("", false);
     for word in words(name) {
-        found |= is_one_of(word, SECRET) || (word.eq_ignore_ascii_case("key") && is_one_of(last, OF_KEYS));
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let lower = word.to_ascii_lowercase();
+        found |= is_one_of(word, SECRET)
+            || ENDINGS.iter().any(|ending| lower.ends_with(ending))
+            || (word.eq_ignore_ascii_case("key") && is_one_of(last, OF_KEYS));
         last = word;
     }
     found && !is_one_of(last, ABOUT)
@@ -153,13 +226,13 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 
 /// The value with [`MASK`] for every secret in it.
 pub fn mask<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
-    hidden(value, secrets_in(name, value))
+    hidden(value, hidden_in(name, value))
 }
 
 /// As [`mask`], for an argument of a command, given the argument before it.
 pub fn mask_argument<'v>(before: &str, argument: &'v str) -> Cow<'v, str> {
     let flag = if before.starts_with('-') { before } else { "" };
-    hidden(argument, secrets_in_argument(flag, argument))
+    hidden(argument, in_argument(flag, argument, hidden_in))
 }
 
 fn hidden(value: &str, secrets: Vec<Range<usize>>) -> Cow<'_, str> {
@@ -199,30 +272,47 @@ pub fn unquoted(sentence: &str, source: &Source, secrets: &[Span]) -> String {
     quoted.filter(|secret| sentence.contains(secret)).fold(sentence.to_owned(), |text, it| text.replace(it, MASK))
 }
 
-/// Where a source has secrets, given what was read from it; of a text that could not be read, as far as can be told.
+/// Where a source has secrets: in what was read from it, and in what nobody reads (comments, what a duplicate has
+/// replaced, a text that is no JSON). In order, and apart from each other.
 pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
-    let mut spans = Vec::new();
-    match root {
-        Some(root) => collect(source, "", root, &mut spans),
-        None => {
-            spans.extend(TOKEN.find_iter(&source.text).map(|token| Span { start: token.start(), end: token.end() }));
-            for captures in ASSIGNED.captures_iter(&source.text) {
-                let value = &captures["value"];
-                let start = captures.name("value").map_or(0, |value| value.start());
-                let here = |range: Range<usize>| Span { start: start + range.start, end: start + range.end };
-                spans.extend(secrets_in(&captures["name"], value).into_iter().map(here));
-            }
-        }
+    let mut spans: Vec<Span> = in_text(&source.text).collect();
+    if let Some(root) = root {
+        collect(source, "", root, &mut spans);
     }
     spans.sort_by_key(|span| span.start);
+    spans.dedup_by(|later, earlier| {
+        let is_joined = later.start < earlier.end;
+        if is_joined {
+            earlier.end = earlier.end.max(later.end);
+        }
+        is_joined
+    });
     spans
+}
+
+/// What looks like a secret in a text of any kind.
+fn in_text(text: &str) -> impl Iterator<Item = Span> {
+    let tokens = TOKEN.find_iter(text).map(|token| Span { start: token.start(), end: token.end() });
+    let after_schemes = BEARER.captures_iter(text).filter_map(|captures| {
+        let token = captures.name("token").filter(|token| is_written_out(token.as_str()))?;
+        Some(Span { start: token.start(), end: token.end() })
+    });
+    let assigned = ASSIGNED.captures_iter(text).flat_map(|captures| {
+        let start = captures.name("value").map_or(0, |value| value.start());
+        let found = hidden_in(&captures["name"], &captures["value"]);
+        found
+            .into_iter()
+            .map(move |range| Span { start: start + range.start, end: start + range.end })
+            .collect::<Vec<_>>()
+    });
+    tokens.chain(after_schemes).chain(assigned)
 }
 
 fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
     match &node.value {
         Value::String(text) => {
             let here = |range| source.part(node.span, text, range);
-            spans.extend(secrets_in(name, text).into_iter().map(here));
+            spans.extend(hidden_in(name, text).into_iter().map(here));
         }
         Value::Sequence(items) => {
             let mut flag = "";
@@ -231,7 +321,7 @@ fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
                 match &item.value {
                     Value::String(text) => {
                         spans.extend(
-                            secrets_in_argument(name, text)
+                            in_argument(name, text, hidden_in)
                                 .into_iter()
                                 .map(|range| source.part(item.span, text, range)),
                         );
@@ -248,17 +338,20 @@ fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
 
 /// Secrets in an argument of a command, given the flag before it: `--token=…`, `API_KEY=…`, `Authorization: Bearer …`.
 pub fn secrets_in_argument(flag: &str, argument: &str) -> Vec<Range<usize>> {
-    let split = argument
-        .find(['=', ':'])
-        .filter(|at| argument[..*at].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')));
+    in_argument(flag, argument, secrets_in)
+}
+
+fn in_argument(flag: &str, argument: &str, find: fn(&str, &str) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let split = argument.find(['=', ':']).filter(|at| is_name(&argument[..*at]) && !argument[*at..].starts_with("://"));
     match split {
         Some(at) => {
             let rest = at + 1;
             let here = |range: Range<usize>| rest + range.start..rest + range.end;
-            secrets_in(&argument[..at], &argument[rest..]).into_iter().map(here).collect()
+            find(&argument[..at], &argument[rest..]).into_iter().map(here).collect()
         }
-        None if argument.starts_with('-') => secrets_in("", argument),
-        None => secrets_in(flag, argument),
+        None if argument.starts_with('-') => find("", argument),
+        None => find(flag, argument),
     }
 }
 
@@ -315,7 +408,7 @@ mod tests {
             assert_eq!(mask(name, value), expected, "{name}");
         }
         let argument = |flag: &str, text: &str| {
-            secrets_in_argument(flag, text).into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>()
+            in_argument(flag, text, hidden_in).into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(argument("--api-key", "0123456789"), ["0123456789"]);
         assert_eq!(argument("", "--token=0123456789"), ["0123456789"]);
@@ -341,6 +434,6 @@ mod tests {
         let shown =
             |root| secrets_of(&source, root).into_iter().map(|span| &text[span.start..span.end]).collect::<Vec<_>>();
         assert_eq!(shown(Some(&root)), ["0123456789", "abcdefghij"]);
-        assert_eq!(shown(None), ["0123456789"]);
+        assert_eq!(shown(None), ["0123456789", "abcdefghij"]);
     }
 }

@@ -7,6 +7,8 @@ use std::ops::Range;
 /// No reference is longer, in bytes; so a text of nothing but beginnings is not searched to its end for each of them.
 const LONGEST: usize = 1024;
 
+const CURLY: &str = "{env:";
+
 /// How a reference is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
@@ -22,6 +24,8 @@ pub enum Form {
     Input,
     /// `${{ secrets.NAME }}`
     Secret,
+    /// `{env:NAME}`
+    Curly,
 }
 
 /// A reference, and where it stands in the value.
@@ -55,7 +59,7 @@ pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
-            let start = at + text[at..].find('$')?;
+            let start = at + beginning(&text[at..])?;
             let Some((form, name, default, length)) = reference(&text[start..]) else {
                 at = start + 1;
                 continue;
@@ -66,8 +70,19 @@ pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
     })
 }
 
+/// Where the next reference may begin.
+fn beginning(text: &str) -> Option<usize> {
+    text.match_indices(['$', '{'])
+        .map(|(at, _)| at)
+        .find(|at| text[*at..].starts_with(['$']) || text[*at..].starts_with(CURLY))
+}
+
 /// The reference at the beginning of a text, and its length.
 pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
+    if let Some(after) = text.strip_prefix(CURLY) {
+        let name = before(after, "}").filter(|name| is_name(name))?;
+        return Some((Form::Curly, name, None, CURLY.len() + name.len() + 1));
+    }
     let after = text.strip_prefix('$')?;
     if let Some(inner) = after.strip_prefix("{{") {
         let inner = before(inner, "}}")?;
@@ -112,7 +127,7 @@ impl Variables {
     /// [`Unset`] is the first variable that has neither a value nor a default.
     pub fn substitute(&self, text: &str, lookup: impl Fn(&Reference<'_>) -> Option<String>) -> Result<String, Unset> {
         let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-        while let Some(length) = text[at..].find('$') {
+        while let Some(length) = beginning(&text[at..]) {
             out.push_str(&text[at..at + length]);
             at += length;
             if self.dollars_are_doubled && text[at..].starts_with("$$") {
@@ -122,7 +137,7 @@ impl Variables {
             }
             let found = reference(&text[at..]).filter(|(form, ..)| self.forms.contains(form));
             let Some((form, name, default, length)) = found else {
-                out.push('$');
+                out.push_str(&text[at..=at]);
                 at += 1;
                 continue;
             };

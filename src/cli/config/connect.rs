@@ -17,8 +17,8 @@ use crate::{
         dialect::Dialect,
         finding::{Finding, Severity, codes},
         policy::Policy,
-        resolve,
-        secret::{MASK, secrets_in, secrets_in_argument},
+        references, resolve,
+        secret::{MASK, hidden_in, is_secret_name, secrets_in_argument},
         server,
     },
     report::findings::Contact,
@@ -132,15 +132,19 @@ fn prepare(
     let config = ServerConfig::configured(&resolved, &dialect.policy, folder).map_err(|error| {
         vec![codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&name.value)]
     })?;
-    let secrets = if shows_secrets { Vec::new() } else { secrets_of(server, &resolved) };
+    let secrets = if shows_secrets { Vec::new() } else { secrets_of(server, &resolved, variables) };
     Ok((config, secrets))
 }
 
 /// What must not be told of a server: what is secret as it is written, and what came of variables with it.
-fn secrets_of(server: &server::ServerConfig, resolved: &server::ServerConfig) -> Vec<String> {
+fn secrets_of(
+    server: &server::ServerConfig,
+    resolved: &server::ServerConfig,
+    variables: &BTreeMap<String, String>,
+) -> Vec<String> {
     let mut secrets = Vec::new();
     let mut of = |name: &str, value: &str| {
-        secrets.extend(secrets_in(name, value).into_iter().map(|range| value[range].to_owned()));
+        secrets.extend(hidden_in(name, value).into_iter().map(|range| value[range].to_owned()));
     };
     let pairs = resolved.env.iter().chain(&resolved.headers);
     pairs.for_each(|pair| of(&pair.name.value, &pair.value.value));
@@ -157,6 +161,10 @@ fn secrets_of(server: &server::ServerConfig, resolved: &server::ServerConfig) ->
     // What a reference stands for is nobody's business, whatever its name is.
     let both = server.headers.iter().zip(&resolved.headers);
     secrets.extend(both.filter(|(written, it)| written.value != it.value).map(|(_, it)| it.value.value.clone()));
+    for text in server.texts() {
+        let secret = references(&text.at.value).filter(|reference| is_secret_name(reference.name));
+        secrets.extend(secret.filter_map(|reference| variables.get(reference.name).cloned()));
+    }
     secrets.retain(|secret| secret.len() >= 4);
     secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     secrets

@@ -78,15 +78,17 @@ fn prompt(server: &ServerConfig, command: &At<String>, findings: &mut Vec<Findin
     if !std::ptr::eq(npx, command) && !has_shell(server) {
         return;
     }
-    for word in words {
-        if matches!(word.value.as_str(), "-y" | "--yes" | "--no-install" | "-yes") {
-            return;
-        }
-        if !word.value.starts_with('-') {
-            let message = "npx asks before it installs a package, and nobody answers";
-            let finding = codes::PACKAGE_PROMPT.at(word.span, message);
-            findings.push(finding.hint(format!("put \"-y\" before {:?}", word.value)));
-            return;
+    while let Some(word) = words.next() {
+        match word.value.as_str() {
+            "-y" | "--yes" | "--no-install" | "--no" | "-yes" => return,
+            "-p" | "--package" | "--prefix" | "-c" | "--call" | "-w" | "--workspace" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            package => {
+                let message = "npx asks before it installs a package, and nobody answers";
+                let finding = codes::PACKAGE_PROMPT.at(word.span, message);
+                findings.push(finding.hint(format!("put \"-y\" before {package:?}")));
+                return;
+            }
         }
     }
 }

@@ -11,9 +11,9 @@ use crate::config::{
 
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     let rule = &subject.dialect().variables;
-    let has_shell = has_shell(server);
+    let has_shell = has_shell(server) || server.args.iter().any(|word| word.value.starts_with("mcp-remote"));
     for text in server.texts() {
-        // A shell replaces what is left over.
+        // A shell replaces what is left over, and so does mcp-remote.
         let is_for_shell = has_shell && text.field == Field::Args;
         for reference in references(&text.at.value) {
             match replaced(rule, text, &reference) {
@@ -100,7 +100,8 @@ fn unset(
     findings: &mut Vec<Finding>,
 ) {
     let rule = &subject.dialect().variables;
-    let is_of_machine = matches!(reference.form, Form::Bare | Form::Braced | Form::Env) && reference.default.is_none();
+    let is_of_machine =
+        matches!(reference.form, Form::Bare | Form::Braced | Form::Env | Form::Curly) && reference.default.is_none();
     let Some(machine) = subject.machine_for(server).filter(|_| is_of_machine) else { return };
     let is_known = rule.known.contains(&reference.name.split(':').next().unwrap_or_default());
     if is_known || machine.variables.contains_key(reference.name) {

@@ -127,7 +127,9 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
     faults.push((&codes::VALUE_TYPE, with(Field::Env, "«[\"A=b\"]»")));
     faults.push((&codes::VALUE_TYPE, with(Field::Env, "{\"A\": «true»}")));
     faults.push((&codes::VALUE_TYPE, with(Field::Cwd, "«7»")));
-    faults.push((&codes::VALUE_TYPE, with(Field::Timeout, "«\"soon\"»")));
+    let is_clamped = dialect.timeout.is_some_and(|rule| rule.outside == Outside::Clamped);
+    let of_text = if is_clamped { &codes::IGNORED } else { &codes::VALUE_TYPE };
+    faults.push((of_text, with(Field::Timeout, "«\"soon\"»")));
     faults.push((&codes::VALUE_TYPE, with(Field::CallTimeout, "«\"soon\"»")));
     faults.push((&codes::VALUE_TYPE, with(Field::Disabled, "«\"true\"»")));
     faults.push((&codes::VALUE_TYPE, with(Field::Enabled, "«\"yes\"»")));
@@ -142,7 +144,8 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
     faults.push((&codes::VALUE_TYPE, Some("«7»".into()).filter(|_| dialect.collection == Collection::Map)));
     // Transports.
     if let Some(kind) = key(Field::Transport) {
-        faults.push((&codes::TRANSPORT, Some(format!("{{\"{kind}\": «\"pigeon\"», \"command\": \"x\"}}"))));
+        let unknown = if dialect.guesses { &codes::TRANSPORT_GUESSED } else { &codes::TRANSPORT };
+        faults.push((unknown, Some(format!("{{\"{kind}\": «\"pigeon\"», \"command\": \"x\"}}"))));
         faults.push((&codes::VALUE_TYPE, Some(format!("{{\"{kind}\": «7», \"command\": \"x\"}}"))));
     }
     if dialect.untyped == Untyped::Process {
@@ -192,7 +195,7 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
         faults.push((&codes::PACKAGE_PROMPT, Some(server)));
     }
     // URLs.
-    faults.push((&codes::MISSING, http("«\"\"»", "")));
+    faults.push((&codes::MISSING, http("«\"\"»", "").filter(|_| !dialect.empty_url)));
     faults.push((&codes::URL, http("«\"mcp.example.com/mcp\"»", "")));
     faults.push((&codes::URL, http("«\"https://\"»", "")));
     faults.push((&codes::URL_SCHEME, http("«\"ftp://mcp.example.com\"»", "")));

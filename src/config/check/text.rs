@@ -76,6 +76,7 @@ impl Form {
             Form::Defaulted => format!("${{{name}:-default}}"),
             Form::Env => format!("${{env:{name}}}"),
             Form::Input => format!("${{input:{name}}}"),
+            Form::Curly => format!("{{env:{name}}}"),
             Form::Secret => format!("${{{{ secrets.{name} }}}}"),
         }
     }

@@ -29,9 +29,11 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     if let (Some(include), Some(exclude)) = (include, exclude) {
         both(policy, program, include, exclude, findings);
     }
-    let lists = include.iter().chain(exclude).flat_map(|list| &list.value).chain(&server.approval.always_allow);
-    for tool in lists {
+    let filtered = include.iter().chain(exclude).flat_map(|list| &list.value).map(|tool| (tool, false));
+    let approved = server.approval.always_allow.iter().map(|tool| (tool, true));
+    for (tool, is_for_approval) in filtered.chain(approved) {
         let is_pattern = match policy.patterns {
+            _ if is_for_approval && tool.value == "*" => false,
             Patterns::Exact => tool.value.contains('*'),
             Patterns::Star => tool.value.contains('*') && tool.value != "*",
             Patterns::Globs => false,

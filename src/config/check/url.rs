@@ -22,7 +22,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     let text = url.value.trim();
     let first = references(text).next();
     if text.is_empty() {
-        if !server.is_enabled() {
+        if !server.is_enabled() || subject.dialect().empty_url {
             return;
         }
         findings.push(codes::MISSING.at(url.span, "the URL is empty").hint("write where the server is"));

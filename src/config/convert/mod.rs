@@ -87,7 +87,7 @@ impl Dialect {
         let mut place = self.roots[0].iter().rev();
         let innermost = place.next().map(|key| entry(key, servers));
         let outermost = place.fold(innermost, |inner, key| Some(entry(key, mapping(inner.into_iter().collect()))));
-        let required = self.required_of_files().iter().map(|(key, value)| entry(key, text((*value).to_owned())));
+        let required = self.beside.iter().map(|it| entry(it.key, text(it.value.to_owned())));
         mapping(required.chain(outermost).collect())
     }
 

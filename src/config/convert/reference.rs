@@ -154,6 +154,7 @@ impl Place {
             Meaning::Variable { name, .. } => {
                 let written = match () {
                     () if has(Form::Env) => format!("${{env:{name}}}"),
+                    () if has(Form::Curly) => format!("{{env:{name}}}"),
                     () if has(Form::Braced) => format!("${{{name}}}"),
                     () if has(Form::Secret) => format!("${{{{ secrets.{name} }}}}"),
                     () if has(Form::Bare) => format!("${name}"),

@@ -223,7 +223,7 @@ impl Writer<'_> {
             }
             None => {
                 self.carry(Field::Command, Field::Command, command.span, text(started));
-                if !args.is_empty() || self.to.requires_args() {
+                if !args.is_empty() || self.to.required.contains(&"args") {
                     self.carry(Field::Args, Field::Args, command.span, sequence(args));
                 }
             }

@@ -1,8 +1,8 @@
-//! Amazon Q Developer CLI and its successor Kiro: `mcp.json` (read in aws/amazon-q-developer-cli 1.19.7, April 2026).
+//! Amazon Q Developer CLI: `mcp.json` (read in aws/amazon-q-developer-cli 1.19.7, April 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -19,12 +19,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "amazon-q",
     program: "Amazon Q",
     syntax: Syntax::Json(&[]),
-    files: &[
-        Place::Project(".amazonq/mcp.json"),
-        Place::Project(".kiro/settings/mcp.json"),
-        Place::Home(".aws/amazonq/mcp.json"),
-        Place::Home(".kiro/settings/mcp.json"),
-    ],
+    files: &[Place::Project(".amazonq/mcp.json"), Place::Home(".aws/amazonq/mcp.json")],
     roots: &[&["mcpServers"]],
     bare: None,
     collection: Collection::Map,
@@ -44,8 +39,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("timeout", Field::Timeout),
         Key::new("disabled", Field::Disabled),
     ],
+    beside: &[],
     required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Process,
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
@@ -55,11 +53,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::In(&[Field::Env, Field::Headers]),
         unset: Unset::Kept,
+        empty: Empty::Nothing,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },

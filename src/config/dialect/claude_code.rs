@@ -1,8 +1,8 @@
 //! Claude Code: `.mcp.json` of a project, and the same section in its own settings (documentation of v2.1.240).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{Form, policy::Policy},
@@ -43,6 +43,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("timeout", Field::CallTimeout),
         Key::new("alwaysLoad", Field::Own),
     ],
+    beside: &[],
     required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
@@ -51,6 +52,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
         ("ws", Transport::Ws),
     ],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Process,
     both: Both::Started,
     timeout: Some(TimeoutRule {
@@ -66,11 +69,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::In(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
         unset: Unset::Kept,
+        empty: Empty::Nothing,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"],
     schemes: &[],
+    empty_url: true,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy::USUAL,

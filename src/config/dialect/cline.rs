@@ -1,8 +1,8 @@
 //! Cline: `cline_mcp_settings.json` (read in cline/cline 4.1.13, August 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -62,8 +62,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("oauthClient", Field::Object(CLIENT), REMOTE),
         Key::new("metadata", Field::Own),
     ],
+    beside: &[],
     required: &[],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Clamped }),
@@ -74,11 +77,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
+        empty: Empty::Set,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy { naming: Naming::Bare, environment: Environment::SDK, ..Policy::USUAL },

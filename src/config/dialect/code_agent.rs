@@ -1,8 +1,8 @@
 //! code_agent: JSON with the servers under `mcp.servers`, and what holds for all of them under `mcp.globalSettings`.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -43,6 +43,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("excludeTools", Field::Exclude),
         Key::new("debug", Field::Debug),
     ],
+    beside: &[],
     required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
@@ -50,6 +51,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
         ("streamable", Transport::Http),
     ],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 30_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
@@ -59,11 +62,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::In(&[Field::Headers, Field::Args, Field::Env]),
         unset: Unset::Rejected,
+        empty: Empty::Nothing,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy {

@@ -1,8 +1,8 @@
 //! Continue: the list `mcpServers` of its `config.yaml` (read in continuedev/continue, June 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Beside, Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule,
+    Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -53,8 +53,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("sourceFile", Field::Own),
         Key::new("sourceSlug", Field::Own),
     ],
+    beside: &[
+        Beside { key: "name", value: "MCP servers", required: true },
+        Beside { key: "version", value: "1.0.0", required: true },
+    ],
     required: &[],
     transports: &[("stdio", Transport::Stdio), ("streamable-http", Transport::Http), ("sse", Transport::Sse)],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 20_000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
@@ -64,11 +70,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
+        empty: Empty::Nothing,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy {

@@ -1,6 +1,8 @@
 //! GitHub Copilot: `mcp-config.json`, and the portable `.github/mcp.json` (read in microsoft/vscode, 2026).
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{
+    Both, Collection, Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule,
+};
 use crate::{
     config::{
         Form,
@@ -35,6 +37,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("oauthClientId", Field::ClientId, REMOTE),
         Key::new("tools", Field::Include),
     ],
+    beside: &[],
     required: &[],
     transports: &[
         ("local", Transport::Stdio),
@@ -42,6 +45,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("http", Transport::Http),
         ("sse", Transport::Sse),
     ],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
     timeout: None,
@@ -51,11 +56,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::In(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
         unset: Unset::Kept,
+        empty: Empty::Set,
     },
     loose_values: true,
     name_characters: Some("-_"),
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy { patterns: Patterns::Star, naming: Naming::Qualified("{server}-{tool}"), ..Policy::USUAL },

@@ -1,8 +1,8 @@
 //! CPE: YAML (or JSON) with models, defaults, and the servers under `mcpServers`.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Beside, Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule,
+    Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -43,8 +43,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("enabledTools", Field::Include),
         Key::new("disabledTools", Field::Exclude),
     ],
+    beside: &[Beside { key: "version", value: "1.0", required: false }],
     required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Rejected,
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 0, most: u64::MAX, outside: Outside::Rejected }),
@@ -54,11 +57,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::Everywhere,
         unset: Unset::Empty,
+        empty: Empty::Nothing,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: true,
     policy: Policy {

@@ -1,6 +1,8 @@
 //! Cursor: `.cursor/mcp.json` (its documentation of 2026); LM Studio reads the same.
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{
+    Both, Collection, Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule,
+};
 use crate::{
     config::{Form, json::LibertyKind, policy::Policy},
     transport::Transport,
@@ -18,8 +20,8 @@ const AUTH: &[Key] = &[
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cursor",
     program: "Cursor",
-    // Nobody documents comments, and people write them without complaint.
-    syntax: Syntax::Json(&[LibertyKind::Comment]),
+    // Nobody documents either, and people write them without complaint.
+    syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma]),
     files: &[
         Place::Project(".cursor/mcp.json"),
         Place::Home(".cursor/mcp.json"),
@@ -43,6 +45,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("headers", Field::Headers, REMOTE),
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
+    beside: &[],
     required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
@@ -51,6 +54,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("streamable-http", Transport::Http),
         ("sse", Transport::Sse),
     ],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
     timeout: None,
@@ -60,11 +65,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::Everywhere,
         unset: Unset::Unknown,
+        empty: Empty::Nothing,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy::USUAL,

@@ -1,8 +1,8 @@
 //! Gemini CLI: the section `mcpServers` of its `settings.json` (read in google-gemini/gemini-cli, August 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -53,8 +53,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("targetAudience", Field::Own, REMOTE),
         Key::of("targetServiceAccount", Field::Own, REMOTE),
     ],
+    beside: &[],
     required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
+    guesses: false,
+    coerces: true,
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Dialled,
     timeout: Some(TimeoutRule { unit: 1, default: 600_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
@@ -64,11 +67,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
+        empty: Empty::Set,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },

@@ -1,8 +1,8 @@
 //! LibreChat: the section `mcpServers` of `librechat.yaml` (read in danny-avila/LibreChat).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -51,6 +51,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("obo", Field::Own),
         Key::new("customUserVars", Field::Own),
     ],
+    beside: &[],
     required: &["args"],
     transports: &[
         ("stdio", Transport::Stdio),
@@ -59,6 +60,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
         ("websocket", Transport::Ws),
     ],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 60_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
@@ -68,11 +71,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::In(&[Field::Env, Field::Url(None), Field::Args, Field::Headers]),
         unset: Unset::Kept,
+        empty: Empty::Unset,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy { naming: Naming::Qualified("{tool}_mcp_{server}"), environment: Environment::SDK, ..Policy::USUAL },

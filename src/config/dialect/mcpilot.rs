@@ -1,8 +1,8 @@
 //! MCPilot: a settings file as Cline had it, which nothing in it reads, and the section `mcp.servers` of its own config.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -38,8 +38,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("timeout", Field::Timeout),
         Key::new("alwaysAllow", Field::AlwaysAllow),
     ],
+    beside: &[],
     required: &[],
     transports: &[("stdio", Transport::Stdio)],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Process,
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
@@ -49,11 +52,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: true,
         places: Places::In(&[Field::Env]),
         unset: Unset::Kept,
+        empty: Empty::Unset,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy { naming: Naming::Bare, environment: Environment::Only(&["PATH"]), ..Policy::USUAL },

@@ -14,11 +14,11 @@ mod cpe;
 mod cursor;
 mod engine;
 mod gemini;
+mod kiro;
 mod librechat;
 mod mcpilot;
 mod opencode;
 mod place;
-mod required;
 mod roo;
 mod schema;
 mod vscode;
@@ -54,6 +54,7 @@ pub static ALL: &[&Dialect] = &[
     &windsurf::DIALECT,
     &gemini::DIALECT,
     &amazon_q::DIALECT,
+    &kiro::DIALECT,
     &engine::DIALECT,
     &code_agent::DIALECT,
     &opencode::DIALECT,
@@ -92,10 +93,16 @@ pub struct Dialect {
     pub projects: Option<&'static str>,
     /// The keys of a server.
     pub keys: &'static [Key],
+    /// What a file has beside its servers, and what is written there if nobody said.
+    pub beside: &'static [Beside],
     /// Keys that a server which is started needs besides its command.
     pub required: &'static [&'static str],
     /// The words for transports. The first word for a transport is what is written.
     pub transports: &'static [(&'static str, Transport)],
+    /// Whether a word for a transport that it does not know is passed over.
+    pub guesses: bool,
+    /// Whether numbers and flags may be written as texts.
+    pub coerces: bool,
     pub untyped: Untyped,
     pub both: Both,
     pub timeout: Option<TimeoutRule>,
@@ -108,6 +115,10 @@ pub struct Dialect {
     pub reserved_names: &'static [&'static str],
     /// Schemes of URLs besides those of the transports.
     pub schemes: &'static [&'static str],
+    /// Whether a server with an empty URL is passed over without a word.
+    pub empty_url: bool,
+    /// Whether a server without a command and a URL is described elsewhere: only switched on or off here.
+    pub partial: bool,
     /// Whether `~/` at the beginning of a command, an argument or a directory is the home folder.
     pub expands_home: bool,
     pub policy: Policy,
@@ -132,6 +143,15 @@ pub enum Collection {
     Map,
     /// `[{ name: …, … }]`. An item with the key `elsewhere` refers to a server that is described somewhere else.
     List { elsewhere: Option<&'static str> },
+}
+
+/// A key beside the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    pub key: &'static str,
+    pub value: &'static str,
+    /// Whether the program rejects a file without it.
+    pub required: bool,
 }
 
 /// The keys beside the servers.
@@ -275,6 +295,18 @@ pub struct VariableRule {
     pub whole: bool,
     pub places: Places,
     pub unset: Unset,
+    pub empty: Empty,
+}
+
+/// What a variable is that is set to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// Nothing, unless the reference has a default.
+    Nothing,
+    /// Nothing, even beside a default.
+    Set,
+    /// As if it were not set.
+    Unset,
 }
 
 /// The values in which references are replaced.
@@ -328,17 +360,18 @@ fn without_ending(path: &Path) -> PathBuf {
 /// Tells the dialect of a file: by its name and place first, then by what is in it. `None` if it has no servers in any
 /// dialect's place.
 pub(super) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Source>) -> Option<Detected> {
+    let root = &document.root;
     if let Some((dialect, suffix)) = path.and_then(|path| by_path(&without_ending(path))) {
         return Some(Detected { dialect, why: format!("its path ends with {suffix}") });
     }
-    let root = &document.root;
     let candidates: Vec<_> = ALL.iter().copied().filter(|dialect| dialect.servers(root).is_some()).collect();
     let wrong_syntax = |dialect: &Dialect| match dialect.syntax {
         Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
         Syntax::Yaml => u32::from(!document.is_yaml()),
         Syntax::Either(_) => 0,
     };
-    let dialect = *candidates.iter().min_by_key(|dialect| fit(root, dialect, source) + wrong_syntax(dialect))?;
+    let against = |dialect: &Dialect| wrong_syntax(dialect) + 5 * document.liberties_against(dialect);
+    let dialect = *candidates.iter().min_by_key(|dialect| fit(root, dialect, source) + against(dialect))?;
     let servers = dialect.each_server(root);
     let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
     let (own, first) = (of_server(dialect), of_server(candidates[0]));

@@ -1,11 +1,12 @@
 //! OpenCode, and Kilo Code since it is built on it: the section `mcp` (read in Kilo-Org/kilocode, 2026).
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
+        Form,
         json::LibertyKind,
         policy::{Naming, Policy},
     },
@@ -46,16 +47,28 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),
     ],
+    beside: &[],
     required: &[],
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Rejected,
     both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 5000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
-    variables: VariableRule { forms: &[], known: &[], whole: false, places: Places::Nowhere, unset: Unset::Kept },
+    variables: VariableRule {
+        forms: &[Form::Curly],
+        known: &[],
+        whole: false,
+        places: Places::Everywhere,
+        unset: Unset::Empty,
+        empty: Empty::Nothing,
+    },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: true,
     expands_home: false,
     agent: false,
     policy: Policy { naming: Naming::Qualified("{server}_{tool}"), ..Policy::USUAL },

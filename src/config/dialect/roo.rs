@@ -2,8 +2,8 @@
 //! has the same under `.kilocode`.
 
 use super::{
-    Both, Collection, Dialect, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -48,8 +48,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabledTools", Field::Exclude),
         Key::new("watchPaths", Field::Own),
     ],
+    beside: &[],
     required: &[],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Rejected,
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
@@ -59,11 +62,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
+        empty: Empty::Nothing,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy {

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Both, Collection, Dialect, Field, Key, Of, RootKeys, Untyped};
+use super::{Beside, Both, Collection, Dialect, Field, Key, Of, Outside, RootKeys, Untyped};
 use crate::{
     config::policy::{BothFilters, EmptyFilter, Patterns},
     transport::Transport,
@@ -34,7 +34,15 @@ impl Dialect {
         let mut root = Map::new();
         for (place, keys) in self.roots.iter().enumerate() {
             // A file of nothing but servers has no such key.
-            insert(&mut root, keys, servers.clone(), place == 0 && self.roots.len() == 1 && self.bare.is_none());
+            insert(
+                &mut root,
+                keys,
+                servers.clone(),
+                place == 0
+                    && self.roots.len() == 1
+                    && self.bare.is_none()
+                    && !matches!(self.root_keys, RootKeys::Section(_)),
+            );
         }
         if let Some(keys) = self.defaults {
             let of_all = |key: &&Key| matches!(key.field, Field::Timeout | Field::Debug);
@@ -43,9 +51,9 @@ impl Dialect {
             let defaults = json!({ "type": "object", "properties": properties });
             insert(&mut root, keys, described(defaults, "What holds for every server that does not say it."), false);
         }
-        for (key, value) in self.required_of_files() {
+        for Beside { key, value, required } in self.beside {
             let value = json!({ "type": "string", "examples": [value] });
-            insert(&mut root, &[key], value, self.name == "continue");
+            insert(&mut root, &[key], value, *required);
         }
         let (RootKeys::Known(known) | RootKeys::Section(known) | RootKeys::Only(known)) = self.root_keys;
         for key in known {
@@ -71,12 +79,13 @@ impl Dialect {
         let command = has(|field| matches!(field, Field::Command | Field::CommandLine));
         let url = has(|field| matches!(field, Field::Url(_)));
         let typed = has(|field| *field == Field::Transport);
-        let untyped = json!({ "not": typed });
         let of_words = |is_process: bool| {
             let words: Vec<_> = self.words(is_process);
             let wanted: fn(&Field) -> bool = |field| *field == Field::Transport;
             any_of(self.places(self.keys, &wanted, &|_| json!({ "enum": words })))
         };
+        let known = if self.guesses { json!({ "anyOf": [of_words(true), of_words(false)] }) } else { typed.clone() };
+        let untyped = json!({ "not": known });
         let (started, dialled) = match self.both {
             Both::Dialled => (json!({ "allOf": [command, { "not": url }] }), url.clone()),
             Both::Started | Both::Rejected => (command.clone(), json!({ "allOf": [url, { "not": command }] })),
@@ -87,7 +96,14 @@ impl Dialect {
             json!({ "if": process, "then": self.needs(true, &command) }),
             json!({ "if": remote, "then": self.needs(false, &url) }),
         ];
+        // A server that is only switched on or off, or is described elsewhere.
+        let keys: Vec<_> = self.keys.iter().map(|key| json!({ "required": [key.name] })).collect();
+        let elsewhere = json!({ "anyOf": keys, "not": { "anyOf": [command, url, typed] } });
         rules.push(match self.untyped {
+            Untyped::Rejected if self.partial => json!({ "anyOf": [typed, elsewhere] }),
+            Untyped::Inferred(_) if self.partial => {
+                json!({ "if": untyped, "then": { "anyOf": [command, url, elsewhere] } })
+            }
             Untyped::Rejected => typed,
             Untyped::Process => json!({ "if": untyped, "then": command }),
             Untyped::Inferred(_) => json!({ "if": untyped, "then": { "anyOf": [command, url] } }),
@@ -119,7 +135,7 @@ impl Dialect {
         if !forbidden.is_empty() {
             needs.push(json!({ "properties": forbidden }));
         }
-        if is_process && self.requires_args() {
+        if is_process && self.required.contains(&"args") {
             needs.push(json!({ "required": ["args"] }));
         }
         json!({ "allOf": needs })
@@ -145,12 +161,23 @@ impl Dialect {
     }
 
     fn words(&self, is_process: bool) -> Vec<&'static str> {
-        let fits = |transport: Transport| (transport == Transport::Stdio) == is_process;
+        // Whoever guesses looks at nothing but what is to be started and what is not.
+        let counts = |transport: Transport| !(self.guesses && transport == Transport::Sse);
+        let fits = |transport: Transport| (transport == Transport::Stdio) == is_process && counts(transport);
         self.transports.iter().filter(|(_, transport)| fits(*transport)).map(|(word, _)| *word).collect()
     }
 
     fn object(&self, keys: &[Key]) -> Json {
-        let properties: Map<_, _> = keys.iter().map(|key| (key.name.to_owned(), self.value(key))).collect();
+        let mut properties = Map::new();
+        for key in keys {
+            let value = self.value(key);
+            let value = match properties.remove(key.name) {
+                // A key that may be a value or an object.
+                Some(other) => json!({ "description": other["description"], "anyOf": [other, value] }),
+                None => value,
+            };
+            properties.insert(key.name.to_owned(), value);
+        }
         json!({ "type": "object", "properties": properties })
     }
 
@@ -167,7 +194,11 @@ impl Dialect {
             EmptyFilter::Literal => list(),
         };
         let schema = match key.field {
-            Field::Transport => json!({ "enum": self.transports.iter().map(|(word, _)| *word).collect::<Vec<_>>() }),
+            Field::Transport => {
+                let words = json!({ "enum": self.transports.iter().map(|(word, _)| *word).collect::<Vec<_>>() });
+                // Editors still offer the words.
+                if self.guesses { json!({ "anyOf": [words, text()] }) } else { words }
+            }
             Field::Name
             | Field::Command
             | Field::EnvFile
@@ -181,8 +212,14 @@ impl Dialect {
             Field::CommandLine => json!({ "type": "array", "items": text(), "minItems": 1 }),
             Field::Args | Field::AlwaysAllow => list(),
             Field::Env | Field::Headers => pairs(loose),
+            // Anything but a number is the default.
+            Field::Timeout if self.timeout.is_some_and(|rule| rule.outside == Outside::Clamped) => json!({}),
+            Field::Timeout | Field::CallTimeout if self.coerces => or_text(self.number(), "^[0-9.]+$|\\$"),
             Field::Timeout | Field::CallTimeout => self.number(),
             Field::Include | Field::Exclude => tools(),
+            Field::Trust | Field::Debug if self.coerces => {
+                or_text(json!({ "type": "boolean" }), "^([Tt]rue|[Ff]alse|.*\\$.*)$")
+            }
             Field::Enabled => json!({ "type": "boolean", "default": true }),
             Field::Disabled | Field::Trust | Field::Debug => json!({ "type": "boolean", "default": false }),
             Field::Scopes | Field::ScopeText => json!({ "anyOf": [text(), list()] }),
@@ -308,6 +345,11 @@ fn insert(object: &mut Map<String, Json>, keys: &[&str], schema: Json, is_requir
     }
 }
 
+/// A value that may be written as a text of this form too.
+fn or_text(value: Json, pattern: &str) -> Json {
+    json!({ "anyOf": [value, { "type": "string", "pattern": pattern }] })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,7 +371,7 @@ mod tests {
             }
         };
         let mut file = dialect.roots[0].iter().rev().fold(servers, |inner, key| json!({ *key: inner }));
-        for (key, value) in dialect.required_of_files() {
+        for Beside { key, value, .. } in dialect.beside {
             file[*key] = (*value).into();
         }
         file
@@ -395,7 +437,7 @@ mod tests {
                 let is_right = findings.iter().all(|finding| finding.code.severity() != Severity::Error);
                 // The reader says nothing of arguments that a program requires.
                 let is_started = servers.iter().any(|server| server.transport.value == Transport::Stdio);
-                let lacks_args = dialect.requires_args() && is_started && !text.contains("args");
+                let lacks_args = dialect.required.contains(&"args") && is_started && !text.contains("args");
                 assert_eq!(validator.is_valid(&file), is_right && !lacks_args, "{} {file} {findings:?}", dialect.name);
                 *if is_right { &mut accepted } else { &mut rejected } += 1;
             }

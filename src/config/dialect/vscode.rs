@@ -1,6 +1,8 @@
 //! Visual Studio Code: `.vscode/mcp.json` and the `mcp.json` of a user (read in microsoft/vscode, August 2026).
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{
+    Both, Collection, Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule,
+};
 use crate::{
     config::{
         Form,
@@ -48,8 +50,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("version", Field::Own),
     ],
     // Whatever it is called, something with a URL is tried as Streamable HTTP and then as HTTP+SSE.
+    beside: &[],
     required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
+    guesses: true,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
     timeout: None,
@@ -69,15 +74,29 @@ pub(super) static DIALECT: Dialect = Dialect {
             "relativeFile",
             "lineNumber",
             "selectedText",
+            "config",
+            "command",
+            "extensionInstallFolder",
+            "fileExtname",
+            "fileBasenameNoExtension",
+            "fileDirnameBasename",
+            "fileWorkspaceFolder",
+            "fileWorkspaceFolderBasename",
+            "relativeFileDirname",
+            "columnNumber",
+            "defaultBuildTask",
         ],
         whole: false,
         places: Places::Everywhere,
         unset: Unset::Empty,
+        empty: Empty::Nothing,
     },
     loose_values: true,
     name_characters: None,
     reserved_names: &[],
     schemes: &["unix", "pipe"],
+    empty_url: false,
+    partial: false,
     expands_home: true,
     agent: false,
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },

@@ -1,6 +1,8 @@
 //! Windsurf: `mcp_config.json` (its documentation of 2026).
 
-use super::{Both, Collection, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{
+    Both, Collection, Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule,
+};
 use crate::{
     config::{Form, policy::Policy},
     transport::Transport,
@@ -37,6 +39,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabledTools", Field::Exclude),
         Key::new("alwaysAllow", Field::AlwaysAllow),
     ],
+    beside: &[],
     required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
@@ -44,6 +47,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("streamable-http", Transport::Http),
         ("sse", Transport::Sse),
     ],
+    guesses: false,
+    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Started,
     timeout: None,
@@ -53,11 +58,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: false,
         places: Places::Everywhere,
         unset: Unset::Empty,
+        empty: Empty::Nothing,
     },
     loose_values: false,
     name_characters: None,
     reserved_names: &[],
     schemes: &[],
+    empty_url: false,
+    partial: false,
     expands_home: false,
     agent: false,
     policy: Policy::USUAL,

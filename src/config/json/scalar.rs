@@ -80,9 +80,9 @@ fn text(reader: &mut Reader<'_>, quote: char) -> Result<String, Problems> {
     let close = closing(quote).unwrap_or_default();
     reader.at += quote.len_utf8();
     let mut text = String::new();
-    let mut first_control = None;
+    let (mut first_control, mut goes_on_below) = (None, None);
     loop {
-        let plain = reader.rest().find(|next: char| next == '\\' || next.is_control() || close.contains(&next));
+        let plain = reader.rest().find(|next: char| next == '\\' || next < ' ' || close.contains(&next));
         let Some(plain) = plain else {
             let opening = Span { start, end: start + quote.len_utf8() };
             let problem = Problem::new(opening, "a text without an end");
@@ -100,7 +100,8 @@ fn text(reader: &mut Reader<'_>, quote: char) -> Result<String, Problems> {
             continue;
         }
         // A line that ends before the text does is nearly always a quote that is missing.
-        if matches!(next, '\n' | '\r') && !goes_on(reader, close) {
+        let is_break = matches!(next, '\n' | '\r');
+        if is_break && !*goes_on_below.get_or_insert_with(|| goes_on(reader, close)) {
             let opening = Span { start, end: reader.at };
             let problem = Problem::new(opening, "a text that its line does not end");
             return Err(problem

@@ -86,11 +86,17 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let is_list = servers.is_some_and(|node| node.items().is_ok());
     let is_of_other_form = is_list != matches!(dialect.collection, Collection::List { .. });
     let weight = |finding: &Finding| match finding.code.severity() {
+        // A program that takes any word is told by none.
+        _ if finding.code == &codes::TRANSPORT_GUESSED => 4,
         Severity::Advice => 2,
         Severity::Warning => 3,
         Severity::Error => 4,
     };
     let against: u32 = findings.iter().map(weight).sum();
+    // A library that reads anything is meant only if something says so.
+    let is_meant =
+        dialect.files.is_empty() && against == 0 && servers.is_some_and(|servers| has_nested(servers, dialect));
+    let is_unlikely = dialect.files.is_empty() && !is_meant;
     // Whoever has keys of its own beside the servers must have them for something.
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
     let evidence = u32::try_from(dialect.evidence(root).len().min(5)).unwrap_or_default();
@@ -100,7 +106,16 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         true if evidence == 0 => 3,
         _ => 0,
     };
-    against + 10 + 1_000_000 * u32::from(is_of_other_form) + u32::from(is_bare) + unlikely - 2 * evidence
+    against + 10 + 1_000_000 * u32::from(is_of_other_form) + 20 * u32::from(is_unlikely) + u32::from(is_bare) + unlikely
+        - 2 * evidence
+}
+
+/// Whether a server has one of the objects that the dialect has in servers.
+fn has_nested(servers: &Node, dialect: &Dialect) -> bool {
+    let objects = dialect.keys.iter().filter(|key| matches!(key.field, Field::Object(_))).map(|key| key.name);
+    let objects: Vec<_> = objects.collect();
+    let first = servers.entries().unwrap_or_default().iter().take(TELLING);
+    first.into_iter().any(|server| objects.iter().any(|key| server.node.get(key).is_some()))
 }
 
 /// Whether this is an object of servers and of nothing else.
@@ -146,8 +161,9 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let mut reader = Reader::new(dialect, source);
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
         let known = dialect.keys.iter().find(|key| key.name == entry.key);
-        if let Some(key) = known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
-            reader.fill(&mut defaults, key.field, entry);
+        match known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
+            Some(key) => reader.fill(&mut defaults, key.field, entry),
+            None => reader.unknown_default(entry),
         }
     }
     if let Some(entry) = dialect.switch(root) {
@@ -194,24 +210,17 @@ pub(super) fn nowhere(root: &Node) -> Finding {
     }
 }
 
+/// What looks like servers in a place where nobody looks.
 fn misplaced(root: &Node) -> Option<&Entry> {
-    root.entries().unwrap_or_default().iter().find(|entry| is_a_place_of_servers(entry))
-}
-
-fn is_a_place_of_servers(entry: &Entry) -> bool {
-    matches!(
-        &*entry.key,
-        "mcpServers"
-            | "mcpServer"
-            | "MCPServers"
-            | "mcpservers"
-            | "mcp_server"
-            | "servers"
-            | "mcp_servers"
-            | "mcp-servers"
-            | "mcp"
-            | "context_servers"
-    ) && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
+    let places = ["mcpServers", "servers", "mcp", "context_servers"];
+    let looks_right = |entry: &&Entry| {
+        let key = entry.key.replace(['-', '_'], "").to_lowercase();
+        let is_near = places.iter().any(|place| strsim::levenshtein(&key, &place.to_lowercase()) <= 2);
+        let is_short = entry.key.len() <= 20;
+        is_short && is_near && key.len() > 3 && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
+    };
+    let entries = root.entries().unwrap_or_default();
+    entries.iter().find(looks_right).or_else(|| entries.iter().find(|entry| looks_like_servers(&entry.node)))
 }
 
 /// The servers with their names, the first `most` of them.

@@ -81,7 +81,10 @@ impl Reader<'_> {
     /// The keys that the dialect knows, those of nested objects among them.
     fn collect<'n>(&mut self, entries: &'n [Entry], keys: &'static [Key], given: &mut Vec<Given<'n>>) {
         for entry in entries {
-            match (keys.iter().find(|key| key.name == entry.key), &entry.node.value) {
+            let is_object = matches!(entry.node.value, Value::Mapping(_));
+            let of_name = |key: &&Key| key.name == entry.key;
+            let fitting = |key: &&Key| of_name(key) && matches!(key.field, Field::Object(_)) == is_object;
+            match (keys.iter().find(fitting).or_else(|| keys.iter().find(of_name)), &entry.node.value) {
                 (Some(Key { field: Field::Object(keys), .. }), Value::Mapping(entries)) => {
                     self.collect(entries, keys, given);
                 }
@@ -128,6 +131,17 @@ impl Reader<'_> {
         });
     }
 
+    /// A key for all servers that the dialect does not know.
+    pub(super) fn unknown_default(&mut self, entry: &Entry) {
+        let of_all = self.dialect.keys.iter().filter(|key| matches!(key.field, Field::Timeout | Field::Debug));
+        let names: Vec<_> = of_all.map(|key| key.name).collect();
+        let message = format!("{} does not know `{}` for all servers", self.dialect.program, entry.key);
+        self.findings.push(match nearest(&entry.key, &names) {
+            Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
+            None => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+        });
+    }
+
     /// The transport, from the word for it or from the keys that are there.
     fn transport(&mut self, name: &At<String>, given: &[Given<'_>]) -> Option<At<Transport>> {
         let of = |wanted: fn(&Field) -> bool| given.iter().find(|(key, _)| wanted(&key.field));
@@ -140,7 +154,15 @@ impl Reader<'_> {
             return None;
         }
         if let Some((key, entry)) = of(|field| *field == Field::Transport) {
-            return self.named_transport(key, &entry.node);
+            match self.named_transport(key, &entry.node) {
+                None if self.dialect.guesses && entry.node.str().is_ok() => {}
+                // It tells only these two from each other.
+                Some(At { value: Transport::Sse, .. }) if self.dialect.guesses && url.is_none() => {}
+                named => return named,
+            }
+        }
+        if self.dialect.partial && command.is_none() && url.is_none() && !given.is_empty() {
+            return None;
         }
         if self.dialect.untyped == Untyped::Rejected {
             let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
@@ -201,7 +223,15 @@ impl Reader<'_> {
         let message = format!("{} has no transport `{word}`", self.dialect.program);
         let same =
             meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
-        let finding = codes::TRANSPORT.at(node.span, message);
+        // Of its two keys only the first is strict.
+        let is_first = self.dialect.keys.iter().find(|key| key.field == Field::Transport) == Some(key);
+        if let Some((_, transport)) = same.filter(|_| !is_first) {
+            return Some(At { value: *transport, span: node.span });
+        }
+        let finding = match self.dialect.guesses {
+            true => codes::TRANSPORT_GUESSED.at(node.span, format!("{message}, and guesses")),
+            false => codes::TRANSPORT.at(node.span, message),
+        };
         self.findings.push(match same {
             Some((known, _)) => finding.hint(format!("write `{known}`")),
             None => finding.hint(format!("it has {}", words.join(", "))),
@@ -239,7 +269,18 @@ impl Reader<'_> {
             Field::Url(_) => !is_process,
             _ => false,
         };
-        let address = self.dialect.keys.iter().find(|key| is_address(&key.field)).map(|key| key.name);
+        let nested = self.dialect.keys.iter().flat_map(|key| match key.field {
+            Field::Object(keys) => keys,
+            _ => &[],
+        });
+        let mut every_key = self.dialect.keys.iter().chain(nested);
+        let address = every_key.find(|key| is_address(&key.field)).map(|key| key.name);
+        if let Some((key, entry)) = given.iter().find(|(key, _)| key.field == Field::CommandLine)
+            && entry.node.items().is_ok_and(<[Node]>::is_empty)
+        {
+            let finding = codes::MISSING.at(entry.node.span, format!("`{}` is empty", key.name));
+            self.findings.push(finding.hint("name the program that is the server"));
+        }
         let besides = if is_process { self.dialect.required } else { &[] };
         for key in address.iter().chain(besides) {
             let is_meant = |field| address == Some(*key) && is_address(field);

@@ -7,6 +7,7 @@ use crate::config::{
     Entry, Node, Value,
     dialect::{Field, Outside, TimeoutRule},
     finding::codes,
+    references,
     server::{At, Pair, ServerConfig},
 };
 
@@ -66,6 +67,8 @@ impl Reader<'_> {
             (Value::String(text), "a list of texts") => finding.hint(format!("write [{text:?}]")),
             (Value::Number(text), "a text") => finding.hint(format!("write \"{text}\"")),
             (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
+            (Value::String(text), "a number") if text.parse::<f64>().is_err() => finding.hint("write a number"),
+            (Value::Null, _) => finding.hint("remove it, or give it a value"),
             (Value::String(text), "a number" | "true or false") => finding.hint(format!("write {text} without quotes")),
             (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
             (_, "a list of texts") => finding.hint("write [\"one\", \"two\"]"),
@@ -103,9 +106,16 @@ impl Reader<'_> {
     }
 
     fn flag(&mut self, key: &str, node: &Node) -> Option<At<bool>> {
-        let Ok(value) = node.bool() else {
-            self.wrong_type(key, node, "true or false");
-            return None;
+        let coerced = node.str().ok().filter(|_| self.dialect.coerces);
+        let value = match (node.bool(), coerced.map(str::to_ascii_lowercase).as_deref()) {
+            (Ok(value), _) => value,
+            (_, Some("true")) => true,
+            (_, Some("false")) => false,
+            (_, Some(text)) if references(text).next().is_some() => return None,
+            _ => {
+                self.wrong_type(key, node, "true or false");
+                return None;
+            }
         };
         Some(At { value, span: node.span })
     }
@@ -141,10 +151,17 @@ impl Reader<'_> {
         let TimeoutRule { unit, least, most, outside, .. } = self.dialect.timeout?;
         let number = match &node.value {
             Value::Number(text) => text.parse::<f64>().ok(),
+            Value::String(text) if self.dialect.coerces && references(text).next().is_some() => return None,
+            Value::String(text) if self.dialect.coerces => text.parse::<f64>().ok(),
             _ => None,
         };
         let Some(number) = number else {
-            self.wrong_type(key, node, "a number");
+            if outside == Outside::Clamped {
+                let message = format!("`{key}` must be a number: {} takes its default instead", self.dialect.program);
+                self.findings.push(codes::IGNORED.at(node.span, message).hint("write it without quotes"));
+            } else {
+                self.wrong_type(key, node, "a number");
+            }
             return None;
         };
         let (name, other, meant) = match unit {
@@ -165,6 +182,10 @@ impl Reader<'_> {
         if !is_inside && outside == Outside::Rejected {
             let message = format!("{message}, {limits}, found {number}");
             self.findings.push(codes::TIMEOUT.at(node.span, message).hint(hint));
+            return None;
+        }
+        // Where it may be 0, that means the default.
+        if is_inside && number == 0.0 {
             return None;
         }
         let taken = number.clamp(low, high);
