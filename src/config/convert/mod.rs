@@ -8,6 +8,7 @@ mod filter;
 mod loss;
 mod own;
 mod reference;
+mod template;
 #[cfg(test)]
 mod tests;
 mod timeout;
