@@ -1,8 +1,15 @@
-use crate::config::{Source, convert::convert, dialect::named, examine};
+use crate::config::{
+    Source,
+    convert::{Notation, convert},
+    dialect::named,
+    examine,
+};
 
 fn converted(from: &str, text: &str, to: &str) -> (String, Vec<String>) {
     let examined = examine(&Source::new("f", text), None, named(from), None);
-    let converted = convert(&examined, named(to).expect(to)).expect("it has a dialect");
+    let to = named(to).expect(to);
+    let notation = Notation::of(to, None).expect("its own");
+    let converted = convert(&examined, to, notation).expect("it has a dialect");
     (converted.text, converted.losses.iter().map(ToString::to_string).collect())
 }
 
@@ -105,6 +112,63 @@ fn what_only_the_program_knows_is_told() {
             "f:5:11: `s` is left out: there is a server of this name already",
         ]
     );
+}
+
+#[test]
+fn keys_that_the_program_does_not_know_are_told_and_notes_are_not() {
+    let claude = r#"{"mcpServers": {"a": {"command": "x", "cwd": "/w", "disabled": true, "autoApprove": [], "_comment": "c",
+      "description": "d", "gone": null}, "b": {"type": "http", "url": "https://a.example", "oauth": {"odd": 1}}}}"#;
+    assert_eq!(
+        converted("claude-code", claude, "cline").1,
+        [
+            "f:1:39: `a`, `cwd`: Claude Code does not know it",
+            "f:1:52: `a`, `disabled`: Claude Code does not know it",
+            "f:1:70: `a`, `autoApprove`: Claude Code does not know it",
+            "f:2:102: `b`, `odd`: Claude Code does not know it",
+        ]
+    );
+    assert_eq!(converted("claude-code", claude, "claude-code").1, [""; 0]);
+}
+
+#[test]
+fn servers_of_one_project_are_told() {
+    let claude = r#"{"mcpServers": {"a": {"command": "x"}}, "projects": {"/p": {"mcpServers": {"b": {"command": "y"}}},
+      "/q": {"mcpServers": {}}, "/r": {"allowedTools": []}, "/s": {"mcpServers": {"c": {}, "d": {}}}}}"#;
+    let (text, losses) = converted("claude-code", claude, "cursor");
+    assert!(text.contains("\"x\"") && !text.contains("\"y\""), "{text}");
+    assert_eq!(
+        losses,
+        [
+            "f:1:54: `projects./p`: its server is for this project only",
+            "f:2:61: `projects./s`: its servers are for this project only",
+        ]
+    );
+    assert_eq!(converted("cursor", claude, "roo").1, [""; 0]);
+}
+
+#[test]
+fn a_server_behind_a_scheme_that_the_program_does_not_speak_is_left_out() {
+    let remote = |from, url: &str, to| {
+        let file = format!(r#"{{"servers": {{"a": {{"type": "http", "url": "{url}"}}}}}}"#);
+        let servers = if from == "vscode" { "servers" } else { "mcpServers" };
+        let (text, losses) = converted(from, &file.replace("servers", servers), to);
+        assert_eq!(text.contains("\"a\""), losses.is_empty(), "{text} {losses:?}");
+        losses.concat()
+    };
+    for url in ["unix:///run/mcp.sock", "UNIX:///run/mcp.sock", " unix:///x"] {
+        let lost = remote("vscode", url, "claude-code");
+        assert_eq!(lost, "f:1:43: `a` is left out: Claude Code does not reach unix:// by http");
+    }
+    assert!(remote("vscode", "pipe:///pipe/x", "cursor").ends_with("Cursor does not reach pipe:// by http"));
+    assert_eq!(remote("vscode", "HTTPS://a.example", "cursor"), "");
+    assert_eq!(remote("vscode", "${env:BASE}://a.example", "cursor"), "");
+    assert_eq!(remote("cursor", "unix:///x", "vscode"), "");
+    let engine = r#"{"mcpServers": {"a": {"transport": "websocket", "connection": {"url": "https://a.example"}}}}"#;
+    assert_eq!(
+        converted("engine", engine, "claude-code").1,
+        ["f:1:71: `a` is left out: Claude Code does not reach https:// by ws"]
+    );
+    assert_eq!(converted("engine", &engine.replace("https", "wss"), "claude-code").1, [""; 0]);
 }
 
 #[test]

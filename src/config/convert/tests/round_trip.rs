@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::{
     config::{
         Examined, Form, Node, Source, Span, Variables,
-        convert::{Loss, convert, write},
+        convert::{Loss, Notation, convert, write},
         dialect::{ALL, Dialect, Field, Key, Places},
         examine,
         finding::{Finding, Severity, codes},
@@ -178,7 +178,11 @@ fn servers() -> impl Strategy<Value = Vec<ServerConfig>> {
 fn written(servers: &[ServerConfig], dialect: &'static Dialect) -> String {
     let write = |server: &'_ ServerConfig| write::server(server, dialect, dialect, &mut Vec::new());
     let servers = servers.iter().filter_map(|server| Some((server.name.value.as_str(), write(server)?)));
-    dialect.emit(&dialect.file(servers.collect()))
+    usual(dialect).emit(&dialect.file(servers.collect()))
+}
+
+fn usual(dialect: &Dialect) -> Notation {
+    Notation::of(dialect, None).expect("its own")
 }
 
 fn read(text: &str, dialect: &'static Dialect) -> Examined {
@@ -323,7 +327,7 @@ static SCHEMAS: LazyLock<BTreeMap<&str, jsonschema::Validator>> = LazyLock::new(
 fn check_round_trip(servers: &[ServerConfig], from: &'static Dialect, to: &'static Dialect) {
     let original = written(servers, from);
     let before = read(&original, from);
-    let converted = convert(&before, to).expect("it has a dialect");
+    let converted = convert(&before, to, usual(to)).expect("it has a dialect");
     let after = read(&converted.text, to);
     let tree = after.root.as_ref().map(Node::to_json).expect("a tree");
     assert!(SCHEMAS[to.name].is_valid(&tree), "{}: {tree}", to.name);
