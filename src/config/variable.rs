@@ -71,7 +71,7 @@ pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
 }
 
 /// Where the next reference may begin.
-fn beginning(text: &str) -> Option<usize> {
+pub(super) fn beginning(text: &str) -> Option<usize> {
     text.match_indices(['$', '{'])
         .map(|(at, _)| at)
         .find(|at| text[*at..].starts_with(['$']) || text[*at..].starts_with(CURLY))

@@ -80,6 +80,20 @@ fn a_file_that_is_there_is_replaced_only_by_force() {
 }
 
 #[test]
+fn the_ending_of_the_new_file_says_what_it_is_written_in() {
+    let (json, yaml) = ("{\n  \"version\": \"1.0\",\n", "version: \"1.0\"\n");
+    for (name, begin) in [("cpe.json", json), ("cpe.yml", yaml), ("cpe", yaml)] {
+        let new = convert("cpe").args(["-o", name]).run().stdout("").code(0);
+        assert!(new.read(name).starts_with(begin), "{name}: {}", new.read(name));
+    }
+    let new = convert("cpe").args(["-o", "cpe.json"]).run().code(0);
+    let again = Rehearse::new().file("cpe.json", &new.read("cpe.json")).args(["config", "convert", "cpe.json"]);
+    again.args(["--to", "librechat", "--dialect", "cpe"]).run().stdout_has("mcpServers:\n  files:\n").code(0);
+    let none = convert("cursor").args(["-o", "mcp.yaml"]).run().stdout("");
+    none.stderr_has("Cursor does not read YAML: call the new file something with .json").code(2);
+}
+
+#[test]
 fn the_nearest_dialect_is_suggested() {
     convert("cursr").run().stdout("").stderr_has("did you mean `cursor`?").code(2);
     Rehearse::new().args(["config", "convert", "--help"]).run().stdout_has("continue         Continue").code(0);

@@ -14,7 +14,7 @@ use crate::{
     cli::style::{self, BAD, DOUBTFUL, STRONG, printable},
     config::{
         Diagnostic, Diagnostics, Examined, Source,
-        convert::{Converted, convert},
+        convert::{Converted, Notation, convert},
         dialect::Dialect,
         examine,
         finding::Severity,
@@ -46,7 +46,7 @@ pub(super) struct ConvertArgs {
     /// The program that the file was written for [default: what the file looks like]
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
-    /// Write to this file instead of standard output
+    /// Write to this file instead of standard output; JSON if its name ends so, YAML likewise
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file that is there
@@ -55,10 +55,12 @@ pub(super) struct ConvertArgs {
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
+    let notation = Notation::of(args.to, args.output.as_deref())
+        .map_err(|error| Failure::Usage(format!("{error}: call the new file something with .json")))?;
     let path = args.file.as_deref().filter(|path| *path != Path::new("-"));
     let source = read(path)?;
     let examined = examine(&source, path, args.dialect, None);
-    let Some(converted) = convert(&examined, args.to) else { return Err(unknown(examined)) };
+    let Some(converted) = convert(&examined, args.to, notation) else { return Err(unknown(examined)) };
     match &args.output {
         Some(path) => write(path, &converted.text, args.force)?,
         None => {

@@ -6,8 +6,10 @@
 mod emit;
 mod filter;
 mod loss;
+mod notation;
 mod own;
 mod reference;
+mod template;
 #[cfg(test)]
 mod tests;
 mod timeout;
@@ -18,10 +20,11 @@ use std::collections::HashSet;
 use self::write::{entry, mapping, sequence, text};
 use super::{
     Entry, Examined, Node,
-    dialect::{Collection, Dialect, Syntax},
+    dialect::{Collection, Dialect},
 };
 
 pub use loss::Loss;
+pub use notation::{NoYaml, Notation};
 
 /// A file for another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +39,12 @@ pub struct Converted {
 /// Writes the servers of a file for another program; `None` if nobody could tell what the file is.
 ///
 /// Servers that could not be understood are left out: the findings of the file tell of them.
-pub fn convert(examined: &Examined, to: &'static Dialect) -> Option<Converted> {
+pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) -> Option<Converted> {
     let (config, root) = (examined.config.as_ref()?, examined.root.as_ref()?);
     let from = config.dialect;
     if std::ptr::eq(from, to) {
         let losses = Vec::new();
-        return Some(Converted { text: to.emit(root), servers: config.servers.len(), losses });
+        return Some(Converted { text: notation.emit(root), servers: config.servers.len(), losses });
     }
     let mut losses = Vec::new();
     let lost = |field: &str, reason: String, span| {
@@ -50,6 +53,11 @@ pub fn convert(examined: &Examined, to: &'static Dialect) -> Option<Converted> {
     };
     own::of_file(root, from, |entry| {
         losses.push(lost(&entry.key, format!("only {} knows what it means", from.program), entry.key_span));
+    });
+    own::of_projects(root, from, |project, count| {
+        let field = format!("{}.{}", from.projects.unwrap_or_default(), project.key);
+        let servers = if count == 1 { "its server is" } else { "its servers are" };
+        losses.push(lost(&field, format!("{servers} for this project only"), project.key_span));
     });
     if let (Collection::List { elsewhere: Some(elsewhere) }, Some(servers)) = (from.collection, from.servers(root)) {
         let items = servers.items().unwrap_or_default();
@@ -74,7 +82,7 @@ pub fn convert(examined: &Examined, to: &'static Dialect) -> Option<Converted> {
     }
     losses.sort_by_key(|loss| loss.span.start);
     let count = servers.len();
-    Some(Converted { text: to.emit(&to.file(servers)), servers: count, losses })
+    Some(Converted { text: notation.emit(&to.file(servers)), servers: count, losses })
 }
 
 impl Dialect {
@@ -90,20 +98,13 @@ impl Dialect {
         let required = self.beside.iter().map(|it| entry(it.key, text(it.value.to_owned())));
         mapping(required.chain(outermost).collect())
     }
+}
 
-    fn emit(&self, root: &Node) -> String {
-        match self.is_written_in_yaml() {
-            true => emit::yaml(root),
-            false => emit::json(root),
-        }
-    }
-
-    /// Whether its files are YAML; where they may be both, the name of the usual one tells.
-    fn is_written_in_yaml(&self) -> bool {
-        match self.syntax {
-            Syntax::Json(_) => false,
-            Syntax::Yaml => true,
-            Syntax::Either(_) => self.files.first().is_some_and(|place| place.suffix().ends_with(".yaml")),
+impl Notation {
+    fn emit(self, root: &Node) -> String {
+        match self {
+            Notation::Json => emit::json(root),
+            Notation::Yaml => emit::yaml(root),
         }
     }
 }

@@ -21,6 +21,17 @@ pub(super) fn of_file(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entr
     }
 }
 
+/// The servers that hold for one project of the user only.
+pub(super) fn of_projects(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry, usize)) {
+    let projects = dialect.projects.and_then(|key| root.get(key)?.entries().ok()).unwrap_or_default();
+    for project in projects {
+        let servers = dialect.servers(&project.node).and_then(|servers| servers.entries().ok()).unwrap_or_default();
+        if !servers.is_empty() {
+            lose(project, servers.len());
+        }
+    }
+}
+
 /// The text of each server by where its name stands.
 pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> HashMap<usize, &'n Node> {
     let Some(servers) = dialect.servers(root) else { return HashMap::new() };
@@ -35,7 +46,7 @@ pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> HashMap<usize, &
     }
 }
 
-/// What of a server belongs to its program alone.
+/// What of a server belongs to its program alone, or not even to that.
 pub(super) fn of_server(
     server: &ServerConfig,
     entries: &[Entry],
@@ -44,16 +55,21 @@ pub(super) fn of_server(
     losses: &mut Vec<Loss>,
 ) {
     for entry in entries {
-        let Some(key) = keys.iter().find(|key| key.name == entry.key) else { continue };
+        let mut lose = |field: String, at: &Entry, reason: String| {
+            let (server, source) = (Some(server.name.value.clone()), server.source.clone());
+            losses.push(Loss { server, field, reason, left_out: false, source, span: at.key_span });
+        };
+        let Some(key) = keys.iter().find(|key| key.name == entry.key) else {
+            if !is_note(&entry.key) && !entry.node.is_null() {
+                lose(entry.key.clone(), entry, format!("{} does not know it", dialect.program));
+            }
+            continue;
+        };
         let is_process = server.transport.value == Transport::Stdio;
         let is_for = match key.of {
             Of::All => true,
             Of::Process { .. } => is_process,
             Of::Remote { .. } => !is_process,
-        };
-        let mut lose = |field: String, at: &Entry, reason: String| {
-            let (server, source) = (Some(server.name.value.clone()), server.source.clone());
-            losses.push(Loss { server, field, reason, left_out: false, source, span: at.key_span });
         };
         match (key.field, &entry.node.value) {
             _ if !is_for => {}

@@ -1,7 +1,8 @@
 //! References to variables, from one program's writing to another's.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
+use super::template::templates;
 use crate::config::{
     Form,
     dialect::{Dialect, Field, Places},
@@ -40,13 +41,20 @@ enum Meaning<'t> {
 ///
 /// What cannot be said there stays as it is written.
 pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
+    let mut troubles = Vec::new();
+    troubles.extend(home(text, from, to));
+    for template in templates(text, from.dialect) {
+        troubles.push(format!("{template} stays as it is written: only {} knows it", from.dialect.program));
+    }
     if !text.contains('$') {
-        return Translated { text: text.to_owned(), troubles: Vec::new() };
+        return Translated { text: text.to_owned(), troubles };
     }
     let program = to.dialect.program;
     let references = from.references(text);
     let refusal = to.refusal(text, &references);
-    let (mut written, mut troubles, mut expected) = (String::with_capacity(text.len()), Vec::new(), Vec::new());
+    let (mut written, mut expected) = (String::with_capacity(text.len()), Vec::new());
+    // By where they begin, with their ends: the other program may take them for something else, which is told already.
+    let mut kept = HashMap::new();
     let mut end = 0;
     for (range, meaning) in references {
         written.push_str(&text[end..range.start]);
@@ -67,19 +75,39 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
             }
             Err(reason) => {
                 written.push_str(original);
+                kept.insert(start, written.len());
                 troubles.push(format!("{} stays as it is written: {reason}", describe(meaning)));
             }
         }
     }
     written.push_str(&text[end..]);
     let read = to.references(&written);
-    if read.iter().any(|reference| !expected.contains(reference)) {
+    let is_among = |(range, meaning): &(Range<usize>, Meaning<'_>), others: &[(Range<usize>, Meaning<'_>)]| {
+        let place = others.binary_search_by_key(&range.start, |(other, _)| other.start);
+        place.is_ok_and(|place| others[place].0.end == range.end && others[place].1 == *meaning)
+    };
+    let is_kept = |range: &Range<usize>| kept.get(&range.start).is_some_and(|end| range.end <= *end);
+    if read.iter().any(|reference| !is_kept(&reference.0) && !is_among(reference, &expected)) {
         troubles.push(format!("{program} replaces a `$` that means itself here, and has no escape for it"));
     }
-    for (_, meaning) in expected.iter().filter(|reference| !read.contains(reference)) {
-        troubles.push(format!("{} cannot be written for {program}", describe(*meaning)));
+    for reference in expected.iter().filter(|reference| !is_among(reference, &read)) {
+        troubles.push(format!("{} cannot be written for {program}", describe(reference.1)));
     }
     Translated { text: written, troubles }
+}
+
+/// What is to say of a `~` that is the home folder for only one of the programs.
+fn home(text: &str, from: Place, to: Place) -> Option<String> {
+    let is_path = |place: Place| matches!(place.field, Field::Command | Field::Args | Field::Cwd);
+    let is_home = |place: Place| place.dialect.expands_home && is_path(place);
+    if text != "~" && !text.starts_with("~/") {
+        return None;
+    }
+    match (is_home(from), is_home(to)) {
+        (true, false) => Some(format!("`~` stays as it is written: {} does not expand it", to.dialect.program)),
+        (false, true) => Some(format!("{} takes `~` for the home folder", to.dialect.program)),
+        _ => None,
+    }
 }
 
 fn describe(meaning: Meaning<'_>) -> String {
@@ -107,12 +135,12 @@ impl Place {
     fn references<'t>(&self, text: &'t str) -> Vec<(Range<usize>, Meaning<'t>)> {
         let rule = &self.dialect.variables;
         let (mut found, mut at) = (Vec::new(), 0);
-        while let Some(length) = self.is_replaced().then(|| text[at..].find('$')).flatten() {
+        while let Some(length) = self.is_replaced().then(|| variable::beginning(&text[at..])).flatten() {
             let start = at + length;
             at = start + 1;
             let Some((form, name, default, length)) = variable::reference(&text[start..]) else { continue };
             let meaning = match form {
-                Form::Braced if rule.known.contains(&name) => Meaning::Known(name),
+                Form::Braced if rule.known.contains(&name) || rule.known.contains(&kind(name)) => Meaning::Known(name),
                 _ if !rule.forms.contains(&form) => continue,
                 Form::Input => Meaning::Input(name),
                 _ => Meaning::Variable { name, default },
@@ -144,7 +172,12 @@ impl Place {
         let (rule, program) = (&self.dialect.variables, self.dialect.program);
         let has = |form| rule.forms.contains(&form);
         match meaning {
-            Meaning::Known(name) if rule.known.contains(&name) => Ok((format!("${{{name}}}"), meaning)),
+            // Only the grammar that has `${input:…}` says anything about other names with an argument.
+            Meaning::Known(name)
+                if rule.known.contains(&name) || (has(Form::Input) && rule.known.contains(&kind(name))) =>
+            {
+                Ok((format!("${{{name}}}"), meaning))
+            }
             Meaning::Known(_) => Err(format!("{program} does not know it")),
             Meaning::Input(name) if has(Form::Input) => Ok((format!("${{input:{name}}}"), meaning)),
             Meaning::Input(_) => Err(format!("{program} asks for nothing")),
@@ -164,6 +197,11 @@ impl Place {
             }
         }
     }
+}
+
+/// What a name with an argument is one of: `workspaceFolder` for `workspaceFolder:api`.
+fn kind(name: &str) -> &str {
+    name.split_once(':').map_or(name, |(kind, _)| kind)
 }
 
 /// Whether a value is one reference and nothing else.
@@ -196,6 +234,7 @@ mod tests {
             ("claude-code", "${A}", "continue", "${{ secrets.A }}"),
             ("continue", "${{ secrets.A }}", "roo", "${env:A}"),
             ("cursor", "${workspaceFolder}/x", "vscode", "${workspaceFolder}/x"),
+            ("cursor", "${workspaceFolder:api}/x", "vscode", "${workspaceFolder:api}/x"),
             ("claude-code", "costs $5", "zed", "costs $5"),
         ] {
             assert_eq!(of_header(text, from, to), (expected.into(), vec![]), "{from} {to}");
@@ -251,6 +290,50 @@ mod tests {
             let (text, troubles) = of_header(text, from, to);
             assert_eq!((text.as_str(), troubles[0].as_str()), (expected, trouble), "{from} {to}");
         }
+    }
+
+    #[test]
+    fn a_name_with_an_argument_is_known_only_where_arguments_are() {
+        for reference in ["${workspaceFolder:api}", "${config:editor.tabSize}", "${command:foo}"] {
+            for (to, program) in [("cursor", "Cursor"), ("claude-code", "Claude Code"), ("roo", "Roo Code")] {
+                let trouble = format!("`{reference}` stays as it is written: {program} does not know it");
+                assert_eq!(of_header(reference, "vscode", to), (reference.into(), vec![trouble]));
+            }
+        }
+        let (text, troubles) = of_header("${userHome} $5 ${x}", "cursor", "claude-code");
+        assert_eq!((text.as_str(), troubles.len()), ("${userHome} $5 ${x}", 2), "{troubles:?}");
+    }
+
+    #[test]
+    fn what_another_program_would_ask_for_is_told() {
+        let trouble = "Visual Studio Code replaces a `$` that means itself here, and has no escape for it";
+        for from in ["cursor", "claude-code", "zed"] {
+            assert_eq!(of_header("${input:key}", from, "vscode"), ("${input:key}".into(), vec![trouble.into()]));
+        }
+    }
+
+    #[test]
+    fn a_tilde_is_the_home_folder_for_only_one_of_them() {
+        let of = |text, field, from, to| translate(text, place(from, field), place(to, field)).troubles.concat();
+        for field in [Field::Command, Field::Args, Field::Cwd] {
+            let lost = of("~/x", field, "vscode", "roo");
+            assert_eq!(lost, "`~` stays as it is written: Roo Code does not expand it");
+            assert_eq!(of("~", field, "vscode", "roo"), lost);
+            assert_eq!(of("~/x", field, "roo", "vscode"), "Visual Studio Code takes `~` for the home folder");
+            assert_eq!(of("~x", field, "vscode", "roo"), "");
+            assert_eq!(of("a~/x", field, "vscode", "roo"), "");
+            assert_eq!(of("~/x", field, "cursor", "roo"), "");
+        }
+        assert_eq!(of("~/x", Field::Env, "vscode", "roo"), "");
+    }
+
+    #[test]
+    fn templates_of_the_program_are_told() {
+        let lost = |text: &str, from| of_header(text, from, "cursor").1;
+        let known = |template, program| vec![format!("{template} stays as it is written: only {program} knows it")];
+        assert_eq!(lost("${{ inputs.KEY }}", "continue"), known("`${{ inputs.KEY }}`", "Continue"));
+        assert_eq!(lost("{{LIBRECHAT_USER_ID}}", "librechat"), known("`{{LIBRECHAT_USER_ID}}`", "LibreChat"));
+        assert_eq!(lost("{{LIBRECHAT_USER_ID}}", "cline"), [""; 0]);
     }
 
     #[test]

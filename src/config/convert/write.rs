@@ -247,6 +247,9 @@ impl Writer<'_> {
             return Err((server.transport.span, "url", format!("{} has no servers at a URL", self.to.program)));
         };
         let written = self.translated(url, (Field::Url(None), Field::Url(None)), self.called(Field::Url(None)));
+        if let Some(scheme) = foreign_scheme(&written, transport, self.to) {
+            return Err((url.span, "url", format!("{} does not reach {scheme}:// by {transport}", self.to.program)));
+        }
         let is_socket = written.starts_with("ws://") || written.starts_with("wss://");
         let untyped = match (path.last().map(|key| key.field), self.to.untyped) {
             (Some(Field::Url(Some(transport))), _) | (_, Untyped::Inferred(transport)) => Some(transport),
@@ -426,6 +429,15 @@ impl Writer<'_> {
             self.carry(Field::AlwaysAllow, Field::AlwaysAllow, first.span, sequence(names));
         }
     }
+}
+
+/// The scheme of a URL, if the program does not speak it by this transport.
+fn foreign_scheme(url: &str, transport: Transport, program: &Dialect) -> Option<String> {
+    let scheme = url.trim_start().split_once("://")?.0.to_ascii_lowercase();
+    // Anything else is no scheme, such as a reference to a variable.
+    let is_scheme = scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let usual = if transport == Transport::Ws { ["ws", "wss"] } else { ["http", "https"] };
+    (is_scheme && !usual.contains(&&*scheme) && !program.schemes.contains(&&*scheme)).then_some(scheme)
 }
 
 /// A key with a value that stand nowhere yet.

@@ -6,11 +6,11 @@ use std::{
 
 use proptest::prelude::*;
 
-use super::*;
 use crate::{
     config::{
-        Form, Source, Span, Variables,
-        dialect::{ALL, Field, Key, Places, named},
+        Examined, Form, Node, Source, Span, Variables,
+        convert::{Loss, Notation, convert, write},
+        dialect::{ALL, Dialect, Field, Key, Places},
         examine,
         finding::{Finding, Severity, codes},
         policy::{BothFilters, Patterns},
@@ -40,6 +40,7 @@ fn values() -> impl Strategy<Value = String> {
         "No",
         "null",
         "~",
+        "~/x",
         "\"q\"",
         "it's",
         "a\nb",
@@ -65,6 +66,8 @@ fn values() -> impl Strategy<Value = String> {
         "${env:KEY}",
         "${input:key}",
         "${workspaceFolder}/a",
+        "${workspaceFolder:api}",
+        "${config:editor.tabSize}",
         "${userHome}",
         "${{ secrets.S }}",
         "${CLAUDE_PLUGIN_ROOT}",
@@ -175,7 +178,11 @@ fn servers() -> impl Strategy<Value = Vec<ServerConfig>> {
 fn written(servers: &[ServerConfig], dialect: &'static Dialect) -> String {
     let write = |server: &'_ ServerConfig| write::server(server, dialect, dialect, &mut Vec::new());
     let servers = servers.iter().filter_map(|server| Some((server.name.value.as_str(), write(server)?)));
-    dialect.emit(&dialect.file(servers.collect()))
+    usual(dialect).emit(&dialect.file(servers.collect()))
+}
+
+fn usual(dialect: &Dialect) -> Notation {
+    Notation::of(dialect, None).expect("its own")
 }
 
 fn read(text: &str, dialect: &'static Dialect) -> Examined {
@@ -191,6 +198,13 @@ fn read(text: &str, dialect: &'static Dialect) -> Examined {
 /// The value with every reference that the program replaces as its meaning.
 fn meant(text: &str, field: Field, dialect: &Dialect) -> String {
     let rule = &dialect.variables;
+    let is_path = matches!(field, Field::Command | Field::Args | Field::Cwd);
+    let home = if is_path && dialect.expands_home { "\u{1}home\u{2}" } else { "~" };
+    let with_home = match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => text.to_owned(),
+    };
+    let text = with_home.as_str();
     match rule.places {
         Places::Nowhere => return text.to_owned(),
         Places::In(fields) if !fields.contains(&field) => return text.to_owned(),
@@ -202,7 +216,8 @@ fn meant(text: &str, field: Field, dialect: &Dialect) -> String {
         () => &[Form::Env, Form::Braced],
     };
     let replaced = Variables { forms, dollars_are_doubled: false }.substitute(text, |reference| {
-        let is_known = reference.form == Form::Braced && rule.known.contains(&reference.name);
+        let is_known = reference.form == Form::Braced
+            && reference.name.split(':').take(1).chain([reference.name]).any(|name| rule.known.contains(&name));
         Some(match reference.form {
             _ if is_known => format!("\u{1}known {}\u{2}", reference.name),
             Form::Input => format!("\u{1}input {}\u{2}", reference.name),
@@ -312,7 +327,7 @@ static SCHEMAS: LazyLock<BTreeMap<&str, jsonschema::Validator>> = LazyLock::new(
 fn check_round_trip(servers: &[ServerConfig], from: &'static Dialect, to: &'static Dialect) {
     let original = written(servers, from);
     let before = read(&original, from);
-    let converted = convert(&before, to).expect("it has a dialect");
+    let converted = convert(&before, to, usual(to)).expect("it has a dialect");
     let after = read(&converted.text, to);
     let tree = after.root.as_ref().map(Node::to_json).expect("a tree");
     assert!(SCHEMAS[to.name].is_valid(&tree), "{}: {tree}", to.name);
@@ -348,130 +363,4 @@ proptest! {
             }
         }
     }
-}
-
-fn converted(from: &str, text: &str, to: &str) -> (String, Vec<String>) {
-    let examined = examine(&Source::new("f", text), None, named(from), None);
-    let converted = convert(&examined, named(to).expect(to)).expect("it has a dialect");
-    (converted.text, converted.losses.iter().map(ToString::to_string).collect())
-}
-
-const CLAUDE: &str = r#"{"mcpServers": {
-  "files": {"command": "npx", "args": ["-y", "fs", "${DIR:-/tmp}"], "env": {"KEY": "${KEY}"}},
-  "web": {"type": "http", "url": "https://a.example/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "timeout": 30000}
-}}"#;
-
-#[test]
-fn a_file_of_claude_code_becomes_one_of_another_program() {
-    let (text, losses) = converted("claude-code", CLAUDE, "cpe");
-    assert_eq!(
-        text,
-        "version: \"1.0\"\nmcpServers:\n  files:\n    type: stdio\n    command: npx\n    args:\n      - -y\n      - fs\n      - ${DIR}\n    \
-         env:\n      KEY: ${KEY}\n  web:\n    type: http\n    url: https://a.example/mcp\n    headers:\n      Authorization: \
-         Bearer ${TOKEN}\n    timeout: 30\n"
-    );
-    assert_eq!(
-        losses,
-        [
-            "f:2:52: `files`, `args[2]`: the default of the reference to `DIR` is lost: CPE has none",
-            "f:3:119: `web`, `timeout`: CPE takes it for connecting and listing as well",
-        ]
-    );
-    let (text, losses) = converted("claude-code", CLAUDE, "claude-desktop");
-    assert_eq!(text.lines().count(), 11, "{text}");
-    assert_eq!(
-        losses,
-        [
-            "f:2:52: `files`, `args[2]`: the reference to `DIR` stays as it is written: Claude Desktop replaces no variables",
-            "f:2:84: `files`, `env.KEY`: the reference to `KEY` stays as it is written: Claude Desktop replaces no variables",
-            "f:3:19: `web` is left out: Claude Desktop has no transport http",
-        ]
-    );
-}
-
-#[test]
-fn a_token_becomes_a_header_where_there_is_no_key_for_it() {
-    let engine = r#"{"mcpServers": {"a": {"transport": "sse", "connection": {"url": "https://a.example"}, "auth": {"type": "bearer", "token": "t"}}}}"#;
-    let (text, losses) = converted("engine", engine, "claude-code");
-    assert!(text.contains("\"Authorization\": \"Bearer t\""), "{text}");
-    assert_eq!(losses, [""; 0]);
-    let custom = engine.replace("\"bearer\", \"token\": \"t\"", "\"custom\"");
-    assert_eq!(
-        converted("engine", &custom, "claude-code").1,
-        ["f:1:96: `a`, `type`: only aidk engine knows what it means"]
-    );
-}
-
-#[test]
-fn the_connection_of_an_engine_is_an_object_where_it_must_be() {
-    let (text, losses) = converted("roo", r#"{"mcpServers": {"a": {"command": "x", "cwd": "/w"}}}"#, "engine");
-    assert_eq!(
-        text,
-        "{\n  \"mcpServers\": {\n    \"a\": {\n      \"serverName\": \"a\",\n      \"transport\": \"stdio\",\n      \"connection\": {\n        \
-         \"command\": \"x\",\n        \"cwd\": \"/w\"\n      }\n    }\n  }\n}\n"
-    );
-    assert_eq!(losses, [""; 0]);
-    let (text, _) = converted("roo", r#"{"mcpServers": {"a": {"command": "x"}}}"#, "engine");
-    assert!(!text.contains("connection"), "{text}");
-}
-
-#[test]
-fn servers_that_the_program_cannot_have_are_left_out() {
-    let left_out = |from, server: &str, to| {
-        let (text, losses) = converted(from, &format!(r#"{{"mcpServers": {{"a b": {server}}}}}"#), to);
-        assert!(!text.contains("a b"), "{text}");
-        losses.concat()
-    };
-    let disabled = r#"{"command": "x", "disabled": true}"#;
-    assert_eq!(
-        left_out("cline", disabled, "claude-code"),
-        "f:1:53: `a b` is left out: it is disabled, and Claude Code would start it"
-    );
-    assert_eq!(
-        left_out("cline", r#"{"command": "x"}"#, "copilot"),
-        "f:1:17: `a b` is left out: GitHub Copilot rejects a file with such a name in it"
-    );
-    assert!(left_out("roo", r#"{"url": "https://a.example"}"#, "zed").ends_with("Zed has no transport sse"));
-    let (text, losses) = converted("cline", &format!(r#"{{"mcpServers": {{"a": {disabled}}}}}"#), "zed");
-    assert!(text.contains("\"enabled\": false") && losses.is_empty(), "{text} {losses:?}");
-}
-
-#[test]
-fn what_only_the_program_knows_is_told() {
-    let vscode = r#"{"servers": {"a": {"command": "x", "sandboxEnabled": true, "dev": null, "env": {"GONE": null}, "description": "mine"}}, "inputs": [], "other": 1}"#;
-    assert_eq!(
-        converted("vscode", vscode, "cursor").1,
-        [
-            "f:1:36: `a`, `sandboxEnabled`: only Visual Studio Code knows what it means",
-            "f:1:81: `a`, `env.GONE`: no other program has a variable without a value",
-            "f:1:121: `inputs`: only Visual Studio Code knows what it means",
-        ]
-    );
-    let own = "mcpServers:\n  - uses: a/b\n  - name: s\n    command: x\n  - name: s\n    command: y\n";
-    assert_eq!(
-        converted("continue", own, "cursor").1,
-        [
-            "f:2:5: `uses`: the server is described in another place",
-            "f:5:11: `s` is left out: there is a server of this name already",
-        ]
-    );
-}
-
-#[test]
-fn a_file_of_the_same_program_keeps_everything_but_its_form() {
-    let text = "mcpServers: # mine\n  a: {command: x, nobody: {knows: 12345678901234567890123}}\nglobalShortcut: ''\n";
-    let (text, losses) = converted("claude-desktop", text, "claude-desktop");
-    assert_eq!(
-        text,
-        "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\",\n      \"nobody\": {\n        \"knows\": \
-         12345678901234567890123\n      }\n    }\n  },\n  \"globalShortcut\": \"\"\n}\n"
-    );
-    assert_eq!(losses, [""; 0]);
-}
-
-#[test]
-fn what_holds_for_all_servers_is_written_for_each() {
-    let text = r#"{"mcp": {"globalSettings": {"timeout": 5000}, "servers": {"a": {"type": "stdio", "command": "x"}}}}"#;
-    let (text, losses) = converted("code_agent", text, "cline");
-    assert!(text.contains("\"timeout\": 5") && losses.is_empty(), "{text} {losses:?}");
 }

@@ -1,0 +1,64 @@
+//! The syntax that a new file is written in.
+
+use std::path::Path;
+
+use crate::config::dialect::{Dialect, Syntax};
+
+/// The syntax of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    Json,
+    Yaml,
+}
+
+/// The name of a file says that it is YAML, and the program reads none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{program} does not read YAML")]
+pub struct NoYaml {
+    program: &'static str,
+}
+
+impl Notation {
+    /// What a program reads from a file of this name; without a name, what its usual file is written in.
+    ///
+    /// Whoever reads YAML reads JSON as well, for it is YAML (YAML 1.2.2, 1.2).
+    ///
+    /// # Errors
+    /// [`NoYaml`] if the file would be one that the program cannot read.
+    pub fn of(dialect: &Dialect, path: Option<&Path>) -> Result<Notation, NoYaml> {
+        let ending = path.and_then(Path::extension).and_then(|ending| ending.to_str()).unwrap_or_default();
+        match (ending.to_ascii_lowercase().as_str(), dialect.syntax) {
+            ("yaml" | "yml", Syntax::Json(_)) => Err(NoYaml { program: dialect.program }),
+            ("yaml" | "yml", Syntax::Yaml | Syntax::Either(_)) => Ok(Notation::Yaml),
+            ("json" | "jsonc" | "json5", _) | (_, Syntax::Json(_)) => Ok(Notation::Json),
+            (_, Syntax::Yaml) => Ok(Notation::Yaml),
+            (_, Syntax::Either(_)) => match dialect.files.first() {
+                Some(place) if place.suffix().ends_with(".yaml") => Ok(Notation::Yaml),
+                _ => Ok(Notation::Json),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::dialect::named;
+
+    #[test]
+    fn the_ending_decides_where_the_program_reads_both() {
+        let of = |dialect, path: &str| Notation::of(named(dialect).expect(dialect), Some(Path::new(path)));
+        let (json, yaml) = (Ok(Notation::Json), Ok(Notation::Yaml));
+        for (dialect, usual) in
+            [("cpe", &yaml), ("continue", &yaml), ("librechat", &yaml), ("code_agent", &json), ("cursor", &json)]
+        {
+            assert_eq!(Notation::of(named(dialect).expect(dialect), None), *usual, "{dialect}");
+            assert_eq!(of(dialect, "yaml/json"), *usual, "{dialect}");
+            assert_eq!(of(dialect, "a.yaml/x.JSON"), json, "{dialect}");
+            match dialect {
+                "cursor" => assert_eq!(of(dialect, "x.yml"), Err(NoYaml { program: "Cursor" })),
+                _ => assert_eq!(of(dialect, "a.json/x.yml"), yaml, "{dialect}"),
+            }
+        }
+    }
+}
