@@ -118,6 +118,7 @@ fn what_is_wrong_is_counted_and_named_where_it_can_be_read() {
     run.stdout_has("a  a.json:1:17  not understood: E-MISSING").stdout_has("see `rehearse validate-config a.json`");
     let run = show(&[]).env("CODE_AGENT_MCP_SERVERS", r#"[{"command": "x"}]"#).run();
     run.stderr_has("warning: $CODE_AGENT_MCP_SERVERS:1:2: a server needs a `name`").code(0);
+    show(&[]).env("CODE_AGENT_MCP_SERVERS", "- { name: yaml, command: x }").run().stderr_has("$CODE_AGENT_MCP").code(2);
 }
 
 #[test]
