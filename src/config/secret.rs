@@ -52,10 +52,17 @@ static IN_URL: LazyLock<Regex> = LazyLock::new(|| {
 /// A scheme of an `Authorization` header, or a cookie's name, before what is secret.
 static SCHEME: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)^\s*(?:bearer|basic|token|apikey|api-key|digest)[\s:]+"));
 
-/// `name: value`, `name=value` or `--name value`, in a text of any kind.
+/// `name: value` or `name=value`, in a text of any kind.
 static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(?:["'”]?\s*[:=]\s*["'“]?|["']?,?[ \t]+["']?)(?P<value>[^"'“”\s{}\[\],]+)"#,
+        r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})["'”]?\s{0,20}[:=]\s{0,20}["'“\[]{0,2}(?P<value>[^"'“”\s{}\[\],]{1,500})"#,
+    )
+});
+
+/// `--name value`, as words of a command or of a list.
+static FLAG: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r#"-(?P<name>[A-Za-z][A-Za-z0-9_-]{1,100})["']?[,\s]{1,20}["']?(?P<value>[^"'“”\s{}\[\],-][^"'“”\s{}\[\],]{0,500})"#,
     )
 });
 
@@ -90,6 +97,12 @@ pub(crate) fn hidden_in(name: &str, value: &str) -> Vec<Range<usize>> {
         found.push(start..value.len());
     }
     found.retain(|range| is_written_out(&value[range.clone()]));
+    for reference in references(value).filter(|it| is_secret_name(name) || is_secret_name(it.name)) {
+        // A default ends before the brace.
+        let length = reference.default.map_or(0, str::len);
+        let end = reference.range.end - 1;
+        found.extend((length > 0).then(|| end - length..end));
+    }
     found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     found.dedup_by(|later, earlier| later.start < earlier.end);
     found
@@ -297,15 +310,22 @@ fn in_text(text: &str) -> impl Iterator<Item = Span> {
         let token = captures.name("token").filter(|token| is_written_out(token.as_str()))?;
         Some(Span { start: token.start(), end: token.end() })
     });
-    let assigned = ASSIGNED.captures_iter(text).flat_map(|captures| {
-        let start = captures.name("value").map_or(0, |value| value.start());
-        let found = hidden_in(&captures["name"], &captures["value"]);
-        found
-            .into_iter()
-            .map(move |range| Span { start: start + range.start, end: start + range.end })
-            .collect::<Vec<_>>()
+    let named = [&*ASSIGNED, &*FLAG].into_iter().flat_map(move |form| {
+        let mut at = 0;
+        // What stands under one name may itself be a name with a value: `"env": "API_KEY=…"`.
+        let next = move || {
+            let captures = form.captures_at(text, at)?;
+            let (name, value) = (captures.name("name")?, captures.name("value")?);
+            at = value.start();
+            Some((name.as_str(), value))
+        };
+        std::iter::from_fn(next).flat_map(|(name, value)| {
+            let here =
+                |range: Range<usize>| Span { start: value.start() + range.start, end: value.start() + range.end };
+            hidden_in(name, value.as_str()).into_iter().map(here).collect::<Vec<_>>()
+        })
     });
-    tokens.chain(after_schemes).chain(assigned)
+    tokens.chain(after_schemes).chain(named)
 }
 
 fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
@@ -331,7 +351,13 @@ fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
                 }
             }
         }
-        Value::Mapping(entries) => entries.iter().for_each(|entry| collect(source, &entry.key, &entry.node, spans)),
+        Value::Mapping(entries) => {
+            let is_asked_in_secret = node.get("password").is_some_and(|it| it.value == Value::Bool(true));
+            for entry in entries {
+                let name = if is_asked_in_secret && entry.key == "default" { "password" } else { &entry.key };
+                collect(source, name, &entry.node, spans);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -403,6 +429,9 @@ mod tests {
             ("API_TOKEN", "", ""),
             ("PGTOKEN", "x", "x"),
             ("NAME", "Ada", "Ada"),
+            ("API_KEY", "${KEY:-geheim}", "${KEY:-***}"),
+            ("OTHER", "Bearer 0123456789", "Bearer ***"),
+            ("PGPASSWORD", "abc", "***"),
             ("DATABASE_URL", "postgres://ada:geheim@db/x", "postgres://ada:***@db/x"),
         ] {
             assert_eq!(mask(name, value), expected, "{name}");
@@ -413,6 +442,7 @@ mod tests {
         assert_eq!(argument("--api-key", "0123456789"), ["0123456789"]);
         assert_eq!(argument("", "--token=0123456789"), ["0123456789"]);
         assert_eq!(argument("--header", "Authorization: Bearer 0123456789"), ["0123456789"]);
+        assert_eq!(argument("", "postgres://a:geheim@h/x"), ["geheim"]);
         assert_eq!(argument("--name", "0123456789"), [""; 0]);
     }
 
@@ -424,6 +454,24 @@ mod tests {
         let sentence = "found the text \"ghp_0123456789abcdefABCD\"";
         assert_eq!(unquoted(sentence, &source, &secrets), "found the text \"***\"");
         assert_eq!(blotted(&source, &[]).text, source.text);
+    }
+
+    #[test]
+    fn secrets_are_found_where_nobody_reads_them() {
+        for text in [
+            "{ // API_KEY: geheim1234\n}",
+            r#"{"env": {"API_KEY": "geheim1234", "API_KEY": "${X}"}}"#,
+            r#"{"env": "API_KEY=geheim1234"}"#,
+            r#"{"args": "-y b --api-key geheim1234"}"#,
+            r#"{"args": ["--api-key", "geheim1234"], "x": }"#,
+            r#"{"headers": "Authorization: Bearer geheim1234"}"#,
+            r#"{"inputs": [{"password": true, "default": "geheim1234"}]}"#,
+        ] {
+            let source = Source::new("x", text);
+            let root = json::parse(&source).map(|document| document.root).ok();
+            let found = secrets_of(&source, root.as_ref());
+            assert!(found.iter().any(|span| text[span.start..span.end].contains("geheim1234")), "{text}: {found:?}");
+        }
     }
 
     #[test]
