@@ -52,19 +52,17 @@ static IN_URL: LazyLock<Regex> = LazyLock::new(|| {
 /// A scheme of an `Authorization` header, or a cookie's name, before what is secret.
 static SCHEME: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)^\s*(?:bearer|basic|token|apikey|api-key|digest)[\s:]+"));
 
-/// `name: value` or `name=value`, in a text of any kind.
+/// `name: value` or `name=value` in a text of any kind, up to the first character of the value.
 static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,100})["'”]?\s{0,20}[:=]\s{0,20}["'“\[]{0,2}(?P<value>[^"'“”\s{}\[\],]{1,500})"#,
-    )
+    regex(r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)["'”]?\s*[:=]\s*["'“\[]*(?P<value>[^"'“”\s{}\[\],:=])"#)
 });
 
-/// `--name value`, as words of a command or of a list.
-static FLAG: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r#"-(?P<name>[A-Za-z][A-Za-z0-9_-]{1,100})["']?[,\s]{1,20}["']?(?P<value>[^"'“”\s{}\[\],-][^"'“”\s{}\[\],]{0,500})"#,
-    )
-});
+/// `--name value` as words of a command or of a list, up to the first character of the value.
+static FLAG: LazyLock<Regex> =
+    LazyLock::new(|| regex(r#"-(?P<name>[A-Za-z][A-Za-z0-9_-]+)["']?[,\s]+["']?(?P<value>[^"'“”\s{}\[\],-])"#));
+
+/// No secret is longer where nothing but its name tells it.
+const LONGEST: usize = 500;
 
 /// What an `Authorization` header has after its scheme.
 static BEARER: LazyLock<Regex> =
@@ -315,17 +313,24 @@ fn in_text(text: &str) -> impl Iterator<Item = Span> {
         // What stands under one name may itself be a name with a value: `"env": "API_KEY=…"`.
         let next = move || {
             let captures = form.captures_at(text, at)?;
-            let (name, value) = (captures.name("name")?, captures.name("value")?);
-            at = value.start();
-            Some((name.as_str(), value))
+            let (name, start) = (captures.name("name")?.as_str(), captures.name("value")?.start());
+            at = start;
+            Some((name, start))
         };
-        std::iter::from_fn(next).flat_map(|(name, value)| {
-            let here =
-                |range: Range<usize>| Span { start: value.start() + range.start, end: value.start() + range.end };
-            hidden_in(name, value.as_str()).into_iter().map(here).collect::<Vec<_>>()
+        std::iter::from_fn(next).filter(|(name, _)| is_secret_name(name)).flat_map(|(name, start)| {
+            let here = |range: Range<usize>| Span { start: start + range.start, end: start + range.end };
+            hidden_in(name, word(&text[start..])).into_iter().map(here).collect::<Vec<_>>()
         })
     });
     tokens.chain(after_schemes).chain(named)
+}
+
+/// What stands at the beginning of a text, up to what cannot be part of a value, or until it is long enough.
+fn word(text: &str) -> &str {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '“' | '”' | '{' | '}' | '[' | ']' | ',');
+    let near = text.char_indices().take(LONGEST);
+    let last = near.take_while(|(_, character)| !ends(*character)).last();
+    &text[..last.map_or(0, |(at, character)| at + character.len_utf8())]
 }
 
 fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
