@@ -41,7 +41,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
 /// The last part of a path, without the ending that Windows has.
 pub(super) fn program(command: &str) -> &str {
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
-    ["exe", "cmd", "bat"].iter().find_map(|ending| name.strip_suffix(&format!(".{ending}"))).unwrap_or(name)
+    [".exe", ".cmd", ".bat"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
 
 /// Whether a shell reads the arguments of this server, directly or in a container.

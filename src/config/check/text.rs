@@ -33,6 +33,9 @@ fn secrets(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
         Field::Args => secrets_in_argument(text.name, &text.at.value),
         _ => secrets_in(text.name, &text.at.value),
     };
+    if secrets.is_empty() {
+        return;
+    }
     let rule = &subject.dialect().variables;
     let is_replaced = match rule.places {
         Places::Nowhere => false,

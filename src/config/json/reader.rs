@@ -123,7 +123,7 @@ impl Reader<'_> {
 
     fn object(&mut self) -> Result<Node, Problems> {
         let (start, mut entries) = (self.at, Vec::<Entry>::new());
-        let mut places = HashMap::new();
+        let mut places = Places::default();
         self.at += 1;
         while self.goes_on(start, '}', entries.is_empty())? {
             let (key, key_span) = scalar::key(self)?;
@@ -137,13 +137,12 @@ impl Reader<'_> {
             if self.peek().is_none_or(|next| matches!(next, '}' | ']' | ',')) {
                 return Err(Problem::new(key_span, format!("the key `{key}` has no value")).into());
             }
-            let entry = Entry { key: key.clone(), key_span, node: self.value()? };
-            match places.insert(key, entries.len()) {
+            let entry = Entry { key, key_span, node: self.value()? };
+            match places.find(&entry.key, &entries) {
                 None => entries.push(entry),
                 Some(place) => {
                     let first = entries[place].key_span;
                     self.duplicates.push(Duplicate { key: entry.key.clone(), first, second: key_span });
-                    places.insert(entry.key.clone(), place);
                     entries[place] = entry;
                 }
             }
@@ -190,6 +189,23 @@ impl Reader<'_> {
                 Ok(true)
             }
         }
+    }
+}
+
+/// Where the keys of one object stand. Most objects are so small that to look at all of their keys is quickest.
+#[derive(Default)]
+struct Places(HashMap<String, usize>);
+
+impl Places {
+    const FEW: usize = 16;
+
+    fn find(&mut self, key: &str, entries: &[Entry]) -> Option<usize> {
+        if entries.len() <= Places::FEW {
+            return entries.iter().position(|entry| entry.key == key);
+        }
+        let known = self.0.len();
+        self.0.extend(entries[known..].iter().zip(known..).map(|(entry, place)| (entry.key.clone(), place)));
+        self.0.get(key).copied()
     }
 }
 
