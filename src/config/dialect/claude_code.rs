@@ -1,13 +1,9 @@
 //! Claude Code: `.mcp.json` of a project, and the same section in its own settings (documentation of v2.1.240).
 
 use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, TimeoutRule, Unset, Untyped, VariableRule,
 };
-use crate::{
-    config::{Form, policy::Policy},
-    transport::Transport,
-};
+use crate::{config::Form, transport::Transport};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -22,14 +18,9 @@ const OAUTH: &[Key] = &[
 pub(super) static DIALECT: Dialect = Dialect {
     name: "claude-code",
     program: "Claude Code",
-    syntax: Syntax::Json(&[]),
     files: &[Place::Project(".mcp.json"), Place::Home(".claude.json"), Place::Named("managed-mcp.json")],
-    roots: &[&["mcpServers"]],
     bare: Some("only a plugin's `.mcp.json` may leave out `mcpServers`; a project's needs it"),
-    collection: Collection::Map,
     root_keys: RootKeys::Section(&[]),
-    defaults: None,
-    switch: None,
     projects: Some("projects"),
     keys: &[
         Key::new("type", Field::Transport),
@@ -43,8 +34,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("timeout", Field::CallTimeout),
         Key::new("alwaysLoad", Field::Own),
     ],
-    beside: &[],
-    required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
@@ -52,10 +41,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
         ("ws", Transport::Ws),
     ],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Process,
-    both: Both::Started,
     timeout: Some(TimeoutRule {
         unit: 1,
         default: 100_000_000,
@@ -71,13 +57,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
     reserved_names: &["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"],
-    schemes: &[],
     empty_url: true,
-    partial: false,
-    expands_home: false,
-    agent: false,
-    policy: Policy::USUAL,
+    ..Dialect::PLAIN
 };

@@ -1,9 +1,6 @@
 //! Cline: `cline_mcp_settings.json` (read in cline/cline 4.1.13, August 2026).
 
-use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
-};
+use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, TimeoutRule, Unset, Untyped, VariableRule};
 use crate::{
     config::{
         Form,
@@ -31,19 +28,11 @@ const NESTED: &[Key] = &[
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cline",
     program: "Cline",
-    syntax: Syntax::Json(&[]),
     files: &[
         Place::Home(".cline/data/settings/cline_mcp_settings.json"),
         Place::Config("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
         Place::Named("cline_mcp_settings.json"),
     ],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::new("transportType", Field::Transport),
@@ -62,13 +51,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("oauthClient", Field::Object(CLIENT), REMOTE),
         Key::new("metadata", Field::Own),
     ],
-    beside: &[],
-    required: &[],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Sse),
-    both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Clamped }),
     // The extension replaces them; the command line does not.
     variables: VariableRule {
@@ -79,13 +63,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Set,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy { naming: Naming::Bare, environment: Environment::SDK, ..Policy::USUAL },
+    ..Dialect::PLAIN
 };

@@ -1,8 +1,7 @@
 //! code_agent: JSON with the servers under `mcp.servers`, and what holds for all of them under `mcp.globalSettings`.
 
 use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -22,12 +21,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[Place::Home(".code_agent/config.json")],
     // The last form is what the program reads in fact, the first is what it documents; it takes Claude's before its own.
     roots: &[&["mcp", "servers"], &["mcpServers"], &["servers"]],
-    bare: None,
-    collection: Collection::Map,
     root_keys: RootKeys::Section(&["enabled"]),
     defaults: Some(&["mcp", "globalSettings"]),
     switch: Some("enabled"),
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -43,18 +39,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("excludeTools", Field::Exclude),
         Key::new("debug", Field::Debug),
     ],
-    beside: &[],
-    required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
         ("sse", Transport::Sse),
         ("streamable", Transport::Http),
     ],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Sse),
-    both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 30_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
@@ -64,18 +55,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Rejected,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         patterns: Patterns::Globs,
         naming: Naming::Qualified("mcp_{server}_{tool}"),
         ..Policy::USUAL
     },
+    ..Dialect::PLAIN
 };

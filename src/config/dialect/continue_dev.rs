@@ -1,8 +1,8 @@
 //! Continue: the list `mcpServers` of its `config.yaml` (read in continuedev/continue, June 2026).
 
 use super::{
-    Beside, Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule,
-    Unset, Untyped, VariableRule,
+    Beside, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -30,13 +30,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     program: "Continue",
     syntax: Syntax::Yaml,
     files: &[Place::Home(".continue/config.yaml"), Place::Home(".continue/config.yml")],
-    roots: &[&["mcpServers"]],
-    bare: None,
     collection: Collection::List { elsewhere: Some("uses") },
     root_keys: RootKeys::Section(&["schema", "rules", "prompts", "docs", "context"]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("name", Field::Name),
         Key::new("type", Field::Transport),
@@ -57,12 +52,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Beside { key: "name", value: "MCP servers", required: true },
         Beside { key: "version", value: "1.0.0", required: true },
     ],
-    required: &[],
     transports: &[("stdio", Transport::Stdio), ("streamable-http", Transport::Http), ("sse", Transport::Sse)],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
-    both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 20_000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Secret],
@@ -72,17 +63,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy {
         naming: Naming::Bare,
         environment: Environment::Only(&["HOME", "USER", "USERPROFILE", "LOGNAME", "USERNAME", "PATH"]),
         ..Policy::USUAL
     },
+    ..Dialect::PLAIN
 };

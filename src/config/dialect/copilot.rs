@@ -1,8 +1,6 @@
 //! GitHub Copilot: `mcp-config.json`, and the portable `.github/mcp.json` (read in microsoft/vscode, 2026).
 
-use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule,
-};
+use super::{Dialect, Empty, Field, Key, Of, Place, Places, Unset, Untyped, VariableRule};
 use crate::{
     config::{
         Form,
@@ -17,15 +15,8 @@ const REMOTE: Of = Of::Remote { strict: false };
 pub(super) static DIALECT: Dialect = Dialect {
     name: "copilot",
     program: "GitHub Copilot",
-    syntax: Syntax::Json(&[]),
     files: &[Place::Project(".github/mcp.json"), Place::Home(".copilot/mcp-config.json")],
-    roots: &[&["mcpServers"]],
     bare: Some("Visual Studio Code reads a `.mcp.json` without `mcpServers`; Copilot CLI needs it"),
-    collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -37,19 +28,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("oauthClientId", Field::ClientId, REMOTE),
         Key::new("tools", Field::Include),
     ],
-    beside: &[],
-    required: &[],
     transports: &[
         ("local", Transport::Stdio),
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
         ("sse", Transport::Sse),
     ],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
-    both: Both::Started,
-    timeout: None,
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted, Form::Bare],
         known: &[],
@@ -60,11 +45,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     loose_values: true,
     name_characters: Some("-_"),
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy { patterns: Patterns::Star, naming: Naming::Qualified("{server}-{tool}"), ..Policy::USUAL },
+    ..Dialect::PLAIN
 };

@@ -1,8 +1,8 @@
 //! CPE: YAML (or JSON) with models, defaults, and the servers under `mcpServers`.
 
 use super::{
-    Beside, Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule,
-    Unset, Untyped, VariableRule,
+    Beside, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    VariableRule,
 };
 use crate::{
     config::{
@@ -25,13 +25,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Config("cpe/cpe.yaml"),
         Place::Config("cpe/cpe.yml"),
     ],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
     root_keys: RootKeys::Section(&["models", "subagent", "defaults"]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -44,12 +38,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabledTools", Field::Exclude),
     ],
     beside: &[Beside { key: "version", value: "1.0", required: false }],
-    required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Rejected,
-    both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
@@ -59,13 +49,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Empty,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
     agent: true,
     policy: Policy {
         both_filters: BothFilters::Rejected,
@@ -73,4 +56,5 @@ pub(super) static DIALECT: Dialect = Dialect {
         naming: Naming::Bare,
         ..Policy::USUAL
     },
+    ..Dialect::PLAIN
 };

@@ -1,10 +1,8 @@
 //! Cursor: `.cursor/mcp.json` (its documentation of 2026); LM Studio reads the same.
 
-use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule,
-};
+use super::{Dialect, Empty, Field, Key, Of, Place, Places, Syntax, Unset, Untyped, VariableRule};
 use crate::{
-    config::{Form, json::LibertyKind, policy::Policy},
+    config::{Form, json::LibertyKind},
     transport::Transport,
 };
 
@@ -28,13 +26,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         // LM Studio reads what Cursor writes.
         Place::Home(".lmstudio/mcp.json"),
     ],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -45,8 +36,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("headers", Field::Headers, REMOTE),
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
-    beside: &[],
-    required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
@@ -54,11 +43,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("streamable-http", Transport::Http),
         ("sse", Transport::Sse),
     ],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
-    both: Both::Started,
-    timeout: None,
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/"],
@@ -67,13 +52,5 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Unknown,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
-    policy: Policy::USUAL,
+    ..Dialect::PLAIN
 };

@@ -1,6 +1,6 @@
 //! The engine of aidk: servers as Cursor writes them, or in full with `transport`, `connection` and `auth`.
 
-use super::{Both, Collection, Dialect, Empty, Field, Key, Of, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
+use super::{Dialect, Field, Key, Of, Syntax, Untyped};
 use crate::{
     config::{
         json::LibertyKind,
@@ -31,14 +31,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         LibertyKind::SingleQuotes,
         LibertyKind::BareKey,
     ]),
-    files: &[],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("serverName", Field::Own),
         Key::new("transport", Field::Transport),
@@ -48,34 +40,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("connection", Field::Object(CONNECTION)),
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
-    beside: &[],
-    required: &[],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("websocket", Transport::Ws)],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Process,
-    both: Both::Started,
-    timeout: None,
-    variables: VariableRule {
-        forms: &[],
-        known: &[],
-        whole: false,
-        places: Places::Nowhere,
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
-    },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
     schemes: &["http", "https"],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         naming: Naming::Bare,
         environment: Environment::SDK,
         ..Policy::USUAL
     },
+    ..Dialect::PLAIN
 };

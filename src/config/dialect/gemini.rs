@@ -1,8 +1,8 @@
 //! Gemini CLI: the section `mcpServers` of its `settings.json` (read in google-gemini/gemini-cli, August 2026).
 
 use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Both, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
+    VariableRule,
 };
 use crate::{
     config::{
@@ -25,13 +25,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Home(".gemini/settings.json"),
         Place::Named("gemini-extension.json"),
     ],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
     root_keys: RootKeys::Section(&["selectedAuthType", "contextFileName", "security", "ui", "mcp"]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -53,10 +47,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("targetAudience", Field::Own, REMOTE),
         Key::of("targetServiceAccount", Field::Own, REMOTE),
     ],
-    beside: &[],
-    required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    guesses: false,
     coerces: true,
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Dialled,
@@ -69,13 +60,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Set,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
+    ..Dialect::PLAIN
 };

@@ -1,8 +1,7 @@
 //! Kiro, the successor of Amazon Q Developer CLI: `.kiro/settings/mcp.json` (its documentation).
 
 use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -22,13 +21,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     // The editor takes comments, the command line does not.
     syntax: Syntax::Json(&[LibertyKind::Comment]),
     files: &[Place::Project(".kiro/settings/mcp.json"), Place::Home(".kiro/settings/mcp.json")],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -43,13 +35,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("autoApprove", Field::AlwaysAllow),
         Key::new("disabledTools", Field::Exclude),
     ],
-    beside: &[],
-    required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
-    both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Env],
@@ -59,13 +46,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },
+    ..Dialect::PLAIN
 };

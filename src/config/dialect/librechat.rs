@@ -1,8 +1,7 @@
 //! LibreChat: the section `mcpServers` of `librechat.yaml` (read in danny-avila/LibreChat).
 
 use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -20,13 +19,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     program: "LibreChat",
     syntax: Syntax::Yaml,
     files: &[Place::Project("librechat.yaml"), Place::Project("librechat.yml")],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
     root_keys: RootKeys::Section(&["endpoints", "mcpSettings", "interface", "registration"]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -51,7 +44,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("obo", Field::Own),
         Key::new("customUserVars", Field::Own),
     ],
-    beside: &[],
     required: &["args"],
     transports: &[
         ("stdio", Transport::Stdio),
@@ -60,10 +52,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
         ("websocket", Transport::Ws),
     ],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Sse),
-    both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 60_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
@@ -73,13 +62,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Unset,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy { naming: Naming::Qualified("{tool}_mcp_{server}"), environment: Environment::SDK, ..Policy::USUAL },
+    ..Dialect::PLAIN
 };

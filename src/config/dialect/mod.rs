@@ -298,6 +298,18 @@ pub struct VariableRule {
     pub empty: Empty,
 }
 
+impl VariableRule {
+    /// Nothing is replaced.
+    const NONE: VariableRule = VariableRule {
+        forms: &[],
+        known: &[],
+        whole: false,
+        places: Places::Nowhere,
+        unset: Unset::Kept,
+        empty: Empty::Nothing,
+    };
+}
+
 /// What a variable is that is set to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
@@ -394,6 +406,40 @@ fn at<'n>(root: &'n Node, keys: &[&str]) -> Option<&'n Node> {
 }
 
 impl Dialect {
+    /// What most programs have in common, for tables to say only what is theirs.
+    const PLAIN: Dialect = Dialect {
+        name: "",
+        program: "",
+        syntax: Syntax::Json(&[]),
+        files: &[],
+        roots: &[&["mcpServers"]],
+        bare: None,
+        collection: Collection::Map,
+        root_keys: RootKeys::Known(&[]),
+        defaults: None,
+        switch: None,
+        projects: None,
+        keys: &[],
+        beside: &[],
+        required: &[],
+        transports: &[],
+        guesses: false,
+        coerces: false,
+        untyped: Untyped::Rejected,
+        both: Both::Started,
+        timeout: None,
+        variables: VariableRule::NONE,
+        loose_values: false,
+        name_characters: None,
+        reserved_names: &[],
+        schemes: &[],
+        empty_url: false,
+        partial: false,
+        expands_home: false,
+        agent: false,
+        policy: Policy::USUAL,
+    };
+
     /// The servers of a file, if it has any where this program looks for them.
     pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
         let bare = || (self.bare.is_some() && looks_like_servers(root)).then_some(root);

@@ -1,8 +1,7 @@
 //! OpenCode, and Kilo Code since it is built on it: the section `mcp` (read in Kilo-Org/kilocode, 2026).
 
 use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -31,12 +30,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Xdg("kilo/kilo.jsonc"),
     ],
     roots: &[&["mcp"]],
-    bare: None,
-    collection: Collection::Map,
     root_keys: RootKeys::Section(&[]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::CommandLine, PROCESS),
@@ -47,13 +41,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),
     ],
-    beside: &[],
-    required: &[],
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Rejected,
-    both: Both::Started,
     timeout: Some(TimeoutRule { unit: 1, default: 5000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Curly],
@@ -63,13 +52,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Empty,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
     partial: true,
-    expands_home: false,
-    agent: false,
     policy: Policy { naming: Naming::Qualified("{server}_{tool}"), ..Policy::USUAL },
+    ..Dialect::PLAIN
 };

@@ -1,10 +1,7 @@
 //! Roo Code: `mcp_settings.json` and `.roo/mcp.json` (read in RooCodeInc/Roo-Code 3.52.1, April 2026); the older Kilo Code
 //! has the same under `.kilocode`.
 
-use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
-};
+use super::{Both, Dialect, Empty, Field, Key, Of, Outside, Place, Places, TimeoutRule, Unset, Untyped, VariableRule};
 use crate::{
     config::{
         Form,
@@ -19,7 +16,6 @@ const REMOTE: Of = Of::Remote { strict: true };
 pub(super) static DIALECT: Dialect = Dialect {
     name: "roo",
     program: "Roo Code",
-    syntax: Syntax::Json(&[]),
     files: &[
         Place::Project(".roo/mcp.json"),
         Place::Project(".kilocode/mcp.json"),
@@ -27,13 +23,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Config("Code/User/globalStorage/kilocode.kilo-code/settings/mcp_settings.json"),
         Place::Named("mcp_settings.json"),
     ],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -48,11 +37,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabledTools", Field::Exclude),
         Key::new("watchPaths", Field::Own),
     ],
-    beside: &[],
-    required: &[],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Rejected,
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
@@ -64,17 +49,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
     policy: Policy {
         naming: Naming::Qualified("mcp--{server}--{tool}"),
         environment: Environment::SDK,
         ..Policy::USUAL
     },
+    ..Dialect::PLAIN
 };

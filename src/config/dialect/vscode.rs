@@ -1,8 +1,6 @@
 //! Visual Studio Code: `.vscode/mcp.json` and the `mcp.json` of a user (read in microsoft/vscode, August 2026).
 
-use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule,
-};
+use super::{Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule};
 use crate::{
     config::{
         Form,
@@ -28,12 +26,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     ]),
     files: &[Place::Project(".vscode/mcp.json"), Place::Config("Code/User/mcp.json")],
     roots: &[&["servers"]],
-    bare: None,
-    collection: Collection::Map,
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -50,14 +43,9 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("version", Field::Own),
     ],
     // Whatever it is called, something with a URL is tried as Streamable HTTP and then as HTTP+SSE.
-    beside: &[],
-    required: &[],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     guesses: true,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
-    both: Both::Started,
-    timeout: None,
     variables: VariableRule {
         forms: &[Form::Env, Form::Input],
         known: &[
@@ -92,12 +80,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         empty: Empty::Nothing,
     },
     loose_values: true,
-    name_characters: None,
-    reserved_names: &[],
     schemes: &["unix", "pipe"],
-    empty_url: false,
-    partial: false,
     expands_home: true,
-    agent: false,
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
+    ..Dialect::PLAIN
 };

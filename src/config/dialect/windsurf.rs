@@ -1,12 +1,7 @@
 //! Windsurf: `mcp_config.json` (its documentation of 2026).
 
-use super::{
-    Both, Collection, Dialect, Empty, Field, Key, Of, Place, Places, RootKeys, Syntax, Unset, Untyped, VariableRule,
-};
-use crate::{
-    config::{Form, policy::Policy},
-    transport::Transport,
-};
+use super::{Dialect, Empty, Field, Key, Of, Place, Places, Unset, Untyped, VariableRule};
+use crate::{config::Form, transport::Transport};
 
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
@@ -14,19 +9,11 @@ const REMOTE: Of = Of::Remote { strict: false };
 pub(super) static DIALECT: Dialect = Dialect {
     name: "windsurf",
     program: "Windsurf",
-    syntax: Syntax::Json(&[]),
     files: &[
         Place::Home(".codeium/windsurf/mcp_config.json"),
         Place::Home(".codeium/mcp_config.json"),
         Place::Named("mcp_config.json"),
     ],
-    roots: &[&["mcpServers"]],
-    bare: None,
-    collection: Collection::Map,
-    root_keys: RootKeys::Known(&[]),
-    defaults: None,
-    switch: None,
-    projects: None,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -39,19 +26,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabledTools", Field::Exclude),
         Key::new("alwaysAllow", Field::AlwaysAllow),
     ],
-    beside: &[],
-    required: &[],
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),
         ("streamable-http", Transport::Http),
         ("sse", Transport::Sse),
     ],
-    guesses: false,
-    coerces: false,
     untyped: Untyped::Inferred(Transport::Http),
-    both: Both::Started,
-    timeout: None,
     variables: VariableRule {
         forms: &[Form::Env],
         known: &[],
@@ -60,13 +41,5 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Empty,
         empty: Empty::Nothing,
     },
-    loose_values: false,
-    name_characters: None,
-    reserved_names: &[],
-    schemes: &[],
-    empty_url: false,
-    partial: false,
-    expands_home: false,
-    agent: false,
-    policy: Policy::USUAL,
+    ..Dialect::PLAIN
 };
