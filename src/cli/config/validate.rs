@@ -14,10 +14,10 @@ use super::{connect, dialect, walk};
 use crate::{
     cli::{Exit, Failure, style},
     config::{
-        Examined, Machine, Problem, Source, Span,
-        dialect::{ALL, Dialect, RootKeys},
+        ClientConfig, Machine, Problem, Source, Span,
+        dialect::{ALL, Detected, Dialect, RootKeys},
         examine,
-        finding::{Finding, codes},
+        finding::{Finding, Severity, codes},
     },
     report::findings::{File, Format, Layout, Report, Verdict},
 };
@@ -86,8 +86,8 @@ pub(in crate::cli) struct ValidateArgs {
 /// A file with what its servers are, for those who connect to them.
 pub(super) struct Checked {
     pub(super) file: File,
-    /// `None` if the file cannot be read.
-    pub(super) examined: Option<Examined>,
+    /// The servers of a file without errors, if they are to be connected to.
+    pub(super) config: Option<ClientConfig>,
     /// Where relative paths of the file begin.
     pub(super) folder: PathBuf,
 }
@@ -128,9 +128,8 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
         if path.is_dir() {
             for path in walk::configs_below(path) {
                 if seen.insert(walk::absolute(&path)) {
-                    checked.extend(
-                        Some(check_file(args, &path, machine.as_ref())).filter(|it| !is_about_other_things(it)),
-                    );
+                    let found = check_file(args, &path, machine.as_ref());
+                    checked.extend(Some(found).filter(|it| !is_about_other_things(&it.file)));
                 }
             }
         } else if path == Path::new("-") || seen.insert(walk::absolute(path)) {
@@ -141,12 +140,10 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
 }
 
 /// Whether a file could have servers as a section, and has none.
-fn is_about_other_things(checked: &Checked) -> bool {
-    let Some(Examined { detected: Some(detected), config: Some(config), findings, .. }) = &checked.examined else {
-        return false;
-    };
-    let has_none = findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
-    matches!(detected.dialect.root_keys, RootKeys::Section(_)) && config.servers.is_empty() && has_none
+fn is_about_other_things(file: &File) -> bool {
+    let is_section = |it: &Detected| matches!(it.dialect.root_keys, RootKeys::Section(_));
+    let has_none = file.findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
+    file.detected.as_ref().is_some_and(is_section) && file.servers.is_empty() && has_none
 }
 
 fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Checked {
@@ -158,10 +155,11 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Ch
         Ok(source) => {
             let place = (!is_stdin).then(|| walk::absolute(path));
             let examined = examine(&source, place.as_deref(), args.dialect, machine);
-            let file = File::new(name, examined.clone(), args.show_secrets);
-            Checked { file, examined: Some(examined), folder }
+            let is_to_connect = args.connect && examined.count(Severity::Error) == 0;
+            let config = examined.config.as_ref().filter(|_| is_to_connect).cloned();
+            Checked { file: File::new(name, examined, args.show_secrets), config, folder }
         }
-        Err((source, finding)) => Checked { file: File::unreadable(name, source, *finding), examined: None, folder },
+        Err((source, finding)) => Checked { file: File::unreadable(name, source, *finding), config: None, folder },
     }
 }
 

@@ -70,7 +70,7 @@ fn each(
     servers
 }
 
-/// As many servers tell a dialect.
+/// As many servers tell a dialect, and as many of what each of them has.
 pub(super) const TELLING: usize = 20;
 
 /// How badly a file fits a dialect, told from its first servers.
@@ -80,7 +80,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let first = |node| named(node, dialect.collection, TELLING, &mut findings);
     for (name, server) in servers.map(first).unwrap_or_default() {
         let mut reader = Reader::new(dialect, source);
-        reader.server(name, server);
+        reader.server(name, &server.sample(TELLING));
         findings.append(&mut reader.findings);
     }
     let is_list = servers.is_some_and(|node| node.items().is_ok());
