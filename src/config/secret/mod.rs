@@ -13,7 +13,11 @@ use regex::Regex;
 
 pub use self::name::is_secret_name;
 use self::written::{assigned, flags, parameters, passwords, word};
-use super::{Node, Source, Span, Value, placeholder::placeholder, references};
+use super::{
+    Node, Source, Span, Value,
+    placeholder::{of_ascii_words, placeholder},
+    references,
+};
 
 /// What stands for a secret where it is not shown.
 pub const MASK: &str = "***";
@@ -60,7 +64,7 @@ const SHORTEST: usize = 14;
 
 fn regex(text: &str) -> Regex {
     #[expect(clippy::unwrap_used, reason = "the expressions never change")]
-    Regex::new(text).unwrap()
+    Regex::new(&of_ascii_words(text)).unwrap()
 }
 
 /// Where a value holds secrets that are written out, given the name of its key, header, variable or flag. In order.
