@@ -15,7 +15,7 @@
 //! | [`wire`] | frames, JSON-RPC messages, versions and eras, the SSE codec |
 //! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the tap |
 //! | [`config`] | files with a position for everything; diagnostics |
-//! | [`client`] | a session with one server, and what came of a call |
+//! | [`client`] | a session with one server, and what came of a call; [`client::hub`]: all servers of a config as one set of tools |
 //! | [`mock`] | scripts, the engine that plays them, serving, the journal, the admin API |
 //! | [`scenario`] | scenario files, the cells of their matrix, expectations, snapshots |
 //! | [`report`] | reports, made from a run's result |

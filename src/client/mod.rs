@@ -11,6 +11,7 @@ mod connect;
 mod failure;
 mod handler;
 mod handshake;
+pub mod hub;
 mod info;
 mod list;
 mod outcome;
