@@ -28,7 +28,7 @@ pub(crate) mod tests;
 
 use std::time::Duration;
 
-pub use answers::{Answer, AnswerScript, Answers, Overlay, Question};
+pub use answers::{Answer, AnswerScript, Answers, Asked, Overlay, Question, Respondent};
 pub use call::{CallOptions, Reference};
 pub use configured::NotConfigured;
 pub use connect::ConnectError;
