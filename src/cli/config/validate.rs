@@ -15,7 +15,7 @@ use crate::{
     cli::{Exit, Failure, style},
     config::{
         Examined, Machine, Problem, Source, Span,
-        dialect::{ALL, Dialect, RootKeys},
+        dialect::{ALL, Dialect, Place, RootKeys, by_path},
         examine,
         finding::{Finding, codes},
     },
@@ -127,10 +127,10 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
     for path in paths {
         if path.is_dir() {
             for path in walk::configs_below(path) {
-                if seen.insert(walk::absolute(&path)) {
-                    checked.extend(
-                        Some(check_file(args, &path, machine.as_ref())).filter(|it| !is_about_other_things(it)),
-                    );
+                let place = walk::absolute(&path);
+                if seen.insert(place.clone()) {
+                    let file = check_file(args, &path, machine.as_ref());
+                    checked.extend(Some(file).filter(|file| !is_about_other_things(&place, file)));
                 }
             }
         } else if path == Path::new("-") || seen.insert(walk::absolute(path)) {
@@ -141,12 +141,14 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
 }
 
 /// Whether a file could have servers as a section, and has none.
-fn is_about_other_things(checked: &Checked) -> bool {
+fn is_about_other_things(path: &Path, checked: &Checked) -> bool {
     let Some(Examined { detected: Some(detected), config: Some(config), findings, .. }) = &checked.examined else {
         return false;
     };
     let has_none = findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
-    matches!(detected.dialect.root_keys, RootKeys::Section(_)) && config.servers.is_empty() && has_none
+    let is_section = matches!(detected.dialect.root_keys, RootKeys::Section(_))
+        || by_path(path).is_some_and(|(_, place)| matches!(place, Place::Section(_)));
+    is_section && config.servers.is_empty() && has_none
 }
 
 fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Checked {

@@ -39,7 +39,7 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
 /// The folder of the project that a config belongs to: where it is, or where `.vscode` and the like are.
 pub(super) fn project(path: &Path) -> PathBuf {
     let path = absolute(path);
-    let depth = by_path(&path).map_or(1, |(_, suffix)| suffix.split('/').count());
+    let depth = by_path(&path).map_or(1, |(_, place)| place.suffix().split('/').count());
     path.ancestors().nth(depth).or(path.parent()).unwrap_or(Path::new("/")).to_owned()
 }
 

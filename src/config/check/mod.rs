@@ -57,6 +57,7 @@ const CHECKS: &[Check] = &[name::check, command::check, url::check, tools::check
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let subject = &Subject { root: subject.dialect().part(subject.root), ..*subject };
     for server in &subject.config.servers {
         let mut found = Vec::new();
         CHECKS.iter().for_each(|check| check(subject, server, &mut found));

@@ -6,7 +6,7 @@ use super::loss::Loss;
 use crate::{
     config::{
         Entry, Node, Value,
-        dialect::{Collection, Dialect, Field, Key, Of, RootKeys},
+        dialect::{Collection, Dialect, Field, Key, Of, RootKeys, Set},
         read::is_note,
         server::ServerConfig,
     },
@@ -16,7 +16,8 @@ use crate::{
 /// What of a file belongs to its program alone, beside its servers.
 pub(super) fn of_file(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry)) {
     let (RootKeys::Known(keys) | RootKeys::Only(keys)) = dialect.root_keys else { return };
-    for entry in root.entries().unwrap_or_default().iter().filter(|entry| keys.contains(&&*entry.key)) {
+    let part = dialect.part(root);
+    for entry in part.entries().unwrap_or_default().iter().filter(|entry| keys.contains(&&*entry.key)) {
         lose(entry);
     }
 }
@@ -34,16 +35,20 @@ pub(super) fn of_projects(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&
 
 /// The text of each server by where its name stands.
 pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> HashMap<usize, &'n Node> {
-    let Some(servers) = dialect.servers(root) else { return HashMap::new() };
-    match dialect.collection {
-        Collection::Map => {
-            servers.entries().unwrap_or_default().iter().map(|entry| (entry.key_span.start, &entry.node)).collect()
-        }
-        Collection::List { .. } => {
-            let items = servers.items().unwrap_or_default().iter();
-            items.filter_map(|item| Some((item.get("name")?.span.start, item))).collect()
+    let mut servers = HashMap::new();
+    for Set { node, .. } in dialect.sets(root) {
+        match dialect.collection {
+            Collection::Map => {
+                let entries = node.entries().unwrap_or_default().iter();
+                servers.extend(entries.map(|entry| (entry.key_span.start, &entry.node)));
+            }
+            Collection::List { .. } => {
+                let items = node.items().unwrap_or_default().iter();
+                servers.extend(items.filter_map(|item| Some((item.get("name")?.span.start, item))));
+            }
         }
     }
+    servers
 }
 
 /// What of a server belongs to its program alone, or not even to that.

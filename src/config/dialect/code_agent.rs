@@ -49,11 +49,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 30_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
-        known: &[],
-        whole: false,
         places: Places::In(&[Field::Headers, Field::Args, Field::Env]),
         unset: Unset::Rejected,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     policy: Policy {
         both_filters: BothFilters::IncludeWins,

@@ -1,7 +1,7 @@
 //! Continue: the list `mcpServers` of its `config.yaml` (read in continuedev/continue, June 2026).
 
 use super::{
-    Beside, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Beside, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule, Unset,
     Untyped, VariableRule,
 };
 use crate::{
@@ -57,11 +57,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 20_000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Secret],
-        known: &[],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
+        template: Some(Template { open: "${{", prefix: "inputs." }),
+        ..VariableRule::NONE
     },
     policy: Policy {
         naming: Naming::Bare,

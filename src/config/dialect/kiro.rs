@@ -40,11 +40,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Env],
-        known: &[],
-        whole: false,
         places: Places::In(&[Field::Env, Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN

@@ -1,7 +1,7 @@
 //! LibreChat: the section `mcpServers` of `librechat.yaml` (read in danny-avila/LibreChat).
 
 use super::{
-    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -56,11 +56,22 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 60_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
-        known: &[],
-        whole: false,
+        blocked: &[
+            "JWT_SECRET",
+            "JWT_REFRESH_SECRET",
+            "CREDS_KEY",
+            "CREDS_IV",
+            "MEILI_MASTER_KEY",
+            "MONGO_URI",
+            "REDIS_URI",
+            "REDIS_PASSWORD",
+        ],
         places: Places::In(&[Field::Env, Field::Url(None), Field::Args, Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Unset,
+        // `{{LIBRECHAT_USER_ID}}`, and what it asks each user for.
+        template: Some(Template { open: "{{", prefix: "" }),
+        ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("{tool}_mcp_{server}"), environment: Environment::SDK, ..Policy::USUAL },
     ..Dialect::PLAIN

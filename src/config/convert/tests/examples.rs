@@ -164,10 +164,10 @@ fn a_server_behind_a_scheme_that_the_program_does_not_speak_is_left_out() {
     assert_eq!(remote("vscode", "${env:BASE}://a.example", "cursor"), "");
     assert_eq!(remote("cursor", "unix:///x", "vscode"), "");
     let engine = r#"{"mcpServers": {"a": {"transport": "websocket", "connection": {"url": "https://a.example"}}}}"#;
-    assert_eq!(
-        converted("engine", engine, "claude-code").1,
-        ["f:1:71: `a` is left out: Claude Code does not reach https:// by ws"]
-    );
+    let (http, losses) = converted("engine", engine, "claude-code");
+    assert!(http.contains("\"type\": \"http\"") && losses.is_empty(), "{http} {losses:?}");
+    let ftp = converted("engine", &engine.replace("https", "ftp"), "claude-code").1;
+    assert_eq!(ftp, ["f:1:71: `a` is left out: Claude Code does not reach ftp:// by ws"]);
     assert_eq!(converted("engine", &engine.replace("https", "wss"), "claude-code").1, [""; 0]);
 }
 
