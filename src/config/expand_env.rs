@@ -50,19 +50,14 @@ mod tests {
     #[test]
     fn whatever_stands_in_braces_is_a_name_and_so_is_a_digit() {
         let names = |text| references(text).map(|it| (it.name, &text[it.range])).collect::<Vec<_>>();
-        assert_eq!(names("$A ${B} ${C:-d} a$5b $$ $é $ $"), [
-            ("A", "$A"),
-            ("B", "${B}"),
-            ("C:-d", "${C:-d}"),
-            ("5", "$5"),
-            ("$", "$$")
-        ]);
-        assert_eq!(names("${} ${a b} ${{ x }} ${open"), [
-            ("", "${}"),
-            ("a b", "${a b}"),
-            ("{ x ", "${{ x }"),
-            ("", "${")
-        ]);
+        assert_eq!(
+            names("$A ${B} ${C:-d} a$5b $$ $é $ $"),
+            [("A", "$A"), ("B", "${B}"), ("C:-d", "${C:-d}"), ("5", "$5"), ("$", "$$")]
+        );
+        assert_eq!(
+            names("${} ${a b} ${{ x }} ${open"),
+            [("", "${}"), ("a b", "${a b}"), ("{ x ", "${{ x }"), ("", "${")]
+        );
         assert_eq!(names("é$"), []);
     }
 

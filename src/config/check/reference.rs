@@ -36,7 +36,9 @@ fn swallowed(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>) -
     let what = if reference.form == Form::Braced { "what stands in the braces" } else { "it" };
     let message = match reference.name {
         "" => format!("{program} leaves out a brace without a name or an end, with its dollar sign"),
-        _ => format!("{program} takes {what} for the name of a variable, which is not set: nothing is put in its place"),
+        _ => {
+            format!("{program} takes {what} for the name of a variable, which is not set: nothing is put in its place")
+        }
     };
     let hint = match reference.name.split_once(":-") {
         Some((name, _)) => format!("{program} has no defaults: write ${{{name}}}, and set {name} before you start it"),

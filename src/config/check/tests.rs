@@ -6,7 +6,9 @@ use super::*;
 use crate::{
     config::{
         Found, Problem,
-        dialect::{ALL, Both, Collection, Field, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, Unset, Untyped},
+        dialect::{
+            ALL, Both, Collection, Field, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, Unset, Untyped,
+        },
         examine,
         finding::{Code, codes},
         policy::{BothFilters, EmptyFilter, Naming, Patterns},
@@ -248,7 +250,7 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
         with(Field::Env, "{\"A\": \"\\u0041 «${{ secrets.X }}» b\"}")
             .filter(|_| !rule.forms.contains(&crate::config::Form::Secret) && !rule.by_go),
     ));
-    for name in rule.blocked {
+    if let Some(name) = rule.blocked.first() {
         faults.push((&codes::VARIABLE_FORM, with(Field::Env, &format!("{{\"A\": \"b «${{{name}}}»\"}}"))));
     }
     if rule.by_go {

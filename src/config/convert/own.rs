@@ -82,7 +82,7 @@ pub(super) fn of_server(
             (Field::AuthKind, _) if server.auth.bearer.is_none() && server.auth.api_key.is_none() => {
                 lose(key.name.into(), entry, format!("only {} knows what it means", dialect.program));
             }
-            (Field::Own, value) if !is_superfluous(key.name, value, server) => {
+            (Field::Own | Field::Setting(_), value) if !is_superfluous(key.name, value, server) => {
                 lose(key.name.into(), entry, format!("only {} knows what it means", dialect.program));
             }
             (Field::Env | Field::Headers, Value::Mapping(pairs)) if dialect.loose_values => {

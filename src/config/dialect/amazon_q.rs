@@ -1,6 +1,8 @@
 //! Amazon Q Developer CLI: `mcp.json` (read in aws/amazon-q-developer-cli 1.19.7, April 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, TimeoutRule, Unset, Untyped, VariableRule};
+use super::{
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, TimeoutRule, Unset, Untyped, VariableRule,
+};
 use crate::{
     config::{
         Form,
@@ -13,7 +15,7 @@ const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
 /// What an agent has beside its servers (`docs/agent-format.md` of the program).
-const AGENT: &[&str] = &[
+pub(super) const AGENT: &[&str] = &[
     "prompt",
     "tools",
     "toolAliases",

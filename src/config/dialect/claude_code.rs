@@ -18,7 +18,12 @@ const OAUTH: &[Key] = &[
 pub(super) static DIALECT: Dialect = Dialect {
     name: "claude-code",
     program: "Claude Code",
-    files: &[Place::Project(".mcp.json"), Place::Home(".claude.json"), Place::Named("managed-mcp.json"), Place::Section(".claude-plugin/plugin.json")],
+    files: &[
+        Place::Project(".mcp.json"),
+        Place::Home(".claude.json"),
+        Place::Named("managed-mcp.json"),
+        Place::Section(".claude-plugin/plugin.json"),
+    ],
     bare: Some("only a plugin's `.mcp.json` may leave out `mcpServers`; a project's needs it"),
     root_keys: RootKeys::Section(&[]),
     is_linked: true,

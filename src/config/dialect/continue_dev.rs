@@ -1,8 +1,8 @@
 //! Continue: the list `mcpServers` of its `config.yaml` (read in continuedev/continue, June 2026).
 
 use super::{
-    Beside, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Beside, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, Template,
+    TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -29,7 +29,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "continue",
     program: "Continue",
     syntax: Syntax::Yaml,
-    files: &[Place::Home(".continue/config.yaml"), Place::Home(".continue/config.yml")],
+    files: &[
+        Place::Home(".continue/config.yaml"),
+        Place::Home(".continue/config.yml"),
+        Place::Section(".continue/mcpServers/*.yaml"),
+        Place::Section(".continue/mcpServers/*.yml"),
+    ],
     collection: Collection::List { elsewhere: Some("uses") },
     root_keys: RootKeys::Section(&["schema", "rules", "prompts", "docs", "context"]),
     keys: &[

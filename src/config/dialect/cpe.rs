@@ -1,8 +1,8 @@
 //! CPE: YAML (or JSON) with models, defaults, and the servers under `mcpServers`.
 
 use super::{
-    Beside, Dialect, Empty, Field, Key, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Beside, Dialect, Empty, Field, Key, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{

@@ -54,7 +54,11 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
             Detected { dialect, why }
         }));
     }
-    let candidates: Vec<_> = ALL.iter().copied().filter(|dialect| dialect.servers(root).is_some() || !dialect.sets(root).is_empty()).collect();
+    let candidates: Vec<_> = ALL
+        .iter()
+        .copied()
+        .filter(|dialect| dialect.servers(root).is_some() || !dialect.sets(root).is_empty())
+        .collect();
     let wrong_syntax = |dialect: &Dialect| match dialect.syntax {
         Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
         Syntax::Yaml => u32::from(!document.is_yaml()),

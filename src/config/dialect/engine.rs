@@ -41,7 +41,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
     // Over HTTP it is Streamable HTTP.
-    transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("websocket", Transport::Ws), ("websocket", Transport::Http)],
+    transports: &[
+        ("stdio", Transport::Stdio),
+        ("sse", Transport::Sse),
+        ("websocket", Transport::Ws),
+        ("websocket", Transport::Http),
+    ],
     untyped: Untyped::Process,
     policy: Policy {
         both_filters: BothFilters::IncludeWins,

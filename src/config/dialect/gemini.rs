@@ -1,8 +1,8 @@
 //! Gemini CLI: the section `mcpServers` of its `settings.json` (read in google-gemini/gemini-cli, August 2026).
 
 use super::{
-    Both, Dialect, Empty, Field, Key, NameLists, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Dialect, Empty, Field, Key, NameLists, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{

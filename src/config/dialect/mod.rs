@@ -9,12 +9,14 @@ mod claude_desktop;
 mod cline;
 mod code_agent;
 mod continue_dev;
+mod continue_json;
 mod copilot;
 mod cpe;
 mod cursor;
 mod detect;
 mod engine;
 mod gemini;
+mod junie;
 mod kiro;
 mod librechat;
 mod mcpilot;
@@ -29,8 +31,8 @@ mod zed;
 
 use std::path::Path;
 
-pub(super) use detect::{detect, is_about_other_things};
 pub use detect::{Detected, by_path, named};
+pub(super) use detect::{detect, is_about_other_things};
 pub use place::Place;
 pub use variables::{Empty, Places, Template, Unset, VariableRule};
 
@@ -58,6 +60,8 @@ pub static ALL: &[&Dialect] = &[
     &cpe::DIALECT,
     &librechat::DIALECT,
     &continue_dev::DIALECT,
+    &continue_json::DIALECT,
+    &junie::DIALECT,
 ];
 
 /// Whose variables name servers and files of servers.
@@ -113,6 +117,8 @@ pub struct Dialect {
     /// Whether numbers and flags may be written as texts.
     pub coerces: bool,
     pub untyped: Untyped,
+    /// Whether every server is written with the word for its transport, also where that could be told without it.
+    pub is_explicit: bool,
     pub both: Both,
     pub timeout: Option<TimeoutRule>,
     pub variables: VariableRule,
@@ -276,6 +282,21 @@ pub enum Field {
     Object(&'static [Key]),
     /// Something of the program that means nothing to others.
     Own,
+    /// The same, where the program takes values of this kind only.
+    Setting(Kind),
+}
+
+/// What a value must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Flag,
+    /// A whole number that is at least this.
+    Count(u64),
+    TextOrFlag,
+    TextOrCount,
+    Pairs,
+    Object,
 }
 
 /// What a server without a word for its transport is.
@@ -353,6 +374,7 @@ impl Dialect {
         guesses: false,
         coerces: false,
         untyped: Untyped::Rejected,
+        is_explicit: false,
         both: Both::Started,
         timeout: None,
         variables: VariableRule::NONE,
@@ -437,6 +459,13 @@ impl Dialect {
         let (RootKeys::Known(keys) | RootKeys::Section(keys) | RootKeys::Only(keys)) = self.root_keys;
         let part = self.part(root);
         keys.iter().copied().filter(|key| part.get(key).is_some()).collect()
+    }
+
+    /// The words for transports, each once.
+    pub(super) fn words(&self) -> Vec<&'static str> {
+        let mut words: Vec<_> = self.transports.iter().map(|(word, _)| *word).collect();
+        words.dedup();
+        words
     }
 
     /// What is replaced in values of a field.

@@ -89,11 +89,10 @@ impl VariableRule {
     }
 
     /// What the program, or somebody who took it for another, may take for a reference.
-    pub(in crate::config) fn references<'t>(&self, text: &'t str) -> Box<dyn Iterator<Item = Reference<'t>> + 't> {
-        match self.by_go {
-            true => Box::new(expand_env::references(text)),
-            false => Box::new(references(text)),
-        }
+    pub(in crate::config) fn references<'t>(&self, text: &'t str) -> impl Iterator<Item = Reference<'t>> + use<'t> {
+        let by_go = self.by_go.then(|| expand_env::references(text));
+        let usual = (!self.by_go).then(|| references(text));
+        by_go.into_iter().flatten().chain(usual.into_iter().flatten())
     }
 
     /// Whether it is something that the program knows by itself. `${config:editor.tabSize}` is one of those that begin

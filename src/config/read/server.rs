@@ -102,7 +102,7 @@ impl Reader<'_> {
     fn check_typed(&mut self, name: &str, object: &Entry, keys: &[Key]) {
         let kind = keys.iter().find(|key| key.field == Field::Transport).filter(|_| self.dialect.typed_objects);
         if let Some(kind) = kind.filter(|kind| object.node.get(kind.name).is_none()) {
-            let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+            let words = self.dialect.words();
             let finding = codes::TRANSPORT.at(object.key_span, format!("`{name}` needs a `{}` in it", kind.name));
             self.findings.push(finding.hint(format!("one of {}", words.join(", "))));
         }
@@ -179,7 +179,7 @@ impl Reader<'_> {
             return None;
         }
         if self.untyped == Untyped::Rejected {
-            let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+            let words = self.dialect.words();
             let message = format!("the server `{}` needs a `type`", name.value);
             self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
             return None;
@@ -196,7 +196,7 @@ impl Reader<'_> {
                 let is_socket = entry.node.str().is_ok_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
                 let transport = by_url(key).map(|transport| if is_socket { Transport::Ws } else { transport });
                 if transport.is_none() {
-                    let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+                    let words = self.dialect.words();
                     let remote: Vec<_> = words.into_iter().filter(|word| *word != "stdio").collect();
                     let message =
                         format!("a `{}` without a `type`: {} does not connect to it", key.name, self.dialect.program);
@@ -236,7 +236,7 @@ impl Reader<'_> {
         if let Some(transport) = named.find(|it| is_http && **it == Transport::Http).or(first) {
             return Some(At { value: *transport, span: node.span });
         }
-        let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+        let words = self.dialect.words();
         let message = format!("{} has no transport `{word}`", self.dialect.program);
         let same =
             meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));

@@ -53,7 +53,8 @@ fn a_file_of_claude_code_with_what_only_copilot_has_is_copilots() {
 
 #[test]
 fn vs_code_has_servers_in_sections_of_its_other_files() {
-    let config = r#"{"servers": {"s": {"command": "x", "args": ["${input:key}"]}}, "inputs": [{"id": "key"}, {"id": "other"}]}"#;
+    let config =
+        r#"{"servers": {"s": {"command": "x", "args": ["${input:key}"]}}, "inputs": [{"id": "key"}, {"id": "other"}]}"#;
     for (path, text) in [
         (".vscode/mcp.json", config.to_owned()),
         (".vscode/settings.json", format!(r#"{{"editor.tabSize": 2, "mcp": {config}}}"#)),
@@ -79,7 +80,11 @@ fn a_plugin_of_claude_code_may_have_its_servers_elsewhere() {
     let of = |servers: &str| at(path, &format!(r#"{{"name": "p", "version": "1.0.0", "mcpServers": {servers}}}"#));
     for servers in [r#""./.mcp.json""#, r#"["./a.json", "./b.json"]"#, "[]"] {
         let examined = of(servers);
-        assert_eq!((dialect(&examined), told(&examined), names(&examined).len()), ("claude-code", vec![], 0), "{servers}");
+        assert_eq!(
+            (dialect(&examined), told(&examined), names(&examined).len()),
+            ("claude-code", vec![], 0),
+            "{servers}"
+        );
     }
     let inline = of(r#"["./a.json", {"s": {"command": "${CLAUDE_PLUGIN_ROOT}/x"}}, {"t": {}}]"#);
     assert_eq!((told(&inline), names(&inline)), (vec![r#"E-MISSING "t""#.into()], vec!["s".to_owned()]));
@@ -154,7 +159,11 @@ models:
 ";
     for path in ["cpe.yaml", "other.yaml"] {
         let examined = at(path, text);
-        assert_eq!((dialect(&examined), names(&examined)), ("cpe", vec!["search".to_owned(), "files".into()]), "{path}");
+        assert_eq!(
+            (dialect(&examined), names(&examined)),
+            ("cpe", vec!["search".to_owned(), "files".into()]),
+            "{path}"
+        );
         assert_eq!(told(&examined), ["W-UNKNOWN-KEY arg", "E-TRANSPORT url"], "{path}");
     }
     let none = at("cpe.yaml", "models: [{ ref: a }]\n");
@@ -168,7 +177,8 @@ fn resolved(program: &str, value: &str) -> [String; 3] {
     let examined = examine(&Source::new("t.json", text.to_string()), None, named(program), None);
     let config = examined.config.expect("a config");
     let pairs = [("SET", "v"), ("EMPTY", ""), ("HOME", "/h"), ("JWT_SECRET", "s")];
-    let variables: BTreeMap<_, _> = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let variables: BTreeMap<_, _> =
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let server = resolve(&config.servers[0], config.dialect, &variables).expect("resolves");
     [server.command.expect("a command").value, server.args[0].value.clone(), server.env[0].value.value.clone()]
 }
@@ -218,6 +228,47 @@ fn cpe_takes_whatever_stands_in_braces_for_a_name() {
         assert!(!finding.problem.message.contains("secret"), "{}", finding.problem.message);
     }
     assert_eq!(of("${X}"), []);
+}
+
+#[test]
+fn what_only_librechat_understands_must_be_what_it_takes() {
+    let of =
+        |more: &str| told(&at("librechat.yaml", &format!("mcpServers:\n  s: {{ command: x, args: [], {more} }}\n")));
+    for (more, expected) in [
+        ("initTimeout: abc", "E-VALUE-TYPE abc"),
+        ("initTimeout: -1", "E-VALUE-TYPE -1"),
+        ("startup: 'yes'", "E-VALUE-TYPE 'yes'"),
+        ("serverInstructions: 7", "E-VALUE-TYPE 7"),
+        ("customUserVars: []", "E-VALUE-TYPE []"),
+        ("oauth_headers: { A: 7 }", "E-VALUE-TYPE 7"),
+        ("stderr: -1", "E-VALUE-TYPE -1"),
+    ] {
+        assert_eq!(of(more), [expected], "{more}");
+    }
+    for more in [
+        "initTimeout: 0, startup: false",
+        "serverInstructions: true, chatMenu: true",
+        "serverInstructions: Be brief., title: Files",
+        "customUserVars: { KEY: { title: Key, description: Yours } }, stderr: ignore",
+        "stderr: 2, oauth: { client_id: a }",
+    ] {
+        assert_eq!(of(more), [""; 0], "{more}");
+    }
+}
+
+#[test]
+fn agents_of_amazon_q_and_blocks_of_continue_are_read_with_what_is_beside_their_servers() {
+    let agent = r#"{"name": "a", "prompt": "p", "tools": ["*"], "hooks": {}, "mcpServers": {"s": {"command": "x"}}}"#;
+    let file = at(".amazonq/cli-agents/a.json", agent);
+    assert_eq!((dialect(&file), told(&file), names(&file)), ("amazon-q", vec![], vec!["s".to_owned()]));
+    assert_eq!(told(&at(".amazonq/cli-agents/a.json", r#"{"name": "a"}"#)), ["A-NO-SERVERS "]);
+    assert_eq!(told(&at(".amazonq/mcp.json", r#"{"name": "a"}"#)), ["E-ROOT "]);
+    let block =
+        at(".continue/mcpServers/a.yaml", "name: a\nversion: 1.0.0\nmcpServers:\n  - name: s\n    command: x\n");
+    assert_eq!((dialect(&block), told(&block), names(&block)), ("continue", vec![], vec!["s".to_owned()]));
+    let json =
+        at(".continue/mcpServers/a.json", r#"{"mcpServers": {"s": {"type": "http", "url": "https://a.example"}}}"#);
+    assert_eq!((dialect(&json), told(&json), names(&json)), ("continue-json", vec![], vec!["s".to_owned()]));
 }
 
 #[test]

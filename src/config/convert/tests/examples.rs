@@ -189,3 +189,12 @@ fn what_holds_for_all_servers_is_written_for_each() {
     let (text, losses) = converted("code_agent", text, "cline");
     assert!(text.contains("\"timeout\": 5") && losses.is_empty(), "{text} {losses:?}");
 }
+
+#[test]
+fn code_agent_is_told_the_transport_of_every_server() {
+    let file = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"type": "sse", "url": "https://b.example"},
+        "c": {"type": "http", "url": "https://c.example"}}}"#;
+    let (text, losses) = converted("claude-code", file, "code_agent");
+    let types: Vec<_> = text.lines().filter(|line| line.contains("\"type\"")).map(str::trim).collect();
+    assert_eq!((types, losses), (vec!["\"type\": \"stdio\",", "\"type\": \"sse\",", "\"type\": \"http\","], vec![]));
+}
