@@ -142,13 +142,14 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
 
 /// Whether a file could have servers as a section, and has none.
 fn is_about_other_things(path: &Path, checked: &Checked) -> bool {
-    let Some(Examined { detected: Some(detected), config: Some(config), findings, .. }) = &checked.examined else {
-        return false;
-    };
+    let Some(Examined { source, detected, config, findings, .. }) = &checked.examined else { return false };
+    if by_path(path).is_some_and(|(_, place)| matches!(place, Place::Section(_))) {
+        // How the rest of such a file is written is of no matter here, even if nobody can read it.
+        return !source.text.contains("mcp") || findings.iter().any(|finding| finding.code == &codes::NO_SERVERS);
+    }
     let has_none = findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
-    let is_section = matches!(detected.dialect.root_keys, RootKeys::Section(_))
-        || by_path(path).is_some_and(|(_, place)| matches!(place, Place::Section(_)));
-    is_section && config.servers.is_empty() && has_none
+    let is_section = detected.as_ref().is_some_and(|it| matches!(it.dialect.root_keys, RootKeys::Section(_)));
+    is_section && config.as_ref().is_some_and(|config| config.servers.is_empty()) && has_none
 }
 
 fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Checked {

@@ -213,6 +213,10 @@ fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding {
     let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
     let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
     let begin = Span { start: root.span.start, end: root.span.start };
+    let is_guest = !dialect.sections.is_empty() && is_about_other_things(name);
+    if is_guest && root.entries().is_ok() && near(root).is_none() {
+        return codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked");
+    }
     let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
     match (misplaced(root), is_section) {
         (Some(entry), _) => {
@@ -246,6 +250,12 @@ pub(super) fn nowhere(root: &Node) -> Finding {
 
 /// What looks like servers in a place where nobody looks.
 fn misplaced(root: &Node) -> Option<&Entry> {
+    let entries = root.entries().unwrap_or_default();
+    near(root).or_else(|| entries.iter().find(|entry| looks_like_servers(&entry.node)))
+}
+
+/// What is called almost like the place of servers.
+fn near(root: &Node) -> Option<&Entry> {
     let places = ["mcpServers", "servers", "mcp", "context_servers"];
     let looks_right = |entry: &&Entry| {
         let key = entry.key.replace(['-', '_'], "").to_lowercase();
@@ -253,8 +263,7 @@ fn misplaced(root: &Node) -> Option<&Entry> {
         let is_short = entry.key.len() <= 20;
         is_short && is_near && key.len() > 3 && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
     };
-    let entries = root.entries().unwrap_or_default();
-    entries.iter().find(looks_right).or_else(|| entries.iter().find(|entry| looks_like_servers(&entry.node)))
+    root.entries().unwrap_or_default().iter().find(looks_right)
 }
 
 /// The servers with their names, the first `most` of them.

@@ -66,6 +66,8 @@ fn vs_code_has_servers_in_sections_of_its_other_files() {
         assert_eq!(told(&examined), [r#"A-INPUT-UNUSED "other""#], "{path}");
     }
     assert_eq!(told(&at("a.code-workspace", r#"{"folders": []}"#)), ["A-NO-SERVERS "]);
+    assert_eq!(told(&at(".vscode/settings.json", r#"{"run": {"a": {"command": "x"}}}"#)), ["A-NO-SERVERS "]);
+    assert_eq!(told(&at(".vscode/settings.json", r#"{"mcpServers": {}}"#)), [r#"E-ROOT "mcpServers""#]);
     assert_eq!(told(&at(".vscode/mcp.json", r#"{"folders": []}"#)), ["E-ROOT "]);
     let wrong = at("a.code-workspace", r#"{"settings": {"mcp": {"servers": {"s": {"args": "x"}}, "input": []}}}"#);
     assert_eq!(told(&wrong), [r#"E-MISSING "s""#, r#"W-UNKNOWN-KEY "input""#]);
