@@ -6,7 +6,7 @@ use super::loss::Loss;
 use crate::{
     config::{
         Entry, Node, Value,
-        dialect::{Collection, Dialect, Field, Key, Of, RootKeys, Set},
+        dialect::{Collection, Dialect, Field, Key, Of, Profiles, RootKeys, Set},
         read::is_note,
         server::ServerConfig,
     },
@@ -30,6 +30,27 @@ pub(super) fn of_projects(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&
         if !servers.is_empty() {
             lose(project, servers.len());
         }
+    }
+}
+
+/// The profiles that have servers of their own.
+pub(super) fn of_profiles(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry, &Profiles)) {
+    let Some(profiles) = &dialect.profiles else { return };
+    let list = root.get(profiles.key).and_then(|list| list.items().ok()).unwrap_or_default();
+    for profile in list {
+        let servers = profile.entries().unwrap_or_default().iter().find(|entry| entry.key == profiles.servers);
+        if let Some(entry) = servers.filter(|entry| entry.node.entries().is_ok_and(|servers| !servers.is_empty())) {
+            lose(entry, profiles);
+        }
+    }
+}
+
+/// The paths of other files with servers.
+pub(super) fn of_links(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Node)) {
+    let Some(servers) = dialect.servers(root).filter(|_| dialect.is_linked) else { return };
+    let links = std::iter::once(servers).chain(servers.items().unwrap_or_default());
+    for link in links.filter(|link| link.str().is_ok()) {
+        lose(link);
     }
 }
 

@@ -10,8 +10,9 @@ use crate::config::{
     server::{At, ServerConfig},
 };
 
-/// Among so many names somebody looks for what was meant.
+/// Among so many names somebody looks for what was meant, and for so many: each takes a while.
 const MOST_LIKELY: usize = 50;
+const MOST_HINTS: usize = 20;
 
 /// A list of names with their places, and the place of the whole.
 struct Listed<'n> {
@@ -58,9 +59,10 @@ fn read<'n>(place: &[&str], root: &'n Node, known: &[String], findings: &mut Vec
     let likely: Vec<&str> = known.iter().map(String::as_str).take(MOST_LIKELY).collect();
     let mut unknown: Vec<_> = listed.names.iter().filter(|(name, _)| !names.contains(*name)).collect();
     unknown.sort_by_key(|(_, span)| span.start);
-    findings.extend(unknown.into_iter().map(|(name, span)| {
+    findings.extend(unknown.into_iter().enumerate().map(|(index, (name, span))| {
         let finding = codes::SERVER_UNKNOWN.at(*span, format!("there is no server `{name}` in this file"));
-        match nearest(name, &likely) {
+        let near = if index < MOST_HINTS { nearest(name, &likely) } else { None };
+        match near {
             Some(near) => finding.hint(format!("did you mean `{near}`?")),
             None => finding.hint("it may be in another file of the program"),
         }

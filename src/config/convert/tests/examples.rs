@@ -198,3 +198,15 @@ fn code_agent_is_told_the_transport_of_every_server() {
     let types: Vec<_> = text.lines().filter(|line| line.contains("\"type\"")).map(str::trim).collect();
     assert_eq!((types, losses), (vec!["\"type\": \"stdio\",", "\"type\": \"sse\",", "\"type\": \"http\","], vec![]));
 }
+
+#[test]
+fn servers_of_one_profile_and_those_in_other_files_are_told() {
+    let file = r#"{"models": [{"ref": "a", "mcpServers": {"s": {"command": "x"}}}, {"ref": "b", "mcpServers": {}}]}"#;
+    let (text, losses) = converted("cpe", file, "cursor");
+    assert!(text.contains("\"command\": \"x\""), "{text}");
+    assert_eq!(losses, ["f:1:26: `mcpServers`: CPE uses them with one of its `models` only"]);
+    let file = r#"{"mcpServers": ["./a.json", {"s": {"command": "x"}}]}"#;
+    let (text, losses) = converted("claude-code", file, "cursor");
+    assert!(text.contains("\"command\": \"x\""), "{text}");
+    assert_eq!(losses, ["f:1:17: `path`: the servers are in another file"]);
+}
