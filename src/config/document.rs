@@ -20,7 +20,7 @@ pub(super) struct Document {
 
 #[derive(Clone, Debug)]
 enum Written {
-    Json(Vec<Liberty>),
+    Json(Vec<Liberty>, HashSet<LibertyKind>),
     Yaml,
 }
 
@@ -33,7 +33,8 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
         let hint = "look at the brackets, commas and quotes here and right before";
         let json::Document { root, liberties, duplicates } =
             json::parse(source).map_err(|problems| problems.or_hint(hint))?;
-        return Ok(Document { root, written: Written::Json(liberties), duplicates });
+        let kinds = liberties.iter().map(|liberty| liberty.kind).collect();
+        return Ok(Document { root, written: Written::Json(liberties, kinds), duplicates });
     }
     let hint = "look at the indentation and the quotes here and in the line before";
     let (root, duplicates) = yaml::read(source).map_err(|problems| problems.or_hint(hint))?;
@@ -56,8 +57,7 @@ impl Document {
 
     /// Whether there is no value at all.
     pub(super) fn is_empty(&self) -> bool {
-        let is_nothing = |liberty: &Liberty| liberty.kind == LibertyKind::Nothing;
-        matches!(&self.written, Written::Json(liberties) if liberties.iter().any(is_nothing))
+        matches!(&self.written, Written::Json(_, kinds) if kinds.contains(&LibertyKind::Nothing))
     }
 
     /// What to say about a file without any value.
@@ -68,10 +68,10 @@ impl Document {
     /// What the program has against the way in which the text is written.
     pub(super) fn judge(&self, source: &Source, dialect: &Dialect, findings: &mut Vec<Finding>) {
         match (&self.written, dialect.syntax) {
-            (Written::Json(liberties), Syntax::Json(allowed) | Syntax::Either(allowed)) => {
+            (Written::Json(liberties, _), Syntax::Json(allowed) | Syntax::Either(allowed)) => {
                 judge_liberties(liberties, allowed, source, dialect, findings);
             }
-            (Written::Json(liberties), Syntax::Yaml) => judge_liberties(liberties, &[], source, dialect, findings),
+            (Written::Json(liberties, _), Syntax::Yaml) => judge_liberties(liberties, &[], source, dialect, findings),
             (Written::Yaml, Syntax::Json(_)) => {
                 let begin = Span { start: self.root.span.start, end: self.root.span.start };
                 let message = format!("this is YAML, and {} reads JSON", dialect.program);
@@ -87,8 +87,8 @@ impl Document {
             let what = if is_server { "a server" } else { "a key" };
             let code = match (&self.written, is_server) {
                 (Written::Yaml, _) => &codes::DUPLICATE,
-                (Written::Json(_), true) => &codes::DUPLICATE_SERVER,
-                (Written::Json(_), false) => &codes::DUPLICATE_KEY,
+                (Written::Json(..), true) => &codes::DUPLICATE_SERVER,
+                (Written::Json(..), false) => &codes::DUPLICATE_KEY,
             };
             let fate = if self.is_yaml() { "the file is rejected" } else { "only this one counts" };
             let message = format!("`{key}` is {what} already at {line}:{column}: {fate}");
@@ -98,12 +98,11 @@ impl Document {
 
     /// How many kinds of liberties the text takes that the program does not grant.
     pub(super) fn liberties_against(&self, dialect: &Dialect) -> u32 {
-        let Written::Json(liberties) = &self.written else { return 0 };
+        let Written::Json(_, kinds) = &self.written else { return 0 };
         let allowed = match dialect.syntax {
             Syntax::Json(allowed) | Syntax::Either(allowed) => allowed,
             Syntax::Yaml => &[],
         };
-        let kinds: HashSet<_> = liberties.iter().map(|liberty| liberty.kind).collect();
         u32::try_from(kinds.iter().filter(|kind| !allowed.contains(kind)).count()).unwrap_or_default()
     }
 

@@ -78,7 +78,7 @@ pub fn examine(
             return ClientConfig { dialect, servers: Vec::new() };
         }
         let config = read(&document.root, dialect, source, &mut findings);
-        check::all(&Subject { config: &config, root: &document.root, source, machine }, &mut findings);
+        check::all(&Subject::new(&config, &document.root, source, machine), &mut findings);
         config
     });
     if document.is_empty() && findings.is_empty() {

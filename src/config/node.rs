@@ -78,6 +78,23 @@ impl Node {
         }
     }
 
+    /// The same with no more than so many items or entries on any level.
+    pub(super) fn sample(&self, most: usize) -> Node {
+        let value = match &self.value {
+            Value::Sequence(items) => Value::Sequence(items.iter().take(most).map(|item| item.sample(most)).collect()),
+            Value::Mapping(entries) => {
+                let sample = |Entry { key, key_span, node }: &Entry| Entry {
+                    key: key.clone(),
+                    key_span: *key_span,
+                    node: node.sample(most),
+                };
+                Value::Mapping(entries.iter().take(most).map(sample).collect())
+            }
+            scalar => scalar.clone(),
+        };
+        Node { span: self.span, value }
+    }
+
     /// The mapping at this node, whose keys must all be among `keys`; `what` names it in messages.
     ///
     /// # Errors

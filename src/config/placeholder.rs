@@ -23,8 +23,13 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         r"\*{3,}",
     ];
     #[expect(clippy::unwrap_used, reason = "the expression never changes")]
-    Regex::new(&format!("(?i){}", forms.join("|"))).unwrap()
+    Regex::new(&format!("(?i){}", of_ascii_words(&forms.join("|")))).unwrap()
 });
+
+/// The expression with words of ASCII letters: those of Unicode make any text slow that is not ASCII.
+pub(super) fn of_ascii_words(expression: &str) -> String {
+    expression.replace(r"\b", r"(?-u:\b)")
+}
 
 /// Where a value has something that is not meant to stay.
 pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {

@@ -85,6 +85,9 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
     }
     let after = text.strip_prefix('$')?;
     if let Some(inner) = after.strip_prefix("{{") {
+        if !inner.trim_start().starts_with("secrets.") {
+            return None;
+        }
         let inner = before(inner, "}}")?;
         let name = inner.trim().strip_prefix("secrets.").filter(|name| is_name(name))?;
         return Some((Form::Secret, name, None, inner.len() + 5));
@@ -94,6 +97,8 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
         let name = &after[..after.find(|c| !is_part(c)).unwrap_or(after.len())];
         return name.starts_with(|c: char| !c.is_ascii_digit()).then_some((Form::Bare, name, None, name.len() + 1));
     };
+    let is_name_before = |end: usize| inner[end..].starts_with('}') || inner[..end].contains(":-");
+    inner.find(|c| c == '}' || !is_of_name(c)).filter(|end| is_name_before(*end))?;
     let inner = before(inner, "}")?;
     let (form, name, default) = match inner.split_once(":-") {
         Some((name, default)) => (Form::Defaulted, name, Some(default)),
@@ -108,13 +113,16 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
 
 /// What stands before the next `end`, if that is not too far away.
 fn before<'t>(text: &'t str, end: &str) -> Option<&'t str> {
-    let near = &text.as_bytes()[..text.len().min(LONGEST)];
-    let length = near.windows(end.len()).position(|window| window == end.as_bytes())?;
-    Some(&text[..length])
+    let near = &text[..text.floor_char_boundary(LONGEST)];
+    near.find(end).map(|length| &text[..length])
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '$' | '"' | '\'' | '`'))
+    !name.is_empty() && name.chars().all(is_of_name)
+}
+
+fn is_of_name(c: char) -> bool {
+    !(c.is_whitespace() || matches!(c, '{' | '$' | '"' | '\'' | '`'))
 }
 
 impl Variables {

@@ -15,7 +15,7 @@ use crate::{
     config::{
         ClientConfig, Machine, Unresolved,
         dialect::Dialect,
-        finding::{Finding, Severity, codes},
+        finding::{Finding, codes},
         policy::Policy,
         references, resolve,
         secret::{MASK, hidden_in, is_secret_name, secrets_in_argument},
@@ -82,8 +82,7 @@ struct Outcome {
 fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
     let mut plan = Vec::new();
     for (file, checked) in checked.iter().enumerate() {
-        let config = checked.examined.as_ref().filter(|it| it.count(Severity::Error) == 0);
-        let Some(ClientConfig { dialect, servers }) = config.and_then(|it| it.config.as_ref()) else { continue };
+        let Some(ClientConfig { dialect, servers }) = &checked.config else { continue };
         let variables = variables(&checked.folder);
         for (index, server) in servers.iter().enumerate() {
             if server.is_enabled() {

@@ -14,10 +14,10 @@ use super::{connect, dialect, walk};
 use crate::{
     cli::{Exit, Failure, style},
     config::{
-        Examined, Machine, Problem, Source, Span,
-        dialect::{ALL, Dialect, Place, RootKeys, by_path},
+        ClientConfig, Machine, Problem, Source, Span,
+        dialect::{ALL, Detected, Dialect, Place, RootKeys, by_path},
         examine,
-        finding::{Finding, codes},
+        finding::{Finding, Severity, codes},
     },
     report::findings::{File, Format, Layout, Report, Verdict},
 };
@@ -86,8 +86,8 @@ pub(in crate::cli) struct ValidateArgs {
 /// A file with what its servers are, for those who connect to them.
 pub(super) struct Checked {
     pub(super) file: File,
-    /// `None` if the file cannot be read.
-    pub(super) examined: Option<Examined>,
+    /// The servers of a file without errors, if they are to be connected to.
+    pub(super) config: Option<ClientConfig>,
     /// Where relative paths of the file begin.
     pub(super) folder: PathBuf,
 }
@@ -129,8 +129,8 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
             for path in walk::configs_below(path) {
                 let place = walk::absolute(&path);
                 if seen.insert(place.clone()) {
-                    let file = check_file(args, &path, machine.as_ref());
-                    checked.extend(Some(file).filter(|file| !is_about_other_things(&place, file)));
+                    let found = check_file(args, &path, machine.as_ref());
+                    checked.extend(Some(found).filter(|it| !is_about_other_things(&place, &it.file)));
                 }
             }
         } else if path == Path::new("-") || seen.insert(walk::absolute(path)) {
@@ -141,15 +141,14 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
 }
 
 /// Whether a file could have servers as a section, and has none.
-fn is_about_other_things(path: &Path, checked: &Checked) -> bool {
-    let Some(Examined { source, detected, config, findings, .. }) = &checked.examined else { return false };
+fn is_about_other_things(path: &Path, file: &File) -> bool {
     if by_path(path).is_some_and(|(_, place)| matches!(place, Place::Section(_))) {
         // How the rest of such a file is written is of no matter here, even if nobody can read it.
-        return !source.text.contains("mcp") || findings.iter().any(|finding| finding.code == &codes::NO_SERVERS);
+        return !file.source.text.contains("mcp") || file.findings.iter().any(|it| it.code == &codes::NO_SERVERS);
     }
-    let has_none = findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
-    let is_section = detected.as_ref().is_some_and(|it| matches!(it.dialect.root_keys, RootKeys::Section(_)));
-    is_section && config.as_ref().is_some_and(|config| config.servers.is_empty()) && has_none
+    let is_section = |it: &Detected| matches!(it.dialect.root_keys, RootKeys::Section(_));
+    let has_none = file.findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
+    file.detected.as_ref().is_some_and(is_section) && file.servers.is_empty() && has_none
 }
 
 fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Checked {
@@ -161,10 +160,11 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Ch
         Ok(source) => {
             let place = (!is_stdin).then(|| walk::absolute(path));
             let examined = examine(&source, place.as_deref(), args.dialect, machine);
-            let file = File::new(name, examined.clone(), args.show_secrets);
-            Checked { file, examined: Some(examined), folder }
+            let is_to_connect = args.connect && examined.count(Severity::Error) == 0;
+            let config = examined.config.as_ref().filter(|_| is_to_connect).cloned();
+            Checked { file: File::new(name, examined, args.show_secrets), config, folder }
         }
-        Err((source, finding)) => Checked { file: File::unreadable(name, source, *finding), examined: None, folder },
+        Err((source, finding)) => Checked { file: File::unreadable(name, source, *finding), config: None, folder },
     }
 }
 

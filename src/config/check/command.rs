@@ -30,7 +30,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         let in_words = command_line(subject, command, findings);
         prompt(server, command, findings);
         if let Some(machine) = subject.machine_for(server).filter(|_| !in_words) {
-            not_found(machine, server, command, findings);
+            not_found(subject, machine, server, command, findings);
         }
     }
     shell_words(server, findings);
@@ -93,7 +93,13 @@ fn prompt(server: &ServerConfig, command: &At<String>, findings: &mut Vec<Findin
     }
 }
 
-fn not_found(machine: &Machine, server: &ServerConfig, command: &At<String>, findings: &mut Vec<Finding>) {
+fn not_found(
+    subject: &Subject<'_>,
+    machine: &Machine,
+    server: &ServerConfig,
+    command: &At<String>,
+    findings: &mut Vec<Finding>,
+) {
     let text = command.value.trim();
     let is_odd = text.contains(|c: char| !c.is_ascii());
     let has_own_path = server.env.iter().any(|pair| pair.name.value.eq_ignore_ascii_case("PATH"));
@@ -103,7 +109,7 @@ fn not_found(machine: &Machine, server: &ServerConfig, command: &At<String>, fin
     }
     let path = Path::new(text);
     if !text.contains(['/', '\\']) {
-        if !machine.has_program(text) {
+        if !subject.has_program(machine, text) {
             let message = format!("there is no program `{text}` on the PATH of this machine");
             findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint("install it, or give its full path"));
         }

@@ -10,7 +10,7 @@ use crate::config::{
     nearest, references,
 };
 
-const MOST_LIKELY: usize = 50;
+const MOST_LIKELY: usize = 20;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let dialect = subject.dialect();

@@ -12,7 +12,7 @@ mod url;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
 use super::{
     ClientConfig, Machine, Node, Source, Span,
@@ -24,14 +24,26 @@ use super::{
 /// What is checked.
 #[derive(Debug)]
 pub(super) struct Subject<'a> {
-    pub(super) config: &'a ClientConfig,
-    pub(super) root: &'a Node,
-    pub(super) source: &'a Arc<Source>,
+    config: &'a ClientConfig,
+    root: &'a Node,
+    source: &'a Arc<Source>,
     /// `None` if the config need not work on this machine.
-    pub(super) machine: Option<&'a Machine>,
+    machine: Option<&'a Machine>,
+    /// Whether the machine has these programs, as far as it was asked.
+    programs: RefCell<HashMap<String, bool>>,
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
+    pub(super) fn new(
+        config: &'a ClientConfig,
+        root: &'a Node,
+        source: &'a Arc<Source>,
+        machine: Option<&'a Machine>,
+    ) -> Self {
+        let root = config.dialect.part(root);
+        Subject { config, root, source, machine, programs: RefCell::default() }
+    }
+
     fn dialect(&self) -> &'static Dialect {
         self.config.dialect
     }
@@ -39,6 +51,17 @@ impl Subject<'_> {
     /// The machine, unless the server is not to be started.
     fn machine_for(&self, server: &ServerConfig) -> Option<&Machine> {
         self.machine.filter(|_| server.is_enabled())
+    }
+
+    /// Whether the machine has a program, for which it is asked once.
+    fn has_program(&self, machine: &Machine, name: &str) -> bool {
+        let mut programs = self.programs.borrow_mut();
+        if let Some(known) = programs.get(name) {
+            return *known;
+        }
+        let has = machine.has_program(name);
+        programs.insert(name.to_owned(), has);
+        has
     }
 
     /// Where a part of a text stands; with its quotes if it is all of it.
@@ -57,7 +80,6 @@ const CHECKS: &[Check] = &[name::check, command::check, url::check, tools::check
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let subject = &Subject { root: subject.dialect().part(subject.root), ..*subject };
     for server in &subject.config.servers {
         let mut found = Vec::new();
         CHECKS.iter().for_each(|check| check(subject, server, &mut found));

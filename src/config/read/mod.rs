@@ -85,7 +85,7 @@ fn each(
     servers
 }
 
-/// As many servers tell a dialect.
+/// As many servers tell a dialect, and as many of what each of them has.
 pub(super) const TELLING: usize = 20;
 
 /// How badly a file fits a dialect, told from its first servers.
@@ -97,7 +97,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     for Set { node, untyped } in &sets {
         for (name, server) in named(node, dialect.collection, left, &mut findings) {
             let mut reader = Reader::new(dialect, *untyped, source);
-            reader.server(name, server);
+            reader.server(name, &server.sample(TELLING));
             findings.append(&mut reader.findings);
             left -= 1;
         }

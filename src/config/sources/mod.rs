@@ -266,7 +266,7 @@ fn examined(
     (machine, why): (&Machine, &str),
 ) -> Examined {
     let root = &document.root;
-    check::all(&Subject { config: &config, root, source, machine: Some(machine) }, &mut findings);
+    check::all(&Subject::new(&config, root, source, Some(machine)), &mut findings);
     findings.sort_by_key(|finding| finding.problem.span.start);
     let detected = Some(Detected { dialect: config.dialect, why: why.to_owned() });
     let secrets = secrets_of(source, Some(root));

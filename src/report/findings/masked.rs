@@ -17,6 +17,13 @@ pub(super) struct Masked<'a> {
     pub(super) secrets: &'a [Span],
 }
 
+/// Whether a sentence has a text in it. Most have not, and a search that learns the text first takes longer.
+fn has(sentence: &str, text: &str) -> bool {
+    let first = text.as_bytes().first();
+    let mut last = sentence.len().checked_sub(text.len()).into_iter().flat_map(|last| 0..=last);
+    last.any(|at| sentence.as_bytes().get(at) == first && sentence.as_bytes()[at..].starts_with(text.as_bytes()))
+}
+
 impl Masked<'_> {
     pub(super) fn finding(&self, mut finding: Finding) -> Finding {
         let at = finding.problem.span.start;
@@ -29,10 +36,11 @@ impl Masked<'_> {
         let mut text = mask("", text).into_owned();
         let index = self.secrets.partition_point(|secret| secret.start < at);
         let near = &self.secrets[index.saturating_sub(NEAR)..self.secrets.len().min(index + NEAR)];
+        let mut last = "";
         for secret in near {
             let written = self.source.text.get(secret.start..secret.end).unwrap_or_default();
             let written = written.trim_matches(['"', '\'']);
-            if written.len() >= LEAST && text.contains(written) {
+            if std::mem::replace(&mut last, written) != written && written.len() >= LEAST && has(&text, written) {
                 text = text.replace(written, MASK);
             }
         }

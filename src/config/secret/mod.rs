@@ -1,5 +1,8 @@
 //! Which parts of a config are secrets: to warn of them, and to keep them out of everything that is shown.
 
+mod name;
+mod written;
+
 use std::{
     borrow::Cow,
     ops::Range,
@@ -8,7 +11,13 @@ use std::{
 
 use regex::Regex;
 
-use super::{Node, Source, Span, Value, placeholder::placeholder, references};
+pub use self::name::is_secret_name;
+use self::written::{assigned, flags, parameters, passwords, word};
+use super::{
+    Node, Source, Span, Value,
+    placeholder::{of_ascii_words, placeholder},
+    references,
+};
 
 /// What stands for a secret where it is not shown.
 pub const MASK: &str = "***";
@@ -44,33 +53,18 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     regex(&forms.join("|"))
 });
 
-/// `user:password@` and `?token=…` of URLs.
-static IN_URL: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@|[?&;](?P<name>[A-Za-z0-9_.-]+)=(?P<value>[^&\s#;]+)")
-});
-
 /// A scheme of an `Authorization` header, or a cookie's name, before what is secret.
 static SCHEME: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)^\s*(?:bearer|basic|token|apikey|api-key|digest)[\s:]+"));
 
-/// `name: value` or `name=value` in a text of any kind, up to the first character of the value.
-static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r#"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)["'”]?\s*[:=]\s*["'“\[]*(?P<value>[^"'“”\s{}\[\],:=])"#)
-});
+/// A scheme of an `Authorization` header, with what is secret.
+static BEARER: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9+/=_.~-]{8,}"));
 
-/// `--name value` as words of a command or of a list, up to the first character of the value.
-static FLAG: LazyLock<Regex> =
-    LazyLock::new(|| regex(r#"-(?P<name>[A-Za-z][A-Za-z0-9_-]+)["']?[,\s]+["']?(?P<value>[^"'“”\s{}\[\],-])"#));
-
-/// No secret is longer where nothing but its name tells it.
-const LONGEST: usize = 500;
-
-/// What an `Authorization` header has after its scheme.
-static BEARER: LazyLock<Regex> =
-    LazyLock::new(|| regex(r#"(?i)\b(?:bearer|basic)\s+(?P<token>[A-Za-z0-9+/=_.~-]{8,})"#));
+/// No text of a [`TOKEN`] or with a [`BEARER`] is shorter.
+const SHORTEST: usize = 14;
 
 fn regex(text: &str) -> Regex {
     #[expect(clippy::unwrap_used, reason = "the expressions never change")]
-    Regex::new(text).unwrap()
+    Regex::new(&of_ascii_words(text)).unwrap()
 }
 
 /// Where a value holds secrets that are written out, given the name of its key, header, variable or flag. In order.
@@ -82,20 +76,21 @@ pub fn secrets_in(name: &str, value: &str) -> Vec<Range<usize>> {
 
 /// As [`secrets_in`], but also what is too short or too plain to warn of.
 pub(crate) fn hidden_in(name: &str, value: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = TOKEN.find_iter(value).map(|token| token.range()).collect();
-    for captures in IN_URL.captures_iter(value) {
-        let named = captures.name("name").is_none_or(|name| is_secret_name(name.as_str()));
-        found.extend(captures.name("password").or(captures.name("value").filter(|_| named)).map(|part| part.range()));
+    let mut found: Vec<Range<usize>> = Vec::new();
+    if value.len() >= SHORTEST {
+        found.extend(tokens(value).chain(after_schemes(value).take(1)));
     }
-    if let Some(token) = BEARER.captures(value).and_then(|captures| captures.name("token")) {
-        found.push(token.range());
+    if value.contains(['=', ':']) {
+        let secret = parameters(value).filter(|(name, _)| is_secret_name(name)).map(|(_, range)| range);
+        found.extend(secret.chain(passwords(value)));
     }
-    if is_secret_name(name) {
+    let is_named = is_secret_name(name);
+    if is_named {
         let start = SCHEME.find(value).map_or(0, |scheme| scheme.end());
         found.push(start..value.len());
     }
     found.retain(|range| is_written_out(&value[range.clone()]));
-    for reference in references(value).filter(|it| is_secret_name(name) || is_secret_name(it.name)) {
+    for reference in references(value).filter(|it| is_named || is_secret_name(it.name)) {
         // A default ends before the brace.
         let length = reference.default.map_or(0, str::len);
         let end = reference.range.end - 1;
@@ -104,6 +99,18 @@ pub(crate) fn hidden_in(name: &str, value: &str) -> Vec<Range<usize>> {
     found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     found.dedup_by(|later, earlier| later.start < earlier.end);
     found
+}
+
+fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
+    TOKEN.find_iter(text).map(|token| token.range())
+}
+
+/// What stands after a scheme of an `Authorization` header.
+fn after_schemes(text: &str) -> impl Iterator<Item = Range<usize>> {
+    BEARER.find_iter(text).map(|found| {
+        let token = found.as_str().split_whitespace().next_back().unwrap_or_default();
+        found.end() - token.len()..found.end()
+    })
 }
 
 /// Whether what stands where a secret belongs is one: no reference, no placeholder, no switch, number or path.
@@ -123,116 +130,6 @@ fn is_likely(text: &str) -> bool {
     let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
     let is_named_elsewhere = ["op://", "vault:", "keyring:", "not-", "no-"].iter().any(|begin| text.starts_with(begin));
     text.len() >= 6 && !is_path && !is_named_elsewhere && (text.len() >= 8 || text.parse::<f64>().is_err())
-}
-
-/// Words under which people keep secrets; `key` only after one of [`OF_KEYS`].
-const SECRET: &[&str] = &[
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "pwd",
-    "passphrase",
-    "apikey",
-    "authtoken",
-    "accesstoken",
-    "credential",
-    "credentials",
-    "authorization",
-    "cookie",
-    "pat",
-    "bearer",
-    "pass",
-    "pgpass",
-    "auth",
-];
-
-/// What also ends a longer word: `PGPASSWORD`.
-const ENDINGS: &[&str] = &["password", "passwd", "secret", "apikey"];
-
-const OF_KEYS: &[&str] =
-    &["api", "access", "private", "secret", "auth", "service", "account", "encryption", "signing", "license"];
-
-/// Words at the end of a name that say something about a secret.
-const ABOUT: &[&str] = &[
-    "type",
-    "mode",
-    "url",
-    "uri",
-    "file",
-    "path",
-    "id",
-    "name",
-    "host",
-    "user",
-    "username",
-    "enabled",
-    "limit",
-    "max",
-    "count",
-    "ttl",
-    "expiry",
-    "expires",
-    "header",
-    "prefix",
-    "env",
-    "dir",
-    "endpoint",
-    "length",
-    "size",
-    "timeout",
-    "scope",
-    "scopes",
-    "provider",
-    "method",
-    "server",
-    "ref",
-    "var",
-    "variable",
-    "helper",
-    "port",
-    "policy",
-    "domain",
-    "list",
-    "manager",
-    "store",
-    "version",
-    "format",
-    "algorithm",
-];
-
-/// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
-pub fn is_secret_name(name: &str) -> bool {
-    let is_one_of = |word: &str, list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
-    let (mut last, mut found) = ("", false);
-    for word in words(name) {
-        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        let lower = word.to_ascii_lowercase();
-        found |= is_one_of(word, SECRET)
-            || ENDINGS.iter().any(|ending| lower.ends_with(ending))
-            || (word.eq_ignore_ascii_case("key") && is_one_of(last, OF_KEYS));
-        last = word;
-    }
-    found && !is_one_of(last, ABOUT)
-}
-
-/// The words of a name: `apiKey` and `API_KEY` are both api and key.
-fn words(name: &str) -> impl Iterator<Item = &str> {
-    let parts = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-    parts.flat_map(|part| {
-        let mut rest = part;
-        std::iter::from_fn(move || {
-            let mut was_lower = false;
-            let humps = rest.char_indices().find(|(_, character)| {
-                let begins = character.is_uppercase() && was_lower;
-                was_lower = character.is_lowercase() || character.is_ascii_digit();
-                begins
-            });
-            let (word, after) = rest.split_at(humps.map_or(rest.len(), |(at, _)| at));
-            rest = after;
-            (!word.is_empty()).then_some(word)
-        })
-    })
 }
 
 /// The value with [`MASK`] for every secret in it.
@@ -286,7 +183,7 @@ pub fn unquoted(sentence: &str, source: &Source, secrets: &[Span]) -> String {
 /// Where a source has secrets: in what was read from it, and in what nobody reads (comments, what a duplicate has
 /// replaced, a text that is no JSON). In order, and apart from each other.
 pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
-    let mut spans: Vec<Span> = in_text(&source.text).collect();
+    let mut spans = in_text(&source.text);
     if let Some(root) = root {
         collect(source, "", root, &mut spans);
     }
@@ -302,35 +199,25 @@ pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
 }
 
 /// What looks like a secret in a text of any kind.
-fn in_text(text: &str) -> impl Iterator<Item = Span> {
-    let tokens = TOKEN.find_iter(text).map(|token| Span { start: token.start(), end: token.end() });
-    let after_schemes = BEARER.captures_iter(text).filter_map(|captures| {
-        let token = captures.name("token").filter(|token| is_written_out(token.as_str()))?;
-        Some(Span { start: token.start(), end: token.end() })
-    });
-    let named = [&*ASSIGNED, &*FLAG].into_iter().flat_map(move |form| {
-        let mut at = 0;
-        // What stands under one name may itself be a name with a value: `"env": "API_KEY=…"`.
-        let next = move || {
-            let captures = form.captures_at(text, at)?;
-            let (name, start) = (captures.name("name")?.as_str(), captures.name("value")?.start());
-            at = start;
-            Some((name, start))
-        };
-        std::iter::from_fn(next).filter(|(name, _)| is_secret_name(name)).flat_map(|(name, start)| {
-            let here = |range: Range<usize>| Span { start: start + range.start, end: start + range.end };
-            hidden_in(name, word(&text[start..])).into_iter().map(here).collect::<Vec<_>>()
-        })
-    });
-    tokens.chain(after_schemes).chain(named)
-}
-
-/// What stands at the beginning of a text, up to what cannot be part of a value, or until it is long enough.
-fn word(text: &str) -> &str {
-    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '“' | '”' | '{' | '}' | '[' | ']' | ',');
-    let near = text.char_indices().take(LONGEST);
-    let last = near.take_while(|(_, character)| !ends(*character)).last();
-    &text[..last.map_or(0, |(at, character)| at + character.len_utf8())]
+fn in_text(text: &str) -> Vec<Span> {
+    let span = |range: Range<usize>| Span { start: range.start, end: range.end };
+    let after_schemes = after_schemes(text).filter(|range| is_written_out(&text[range.clone()]));
+    let mut spans: Vec<Span> = tokens(text).chain(after_schemes).map(span).collect();
+    let mut hide = |values: &mut dyn Iterator<Item = (&str, usize)>| {
+        let mut hidden = 0;
+        for (name, start) in values {
+            if start < hidden || !is_secret_name(name) {
+                continue;
+            }
+            for range in hidden_in(name, word(&text[start..])) {
+                hidden = start + range.end;
+                spans.push(Span { start: start + range.start, end: hidden });
+            }
+        }
+    };
+    hide(&mut assigned(text));
+    hide(&mut flags(text));
+    spans
 }
 
 fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
@@ -390,37 +277,6 @@ fn in_argument(flag: &str, argument: &str, find: fn(&str, &str) -> Vec<Range<usi
 mod tests {
     use super::*;
     use crate::config::json;
-
-    #[test]
-    fn names_of_secrets_are_told_from_names_about_secrets() {
-        for name in [
-            "GITHUB_TOKEN",
-            "x-api-key",
-            "--password",
-            "clientSecret",
-            "Authorization",
-            "API_KEY",
-            "AWS_SECRET_ACCESS_KEY",
-            "apikey",
-            "GH_PAT",
-        ] {
-            assert!(is_secret_name(name), "{name}");
-        }
-        for name in [
-            "MAX_TOKENS",
-            "TOKEN_LIMIT",
-            "AUTH_TYPE",
-            "KEY",
-            "PUBLIC_KEY",
-            "API_KEY_FILE",
-            "SECRET_NAME",
-            "PATH",
-            "monkey",
-            "",
-        ] {
-            assert!(!is_secret_name(name), "{name}");
-        }
-    }
 
     #[test]
     fn only_what_is_secret_is_masked() {
