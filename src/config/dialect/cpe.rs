@@ -1,8 +1,8 @@
 //! CPE: YAML (or JSON) with models, defaults, and the servers under `mcpServers`.
 
 use super::{
-    Beside, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Beside, Dialect, Empty, Field, Key, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -43,12 +43,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
-        known: &[],
-        whole: false,
+        by_go: true,
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
+    profiles: Some(Profiles { key: "models", servers: "mcpServers", untyped: Untyped::Process }),
     agent: true,
     policy: Policy {
         both_filters: BothFilters::Rejected,

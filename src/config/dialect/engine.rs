@@ -40,9 +40,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("connection", Field::Object(CONNECTION)),
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
-    transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("websocket", Transport::Ws)],
+    // Over HTTP it is Streamable HTTP.
+    transports: &[
+        ("stdio", Transport::Stdio),
+        ("sse", Transport::Sse),
+        ("websocket", Transport::Ws),
+        ("websocket", Transport::Http),
+    ],
     untyped: Untyped::Process,
-    schemes: &["http", "https"],
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         naming: Naming::Bare,
