@@ -7,7 +7,7 @@ use super::{
 use crate::{
     config::{
         Form,
-        policy::{BothFilters, EmptyFilter, Naming, Policy},
+        policy::{ApprovalRule, BothFilters, EmptyFilter, Naming, Policy, Unreachable},
     },
     transport::Transport,
 };
@@ -55,6 +55,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         both_filters: BothFilters::Rejected,
         empty_filter: EmptyFilter::Rejected,
         naming: Naming::Bare,
+        unreachable: Unreachable::Fatal,
+        approval: ApprovalRule::Never,
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

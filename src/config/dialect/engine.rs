@@ -4,7 +4,7 @@ use super::{Dialect, Field, Key, Of, Syntax, Untyped};
 use crate::{
     config::{
         json::LibertyKind,
-        policy::{BothFilters, Environment, Naming, Policy},
+        policy::{ApprovalRule, BothFilters, Duplicates, Environment, Naming, Policy},
     },
     transport::Transport,
 };
@@ -51,6 +51,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         naming: Naming::Bare,
+        duplicates: Duplicates::LastWins,
+        approval: ApprovalRule::Never,
         environment: Environment::SDK,
         ..Policy::USUAL
     },
