@@ -15,6 +15,7 @@
 //! | [`wire`] | frames, JSON-RPC messages, versions and eras, the SSE codec |
 //! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the tap |
 //! | [`config`] | files with a position for everything; diagnostics |
+//! | [`mirrored`] | parameters of tools that are repeated in HTTP headers |
 //! | [`client`] | a session with one server, and what came of a call; [`client::hub`]: all servers of a config as one set of tools |
 //! | [`mock`] | scripts, the engine that plays them, serving, the journal, the admin API |
 //! | [`final_answer`] | the answer of a subagent out of its dialog, held against a JSON Schema |
@@ -41,6 +42,7 @@ pub mod cli;
 pub mod client;
 pub mod config;
 pub mod final_answer;
+pub mod mirrored;
 pub mod mock;
 pub mod report;
 pub mod scenario;
