@@ -13,6 +13,7 @@ mod handler;
 mod handshake;
 mod info;
 mod list;
+pub mod oauth;
 mod outcome;
 mod protocol;
 mod raw;
