@@ -20,13 +20,12 @@ pub(super) struct Token {
     /// When it expires, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expires: Option<u64>,
-    /// The scopes that it was asked for with, or has by its issuer's word.
+    /// The scopes that it has by its issuer's word, or else those that it was asked for with.
     pub(super) scopes: Vec<String>,
+    pub(super) requested: Vec<String>,
     pub(super) resource: String,
     /// The client that it was issued to.
     pub(super) client: String,
-    /// Where the next one is to be had.
-    pub(super) endpoint: String,
 }
 
 /// What a token is asked for with.
@@ -98,7 +97,7 @@ impl Token {
         }
         // Some servers write numbers as texts.
         let life = answer.expires_in.and_then(|life| life.as_u64().or_else(|| life.as_str()?.parse().ok()));
-        let scopes = match answer.scope {
+        let granted = match answer.scope {
             Some(granted) => granted.split_ascii_whitespace().map(str::to_owned).collect(),
             None => scopes.to_vec(),
         };
@@ -106,10 +105,10 @@ impl Token {
             access: answer.access_token,
             refresh: answer.refresh_token.filter(|it| !it.reveal().is_empty()).or_else(|| refresh.cloned()),
             expires: life.map(|life| now().as_secs().saturating_add(life)),
-            scopes,
+            scopes: granted,
+            requested: scopes.to_vec(),
             resource: resource.to_owned(),
             client: client.to_owned(),
-            endpoint: endpoint.to_owned(),
         };
         let is_sendable = !token.access.reveal().is_empty() && token.header().is_some();
         if is_sendable { Ok(token) } else { Err(malformed("a token that can be sent")) }
