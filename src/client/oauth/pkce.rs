@@ -16,6 +16,12 @@ impl Verifier {
         Verifier(Secret::new(unguessable()))
     }
 
+    /// That of somebody else.
+    #[cfg(test)]
+    pub(super) fn of(text: &str) -> Verifier {
+        Verifier(Secret::new(text))
+    }
+
     pub(super) fn text(&self) -> &str {
         self.0.reveal()
     }
@@ -39,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_challenge_is_that_of_the_example_in_the_rfc() {
-        let verifier = Verifier(Secret::new("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"));
+        let verifier = Verifier::of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
         assert_eq!(verifier.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
     }
 
