@@ -5,6 +5,7 @@
 
 mod config;
 mod failure;
+mod final_answer;
 mod mock;
 mod run;
 mod schema;
@@ -82,6 +83,7 @@ enum Command {
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Schema(schema::SchemaArgs),
+    FinalAnswer(final_answer::FinalAnswerArgs),
     /// Kill what a run has left behind that was itself killed
     #[command(hide = true)]
     Guard,
@@ -98,6 +100,7 @@ impl Command {
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
             Command::Schema(args) => schema::run(&args),
+            Command::FinalAnswer(args) => final_answer::run(&args),
             Command::Guard => {
                 Guard::watch(std::io::stdin().lock());
                 Ok(Exit::Success)

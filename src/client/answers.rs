@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -43,6 +44,18 @@ pub struct Answers(Arc<Shared>);
 struct Shared {
     declared: Vec<Question>,
     layers: Mutex<Vec<Layer>>,
+    respondent: Option<Respondent>,
+}
+
+/// Whoever answers what no script answers: a user at a terminal, a model. `None` is no answer.
+pub type Respondent = Arc<dyn Fn(Asked) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send>> + Send + Sync>;
+
+/// What a server asks.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub question: Question,
+    /// The parameters of the request.
+    pub params: Value,
 }
 
 /// Answers of which some have been given. The newest layer that knows a kind of question answers it.
@@ -102,7 +115,14 @@ impl Answers {
         declared.sort();
         declared.dedup();
         let layers = vec![Layer { script, ..Layer::default() }];
-        Answers(Arc::new(Shared { declared, layers: Mutex::new(layers) }))
+        Answers(Arc::new(Shared { declared, layers: Mutex::new(layers), respondent: None }))
+    }
+
+    /// The answers of a script, and those of the respondent to what the script does not answer.
+    pub fn given_by(script: AnswerScript, respondent: Respondent) -> Answers {
+        let layers = vec![Layer { script, ..Layer::default() }];
+        let declared = Question::ALL.to_vec();
+        Answers(Arc::new(Shared { declared, layers: Mutex::new(layers), respondent: Some(respondent) }))
     }
 
     /// Puts other answers before those that are there.
@@ -114,9 +134,17 @@ impl Answers {
         Overlay { answers: self.clone(), number }
     }
 
-    /// The next answer to a request of this method, if there is one.
-    pub(super) fn next(&self, method: &str) -> Option<Answer> {
+    /// The answer to a request of this method, if there is one.
+    pub(super) async fn answer(&self, method: &str, params: Value) -> Option<Answer> {
         let question = Question::of(method)?;
+        match (self.next(question), &self.0.respondent) {
+            (None, Some(respondent)) => respondent(Asked { question, params }).await,
+            (answer, _) => answer,
+        }
+    }
+
+    /// The next answer that was written down beforehand.
+    fn next(&self, question: Question) -> Option<Answer> {
         let mut layers = self.layers();
         let layer = layers.iter_mut().rev().find(|layer| !layer.script.to(question).is_empty())?;
         let answers = layer.script.to(question);
@@ -163,7 +191,7 @@ mod tests {
     }
 
     fn next(answers: &Answers, question: Question) -> Option<Value> {
-        match answers.next(question.method())? {
+        match answers.next(question)? {
             Answer::Result(value) => Some(value),
             Answer::Error(_) => None,
         }
@@ -175,7 +203,23 @@ mod tests {
         let elicited: Vec<_> = (0..4).map(|_| next(&answers.clone(), Question::Elicitation)).collect();
         assert_eq!(elicited, [1, 2, 2, 2].map(|number| Some(json!(number))));
         assert_eq!((next(&answers, Question::Roots), next(&answers, Question::Sampling)), (Some(json!(7)), None));
-        assert_eq!(answers.next("ping"), None);
+    }
+
+    #[tokio::test]
+    async fn a_respondent_answers_what_no_script_does() {
+        let respondent: Respondent = Arc::new(|asked: Asked| {
+            let answer = (asked.question == Question::Elicitation).then(|| Answer::Result(asked.params["a"].clone()));
+            Box::pin(async move { answer })
+        });
+        let answers = Answers::given_by(script(&[], &[7]), respondent);
+        let answer = |method: &'static str| {
+            let answers = answers.clone();
+            async move { answers.answer(method, json!({ "a": 5 })).await }
+        };
+        assert_eq!(answer("elicitation/create").await, Some(Answer::Result(json!(5))));
+        assert_eq!(answer("roots/list").await, Some(Answer::Result(json!(7))));
+        assert_eq!((answer("sampling/createMessage").await, answer("ping").await), (None, None));
+        assert_eq!(answers.capabilities().len(), 3);
     }
 
     #[test]

@@ -50,6 +50,9 @@ pub enum ConnectError {
     /// The server ended the connection before the end of the handshake.
     #[error("the server left during the handshake: {detail}{}", quoted(.stderr))]
     Closed { detail: String, stderr: Vec<String> },
+    /// Whoever wanted the connection does so no more.
+    #[error("the attempt was given up")]
+    GivenUp,
     /// The server's answer is not one.
     #[error("the server's handshake is malformed: {0}")]
     Malformed(String),

@@ -2,6 +2,8 @@
 
 use std::future::ready;
 
+use serde_json::Value;
+
 use rmcp::{
     RoleClient, Service,
     model::{ClientConfig, ClientResult, CustomResult, ErrorCode, ErrorData, ServerNotification, ServerRequest},
@@ -22,8 +24,8 @@ impl Handler {
         Handler { config, answers }
     }
 
-    fn answer(&self, request: &ServerRequest) -> Result<ClientResult, ErrorData> {
-        let method = match request {
+    async fn answer(&self, request: ServerRequest) -> Result<ClientResult, ErrorData> {
+        let method = match &request {
             ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
             ServerRequest::ElicitRequest(_) => Question::Elicitation.method(),
             ServerRequest::CreateMessageRequest(_) => Question::Sampling.method(),
@@ -32,7 +34,9 @@ impl Handler {
             ServerRequest::CustomRequest(request) => &request.method,
             _ => "a request of an unknown kind",
         };
-        match self.answers.next(method) {
+        let mut asked = serde_json::to_value(&request).unwrap_or_default();
+        let params = asked.get_mut("params").map(Value::take).unwrap_or_default();
+        match self.answers.answer(method, params).await {
             Some(Answer::Result(result)) => Ok(ClientResult::CustomResult(CustomResult::new(result))),
             Some(Answer::Error(error)) => Err(error_data(error)),
             None => Err(error_data(RpcError::new(METHOD_NOT_FOUND, format!("this client does not answer {method}")))),
@@ -46,7 +50,7 @@ impl Service<RoleClient> for Handler {
         request: ServerRequest,
         _context: RequestContext<RoleClient>,
     ) -> impl Future<Output = Result<ClientResult, ErrorData>> + Send + '_ {
-        ready(self.answer(&request))
+        self.answer(request)
     }
 
     fn handle_notification(

@@ -24,6 +24,13 @@ impl Session {
         self.list("tools/list", "tools").await
     }
 
+    /// As [`Session::list_tools`], but keeps the pages that came before a failure.
+    pub async fn list_tools_as_far_as_possible(&self) -> (Listing, Option<Failure>) {
+        let mut listing = Listing::default();
+        let failure = self.list_into(&mut listing, "tools/list", "tools").await.err();
+        (listing, failure)
+    }
+
     /// # Errors
     /// As [`Session::list_tools`].
     pub async fn list_resources(&self) -> Result<Listing, Failure> {
@@ -43,9 +50,15 @@ impl Session {
     }
 
     async fn list(&self, method: &str, member: &str) -> Result<Listing, Failure> {
+        let mut listing = Listing::default();
+        self.list_into(&mut listing, method, member).await?;
+        Ok(listing)
+    }
+
+    async fn list_into(&self, listing: &mut Listing, method: &str, member: &str) -> Result<(), Failure> {
         let limit = self.timeouts().list;
         let deadline = Instant::now() + limit;
-        let (mut listing, mut cursors, mut cursor) = (Listing::default(), HashSet::new(), None);
+        let (mut cursors, mut cursor) = (HashSet::new(), None);
         loop {
             let params = cursor.take().map(|cursor| Map::from_iter([("cursor".to_owned(), Value::String(cursor))]));
             let rest = deadline.saturating_duration_since(Instant::now());
@@ -56,7 +69,7 @@ impl Session {
             let next = take_page(&page, member, &mut listing.items)
                 .map_err(|error| Failure::Malformed(format!("page {} of {method}: {error}", listing.pages + 1)))?;
             listing.pages += 1;
-            let Some(next) = next else { return Ok(listing) };
+            let Some(next) = next else { return Ok(()) };
             if !cursors.insert(next.clone()) {
                 return Err(Failure::Malformed(format!("{method} gave the cursor {next:?} twice")));
             }

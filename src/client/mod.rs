@@ -11,6 +11,7 @@ mod connect;
 mod failure;
 mod handler;
 mod handshake;
+pub mod hub;
 mod info;
 mod list;
 pub mod oauth;
@@ -28,7 +29,7 @@ pub(crate) mod tests;
 
 use std::time::Duration;
 
-pub use answers::{Answer, AnswerScript, Answers, Overlay, Question};
+pub use answers::{Answer, AnswerScript, Answers, Asked, Overlay, Question, Respondent};
 pub use call::{CallOptions, Reference};
 pub use configured::NotConfigured;
 pub use connect::ConnectError;

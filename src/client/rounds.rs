@@ -89,7 +89,7 @@ impl Session {
                 }
                 InputRequired { input_requests: None, .. } => sleep_until((Instant::now() + PAUSE).min(deadline)).await,
                 InputRequired { input_requests: Some(requests), .. } => {
-                    with_answers.insert("inputResponses".to_owned(), self.answer(requests)?.into());
+                    with_answers.insert("inputResponses".to_owned(), self.answer(requests).await?.into());
                 }
             }
             if let Some(state) = asked.request_state {
@@ -103,18 +103,21 @@ impl Session {
     ///
     /// # Errors
     /// One of them is no request, or cannot be answered.
-    pub(super) fn answer(&self, requests: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
-        let answer = |(key, request): (&String, &Value)| {
+    pub(super) async fn answer(&self, requests: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+        let mut answers = Map::new();
+        for (key, request) in requests {
             let method = request["method"].as_str();
             let method = method.ok_or_else(|| malformed(&format!("{key:?} in `inputRequests` is no request")))?;
             let unanswered = |why| Failure::Unanswered { method: method.to_owned(), why };
-            match self.answers().next(method) {
-                Some(Answer::Result(result)) => Ok((key.clone(), result)),
-                Some(Answer::Error(_)) => Err(unanswered("and the answer is an error, which no round can carry")),
-                None => Err(unanswered("and there is no answer to it")),
-            }
-        };
-        requests.iter().map(answer).collect()
+            match self.answers().answer(method, request["params"].clone()).await {
+                Some(Answer::Result(result)) => answers.insert(key.clone(), result),
+                Some(Answer::Error(_)) => {
+                    return Err(unanswered("and the answer is an error, which no round can carry"));
+                }
+                None => return Err(unanswered("and there is no answer to it")),
+            };
+        }
+        Ok(answers)
     }
 }
 

@@ -163,7 +163,7 @@ impl Polled<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        let responses = self.session.answer(&new)?;
+        let responses = self.session.answer(&new).await?;
         self.answered.extend(new.into_iter().map(|(key, _)| key));
         self.request("tasks/update", Some(responses)).await.map(drop)
     }

@@ -133,6 +133,7 @@ pub mod codes {
         VARIABLE_FORM = "W-VARIABLE-FORM": "a reference that the program does not replace";
         INPUT_UNKNOWN = "E-INPUT-UNKNOWN": "an input that is asked for nowhere";
         INPUT_UNUSED = "A-INPUT-UNUSED": "an input that nothing uses";
+        SERVER_UNKNOWN = "A-SERVER-UNKNOWN": "a list with the name of a server that is not in the file";
         SECRET = "W-SECRET": "a secret in the file";
         PLACEHOLDER = "W-PLACEHOLDER": "a value that nobody has filled in";
         INVISIBLE = "W-INVISIBLE": "a character that nobody sees";

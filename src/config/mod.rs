@@ -10,6 +10,7 @@ pub mod dialect;
 mod document;
 mod dotenv;
 mod examine;
+mod expand_env;
 mod fields;
 mod filter;
 pub mod finding;

@@ -209,6 +209,15 @@ impl Node {
         }
     }
 
+    /// The value at a JSON pointer (RFC 6901), if there is one.
+    pub fn pointer(&self, pointer: &str) -> Option<&Node> {
+        let Some(tokens) = pointer.strip_prefix('/') else { return pointer.is_empty().then_some(self) };
+        tokens.split('/').try_fold(self, |node, token| match &node.value {
+            Value::Sequence(items) => items.get(token.parse::<usize>().ok()?),
+            _ => node.get(&token.replace("~1", "/").replace("~0", "~")),
+        })
+    }
+
     pub fn is_null(&self) -> bool {
         self.value == Value::Null
     }
@@ -273,4 +282,21 @@ impl Node {
 
 fn write_string(text: &str, out: &mut String) {
     out.push_str(&serde_json::Value::from(text).to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Source, parse_yaml};
+
+    #[test]
+    fn a_json_pointer_leads_through_lists_and_names_with_slashes() {
+        let root = parse_yaml(&Source::new("t", "{ a/b: [1, { '~': x, '': y }] }")).expect("valid");
+        let at = |pointer| root.pointer(pointer).map(Node::to_json_text);
+        assert_eq!(at("").as_deref(), Some(r#"{"a/b":[1,{"~":"x","":"y"}]}"#));
+        assert_eq!(at("/a~1b/0").as_deref(), Some("1"));
+        assert_eq!(at("/a~1b/1/~0").as_deref(), Some(r#""x""#));
+        assert_eq!(at("/a~1b/1/").as_deref(), Some(r#""y""#));
+        assert_eq!(["/a/b", "/a~1b/2", "/a~1b/x", "/a~1b/0/0", "a~1b"].map(at), [const { None }; 5]);
+    }
 }

@@ -7,7 +7,39 @@ pub struct Policy {
     pub empty_filter: EmptyFilter,
     pub patterns: Patterns,
     pub naming: Naming,
+    pub duplicates: Duplicates,
+    pub unreachable: Unreachable,
+    pub approval: ApprovalRule,
     pub environment: Environment,
+}
+
+/// What happens to a tool whose name another server's tool has already. Servers count in the order of the config.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    /// It is left out, with a warning.
+    FirstWins,
+    /// Nothing works until one of them goes.
+    Rejected,
+    /// It gets a name with its server in it.
+    Qualified,
+    /// It takes the name.
+    LastWins,
+}
+
+/// What happens if a server cannot be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreachable {
+    /// Nothing is done with the others either; what was opened is closed.
+    Fatal,
+    /// The others are used.
+    Skipped,
+}
+
+/// Whether somebody is asked before a call, unless the config allows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalRule {
+    Never,
+    Always,
 }
 
 /// What a server means that lists tools to include and tools to exclude.
@@ -45,6 +77,8 @@ pub enum Naming {
     Bare,
     /// A template with `{server}` and `{tool}`. Characters but ASCII letters, digits, `_` and `-` become `_`.
     Qualified(&'static str),
+    /// A template as for `Qualified`, with the names as they are.
+    Literal(&'static str),
 }
 
 /// The environment of a server that is started, before its own variables.
@@ -68,6 +102,9 @@ impl Policy {
         empty_filter: EmptyFilter::Literal,
         patterns: Patterns::Exact,
         naming: Naming::Qualified("mcp__{server}__{tool}"),
+        duplicates: Duplicates::FirstWins,
+        unreachable: Unreachable::Skipped,
+        approval: ApprovalRule::Always,
         environment: Environment::Inherited,
     };
 }
@@ -80,8 +117,15 @@ impl Naming {
             Naming::Qualified(template) => {
                 let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
                 let safe = |text: &str| text.chars().map(plain).collect::<String>();
-                template.replace("{server}", &safe(server)).replace("{tool}", &safe(tool))
+                filled(template, &safe(server), &safe(tool))
             }
+            Naming::Literal(template) => filled(template, server, tool),
         }
     }
+}
+
+/// The template with both names in it. A name that looks like a part of the template stays what it is.
+fn filled(template: &str, server: &str, tool: &str) -> String {
+    let with_tool = |part: &str| part.replace("{tool}", tool);
+    template.split("{server}").map(with_tool).collect::<Vec<_>>().join(server)
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Form, Reference, Span,
-    dialect::{Dialect, Empty, Field, Places, Unset},
-    references,
+    dialect::{Dialect, Empty, Field, Unset, VariableRule},
     server::{At, ServerConfig},
 };
 
@@ -53,28 +52,28 @@ pub fn resolve(
     variables: &BTreeMap<String, String>,
 ) -> Result<ServerConfig, Vec<Unresolved>> {
     let mut resolved = server.clone();
-    if dialect.expands_home
-        && let Some(home) = variables.get("HOME")
-    {
-        let paths = resolved.command.iter_mut().chain(&mut resolved.args).chain(&mut resolved.cwd);
-        for path in paths.filter(|path| path.value == "~" || path.value.starts_with("~/")) {
+    if let Some(home) = variables.get("HOME") {
+        let fields = [Field::Command, Field::Cwd].into_iter().zip([&mut resolved.command, &mut resolved.cwd]);
+        let paths = fields.flat_map(|(field, path)| Some((field, path.as_mut()?)));
+        let paths = paths.chain(resolved.args.iter_mut().map(|argument| (Field::Args, argument)));
+        let is_home = |path: &str| path == "~" || path.starts_with("~/");
+        for (_, path) in paths.filter(|(field, path)| dialect.home.contains(field) && is_home(&path.value)) {
             path.value.replace_range(..1, home);
         }
     }
     let mut resolver = Resolver { dialect, variables, server, unresolved: Vec::new() };
-    let is_command = |field: &Field| matches!(field, Field::Command | Field::CommandLine);
-    resolver.replace(&mut resolved.command, is_command);
-    resolver.replace(&mut resolved.args, |field| matches!(field, Field::Args | Field::CommandLine));
-    resolver.replace(resolved.env.iter_mut().map(|pair| &mut pair.value), |field| *field == Field::Env);
-    resolver.replace(&mut resolved.env_file, |field| *field == Field::EnvFile);
-    resolver.replace(&mut resolved.cwd, |field| *field == Field::Cwd);
-    resolver.replace(&mut resolved.url, |field| matches!(field, Field::Url(_)));
-    resolver.replace(resolved.headers.iter_mut().map(|pair| &mut pair.value), |field| *field == Field::Headers);
-    resolver.replace(&mut resolved.auth.bearer, |field| *field == Field::Bearer);
-    resolver.replace(resolved.auth.api_key.as_mut().map(|api_key| &mut api_key.key), |field| *field == Field::Bearer);
+    resolver.replace(&mut resolved.command, Field::Command);
+    resolver.replace(&mut resolved.args, Field::Args);
+    resolver.replace(resolved.env.iter_mut().map(|pair| &mut pair.value), Field::Env);
+    resolver.replace(&mut resolved.env_file, Field::EnvFile);
+    resolver.replace(&mut resolved.cwd, Field::Cwd);
+    resolver.replace(&mut resolved.url, Field::Url(None));
+    resolver.replace(resolved.headers.iter_mut().map(|pair| &mut pair.value), Field::Headers);
+    resolver.replace(&mut resolved.auth.bearer, Field::Bearer);
+    resolver.replace(resolved.auth.api_key.as_mut().map(|api_key| &mut api_key.key), Field::Bearer);
     if let Some(oauth) = &mut resolved.auth.oauth {
-        resolver.replace(&mut oauth.client_id, |field| *field == Field::ClientId);
-        resolver.replace(&mut oauth.client_secret, |field| *field == Field::ClientSecret);
+        resolver.replace(&mut oauth.client_id, Field::ClientId);
+        resolver.replace(&mut oauth.client_secret, Field::ClientSecret);
     }
     if resolver.unresolved.is_empty() { Ok(resolved) } else { Err(resolver.unresolved) }
 }
@@ -87,36 +86,29 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// Replaces what is in these values, if their place is one of those where the program does.
-    fn replace<'v>(&mut self, values: impl IntoIterator<Item = &'v mut At<String>>, is: fn(&Field) -> bool) {
-        let applies = match self.dialect.variables.places {
-            Places::Nowhere => false,
-            Places::Everywhere => true,
-            Places::In(fields) => fields.iter().any(is),
-        };
-        if applies {
+    /// Replaces what is in these values of a field, if the program does.
+    fn replace<'v>(&mut self, values: impl IntoIterator<Item = &'v mut At<String>>, field: Field) {
+        let rule = self.dialect.rule(field);
+        if rule.holds_in(field) {
             for value in values {
-                value.value = self.replaced(value);
+                value.value = self.replaced(value, rule);
             }
         }
     }
 
-    fn replaced(&mut self, value: &At<String>) -> String {
+    fn replaced(&mut self, value: &At<String>, rule: &VariableRule) -> String {
         let text = &value.value;
-        let rule = &self.dialect.variables;
         let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-        for reference in references(text) {
-            // `${config:editor.tabSize}` is one of those that begin with `config`.
-            let kind = reference.name.split(':').next().unwrap_or_default();
-            let is_known =
-                reference.form == Form::Braced && [reference.name, kind].iter().any(|it| rule.known.contains(it));
+        for reference in rule.references(text) {
+            let is_known = rule.is_known(&reference);
             let is_whole = reference.range == (0..text.len());
-            if !(is_known || rule.forms.contains(&reference.form)) || (rule.whole && !is_whole) {
+            let is_replaced = is_known || rule.forms.contains(&reference.form);
+            if !is_replaced || rule.blocked.contains(&reference.name) || (rule.whole && !is_whole) {
                 continue;
             }
             out.push_str(&text[at..reference.range.start]);
             at = reference.range.end;
-            match self.value(&reference, is_known) {
+            match self.value(&reference, rule) {
                 Ok(Some(value)) => out.push_str(&value),
                 Ok(None) => out.push_str(&text[reference.range]),
                 Err(lack) => self.unresolved.push(Unresolved {
@@ -131,19 +123,19 @@ impl Resolver<'_> {
     }
 
     /// What a reference stands for; `None` if it stays as it is written.
-    fn value(&self, reference: &Reference<'_>, is_known: bool) -> Result<Option<String>, Lack> {
+    fn value(&self, reference: &Reference<'_>, rule: &VariableRule) -> Result<Option<String>, Lack> {
         if reference.form == Form::Input {
             return Err(Lack::Asked);
         }
         let value = self.variables.get(reference.name);
-        let value = value.filter(|value| match self.dialect.variables.empty {
+        let value = value.filter(|value| match rule.empty {
             Empty::Nothing => reference.default.is_none() || !value.is_empty(),
             Empty::Set => true,
             Empty::Unset => !value.is_empty(),
         });
-        match (value.cloned().or(reference.default.map(str::to_owned)), self.dialect.variables.unset) {
+        match (value.cloned().or(reference.default.map(str::to_owned)), rule.unset) {
             (Some(value), _) => Ok(Some(value)),
-            (None, _) if is_known => Err(Lack::Known),
+            (None, _) if rule.is_known(reference) => Err(Lack::Known),
             (None, Unset::Empty) => Ok(Some(String::new())),
             (None, Unset::Rejected) => Err(Lack::Unset),
             (None, Unset::Kept | Unset::Unknown) => Ok(None),
@@ -202,7 +194,7 @@ mod tests {
             ("gemini", "v v v ${env:SET} d ."),
             ("vscode", "$SET ${SET} ${SET:-d} v ${NO:-d} ${EMPTY:-d}."),
             ("cursor", "$SET ${SET} ${SET:-d} v ${NO:-d} ${EMPTY:-d}."),
-            ("cpe", "v v ${SET:-d} ${env:SET} ${NO:-d} ${EMPTY:-d}."),
+            ("cpe", "v v    ."),
             ("code_agent", "$SET v ${SET:-d} ${env:SET} ${NO:-d} ${EMPTY:-d}."),
             ("claude-desktop", all),
             ("engine", all),
@@ -246,6 +238,7 @@ mod tests {
         assert_eq!(places("gemini", "${SET}"), [true; 7]);
         assert_eq!(places("claude-code", "${SET}"), [true, true, true, false, true, true, false]);
         assert_eq!(places("code_agent", "${SET}"), [false, true, true, false, false, true, false]);
+        assert_eq!(places("amazon-q", "$SET"), [true, false, false, false, false, false, false]);
         assert_eq!(places("amazon-q", "${env:SET}"), [false, false, true, false, false, true, false]);
         assert_eq!(places("mcpilot", "${SET}"), [false, false, true, false, false, false, false]);
         assert_eq!(places("claude-desktop", "${SET}"), [false; 7]);

@@ -167,7 +167,7 @@ pub struct Timeouts {
     pub list: Option<At<Duration>>,
     /// For any other request.
     pub call: Option<At<Duration>>,
-    /// For calls of one tool.
+    /// For calls of one tool. No program that is known here writes such down; a client may have them from elsewhere.
     pub tools: Vec<(At<String>, At<Duration>)>,
 }
 

@@ -21,6 +21,7 @@ use std::fmt;
 use regex::Regex;
 use serde_json::Value as Json;
 
+use super::violation;
 use crate::config::{Entry, Node, Problem, Problems, Value};
 
 const OPERATORS: &[&str] = &["equals", "subset", "matches", "contains", "schema", "length", "exists", "not"];
@@ -55,13 +56,24 @@ impl Schema {
     /// Compiles the schema that stands at `node`. Remote references are not fetched.
     ///
     /// # Errors
-    /// The schema is invalid or refers to another document.
+    /// Everything that makes the schema invalid, or that it refers to another document; each with its path.
     pub fn read(node: &Node) -> Result<Schema, Problems> {
         node.entries()?;
         let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(100_000);
-        match jsonschema::options().with_pattern_options(patterns).build(&node.to_json()) {
+        let json = node.to_json();
+        match jsonschema::options().with_pattern_options(patterns).build(&json) {
             Ok(validator) => Ok(Schema(validator)),
-            Err(error) => Err(node.problem(format!("not a valid JSON Schema: {error}")).into()),
+            Err(error) => {
+                let all = jsonschema::meta::validator_for(&json).ok();
+                let mut found = Vec::new();
+                all.iter().flat_map(|all| all.iter_errors(&json)).for_each(|it| violation::collect(&it, &mut found));
+                if found.is_empty() {
+                    violation::collect(&error, &mut found);
+                }
+                let mut problems: Vec<_> = found.into_iter().map(|it| not_a_schema(node, it)).collect();
+                problems.sort_by_key(|problem| problem.span.start);
+                Err(Problems(problems))
+            }
         }
     }
 
@@ -70,11 +82,43 @@ impl Schema {
         if self.0.is_valid(value) {
             return Vec::new();
         }
-        let mismatch = |error: jsonschema::ValidationError<'_>| Mismatch {
-            pointer: error.instance_path().to_string(),
-            message: error.to_string(),
-        };
-        self.0.iter_errors(value).map(mismatch).collect()
+        let mut found = Vec::new();
+        self.0.iter_errors(value).for_each(|error| violation::collect(&error, &mut found));
+        found
+    }
+}
+
+/// What is wrong with a schema, at its place. A reference that leads nowhere does not say where it stands.
+fn not_a_schema(schema: &Node, Mismatch { pointer, message }: Mismatch) -> Problem {
+    let reference = |pointer: &str| match pointer.is_empty() {
+        true => referring(schema, &message, String::new()),
+        false => None,
+    };
+    let (at, pointer) = match reference(&pointer) {
+        Some((node, pointer)) => (node, pointer),
+        None => (schema.pointer(&pointer).unwrap_or(schema), pointer),
+    };
+    let path = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+    at.problem(format!("not a valid JSON Schema{path}: {message}"))
+}
+
+/// The first reference of which a message tells, and the JSON pointer to it.
+fn referring<'n>(node: &'n Node, message: &str, pointer: String) -> Option<(&'n Node, String)> {
+    match &node.value {
+        Value::Sequence(items) => {
+            items.iter().enumerate().find_map(|(index, item)| referring(item, message, format!("{pointer}/{index}")))
+        }
+        Value::Mapping(entries) => entries.iter().find_map(|Entry { key, node, .. }| {
+            let mut pointer = pointer.clone();
+            descend(&mut pointer, key, |pointer| match &node.value {
+                Value::String(text) if matches!(key.as_str(), "$ref" | "$dynamicRef" | "$schema") => {
+                    let target = text.trim_start_matches('#');
+                    (!target.is_empty() && message.contains(target)).then(|| (node, pointer.clone()))
+                }
+                _ => referring(node, message, pointer.clone()),
+            })
+        }),
+        _ => None,
     }
 }
 
@@ -275,12 +319,13 @@ fn refuse_near_miss(entries: &[Entry]) -> Result<(), Problems> {
     }
 }
 
-fn descend(pointer: &mut String, key: &str, visit: impl FnOnce(&mut String)) {
+fn descend<T>(pointer: &mut String, key: &str, visit: impl FnOnce(&mut String) -> T) -> T {
     let length = pointer.len();
     pointer.push('/');
     pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-    visit(pointer);
+    let visited = visit(pointer);
     pointer.truncate(length);
+    visited
 }
 
 /// Equality of JSON data in which `1` and `1.0` are the same number.
@@ -296,7 +341,7 @@ fn same(a: &Json, b: &Json) -> bool {
 }
 
 /// A value as it stands in a message: JSON, shortened.
-fn brief(value: &Json) -> String {
+pub(super) fn brief(value: &Json) -> String {
     let text = value.to_string();
     match text.char_indices().nth(120) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
@@ -369,7 +414,7 @@ mod tests {
     fn mistakes_in_a_matcher_are_found_when_it_is_read() {
         for (text, message) in [
             ("{ matches: '(' }", "t:1:12: not a regular expression"),
-            ("{ schema: { type: 5 } }", "t:1:11: not a valid JSON Schema"),
+            ("{ schema: { type: 5 } }", "t:1:19: not a valid JSON Schema at /type: 5 is not valid under any"),
             ("{ length: -1 }", "t:1:11: the number -1 is too small"),
             (
                 "{ a: { match: x } }",
@@ -379,8 +424,20 @@ mod tests {
             ("{ Equals: 1 }", "t:1:3: a matcher has no operator `Equals`"),
             ("[{ exist: true }]", "t:1:4: a matcher has no operator `exist`"),
             ("{ length: 1, name: x }", "t:1:14: `name` beside operators such as `length`"),
-            ("{ schema: { pattern: '(' } }", "t:1:11: not a valid JSON Schema"),
-            ("{ schema: { $ref: 'http://127.0.0.1:9/x.json' } }", "t:1:11: not a valid JSON Schema"),
+            ("{ schema: { pattern: '(' } }", "t:1:22: not a valid JSON Schema at /pattern: \"(\" is not"),
+            (
+                "{ schema: { items: { $ref: 'http://127.0.0.1:9/x.json' } } }",
+                "t:1:28: not a valid JSON Schema at /items/$ref: Resource 'http://127.0.0.1:9/x.json' is not",
+            ),
+            (
+                "{ schema: { allOf: [{ a: 1 }, { $ref: '#/$defs/a~1b' }] } }",
+                "t:1:39: not a valid JSON Schema at /allOf/1/$ref: Pointer '/$defs/a~1b' does not exist",
+            ),
+            (
+                "{ schema: { required: a, properties: { b: { minLength: -1 } } } }",
+                "t:1:23: not a valid JSON Schema at /required: \"a\" is not of type \"array\"\nt:1:56: not a valid \
+                 JSON Schema at /properties/b/minLength: -1 is less than",
+            ),
         ] {
             let source = Source::new("t", text);
             let problems = parse_yaml(&source).and_then(|node| Matcher::read(&node)).expect_err(text);

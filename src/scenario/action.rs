@@ -1,8 +1,8 @@
 //! What a step does.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use super::{Expect, Step};
+use super::{Expect, Step, final_answer::FinalAnswer};
 use crate::{
     config::{Entry, Fields, Node, Problems, Source, Value},
     mock::{
@@ -31,6 +31,7 @@ pub(super) const ACTIONS: &[&str] = &[
     "request",
     "parallel",
     "raw",
+    "final_answer",
 ];
 const CALL_KEYS: &[&str] = &["tool", "args", "logLevel", "task"];
 
@@ -87,6 +88,8 @@ pub enum Action {
         is_text: bool,
         headers: Vec<(String, Option<String>)>,
     },
+    /// Takes the answer of a subagent out of a dialog. No server is needed for that.
+    FinalAnswer(FinalAnswer),
 }
 
 /// A tool, its arguments, and how to call it.
@@ -132,6 +135,7 @@ impl Action {
         key: &str,
         node: &Node,
         source: &Source,
+        folder: &Path,
         servers: &[&str],
         templates: &mut Templates,
     ) -> Result<Action, Problems> {
@@ -176,7 +180,8 @@ impl Action {
                 let method = templates.text(fields.required("method")?)?;
                 Ok(Action::Request { method, params: fields.read("params", |node| read_object(node, templates))? })
             }
-            "parallel" => read_parallel(node, source, servers, templates),
+            "parallel" => read_parallel(node, source, folder, servers, templates),
+            "final_answer" => Ok(Action::FinalAnswer(FinalAnswer::read(node, folder, templates)?)),
             _ => read_raw(node, templates),
         }
     }
@@ -187,6 +192,11 @@ impl Action {
             Action::Call(call) | Action::Cancel { call, .. } => Some(call),
             _ => None,
         }
+    }
+
+    /// Whether it is done with a server.
+    pub(super) fn needs_session(&self) -> bool {
+        !matches!(self, Action::FinalAnswer(_))
     }
 
     /// How it is called in reports: `call echo`.
@@ -219,6 +229,7 @@ impl Action {
                 format!("parallel [{}]", steps.iter().map(Step::title).collect::<Vec<_>>().join(", "))
             }
             Action::Raw { .. } => "raw".into(),
+            Action::FinalAnswer(_) => "final_answer".into(),
         }
     }
 }
@@ -282,11 +293,12 @@ fn read_object(node: &Node, templates: &mut Templates) -> Result<Data, Problems>
 fn read_parallel(
     node: &Node,
     source: &Source,
+    folder: &Path,
     servers: &[&str],
     templates: &mut Templates,
 ) -> Result<Action, Problems> {
     let steps = node.each(|node| {
-        let step = Step::read(node, source, servers, templates)?;
+        let step = Step::read(node, source, folder, servers, templates)?;
         refuse_of_session(step.expect.as_ref(), node)?;
         if let Some(answers) = node.get("answers") {
             let problem = answers.problem("steps in parallel share their `answers`");

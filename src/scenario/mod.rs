@@ -10,6 +10,7 @@ mod awaited;
 mod captured;
 mod cell;
 mod expect;
+mod final_answer;
 mod live;
 mod model;
 mod observe;

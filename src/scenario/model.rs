@@ -31,7 +31,7 @@ pub struct Scenario {
     pub name: String,
     pub path: PathBuf,
     pub description: Option<String>,
-    /// In the order of the file. Never empty.
+    /// In the order of the file. Empty only if no step needs a server.
     pub servers: Vec<ServerSpec>,
     pub matrix: Matrix,
     /// What the client answers unless a step says otherwise.
@@ -132,11 +132,11 @@ impl Scenario {
     fn read(root: &Node, source: &Arc<Source>, path: &Path, folder: &Path) -> Result<Scenario, Problems> {
         let fields = root.fields("a scenario", KEYS)?;
         let mut templates = Templates::new(source, NAMES);
-        let server_nodes = fields.required("servers")?;
-        let entries = server_nodes.entries()?;
+        let server_nodes = fields.get("servers");
+        let entries = server_nodes.map(Node::entries).transpose()?.unwrap_or_default();
         let names: Vec<_> = entries.iter().map(|entry| entry.key.as_str()).collect();
         let step_nodes = fields.required("steps")?.items()?;
-        let steps = step_nodes.iter().map(|node| Step::read(node, source, &names, &mut templates));
+        let steps = step_nodes.iter().map(|node| Step::read(node, source, folder, &names, &mut templates));
         let steps = Problems::collect(steps);
         let servers = Problems::collect(entries.iter().map(|entry| ServerSpec::read(&entry.key, &entry.node, folder)));
         let redactions = fields.read_each("redact", |node| Redaction::read(node, source));
@@ -149,11 +149,13 @@ impl Scenario {
         };
         let (servers, steps, redactions, (matrix, answers)) = Problems::all4(servers, steps, redactions, settings)?;
         let matrix = matrix.unwrap_or_default().or(Matrix::of(&servers));
-        if servers.is_empty() {
-            return Err(server_nodes.problem("a scenario needs at least one server").into());
+        let needs_session = |step: &Step| step.with_parallel().any(|step| step.action.needs_session());
+        if servers.is_empty() && (steps.is_empty() || steps.iter().any(needs_session)) {
+            let at = server_nodes.map_or_else(|| fields.required("servers"), Ok)?;
+            return Err(at.problem("a scenario needs at least one server").into());
         }
         if matrix.transports.is_empty() {
-            let problem = server_nodes.problem("the servers have no transport in common");
+            let problem = server_nodes.unwrap_or(root).problem("the servers have no transport in common");
             return Err(problem.hint("name the transports of the mocks with `matrix: { transport: … }`").into());
         }
         if steps.is_empty() {
@@ -224,8 +226,11 @@ impl Matrix {
         })
     }
 
-    /// Every transport of the servers, in the newest version of each era.
+    /// Every transport of the servers, in the newest version of each era. What needs no server is done once.
     fn of(servers: &[ServerSpec]) -> Matrix {
+        if servers.is_empty() {
+            return Matrix { transports: vec![Transport::Memory], protocols: vec![Protocol::Exact(Version::LATEST)] };
+        }
         let common = |transport: &Transport| servers.iter().all(|server| server.transports().contains(transport));
         let transports = [Transport::Stdio, Transport::Http, Transport::Sse, Transport::Ws];
         Matrix {

@@ -138,6 +138,7 @@ impl Runner<'_> {
             Action::Raw { frame, is_text, headers } => {
                 self.raw(session, frame, *is_text, headers, step.timeout.unwrap_or(RAW_TIMEOUT)).await?
             }
+            Action::FinalAnswer(answer) => self.final_answer(answer)?,
             Action::Parallel(_) => return Err("steps in parallel cannot be nested".into()),
         })
     }
@@ -240,7 +241,7 @@ impl Runner<'_> {
         Ok(observation)
     }
 
-    fn context(&self) -> minijinja::Value {
+    pub(super) fn context(&self) -> minijinja::Value {
         let captured = minijinja::Value::from(minijinja::value::Serde(&self.captured));
         let env = minijinja::Value::from_object(ProcessEnvironment);
         minijinja::context! { captured, env }
@@ -294,7 +295,7 @@ fn done(result: Result<(), Failure>) -> Observation {
     observed(result.map(|()| json!({})))
 }
 
-fn observed_raw(result: Result<Box<RawValue>, Failure>) -> Observation {
+pub(super) fn observed_raw(result: Result<Box<RawValue>, Failure>) -> Observation {
     let read =
         |raw: Box<RawValue>| serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(error.to_string()));
     observed(result.and_then(read).map(without_envelope))

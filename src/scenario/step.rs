@@ -1,6 +1,6 @@
 //! One thing to do in a scenario, and what to make of it.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use super::{
     Action, Cell, Expect, SnapshotSpec,
@@ -80,13 +80,14 @@ impl Step {
     pub(super) fn read(
         node: &Node,
         source: &Source,
+        folder: &Path,
         servers: &[&str],
         templates: &mut Templates,
     ) -> Result<Step, Problems> {
         refuse_other_names(node)?;
         let fields = node.fields("a step", &[ACTIONS, KEYS].concat())?;
         let Entry { key, node: value, .. } = fields.exactly_one(ACTIONS)?;
-        let action = Action::read(key, value, source, servers, templates)?;
+        let action = Action::read(key, value, source, folder, servers, templates)?;
         let line = source.position(node.span.start).0;
         let server = fields.read("server", |node| {
             let name = node.str()?;
@@ -111,6 +112,12 @@ impl Step {
             task: action.call().is_some_and(|call| call.is_task),
         };
         let expect = fields.read("expect", |node| Expect::read(node, observable))?;
+        if let Some(entry) = ["server", "answers", "timeout"].iter().find_map(|key| fields.entry(key))
+            && !action.needs_session()
+        {
+            let message = format!("`{}` is for steps with a server, and `{key}` needs none", entry.key);
+            return Err(Problem::new(entry.key_span, message).hint("leave it out").into());
+        }
         if let Action::Parallel(_) = action {
             if let Some(entry) = ["timeout", "capture"].iter().find_map(|key| fields.entry(key)) {
                 let message = format!("steps in parallel have no common `{}`", entry.key);

@@ -116,3 +116,26 @@ fn secrets_are_in_the_file_and_nowhere_else() {
     assert!(!run.stderr().contains("ecret\""), "{}", run.stderr());
     assert!(!run.stderr().contains("sk$"), "{}", run.stderr());
 }
+
+#[test]
+fn a_new_file_is_open_to_nobody_who_could_not_read_its_source_or_who_must_not_read_its_secrets() {
+    use std::{fs, os::unix::fs::PermissionsExt};
+    let secret = r#"{"mcpServers": {"a": {"command": "x", "env": {"API_TOKEN": "ghp_0123456789abcdefghij"}}}}"#;
+    let modes = |text: &str, mode: u32, args: &[&str]| {
+        let story = Rehearse::new().file("a.json", text).file("old.json", "old").mode("a.json", mode);
+        let story = story.mode("old.json", 0o664).args(["config", "convert", "a.json", "--dialect", "roo"]);
+        let story = story.args(["--to", "cline"]).args(args.to_vec());
+        let run = story.run().code(0);
+        let name = args.last().expect("a name");
+        fs::metadata(run.path(name)).expect("a file").permissions().mode() & 0o777
+    };
+    let plain = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+    assert_eq!(modes(plain, 0o644, &["-o", "new.json"]), 0o644);
+    assert_eq!(modes(plain, 0o600, &["-o", "new.json"]), 0o600);
+    assert_eq!(modes(plain, 0o400, &["-o", "new.json"]), 0o400);
+    assert_eq!(modes(secret, 0o644, &["-o", "new.json"]), 0o600);
+    assert_eq!(modes(plain, 0o640, &["--force", "-o", "old.json"]), 0o640);
+    assert_eq!(modes(secret, 0o644, &["--force", "-o", "old.json"]), 0o600);
+    let reference = r#"{"mcpServers": {"a": {"command": "x", "env": {"API_TOKEN": "${env:API_TOKEN}"}}}}"#;
+    assert_eq!(modes(reference, 0o644, &["-o", "new.json"]), 0o644);
+}

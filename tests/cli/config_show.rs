@@ -99,6 +99,24 @@ fn sources_go_from_the_variable_over_the_flags_to_the_path_in_the_environment() 
 }
 
 #[test]
+fn the_variables_belong_to_code_agent_and_to_whoever_asks_for_no_program() {
+    let list = r#"[{"name": "v", "command": "e"}]"#;
+    let story = |args: &[&str]| {
+        let story = show(args).env("CODE_AGENT_MCP_SERVERS", list).env("CODE_AGENT_MCP_CONFIG_PATH", "d.json");
+        let file = |name: &str| format!(r#"{{"mcpServers": {{"{name}": {{"command": "x"}}}}}}"#);
+        story.file("d.json", &file("d")).file(".cursor/mcp.json", &file("c"))
+    };
+    let names = |args: &[&str]| {
+        let shown = json(story(args));
+        let servers = shown["servers"].as_array().expect("a list").iter();
+        servers.map(|server| server["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[]), ["v", "d"]);
+    assert_eq!(names(&["--dialect", "code_agent"]), ["v", "d"]);
+    assert_eq!(names(&["--dialect", "cursor"]), ["c"]);
+}
+
+#[test]
 fn a_named_file_must_be_there_and_be_readable_and_a_default_one_need_not() {
     show(&["--config", "gone.yaml"]).run().stdout("").stderr_has("gone.yaml").stderr_has("--config").code(2);
     show(&[]).run().stdout_has("no servers").code(0);

@@ -52,6 +52,13 @@ impl Rehearse {
         self
     }
 
+    /// Says who may do what with a file, as `chmod` does.
+    pub(crate) fn mode(self, name: &str, mode: u32) -> Self {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(self.folder.path().join(name), permissions).expect("changes");
+        self
+    }
+
     pub(crate) fn args<S: Into<String>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self

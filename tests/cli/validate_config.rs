@@ -73,6 +73,9 @@ fn a_folder_has_its_known_files_checked_and_no_others() {
     let run = Rehearse::new()
         .file("b/.vscode/mcp.json", r#"{"servers": {}}"#)
         .file("b/.zed/settings.json", r#"{"theme": "dark"}"#)
+        .file("b/.vscode/settings.json", "{ no JSON at all")
+        .file("b/.devcontainer/devcontainer.json", r#"{"a": 1, "a": "for mcp"}"#)
+        .file("b/team.code-workspace", r#"{"settings": {"mcp": {"servers": {}}}}"#)
         .file("a/.mcp.json", DOUBTFUL)
         .file("node_modules/x/.mcp.json", BAD)
         .file("other.json", BAD)
@@ -80,7 +83,7 @@ fn a_folder_has_its_known_files_checked_and_no_others() {
         .run();
     let paths: Vec<_> =
         json(&run)["files"].as_array().expect("files").iter().map(|file| file["path"].clone()).collect();
-    assert_eq!(paths, ["a/.mcp.json", "b/.vscode/mcp.json"]);
+    assert_eq!(paths, ["a/.mcp.json", "b/.vscode/mcp.json", "b/team.code-workspace"]);
     let nothing = Rehearse::new().file("a/.zed/settings.json", "{}").args(["validate-config", "a"]).run();
     nothing.stdout("").stderr_has("nothing was selected").stderr_has("--list-dialects").code(4);
     let list = Rehearse::new().args(["validate-config", "--list-dialects"]).run().code(0);

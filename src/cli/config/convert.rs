@@ -1,7 +1,7 @@
 //! `rehearse config convert`: the same servers for another program.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Write},
     path::{Path, PathBuf},
     sync::Arc,
@@ -13,11 +13,11 @@ use super::{Exit, Failure, dialect, dialects};
 use crate::{
     cli::style::{self, BAD, DOUBTFUL, STRONG, printable},
     config::{
-        Diagnostic, Diagnostics, Examined, Source,
+        Diagnostic, Diagnostics, Examined, Source, Span,
         convert::{Converted, Notation, convert},
         dialect::Dialect,
         examine,
-        finding::Severity,
+        finding::{Severity, codes},
     },
 };
 
@@ -29,7 +29,8 @@ Examples:
   rehearse config convert --to zed < mcp.json
 
 The new file goes to standard output, and what could not be carried over is told on standard error. Comments \
-are not carried over. Values are written as they are, secrets among them.
+are not carried over. Values are written as they are, secrets among them: a file with a secret in it is for you alone, \
+and no file is open to more people than the one that it was made of.
 
 Exit codes: 0 if the file was converted, 1 if there are errors in it (what could be understood is converted), \
 2 if nobody can tell what it is.";
@@ -62,7 +63,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let examined = examine(&source, path, args.dialect, None);
     let Some(converted) = convert(&examined, args.to, notation) else { return Err(unknown(examined)) };
     match &args.output {
-        Some(path) => write(path, &converted.text, args.force)?,
+        Some(new) => write(new, &converted.text, access(path, &examined), args.force)?,
         None => {
             // Whoever closes the pipe has read enough.
             let _ = io::stdout().lock().write_all(converted.text.as_bytes());
@@ -92,18 +93,61 @@ fn unknown(examined: Examined) -> Failure {
     Failure::Usage(Diagnostics(diagnostics.collect()).to_string())
 }
 
-fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+/// Writes a new file, or with `force` over one that is there. It is never open to more people than its source, and to its
+/// owner alone if there is a secret in it.
+fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::cannot(format!("cannot write {}: {error}", path.display()));
+    let mut options = OpenOptions::new();
+    options.write(true);
     if force {
-        return fs::write(path, text).map_err(failed);
-    }
-    let opened = OpenOptions::new().write(true).create_new(true).open(path);
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    let opened = open(&mut options, path, access);
     match opened.and_then(|mut file| file.write_all(text.as_bytes())) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(Failure::cannot(format!("{} is there already", path.display())).hint("`--force` replaces it"))
         }
         result => result.map_err(failed),
     }
+}
+
+#[cfg(unix)]
+fn open(options: &mut OpenOptions, path: &Path, access: Option<u32>) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let Some(access) = access else { return options.open(path) };
+    let file = options.mode(access).open(path)?;
+    // One that was there already has kept its own.
+    let mode = file.metadata()?.permissions().mode();
+    if mode & 0o777 & !access != 0 {
+        file.set_permissions(fs::Permissions::from_mode(mode & access))?;
+    }
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open(options: &mut OpenOptions, path: &Path, _access: Option<u32>) -> io::Result<File> {
+    options.open(path)
+}
+
+/// The most that anybody may do with the new file; `None` if nothing is to be said about that.
+#[cfg(unix)]
+fn access(source: Option<&Path>, examined: &Examined) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let written = |span: &Span| examined.source.text.get(span.start..span.end).unwrap_or_default();
+    // What hides a value may be a reference, with which nobody can do anything.
+    let is_literal = |span: &Span| !["$", "{env:"].iter().any(|begin| written(span).starts_with(begin));
+    let is_told = examined.findings.iter().any(|finding| finding.code == &codes::SECRET);
+    if is_told || examined.secrets.iter().any(is_literal) {
+        return Some(0o600);
+    }
+    Some(fs::metadata(source?).ok()?.permissions().mode() & 0o666)
+}
+
+#[cfg(not(unix))]
+fn access(_source: Option<&Path>, _examined: &Examined) -> Option<u32> {
+    None
 }
 
 /// The errors of the file, and what the new one does not say.

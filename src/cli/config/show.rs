@@ -33,7 +33,8 @@ Of two servers with one name, that of the higher source counts, whole:
   2. --mcp-config, a later one before an earlier
   3. --config
   4. the file that the variable CODE_AGENT_MCP_CONFIG_PATH names
-  5. if there is none of these: the files of all programs in this folder, then those of the user";
+  5. if there is none of these: the files of all programs in this folder, then those of the user
+Both variables are code_agent's: with --dialect they count for that program only.";
 
 type Variables = BTreeMap<String, String>;
 

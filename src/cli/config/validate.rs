@@ -15,7 +15,7 @@ use crate::{
     cli::{Exit, Failure, style},
     config::{
         ClientConfig, Machine, Problem, Source, Span,
-        dialect::{ALL, Detected, Dialect, RootKeys},
+        dialect::{ALL, Detected, Dialect, Place, RootKeys, by_path},
         examine,
         finding::{Finding, Severity, codes},
     },
@@ -127,9 +127,10 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
     for path in paths {
         if path.is_dir() {
             for path in walk::configs_below(path) {
-                if seen.insert(walk::absolute(&path)) {
+                let place = walk::absolute(&path);
+                if seen.insert(place.clone()) {
                     let found = check_file(args, &path, machine.as_ref());
-                    checked.extend(Some(found).filter(|it| !is_about_other_things(&it.file)));
+                    checked.extend(Some(found).filter(|it| !is_about_other_things(&place, &it.file)));
                 }
             }
         } else if path == Path::new("-") || seen.insert(walk::absolute(path)) {
@@ -140,7 +141,11 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
 }
 
 /// Whether a file could have servers as a section, and has none.
-fn is_about_other_things(file: &File) -> bool {
+fn is_about_other_things(path: &Path, file: &File) -> bool {
+    if by_path(path).is_some_and(|(_, place)| matches!(place, Place::Section(_))) {
+        // How the rest of such a file is written is of no matter here, even if nobody can read it.
+        return !file.source.text.contains("mcp") || file.findings.iter().any(|it| it.code == &codes::NO_SERVERS);
+    }
     let is_section = |it: &Detected| matches!(it.dialect.root_keys, RootKeys::Section(_));
     let has_none = file.findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
     file.detected.as_ref().is_some_and(is_section) && file.servers.is_empty() && has_none

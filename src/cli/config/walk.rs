@@ -39,7 +39,7 @@ pub(super) fn absolute(path: &Path) -> PathBuf {
 /// The folder of the project that a config belongs to: where it is, or where `.vscode` and the like are.
 pub(super) fn project(path: &Path) -> PathBuf {
     let path = absolute(path);
-    let depth = by_path(&path).map_or(1, |(_, suffix)| suffix.split('/').count());
+    let depth = by_path(&path).map_or(1, |(_, place)| place.suffix().split('/').count());
     path.ancestors().nth(depth).or(path.parent()).unwrap_or(Path::new("/")).to_owned()
 }
 
@@ -75,12 +75,37 @@ mod tests {
     }
 
     #[test]
+    fn agents_blocks_and_plugins_are_found_by_their_folders() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let expected = [
+            ".amazonq/cli-agents/reviewer.json",
+            ".claude-plugin/plugin.json",
+            ".continue/mcpServers/docs.json",
+            ".continue/mcpServers/docs.yaml",
+            ".junie/mcp/mcp.json",
+            ".vscode/settings.json",
+            "team.code-workspace",
+        ];
+        let others = ["cli-agents/a.json", ".continue/rules/a.yaml", "plugin.json", ".amazonq/rules/a.json"];
+        for name in expected.iter().chain(&others) {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
+            fs::write(path, "{}").expect("writes");
+        }
+        let found = configs_below(folder.path());
+        let found: Vec<_> = found.iter().map(|path| path.strip_prefix(folder.path()).expect("below")).collect();
+        assert_eq!(found, expected.map(Path::new));
+    }
+
+    #[test]
     fn a_project_is_where_the_folder_of_its_program_is() {
         for (path, folder) in [
             ("/p/.vscode/mcp.json", "/p"),
             ("/p/.mcp.json", "/p"),
             ("/p/x/other.json", "/p/x"),
             ("/h/.aws/amazonq/mcp.json", "/h"),
+            ("/p/.amazonq/cli-agents/a.json", "/p"),
+            ("/p/a.code-workspace", "/p"),
         ] {
             assert_eq!(project(Path::new(path)), Path::new(folder), "{path}");
         }

@@ -146,7 +146,10 @@ fn paths(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Findin
     let mut is_told = false;
     for text in server.texts().filter(is_path) {
         let value = text.at.value.as_str();
-        if !subject.dialect().expands_home && (value == "~" || value.starts_with("~/")) && !has_shell(server) {
+        if !subject.dialect().home.contains(&text.field)
+            && (value == "~" || value.starts_with("~/"))
+            && !has_shell(server)
+        {
             let message = format!("{} does not replace `~`, and there is no shell to do it", subject.dialect().program);
             findings.push(codes::HOME.at(text.at.span, message).hint("write the whole path"));
         }

@@ -40,6 +40,7 @@ impl<'a> Subject<'a> {
         source: &'a Arc<Source>,
         machine: Option<&'a Machine>,
     ) -> Self {
+        let root = config.dialect.part(root);
         Subject { config, root, source, machine, programs: RefCell::default() }
     }
 

@@ -4,19 +4,22 @@ use super::{Subject, command::has_shell};
 use crate::config::{
     Form, Reference,
     dialect::{Field, Places, Unset, VariableRule},
+    expand_env,
     finding::{Finding, codes},
-    references,
     server::{ServerConfig, Text},
 };
 
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
-    let rule = &subject.dialect().variables;
     let has_shell = has_shell(server) || server.args.iter().any(|word| word.value.starts_with("mcp-remote"));
     for text in server.texts() {
+        let rule = subject.dialect().rule(text.field);
         // A shell replaces what is left over, and so does mcp-remote.
         let is_for_shell = has_shell && text.field == Field::Args;
-        for reference in references(&text.at.value) {
+        for reference in rule.references(&text.at.value) {
             match replaced(rule, text, &reference) {
+                Ok(()) if rule.by_go && expand_env::is_only_of_go(reference.name) => {
+                    findings.push(swallowed(subject, text, &reference));
+                }
                 Ok(()) => unset(subject, server, text, &reference, findings),
                 Err(why) if !is_for_shell && is_meant(text, &reference) => {
                     findings.push(kept(subject, text, &reference, why));
@@ -27,25 +30,39 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     }
 }
 
+/// What Go takes for a variable that nobody can have meant.
+fn swallowed(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>) -> Finding {
+    let program = subject.dialect().program;
+    let what = if reference.form == Form::Braced { "what stands in the braces" } else { "it" };
+    let message = match reference.name {
+        "" => format!("{program} leaves out a brace without a name or an end, with its dollar sign"),
+        _ => {
+            format!("{program} takes {what} for the name of a variable, which is not set: nothing is put in its place")
+        }
+    };
+    let hint = match reference.name.split_once(":-") {
+        Some((name, _)) => format!("{program} has no defaults: write ${{{name}}}, and set {name} before you start it"),
+        None => format!("{program} has no way to write a `$`: put the whole value into a variable"),
+    };
+    codes::VARIABLE_UNSET.at(subject.part(text, reference.range.clone()), message).hint(hint)
+}
+
 /// Why a reference is not replaced.
 enum Why {
     Form,
+    Blocked,
     Place,
     NotWhole,
 }
 
 fn replaced(rule: &VariableRule, text: Text<'_>, reference: &Reference<'_>) -> Result<(), Why> {
-    let is_known =
-        |name: &str| rule.known.contains(&name) || rule.known.contains(&name.split(':').next().unwrap_or(name));
-    let has_form = rule.forms.contains(&reference.form);
-    if !has_form && (reference.form != Form::Braced || !is_known(reference.name)) {
+    if !rule.forms.contains(&reference.form) && !rule.is_known(reference) {
         return Err(Why::Form);
     }
-    let here = match rule.places {
-        Places::Nowhere => false,
-        Places::Everywhere => true,
-        Places::In(fields) => fields.contains(&text.field),
-    };
+    if rule.blocked.contains(&reference.name) {
+        return Err(Why::Blocked);
+    }
+    let here = rule.holds_in(text.field);
     match (here, rule.whole && reference.range.len() < text.at.value.len()) {
         (false, _) => Err(Why::Place),
         (true, true) => Err(Why::NotWhole),
@@ -68,7 +85,7 @@ fn is_meant(text: Text<'_>, reference: &Reference<'_>) -> bool {
 }
 
 fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: Why) -> Finding {
-    let (program, rule) = (subject.dialect().program, &subject.dialect().variables);
+    let (program, rule) = (subject.dialect().program, subject.dialect().rule(text.field));
     let written = &text.at.value[reference.range.clone()];
     let (message, hint) = match why {
         Why::Form => {
@@ -78,6 +95,10 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
                 Some(Form::Defaulted) | None => (message, format!("{program} knows no variables in this file")),
                 Some(form) => (message, format!("write {}", form.written(reference.name))),
             }
+        }
+        Why::Blocked => {
+            let message = format!("{program} gives `{written}` to no server: it stays as it is written");
+            (message, "put the value into a variable of another name".to_owned())
         }
         Why::Place => {
             let message = format!("{program} does not replace `{written}` here: it stays as it is written");
@@ -99,12 +120,11 @@ fn unset(
     reference: &Reference<'_>,
     findings: &mut Vec<Finding>,
 ) {
-    let rule = &subject.dialect().variables;
+    let rule = subject.dialect().rule(text.field);
     let is_of_machine =
         matches!(reference.form, Form::Bare | Form::Braced | Form::Env | Form::Curly) && reference.default.is_none();
     let Some(machine) = subject.machine_for(server).filter(|_| is_of_machine) else { return };
-    let is_known = rule.known.contains(&reference.name.split(':').next().unwrap_or_default());
-    if is_known || machine.variables.contains_key(reference.name) {
+    if rule.is_known(reference) || machine.variables.contains_key(reference.name) {
         return;
     }
     let program = subject.dialect().program;

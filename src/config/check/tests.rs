@@ -6,7 +6,9 @@ use super::*;
 use crate::{
     config::{
         Found, Problem,
-        dialect::{ALL, Both, Collection, Field, Of, Outside, Place, Places, RootKeys, Syntax, Unset, Untyped},
+        dialect::{
+            ALL, Both, Collection, Field, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, Unset, Untyped,
+        },
         examine,
         finding::{Code, codes},
         policy::{BothFilters, EmptyFilter, Naming, Patterns},
@@ -186,7 +188,7 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
     faults.push((&codes::COMMAND_NOT_FOUND, with(Field::Command, "«\"nowhere\"»")));
     faults.push((&codes::COMMAND_NOT_FOUND, with(Field::Command, "«\"/bin/nowhere\"»")));
     faults.push((&codes::DIRECTORY, with(Field::Cwd, "«\"/nowhere\"»")));
-    faults.push((&codes::HOME, with(Field::Args, "[«\"~/x\"»]").filter(|_| !dialect.expands_home)));
+    faults.push((&codes::HOME, with(Field::Args, "[«\"~/x\"»]").filter(|_| !dialect.home.contains(&Field::Args))));
     if dialect.files.iter().any(|place| matches!(place, Place::Project(_))) {
         faults.push((&codes::MACHINE_PATH, with(Field::Args, "[«\"/home/ada/x\"»]")));
     }
@@ -246,8 +248,16 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
     faults.push((
         &codes::VARIABLE_FORM,
         with(Field::Env, "{\"A\": \"\\u0041 «${{ secrets.X }}» b\"}")
-            .filter(|_| !rule.forms.contains(&crate::config::Form::Secret)),
+            .filter(|_| !rule.forms.contains(&crate::config::Form::Secret) && !rule.by_go),
     ));
+    if let Some(name) = rule.blocked.first() {
+        faults.push((&codes::VARIABLE_FORM, with(Field::Env, &format!("{{\"A\": \"b «${{{name}}}»\"}}"))));
+    }
+    if rule.by_go {
+        faults.push((&codes::VARIABLE_UNSET, with(Field::Env, "{\"A\": «\"${A:-b}\"»}")));
+        faults.push((&codes::VARIABLE_UNSET, with(Field::Env, "{\"A\": \"é «$5» b\"}")));
+        faults.push((&codes::VARIABLE_UNSET, with(Field::Env, "{\"A\": \"«${»A\"}")));
+    }
     // Texts.
     faults.push((&codes::SECRET, with(Field::Env, "{\"A_TOKEN\": «\"ghp_0123456789abcdefghij\"»}")));
     faults.push((&codes::SECRET, with(Field::Args, "[\"--api-key\", «\"0123456789abcdef\"»]")));
@@ -321,6 +331,24 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
     }
     if let (RootKeys::Known([known, ..]), Some(rest)) = (dialect.root_keys, whole.strip_prefix('{')) {
         add(&codes::UNKNOWN_KEY, format!("{{«\"{known}z\"»: 1, {rest}"));
+    }
+    if dialect.name_lists.is_some() {
+        let and = |lists: &str| format!("{{\"mcp\": {{{lists}}}, {}", &whole[1..]);
+        add(&codes::SERVER_UNKNOWN, and("\"allowed\": [\"s\", «\"ss\"»]"));
+        add(&codes::SERVER_UNKNOWN, and("\"excluded\": [«\"other\"»]"));
+        add(&codes::VALUE_TYPE, and("\"excluded\": «\"s\"»"));
+        add(&codes::VALUE_TYPE, and("\"allowed\": [\"s\", «7»]"));
+    }
+    if dialect.typed_objects {
+        add(&codes::TRANSPORT, file(dialect, &[("\"s\"", "{«\"transport\"»: {\"command\": \"node\"}}".into())]));
+    }
+    if let Some(Profiles { key, servers, .. }) = dialect.profiles {
+        let profile = format!("{{\"ref\": \"one\", \"{servers}\": {{\"t\": {{«\"url\"»: {GOOD}}}}}}}");
+        add(&codes::TRANSPORT, format!("{{\"{key}\": [{profile}], {}", &whole[1..]));
+    }
+    if dialect.is_linked {
+        let first = dialect.roots[0][0];
+        add(&codes::VALUE_TYPE, format!("{{\"{first}\": [\"./a.json\", «7»]}}"));
     }
     if dialect.bare.is_some() {
         add(&codes::BARE, format!("«»{{\"s\": {}}}", good()));

@@ -3,7 +3,7 @@
 use super::Subject;
 use crate::config::{
     Form, Span,
-    dialect::{Field, Places},
+    dialect::Field,
     finding::{Finding, codes},
     json::is_invisible,
     placeholder::placeholder,
@@ -36,12 +36,8 @@ fn secrets(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
     if secrets.is_empty() {
         return;
     }
-    let rule = &subject.dialect().variables;
-    let is_replaced = match rule.places {
-        Places::Nowhere => false,
-        Places::Everywhere => true,
-        Places::In(fields) => fields.contains(&text.field),
-    };
+    let rule = subject.dialect().rule(text.field);
+    let is_replaced = rule.holds_in(text.field);
     let variable = if text.field == Field::Env { text.name } else { "NAME" };
     let hint = match rule.forms.iter().find(|_| is_replaced) {
         Some(form) => format!("keep it in a variable and write {}", form.written(variable)),

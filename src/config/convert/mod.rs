@@ -59,6 +59,13 @@ pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) ->
         let servers = if count == 1 { "its server is" } else { "its servers are" };
         losses.push(lost(&field, format!("{servers} for this project only"), project.key_span));
     });
+    own::of_profiles(root, from, |servers, profiles| {
+        let reason = format!("{} uses them with one of its `{}` only", from.program, profiles.key);
+        losses.push(lost(&servers.key, reason, servers.key_span));
+    });
+    own::of_links(root, from, |link| {
+        losses.push(lost("path", "the servers are in another file".into(), link.span));
+    });
     if let (Collection::List { elsewhere: Some(elsewhere) }, Some(servers)) = (from.collection, from.servers(root)) {
         let items = servers.items().unwrap_or_default();
         for item in items.iter().filter(|item| item.get(elsewhere).is_some()) {

@@ -6,7 +6,7 @@ use super::loss::Loss;
 use crate::{
     config::{
         Entry, Node, Value,
-        dialect::{Collection, Dialect, Field, Key, Of, RootKeys},
+        dialect::{Collection, Dialect, Field, Key, Of, Profiles, RootKeys, Set},
         read::is_note,
         server::ServerConfig,
     },
@@ -16,7 +16,8 @@ use crate::{
 /// What of a file belongs to its program alone, beside its servers.
 pub(super) fn of_file(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry)) {
     let (RootKeys::Known(keys) | RootKeys::Only(keys)) = dialect.root_keys else { return };
-    for entry in root.entries().unwrap_or_default().iter().filter(|entry| keys.contains(&&*entry.key)) {
+    let part = dialect.part(root);
+    for entry in part.entries().unwrap_or_default().iter().filter(|entry| keys.contains(&&*entry.key)) {
         lose(entry);
     }
 }
@@ -32,18 +33,43 @@ pub(super) fn of_projects(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&
     }
 }
 
-/// The text of each server by where its name stands.
-pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> HashMap<usize, &'n Node> {
-    let Some(servers) = dialect.servers(root) else { return HashMap::new() };
-    match dialect.collection {
-        Collection::Map => {
-            servers.entries().unwrap_or_default().iter().map(|entry| (entry.key_span.start, &entry.node)).collect()
-        }
-        Collection::List { .. } => {
-            let items = servers.items().unwrap_or_default().iter();
-            items.filter_map(|item| Some((item.get("name")?.span.start, item))).collect()
+/// The profiles that have servers of their own.
+pub(super) fn of_profiles(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry, &Profiles)) {
+    let Some(profiles) = &dialect.profiles else { return };
+    let list = root.get(profiles.key).and_then(|list| list.items().ok()).unwrap_or_default();
+    for profile in list {
+        let servers = profile.entries().unwrap_or_default().iter().find(|entry| entry.key == profiles.servers);
+        if let Some(entry) = servers.filter(|entry| entry.node.entries().is_ok_and(|servers| !servers.is_empty())) {
+            lose(entry, profiles);
         }
     }
+}
+
+/// The paths of other files with servers.
+pub(super) fn of_links(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Node)) {
+    let Some(servers) = dialect.servers(root).filter(|_| dialect.is_linked) else { return };
+    let links = std::iter::once(servers).chain(servers.items().unwrap_or_default());
+    for link in links.filter(|link| link.str().is_ok()) {
+        lose(link);
+    }
+}
+
+/// The text of each server by where its name stands.
+pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> HashMap<usize, &'n Node> {
+    let mut servers = HashMap::new();
+    for Set { node, .. } in dialect.sets(root) {
+        match dialect.collection {
+            Collection::Map => {
+                let entries = node.entries().unwrap_or_default().iter();
+                servers.extend(entries.map(|entry| (entry.key_span.start, &entry.node)));
+            }
+            Collection::List { .. } => {
+                let items = node.items().unwrap_or_default().iter();
+                servers.extend(items.filter_map(|item| Some((item.get("name")?.span.start, item))));
+            }
+        }
+    }
+    servers
 }
 
 /// What of a server belongs to its program alone, or not even to that.
@@ -77,7 +103,7 @@ pub(super) fn of_server(
             (Field::AuthKind, _) if server.auth.bearer.is_none() && server.auth.api_key.is_none() => {
                 lose(key.name.into(), entry, format!("only {} knows what it means", dialect.program));
             }
-            (Field::Own, value) if !is_superfluous(key.name, value, server) => {
+            (Field::Own | Field::Setting(_), value) if !is_superfluous(key.name, value, server) => {
                 lose(key.name.into(), entry, format!("only {} knows what it means", dialect.program));
             }
             (Field::Env | Field::Headers, Value::Mapping(pairs)) if dialect.loose_values => {

@@ -4,9 +4,9 @@ use std::{collections::HashMap, ops::Range};
 
 use super::template::templates;
 use crate::config::{
-    Form,
-    dialect::{Dialect, Field, Places},
-    variable,
+    Form, Reference,
+    dialect::{Dialect, Field, VariableRule},
+    expand_env, variable,
 };
 
 /// A value as another program has to write it.
@@ -43,7 +43,7 @@ enum Meaning<'t> {
 pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
     let mut troubles = Vec::new();
     troubles.extend(home(text, from, to));
-    for template in templates(text, from.dialect) {
+    for template in templates(text, from.rule().template) {
         troubles.push(format!("{template} stays as it is written: only {} knows it", from.dialect.program));
     }
     if !text.contains('$') {
@@ -98,8 +98,7 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
 
 /// What is to say of a `~` that is the home folder for only one of the programs.
 fn home(text: &str, from: Place, to: Place) -> Option<String> {
-    let is_path = |place: Place| matches!(place.field, Field::Command | Field::Args | Field::Cwd);
-    let is_home = |place: Place| place.dialect.expands_home && is_path(place);
+    let is_home = |place: Place| place.dialect.home.contains(&place.field);
     if text != "~" && !text.starts_with("~/") {
         return None;
     }
@@ -112,6 +111,8 @@ fn home(text: &str, from: Place, to: Place) -> Option<String> {
 
 fn describe(meaning: Meaning<'_>) -> String {
     match meaning {
+        // Such a name may have in it what was meant as a default.
+        Meaning::Variable { name, .. } if expand_env::is_only_of_go(name) => "a reference".into(),
         Meaning::Variable { name, .. } => format!("the reference to `{name}`"),
         Meaning::Known(name) => format!("`${{{name}}}`"),
         Meaning::Input(name) => format!("the question for `{name}`"),
@@ -119,29 +120,29 @@ fn describe(meaning: Meaning<'_>) -> String {
 }
 
 impl Place {
+    fn rule(&self) -> &'static VariableRule {
+        self.dialect.rule(self.field)
+    }
+
     fn is_replaced(&self) -> bool {
-        let field = match self.field {
-            Field::Url(_) => Field::Url(None),
-            field => field,
-        };
-        match self.dialect.variables.places {
-            Places::Nowhere => false,
-            Places::Everywhere => true,
-            Places::In(fields) => fields.contains(&field),
-        }
+        self.rule().holds_in(self.field)
     }
 
     /// What the program replaces in a value of this field.
     fn references<'t>(&self, text: &'t str) -> Vec<(Range<usize>, Meaning<'t>)> {
-        let rule = &self.dialect.variables;
+        let rule = self.rule();
         let (mut found, mut at) = (Vec::new(), 0);
+        if rule.by_go {
+            let meaning = |it: Reference<'t>| (it.range, Meaning::Variable { name: it.name, default: None });
+            return expand_env::references(text).map(meaning).collect();
+        }
         while let Some(length) = self.is_replaced().then(|| variable::beginning(&text[at..])).flatten() {
             let start = at + length;
             at = start + 1;
             let Some((form, name, default, length)) = variable::reference(&text[start..]) else { continue };
             let meaning = match form {
                 Form::Braced if rule.known.contains(&name) || rule.known.contains(&kind(name)) => Meaning::Known(name),
-                _ if !rule.forms.contains(&form) => continue,
+                _ if !rule.forms.contains(&form) || rule.blocked.contains(&name) => continue,
                 Form::Input => Meaning::Input(name),
                 _ => Meaning::Variable { name, default },
             };
@@ -157,19 +158,19 @@ impl Place {
     /// Why no reference can be written in such a value.
     fn refusal(&self, text: &str, references: &[(Range<usize>, Meaning<'_>)]) -> Option<String> {
         let program = self.dialect.program;
-        if self.dialect.variables.forms.is_empty() {
+        if self.rule().forms.is_empty() {
             return Some(format!("{program} replaces no variables"));
         }
         if !self.is_replaced() {
             return Some(format!("{program} replaces no variables here"));
         }
-        (self.dialect.variables.whole && !is_whole(text, references))
+        (self.rule().whole && !is_whole(text, references))
             .then(|| format!("{program} replaces a variable only where it is the whole value"))
     }
 
     /// The reference as the program writes it, and what is left of its meaning.
     fn write<'t>(&self, meaning: Meaning<'t>) -> Result<(String, Meaning<'t>), String> {
-        let (rule, program) = (&self.dialect.variables, self.dialect.program);
+        let (rule, program) = (self.rule(), self.dialect.program);
         let has = |form| rule.forms.contains(&form);
         match meaning {
             // Only the grammar that has `${input:…}` says anything about other names with an argument.
@@ -181,6 +182,9 @@ impl Place {
             Meaning::Known(_) => Err(format!("{program} does not know it")),
             Meaning::Input(name) if has(Form::Input) => Ok((format!("${{input:{name}}}"), meaning)),
             Meaning::Input(_) => Err(format!("{program} asks for nothing")),
+            Meaning::Variable { name, .. } if !rule.by_go && expand_env::is_only_of_go(name) => {
+                Err(format!("{program} takes it for something else, or for nothing"))
+            }
             Meaning::Variable { name, default: Some(default) } if has(Form::Defaulted) => {
                 Ok((format!("${{{name}:-{default}}}"), meaning))
             }

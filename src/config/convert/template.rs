@@ -1,18 +1,13 @@
-//! Templates: what two programs replace by something that is no variable of the environment.
+//! Templates: what some programs replace by something that is no variable of the environment.
 
-use crate::config::dialect::Dialect;
+use crate::config::dialect::Template;
 
 /// No longer name is shown.
 const LONGEST: usize = 64;
 
 /// The templates of the program in a text, in words that may be shown: whatever is no plain name stays hidden.
-pub(super) fn templates(text: &str, dialect: &Dialect) -> Vec<String> {
-    // LibreChat fills in `{{LIBRECHAT_USER_ID}}` and what it asks each user for; Continue leaves names other than these.
-    let (open, prefix) = match dialect.name {
-        "librechat" => ("{{", ""),
-        "continue" => ("${{", "inputs."),
-        _ => return Vec::new(),
-    };
+pub(super) fn templates(text: &str, template: Option<Template>) -> Vec<String> {
+    let Some(Template { open, prefix }) = template else { return Vec::new() };
     let (mut found, mut rest) = (Vec::new(), text);
     while let Some((_, after)) = rest.split_once(open) {
         let Some((inner, behind)) = after.split_once("}}") else { break };
@@ -39,7 +34,7 @@ mod tests {
 
     #[test]
     fn each_template_is_named_unless_it_may_be_something_else() {
-        let of = |text: &str, dialect| templates(text, named(dialect).expect(dialect)).concat();
+        let of = |text: &str, dialect| templates(text, named(dialect).expect(dialect).variables.template).concat();
         assert_eq!(of("a {{ A }}{{B_1}} {{x {{C}} {{}} {{open", "librechat"), "`{{ A }}``{{B_1}}``{{C}}`");
         assert_eq!(of("{{se cret}}", "librechat"), "`{{…}}`");
         assert_eq!(of(&format!("{{{{{}}}}}", "a".repeat(65)), "librechat"), "`{{…}}`");

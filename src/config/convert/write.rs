@@ -204,7 +204,7 @@ impl Writer<'_> {
         let Some(command) = &server.command else {
             return Err((server.name.span, "command", "it has no command".into()));
         };
-        if self.to.untyped == Untyped::Rejected || self.connection.is_some() {
+        if self.to.untyped == Untyped::Rejected || self.to.is_explicit || self.connection.is_some() {
             self.transport(word);
         }
         let started = self.translated(command, (Field::Command, Field::Command), self.called(Field::Command));
@@ -256,7 +256,7 @@ impl Writer<'_> {
             (_, Untyped::Process | Untyped::Rejected) => None,
         };
         let untyped = untyped.map(|transport| if is_socket { Transport::Ws } else { transport });
-        let is_typed = untyped != Some(transport) || self.to.untyped == Untyped::Rejected;
+        let is_typed = untyped != Some(transport) || self.to.untyped == Untyped::Rejected || self.to.is_explicit;
         if (is_typed || self.connection.is_some()) && !self.transport(word) {
             let reason = format!("{} does not reach such a URL by {transport}", self.to.program);
             return Err((url.span, "url", reason));

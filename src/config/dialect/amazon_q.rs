@@ -1,6 +1,8 @@
 //! Amazon Q Developer CLI: `mcp.json` (read in aws/amazon-q-developer-cli 1.19.7, April 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, TimeoutRule, Unset, Untyped, VariableRule};
+use super::{
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, TimeoutRule, Unset, Untyped, VariableRule,
+};
 use crate::{
     config::{
         Form,
@@ -12,10 +14,29 @@ use crate::{
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
+/// What an agent has beside its servers (`docs/agent-format.md` of the program).
+pub(super) const AGENT: &[&str] = &[
+    "prompt",
+    "tools",
+    "toolAliases",
+    "allowedTools",
+    "toolsSettings",
+    "resources",
+    "hooks",
+    "useLegacyMcpJson",
+    "model",
+];
+
 pub(super) static DIALECT: Dialect = Dialect {
     name: "amazon-q",
     program: "Amazon Q",
-    files: &[Place::Project(".amazonq/mcp.json"), Place::Home(".aws/amazonq/mcp.json")],
+    files: &[
+        Place::Project(".amazonq/mcp.json"),
+        Place::Home(".aws/amazonq/mcp.json"),
+        Place::Section(".amazonq/cli-agents/*.json"),
+        Place::Section(".aws/amazonq/cli-agents/*.json"),
+    ],
+    root_keys: RootKeys::Known(AGENT),
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -33,12 +54,18 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Env],
-        known: &[],
-        whole: false,
         places: Places::In(&[Field::Env, Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
+    // The crate shellexpand does it: what is not set stays as it is written.
+    command_variables: Some(VariableRule {
+        forms: &[Form::Bare, Form::Braced, Form::Defaulted],
+        places: Places::In(&[Field::Command]),
+        ..VariableRule::NONE
+    }),
+    home: &[Field::Command],
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN
 };

@@ -18,9 +18,15 @@ const OAUTH: &[Key] = &[
 pub(super) static DIALECT: Dialect = Dialect {
     name: "claude-code",
     program: "Claude Code",
-    files: &[Place::Project(".mcp.json"), Place::Home(".claude.json"), Place::Named("managed-mcp.json")],
+    files: &[
+        Place::Project(".mcp.json"),
+        Place::Home(".claude.json"),
+        Place::Named("managed-mcp.json"),
+        Place::Section(".claude-plugin/plugin.json"),
+    ],
     bare: Some("only a plugin's `.mcp.json` may leave out `mcpServers`; a project's needs it"),
     root_keys: RootKeys::Section(&[]),
+    is_linked: true,
     projects: Some("projects"),
     keys: &[
         Key::new("type", Field::Transport),
@@ -52,10 +58,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted],
         known: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"],
-        whole: false,
         places: Places::In(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     reserved_names: &["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"],
     empty_url: true,

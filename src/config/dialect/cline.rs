@@ -52,16 +52,16 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("metadata", Field::Own),
     ],
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
+    typed_objects: true,
     untyped: Untyped::Inferred(Transport::Sse),
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Clamped }),
     // The extension replaces them; the command line does not.
     variables: VariableRule {
         forms: &[Form::Env],
-        known: &[],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Set,
+        ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Bare, environment: Environment::SDK, ..Policy::USUAL },
     ..Dialect::PLAIN

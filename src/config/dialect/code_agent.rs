@@ -46,14 +46,15 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("streamable", Transport::Http),
     ],
     untyped: Untyped::Inferred(Transport::Sse),
+    // The program wants it in its own form, and tells it only from the keys of Claude's.
+    is_explicit: true,
     timeout: Some(TimeoutRule { unit: 1, default: 30_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
-        known: &[],
-        whole: false,
         places: Places::In(&[Field::Headers, Field::Args, Field::Env]),
         unset: Unset::Rejected,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     policy: Policy {
         both_filters: BothFilters::IncludeWins,

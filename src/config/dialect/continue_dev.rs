@@ -1,8 +1,8 @@
 //! Continue: the list `mcpServers` of its `config.yaml` (read in continuedev/continue, June 2026).
 
 use super::{
-    Beside, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Beside, Collection, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, Template,
+    TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -29,7 +29,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "continue",
     program: "Continue",
     syntax: Syntax::Yaml,
-    files: &[Place::Home(".continue/config.yaml"), Place::Home(".continue/config.yml")],
+    files: &[
+        Place::Home(".continue/config.yaml"),
+        Place::Home(".continue/config.yml"),
+        Place::Section(".continue/mcpServers/*.yaml"),
+        Place::Section(".continue/mcpServers/*.yml"),
+    ],
     collection: Collection::List { elsewhere: Some("uses") },
     root_keys: RootKeys::Section(&["schema", "rules", "prompts", "docs", "context"]),
     keys: &[
@@ -57,11 +62,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 20_000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Secret],
-        known: &[],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
+        template: Some(Template { open: "${{", prefix: "inputs." }),
+        ..VariableRule::NONE
     },
     policy: Policy {
         naming: Naming::Bare,

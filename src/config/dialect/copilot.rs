@@ -16,6 +16,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "copilot",
     program: "GitHub Copilot",
     files: &[Place::Project(".github/mcp.json"), Place::Home(".copilot/mcp-config.json")],
+    guest_in: &[Place::Project(".mcp.json")],
     bare: Some("Visual Studio Code reads a `.mcp.json` without `mcpServers`; Copilot CLI needs it"),
     keys: &[
         Key::new("type", Field::Transport),
@@ -37,11 +38,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     untyped: Untyped::Inferred(Transport::Http),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted, Form::Bare],
-        known: &[],
-        whole: false,
         places: Places::In(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Set,
+        ..VariableRule::NONE
     },
     loose_values: true,
     name_characters: Some("-_"),

@@ -1,13 +1,13 @@
 //! CPE: YAML (or JSON) with models, defaults, and the servers under `mcpServers`.
 
 use super::{
-    Beside, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Beside, Dialect, Empty, Field, Key, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
         Form,
-        policy::{BothFilters, EmptyFilter, Naming, Policy},
+        policy::{ApprovalRule, BothFilters, EmptyFilter, Naming, Policy, Unreachable},
     },
     transport::Transport,
 };
@@ -43,17 +43,20 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
-        known: &[],
-        whole: false,
+        by_go: true,
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
+    profiles: Some(Profiles { key: "models", servers: "mcpServers", untyped: Untyped::Process }),
     agent: true,
     policy: Policy {
         both_filters: BothFilters::Rejected,
         empty_filter: EmptyFilter::Rejected,
         naming: Naming::Bare,
+        unreachable: Unreachable::Fatal,
+        approval: ApprovalRule::Never,
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

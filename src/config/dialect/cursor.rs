@@ -47,10 +47,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/"],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Unknown,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     ..Dialect::PLAIN
 };

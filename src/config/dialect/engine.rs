@@ -4,7 +4,7 @@ use super::{Dialect, Field, Key, Of, Syntax, Untyped};
 use crate::{
     config::{
         json::LibertyKind,
-        policy::{BothFilters, Environment, Naming, Policy},
+        policy::{ApprovalRule, BothFilters, Duplicates, Environment, Naming, Policy},
     },
     transport::Transport,
 };
@@ -40,12 +40,19 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("connection", Field::Object(CONNECTION)),
         Key::of("auth", Field::Object(AUTH), REMOTE),
     ],
-    transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("websocket", Transport::Ws)],
+    // Over HTTP it is Streamable HTTP.
+    transports: &[
+        ("stdio", Transport::Stdio),
+        ("sse", Transport::Sse),
+        ("websocket", Transport::Ws),
+        ("websocket", Transport::Http),
+    ],
     untyped: Untyped::Process,
-    schemes: &["http", "https"],
     policy: Policy {
         both_filters: BothFilters::IncludeWins,
         naming: Naming::Bare,
+        duplicates: Duplicates::LastWins,
+        approval: ApprovalRule::Never,
         environment: Environment::SDK,
         ..Policy::USUAL
     },

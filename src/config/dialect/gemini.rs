@@ -1,8 +1,8 @@
 //! Gemini CLI: the section `mcpServers` of its `settings.json` (read in google-gemini/gemini-cli, August 2026).
 
 use super::{
-    Both, Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Both, Dialect, Empty, Field, Key, NameLists, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -26,6 +26,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Named("gemini-extension.json"),
     ],
     root_keys: RootKeys::Section(&["selectedAuthType", "contextFileName", "security", "ui", "mcp"]),
+    name_lists: Some(NameLists { allowed: &["mcp", "allowed"], excluded: &["mcp", "excluded"] }),
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -55,10 +56,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced, Form::Defaulted],
         known: &["extensionPath", "workspacePath", "pathSeparator", "/"],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Set,
+        ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN

@@ -1,7 +1,8 @@
 //! Kiro, the successor of Amazon Q Developer CLI: `.kiro/settings/mcp.json` (its documentation).
 
+use super::amazon_q::AGENT;
 use super::{
-    Dialect, Empty, Field, Key, Of, Outside, Place, Places, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -20,7 +21,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     program: "Kiro",
     // The editor takes comments, the command line does not.
     syntax: Syntax::Json(&[LibertyKind::Comment]),
-    files: &[Place::Project(".kiro/settings/mcp.json"), Place::Home(".kiro/settings/mcp.json")],
+    files: &[
+        Place::Project(".kiro/settings/mcp.json"),
+        Place::Home(".kiro/settings/mcp.json"),
+        Place::Section(".kiro/agents/*.json"),
+    ],
+    root_keys: RootKeys::Known(AGENT),
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -40,11 +46,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Env],
-        known: &[],
-        whole: false,
         places: Places::In(&[Field::Env, Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN

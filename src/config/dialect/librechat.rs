@@ -1,7 +1,8 @@
 //! LibreChat: the section `mcpServers` of `librechat.yaml` (read in danny-avila/LibreChat).
 
 use super::{
-    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Kind, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule, Unset,
+    Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -25,24 +26,24 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("command", Field::Command, PROCESS),
         Key::of("args", Field::Args, PROCESS),
         Key::of("env", Field::Env, PROCESS),
-        Key::of("stderr", Field::Own, PROCESS),
+        Key::of("stderr", Field::Setting(Kind::TextOrCount), PROCESS),
         Key::of("url", Field::Url(None), REMOTE),
         Key::of("headers", Field::Headers, REMOTE),
         Key::new("timeout", Field::CallTimeout),
-        Key::new("initTimeout", Field::Own),
-        Key::of("sseReadTimeout", Field::Own, REMOTE),
-        Key::new("title", Field::Own),
-        Key::new("description", Field::Own),
-        Key::new("startup", Field::Own),
-        Key::new("iconPath", Field::Own),
-        Key::new("chatMenu", Field::Own),
-        Key::new("serverInstructions", Field::Own),
-        Key::new("requiresOAuth", Field::Own),
-        Key::new("oauth", Field::Own),
-        Key::new("oauth_headers", Field::Own),
-        Key::new("apiKey", Field::Own),
-        Key::new("obo", Field::Own),
-        Key::new("customUserVars", Field::Own),
+        Key::new("initTimeout", Field::Setting(Kind::Count(0))),
+        Key::of("sseReadTimeout", Field::Setting(Kind::Count(1)), REMOTE),
+        Key::new("title", Field::Setting(Kind::Text)),
+        Key::new("description", Field::Setting(Kind::Text)),
+        Key::new("startup", Field::Setting(Kind::Flag)),
+        Key::new("iconPath", Field::Setting(Kind::Text)),
+        Key::new("chatMenu", Field::Setting(Kind::Flag)),
+        Key::new("serverInstructions", Field::Setting(Kind::TextOrFlag)),
+        Key::new("requiresOAuth", Field::Setting(Kind::Flag)),
+        Key::new("oauth", Field::Setting(Kind::Object)),
+        Key::new("oauth_headers", Field::Setting(Kind::Pairs)),
+        Key::new("apiKey", Field::Setting(Kind::Object)),
+        Key::new("obo", Field::Setting(Kind::Object)),
+        Key::new("customUserVars", Field::Setting(Kind::Object)),
     ],
     required: &["args"],
     transports: &[
@@ -56,11 +57,22 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 60_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
-        known: &[],
-        whole: false,
+        blocked: &[
+            "JWT_SECRET",
+            "JWT_REFRESH_SECRET",
+            "CREDS_KEY",
+            "CREDS_IV",
+            "MEILI_MASTER_KEY",
+            "MONGO_URI",
+            "REDIS_URI",
+            "REDIS_PASSWORD",
+        ],
         places: Places::In(&[Field::Env, Field::Url(None), Field::Args, Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Unset,
+        // `{{LIBRECHAT_USER_ID}}`, and what it asks each user for.
+        template: Some(Template { open: "{{", prefix: "" }),
+        ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("{tool}_mcp_{server}"), environment: Environment::SDK, ..Policy::USUAL },
     ..Dialect::PLAIN

@@ -34,11 +34,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Braced],
-        known: &[],
         whole: true,
         places: Places::In(&[Field::Env]),
         unset: Unset::Kept,
         empty: Empty::Unset,
+        ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Bare, environment: Environment::Only(&["PATH"]), ..Policy::USUAL },
     ..Dialect::PLAIN

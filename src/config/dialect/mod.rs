@@ -9,11 +9,14 @@ mod claude_desktop;
 mod cline;
 mod code_agent;
 mod continue_dev;
+mod continue_json;
 mod copilot;
 mod cpe;
 mod cursor;
+mod detect;
 mod engine;
 mod gemini;
+mod junie;
 mod kiro;
 mod librechat;
 mod mcpilot;
@@ -21,24 +24,19 @@ mod opencode;
 mod place;
 mod roo;
 mod schema;
+mod variables;
 mod vscode;
 mod windsurf;
 mod zed;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::Path;
 
+pub use detect::{Detected, by_path, named};
+pub(super) use detect::{detect, is_about_other_things};
 pub use place::Place;
+pub use variables::{Empty, Places, Template, Unset, VariableRule};
 
-use super::{
-    Entry, Form, Node, Source,
-    document::Document,
-    json::LibertyKind,
-    policy::Policy,
-    read::{TELLING, fit, looks_like_servers},
-};
+use super::{Entry, Node, Value, json::LibertyKind, policy::Policy, read::looks_like_servers};
 use crate::transport::Transport;
 
 /// Every dialect. Where a file fits several equally well, the first is taken.
@@ -62,6 +60,8 @@ pub static ALL: &[&Dialect] = &[
     &cpe::DIALECT,
     &librechat::DIALECT,
     &continue_dev::DIALECT,
+    &continue_json::DIALECT,
+    &junie::DIALECT,
 ];
 
 /// Whose variables name servers and files of servers.
@@ -77,6 +77,10 @@ pub struct Dialect {
     pub syntax: Syntax,
     /// Its files. Of two for the same servers, the program prefers the first; all of a project come before the user's.
     pub files: &'static [Place],
+    /// Files of other programs that it reads as well.
+    pub guest_in: &'static [Place],
+    /// Where all of this is in a file about other things: keys from the root on.
+    pub sections: &'static [&'static [&'static str]],
     /// Where the servers are: keys from the root on. The first that is there counts; the first of all is what is written.
     pub roots: &'static [&'static [&'static str]],
     /// Whether a file may be nothing but the servers, and if so, what there is to say about it.
@@ -88,6 +92,12 @@ pub struct Dialect {
     pub defaults: Option<&'static [&'static str]>,
     /// The key beside the servers that turns all of them off when it is false.
     pub switch: Option<&'static str>,
+    /// Profiles with servers of their own, of which one is used at a time.
+    pub profiles: Option<Profiles>,
+    /// Whether the servers may be a path to another file instead, or a list of such paths and of servers.
+    pub is_linked: bool,
+    /// Lists of the servers that are used and of those that are not.
+    pub name_lists: Option<NameLists>,
     /// The key of an object with a config for each project of the user, by the path of its folder. It counts more than
     /// the project's own files.
     pub projects: Option<&'static str>,
@@ -97,16 +107,23 @@ pub struct Dialect {
     pub beside: &'static [Beside],
     /// Keys that a server which is started needs besides its command.
     pub required: &'static [&'static str],
-    /// The words for transports. The first word for a transport is what is written.
+    /// Whether an object in a server that has a key for the transport must have it.
+    pub typed_objects: bool,
+    /// The words for transports. The first word for a transport is what is written; where one stands for several, the URL
+    /// tells which.
     pub transports: &'static [(&'static str, Transport)],
     /// Whether a word for a transport that it does not know is passed over.
     pub guesses: bool,
     /// Whether numbers and flags may be written as texts.
     pub coerces: bool,
     pub untyped: Untyped,
+    /// Whether every server is written with the word for its transport, also where that could be told without it.
+    pub is_explicit: bool,
     pub both: Both,
     pub timeout: Option<TimeoutRule>,
     pub variables: VariableRule,
+    /// What holds for commands, if that is something else.
+    pub command_variables: Option<VariableRule>,
     /// What `env` and `headers` may hold besides texts.
     pub loose_values: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
@@ -119,8 +136,8 @@ pub struct Dialect {
     pub empty_url: bool,
     /// Whether a server without a command and a URL is described elsewhere: only switched on or off here.
     pub partial: bool,
-    /// Whether `~/` at the beginning of a command, an argument or a directory is the home folder.
-    pub expands_home: bool,
+    /// The fields in which `~/` at the beginning is the home folder.
+    pub home: &'static [Field],
     pub policy: Policy,
     /// Whether the file describes an agent as well: `models`, `defaults`, `subagent`.
     pub agent: bool,
@@ -143,6 +160,32 @@ pub enum Collection {
     Map,
     /// `[{ name: …, … }]`. An item with the key `elsewhere` refers to a server that is described somewhere else.
     List { elsewhere: Option<&'static str> },
+}
+
+/// A list of profiles, each with servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profiles {
+    /// The key of the list.
+    pub key: &'static str,
+    /// The key of the servers in each.
+    pub servers: &'static str,
+    /// What a server without a word for its transport is there.
+    pub untyped: Untyped,
+}
+
+/// Where lists of names of servers are: keys from the root on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameLists {
+    /// Unless it is empty, no others are used.
+    pub allowed: &'static [&'static str],
+    pub excluded: &'static [&'static str],
+}
+
+/// Servers that stand together in a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Set<'n> {
+    pub(super) node: &'n Node,
+    pub(super) untyped: Untyped,
 }
 
 /// A key beside the servers.
@@ -239,6 +282,21 @@ pub enum Field {
     Object(&'static [Key]),
     /// Something of the program that means nothing to others.
     Own,
+    /// The same, where the program takes values of this kind only.
+    Setting(Kind),
+}
+
+/// What a value must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    Flag,
+    /// A whole number that is at least this.
+    Count(u64),
+    TextOrFlag,
+    TextOrCount,
+    Pairs,
+    Object,
 }
 
 /// What a server without a word for its transport is.
@@ -285,122 +343,6 @@ pub enum Outside {
     Ignored,
 }
 
-/// Which references are replaced, where, and what an unset variable is.
-#[derive(Clone, Copy, Debug)]
-pub struct VariableRule {
-    pub forms: &'static [Form],
-    /// `${NAME}` that the program knows by itself: `workspaceFolder`.
-    pub known: &'static [&'static str],
-    /// Whether a value must be one reference and nothing else.
-    pub whole: bool,
-    pub places: Places,
-    pub unset: Unset,
-    pub empty: Empty,
-}
-
-impl VariableRule {
-    /// Nothing is replaced.
-    const NONE: VariableRule = VariableRule {
-        forms: &[],
-        known: &[],
-        whole: false,
-        places: Places::Nowhere,
-        unset: Unset::Kept,
-        empty: Empty::Nothing,
-    };
-}
-
-/// What a variable is that is set to nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Empty {
-    /// Nothing, unless the reference has a default.
-    Nothing,
-    /// Nothing, even beside a default.
-    Set,
-    /// As if it were not set.
-    Unset,
-}
-
-/// The values in which references are replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Places {
-    Nowhere,
-    Everywhere,
-    /// In those of these fields.
-    In(&'static [Field]),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unset {
-    Empty,
-    Rejected,
-    /// The reference stays as it is written.
-    Kept,
-    /// Nobody outside of the program knows.
-    Unknown,
-}
-
-/// The dialect of a file, and why.
-#[derive(Clone, Debug)]
-pub struct Detected {
-    pub dialect: &'static Dialect,
-    pub why: String,
-}
-
-/// The dialect of that name.
-pub fn named(name: &str) -> Option<&'static Dialect> {
-    ALL.iter().copied().find(|dialect| dialect.name == name)
-}
-
-/// The dialect that has a file of this path, and how the path ends that tells.
-pub fn by_path(path: &Path) -> Option<(&'static Dialect, &'static str)> {
-    let path = path.to_string_lossy().replace('\\', "/");
-    let ends =
-        |suffix: &str| path.strip_suffix(suffix).is_some_and(|before| before.is_empty() || before.ends_with('/'));
-    let suffix = |dialect: &Dialect| dialect.files.iter().map(|place| place.suffix()).find(|it| ends(it));
-    ALL.iter().find_map(|dialect| Some((*dialect, suffix(dialect)?)))
-}
-
-/// The path of the file that an example is one of: `.mcp.json` for `.mcp.json.example`.
-fn without_ending(path: &Path) -> PathBuf {
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("example" | "sample" | "template" | "dist" | "bak") => path.with_extension(""),
-        _ => path.to_owned(),
-    }
-}
-
-/// Tells the dialect of a file: by its name and place first, then by what is in it. `None` if it has no servers in any
-/// dialect's place.
-pub(super) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Source>) -> Option<Detected> {
-    let root = &document.root;
-    if let Some((dialect, suffix)) = path.and_then(|path| by_path(&without_ending(path))) {
-        return Some(Detected { dialect, why: format!("its path ends with {suffix}") });
-    }
-    let candidates: Vec<_> = ALL.iter().copied().filter(|dialect| dialect.servers(root).is_some()).collect();
-    let wrong_syntax = |dialect: &Dialect| match dialect.syntax {
-        Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
-        Syntax::Yaml => u32::from(!document.is_yaml()),
-        Syntax::Either(_) => 0,
-    };
-    let against = |dialect: &Dialect| wrong_syntax(dialect) + 5 * document.liberties_against(dialect);
-    let dialect = *candidates.iter().min_by_key(|dialect| fit(root, dialect, source) + against(dialect))?;
-    let servers = dialect.each_server(root);
-    let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
-    let (own, first) = (of_server(dialect), of_server(candidates[0]));
-    let telling = own
-        .iter()
-        .filter(|key| !first.contains(key))
-        .find(|key| servers.iter().take(TELLING).any(|it| it.get(key).is_some()));
-    let why = match dialect.evidence(root).first().or(telling) {
-        Some(key) => format!("it has `{key}`"),
-        None => match dialect.roots.iter().find(|keys| at(root, keys).is_some()) {
-            Some(keys) => format!("its servers are under `{}`", keys.join(".")),
-            None => "it is nothing but servers".into(),
-        },
-    };
-    Some(Detected { dialect, why })
-}
-
 fn at<'n>(root: &'n Node, keys: &[&str]) -> Option<&'n Node> {
     keys.iter().try_fold(root, |node, key| node.get(key))
 }
@@ -412,53 +354,97 @@ impl Dialect {
         program: "",
         syntax: Syntax::Json(&[]),
         files: &[],
+        guest_in: &[],
+        sections: &[],
         roots: &[&["mcpServers"]],
         bare: None,
         collection: Collection::Map,
         root_keys: RootKeys::Known(&[]),
         defaults: None,
         switch: None,
+        profiles: None,
+        is_linked: false,
+        name_lists: None,
         projects: None,
         keys: &[],
         beside: &[],
         required: &[],
+        typed_objects: false,
         transports: &[],
         guesses: false,
         coerces: false,
         untyped: Untyped::Rejected,
+        is_explicit: false,
         both: Both::Started,
         timeout: None,
         variables: VariableRule::NONE,
+        command_variables: None,
         loose_values: false,
         name_characters: None,
         reserved_names: &[],
         schemes: &[],
         empty_url: false,
         partial: false,
-        expands_home: false,
+        home: &[],
         agent: false,
         policy: Policy::USUAL,
     };
 
+    /// The part of a file that is this program's config: all of it, or a section.
+    pub(super) fn part<'n>(&self, root: &'n Node) -> &'n Node {
+        let is_all = self.roots.iter().any(|keys| at(root, keys).is_some());
+        let section = || self.sections.iter().find_map(|keys| at(root, keys));
+        if is_all { root } else { section().unwrap_or(root) }
+    }
+
     /// The servers of a file, if it has any where this program looks for them.
     pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
+        let root = self.part(root);
         let bare = || (self.bare.is_some() && looks_like_servers(root)).then_some(root);
         self.roots.iter().find_map(|keys| at(root, keys)).or_else(bare)
     }
 
+    /// Whether the servers of a file of this name may be a path.
+    pub(super) fn is_linked_from(&self, name: &str) -> bool {
+        let is_file_of_servers = |(_, place)| !matches!(place, Place::Section(_));
+        self.is_linked && !by_path(Path::new(name)).is_some_and(is_file_of_servers)
+    }
+
+    /// All servers of a file: those in their place, and those of its profiles.
+    pub(super) fn sets<'n>(&self, root: &'n Node) -> Vec<Set<'n>> {
+        let main = match self.servers(root) {
+            Some(node) if self.is_linked && node.str().is_ok() => Vec::new(),
+            Some(Node { value: Value::Sequence(items), .. }) if self.is_linked => {
+                items.iter().filter(|item| item.entries().is_ok()).collect()
+            }
+            node => node.into_iter().collect(),
+        };
+        let main = main.into_iter().map(|node| Set { node, untyped: self.untyped });
+        let profiles = self.profiles.iter().flat_map(|Profiles { key, servers, untyped }| {
+            let list = root.get(key).and_then(|list| list.items().ok()).unwrap_or_default();
+            let nodes = list.iter().filter_map(|profile| profile.get(servers));
+            nodes.map(|node| Set { node, untyped: *untyped })
+        });
+        main.chain(profiles).collect()
+    }
+
     /// What is written for each server.
     fn each_server<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
-        match (self.collection, self.servers(root)) {
-            (Collection::Map, Some(map)) => map.entries().unwrap_or_default().iter().map(|entry| &entry.node).collect(),
-            (Collection::List { .. }, Some(list)) => list.items().unwrap_or_default().iter().collect(),
-            (_, None) => Vec::new(),
+        let mut servers = Vec::new();
+        for Set { node, .. } in self.sets(root) {
+            match self.collection {
+                Collection::Map => servers.extend(node.entries().unwrap_or_default().iter().map(|entry| &entry.node)),
+                Collection::List { .. } => servers.extend(node.items().unwrap_or_default()),
+            }
         }
+        servers
     }
 
     /// Whether the servers are not in the first of the places that this program has for them.
     pub(super) fn is_second_choice(&self, root: &Node) -> bool {
+        let is_section = !std::ptr::eq(self.part(root), root);
         let mut roots = self.roots.iter().map(|keys| at(root, keys).is_some());
-        roots.next() == Some(false) && roots.any(|is_there| is_there)
+        is_section || (roots.next() == Some(false) && roots.any(|is_there| is_there))
     }
 
     /// What turns all servers of a file on or off.
@@ -471,7 +457,23 @@ impl Dialect {
     /// The keys beside the servers that are this program's.
     pub(super) fn evidence(&self, root: &Node) -> Vec<&'static str> {
         let (RootKeys::Known(keys) | RootKeys::Section(keys) | RootKeys::Only(keys)) = self.root_keys;
-        keys.iter().copied().filter(|key| root.get(key).is_some()).collect()
+        let part = self.part(root);
+        keys.iter().copied().filter(|key| part.get(key).is_some()).collect()
+    }
+
+    /// The words for transports, each once.
+    pub(super) fn words(&self) -> Vec<&'static str> {
+        let mut words: Vec<_> = self.transports.iter().map(|(word, _)| *word).collect();
+        words.dedup();
+        words
+    }
+
+    /// What is replaced in values of a field.
+    pub fn rule(&self, field: Field) -> &VariableRule {
+        match field {
+            Field::Command | Field::CommandLine => self.command_variables.as_ref().unwrap_or(&self.variables),
+            _ => &self.variables,
+        }
     }
 }
 

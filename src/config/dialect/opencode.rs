@@ -46,11 +46,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 5000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Curly],
-        known: &[],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     partial: true,
     policy: Policy { naming: Naming::Qualified("{server}_{tool}"), ..Policy::USUAL },

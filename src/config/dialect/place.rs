@@ -1,6 +1,7 @@
 //! Where programs keep their files.
 
-/// A file of a program: where the program looks for it, and how to know it by its path. Parts are separated by `/`.
+/// A file of a program: where the program looks for it, and how to know it by its path. Parts are separated by `/`; a `*`
+/// in the last of them stands for any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Below the folder of a project.
@@ -13,15 +14,63 @@ pub enum Place {
     Xdg(&'static str),
     /// Anywhere: only its name tells.
     Named(&'static str),
+    /// Anywhere, and about other things: it may well be without servers.
+    Section(&'static str),
 }
 
 impl Place {
     /// How a path ends that is this place.
     pub const fn suffix(self) -> &'static str {
         match self {
-            Place::Project(path) | Place::Home(path) | Place::Config(path) | Place::Xdg(path) | Place::Named(path) => {
-                path
-            }
+            Place::Project(path)
+            | Place::Home(path)
+            | Place::Config(path)
+            | Place::Xdg(path)
+            | Place::Named(path)
+            | Place::Section(path) => path,
         }
+    }
+
+    /// Whether a path leads to such a file.
+    pub(super) fn is_of(self, path: &str) -> bool {
+        let (folder, ending) = self.suffix().split_once('*').unwrap_or(("", self.suffix()));
+        let Some(before) = path.strip_suffix(ending) else { return false };
+        // What stands for the `*` is no folder, and no hidden file.
+        let (before, is_named) = match self.suffix().contains('*') {
+            true => {
+                let at = before.rfind('/').map_or(0, |slash| slash + 1);
+                (&before[..at], at < before.len() && !before[at..].starts_with('.'))
+            }
+            false => (before, true),
+        };
+        let begins = |before: &str| before.is_empty() || before.ends_with('/');
+        is_named && before.strip_suffix(folder).is_some_and(begins)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_is_any_name_and_no_folder() {
+        let agents = Place::Named(".amazonq/cli-agents/*.json");
+        for path in [".amazonq/cli-agents/a.json", "/p/.amazonq/cli-agents/a.b.json"] {
+            assert!(agents.is_of(path), "{path}");
+        }
+        for path in [
+            ".amazonq/cli-agents/.json",
+            ".amazonq/cli-agents/.a.json",
+            ".amazonq/cli-agents/a/b.json",
+            "x.amazonq/cli-agents/a.json",
+            "cli-agents/a.json",
+            ".amazonq/cli-agents/a.yaml",
+        ] {
+            assert!(!agents.is_of(path), "{path}");
+        }
+        let workspaces = Place::Section("*.code-workspace");
+        assert!(workspaces.is_of("a.code-workspace") && workspaces.is_of("/p/q/a.code-workspace"));
+        let plain = Place::Named("mcp.json");
+        assert!(plain.is_of("mcp.json") && plain.is_of("x/mcp.json") && !plain.is_of("x-mcp.json"));
     }
 }

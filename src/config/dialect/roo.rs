@@ -44,10 +44,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["workspaceFolder"],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     policy: Policy {
         naming: Naming::Qualified("mcp--{server}--{tool}"),

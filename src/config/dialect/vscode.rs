@@ -15,6 +15,42 @@ const REMOTE: Of = Of::Remote { strict: false };
 
 const OAUTH: &[Key] = &[Key::new("clientId", Field::ClientId), Key::new("enterpriseManaged", Field::Own)];
 
+/// How a server is reached.
+const CONNECTION: &[Key] = &[
+    Key::new("type", Field::Transport),
+    Key::of("command", Field::Command, PROCESS),
+    Key::of("args", Field::Args, PROCESS),
+    Key::of("cwd", Field::Cwd, PROCESS),
+    Key::of("env", Field::Env, PROCESS),
+    Key::of("envFile", Field::EnvFile, PROCESS),
+    Key::of("sandboxEnabled", Field::Own, PROCESS),
+    Key::of("url", Field::Url(None), REMOTE),
+    Key::of("headers", Field::Headers, REMOTE),
+    Key::of("oauth", Field::Object(OAUTH), REMOTE),
+    Key::new("dev", Field::Own),
+    Key::new("gallery", Field::Own),
+    Key::new("version", Field::Own),
+];
+
+const KEYS: &[Key] = &[
+    Key::new("type", Field::Transport),
+    Key::of("command", Field::Command, PROCESS),
+    Key::of("args", Field::Args, PROCESS),
+    Key::of("cwd", Field::Cwd, PROCESS),
+    Key::of("env", Field::Env, PROCESS),
+    Key::of("envFile", Field::EnvFile, PROCESS),
+    Key::of("sandboxEnabled", Field::Own, PROCESS),
+    Key::of("url", Field::Url(None), REMOTE),
+    Key::of("headers", Field::Headers, REMOTE),
+    Key::of("oauth", Field::Object(OAUTH), REMOTE),
+    Key::new("dev", Field::Own),
+    Key::new("gallery", Field::Own),
+    Key::new("version", Field::Own),
+    // As the gallery of older versions wrote it: the connection in an object of its own.
+    Key::new("config", Field::Object(CONNECTION)),
+    Key::new("id", Field::Own),
+];
+
 pub(super) static DIALECT: Dialect = Dialect {
     name: "vscode",
     program: "Visual Studio Code",
@@ -24,24 +60,19 @@ pub(super) static DIALECT: Dialect = Dialect {
         LibertyKind::ByteOrderMark,
         LibertyKind::Nothing,
     ]),
-    files: &[Place::Project(".vscode/mcp.json"), Place::Config("Code/User/mcp.json")],
+    files: &[
+        Place::Project(".vscode/mcp.json"),
+        Place::Config("Code/User/mcp.json"),
+        Place::Section(".vscode/settings.json"),
+        Place::Section("Code/User/settings.json"),
+        Place::Section("*.code-workspace"),
+        Place::Section(".devcontainer/devcontainer.json"),
+        Place::Section(".devcontainer.json"),
+    ],
+    sections: &[&["mcp"], &["settings", "mcp"], &["customizations", "vscode", "mcp"]],
     roots: &[&["servers"]],
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::of("command", Field::Command, PROCESS),
-        Key::of("args", Field::Args, PROCESS),
-        Key::of("cwd", Field::Cwd, PROCESS),
-        Key::of("env", Field::Env, PROCESS),
-        Key::of("envFile", Field::EnvFile, PROCESS),
-        Key::of("sandboxEnabled", Field::Own, PROCESS),
-        Key::of("url", Field::Url(None), REMOTE),
-        Key::of("headers", Field::Headers, REMOTE),
-        Key::of("oauth", Field::Object(OAUTH), REMOTE),
-        Key::new("dev", Field::Own),
-        Key::new("gallery", Field::Own),
-        Key::new("version", Field::Own),
-    ],
+    keys: KEYS,
     // Whatever it is called, something with a URL is tried as Streamable HTTP and then as HTTP+SSE.
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     guesses: true,
@@ -74,14 +105,14 @@ pub(super) static DIALECT: Dialect = Dialect {
             "columnNumber",
             "defaultBuildTask",
         ],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     loose_values: true,
     schemes: &["unix", "pipe"],
-    expands_home: true,
+    home: &[Field::Command, Field::Args, Field::Cwd],
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN
 };

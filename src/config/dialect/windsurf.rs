@@ -35,11 +35,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     untyped: Untyped::Inferred(Transport::Http),
     variables: VariableRule {
         forms: &[Form::Env],
-        known: &[],
-        whole: false,
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
+        ..VariableRule::NONE
     },
     ..Dialect::PLAIN
 };

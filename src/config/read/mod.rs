@@ -1,17 +1,18 @@
-//! Servers from a file, as a dialect's table says: where they are (this file), what each of them is (`server`), and the
-//! values of its keys (`value`).
+//! Servers from a file, as a dialect's table says: where they are (this file), what each of them is (`server`), the values
+//! of its keys (`value`), and which of them are left alone (`listed`).
 
+mod listed;
 mod server;
 mod value;
 mod word;
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use self::server::Reader;
 pub(super) use self::word::is_note;
 use super::{
     Entry, Node, Source, Span, Value,
-    dialect::{Collection, Dialect, Field, RootKeys},
+    dialect::{Collection, Dialect, Field, RootKeys, Set, Untyped, is_about_other_things},
     finding::{Finding, Severity, codes},
     nearest,
     server::{At, ServerConfig},
@@ -27,19 +28,33 @@ pub struct ClientConfig {
 
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
 pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
+    let root = dialect.part(root);
     let defaults = defaults(root, dialect, source, findings);
-    let mut servers = match dialect.servers(root) {
+    let mut servers = Vec::new();
+    let sets = dialect.sets(root);
+    match dialect.servers(root) {
         Some(node) => {
             beside(root, node, dialect, findings);
-            each(named(node, dialect.collection, usize::MAX, findings), dialect, source, findings)
+            let is_elsewhere = dialect.is_linked_from(&source.name) && links(node, findings);
+            if sets.is_empty() && !is_elsewhere {
+                named(node, dialect.collection, usize::MAX, findings);
+            }
         }
-        None => {
-            findings.push(no_servers(root, dialect));
-            Vec::new()
-        }
-    };
+        None if sets.is_empty() => findings.push(no_servers(root, dialect, &source.name)),
+        None => {}
+    }
+    let mut seen = HashSet::new();
+    for Set { node, untyped } in sets {
+        let mut named = named(node, dialect.collection, usize::MAX, findings);
+        // Several profiles may share what is written once, by an alias.
+        named.retain(|(name, _)| seen.insert(name.span.start));
+        servers.extend(each(named, (dialect, untyped), source, findings));
+    }
     for server in &mut servers {
         server.inherit(&defaults);
+    }
+    if let Some(lists) = &dialect.name_lists {
+        listed::apply(lists, root, &mut servers, findings);
     }
     ClientConfig { dialect, servers }
 }
@@ -52,18 +67,18 @@ pub(super) fn read_list(
     findings: &mut Vec<Finding>,
 ) -> ClientConfig {
     let named = named(list, Collection::List { elsewhere: None }, usize::MAX, findings);
-    ClientConfig { dialect, servers: each(named, dialect, source, findings) }
+    ClientConfig { dialect, servers: each(named, (dialect, dialect.untyped), source, findings) }
 }
 
 fn each(
     named: Vec<(At<String>, &Node)>,
-    dialect: &'static Dialect,
+    (dialect, untyped): (&'static Dialect, Untyped),
     source: &Arc<Source>,
     findings: &mut Vec<Finding>,
 ) -> Vec<ServerConfig> {
     let mut servers = Vec::with_capacity(named.len());
     for (name, server) in named {
-        let mut reader = Reader::new(dialect, source);
+        let mut reader = Reader::new(dialect, untyped, source);
         servers.extend(reader.server(name.clone(), server));
         findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
     }
@@ -77,14 +92,21 @@ pub(super) const TELLING: usize = 20;
 pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) -> u32 {
     let mut findings = Vec::new();
     let servers = dialect.servers(root);
-    let first = |node| named(node, dialect.collection, TELLING, &mut findings);
-    for (name, server) in servers.map(first).unwrap_or_default() {
-        let mut reader = Reader::new(dialect, source);
-        reader.server(name, &server.sample(TELLING));
-        findings.append(&mut reader.findings);
+    let sets = dialect.sets(root);
+    let (mut left, mut is_of_other_form) = (TELLING, false);
+    for Set { node, untyped } in &sets {
+        for (name, server) in named(node, dialect.collection, left, &mut findings) {
+            let mut reader = Reader::new(dialect, *untyped, source);
+            reader.server(name, &server.sample(TELLING));
+            findings.append(&mut reader.findings);
+            left -= 1;
+        }
+        is_of_other_form |= node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
     }
-    let is_list = servers.is_some_and(|node| node.items().is_ok());
-    let is_of_other_form = is_list != matches!(dialect.collection, Collection::List { .. });
+    if let (Some(node), true) = (servers, sets.is_empty() && !dialect.is_linked) {
+        is_of_other_form = node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
+        named(node, dialect.collection, left, &mut findings);
+    }
     let weight = |finding: &Finding| match finding.code.severity() {
         // A program that takes any word is told by none.
         _ if finding.code == &codes::TRANSPORT_GUESSED => 4,
@@ -94,8 +116,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     };
     let against: u32 = findings.iter().map(weight).sum();
     // A library that reads anything is meant only if something says so.
-    let is_meant =
-        dialect.files.is_empty() && against == 0 && servers.is_some_and(|servers| has_nested(servers, dialect));
+    let is_meant = dialect.files.is_empty() && against == 0 && sets.iter().any(|set| has_nested(set.node, dialect));
     let is_unlikely = dialect.files.is_empty() && !is_meant;
     // Whoever has keys of its own beside the servers must have them for something.
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
@@ -158,7 +179,7 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let nobody = At { value: String::new(), span: Span::default() };
     let mut defaults = ServerConfig::new(source.clone(), nobody, At { value: Transport::Stdio, span: Span::default() });
     let node = dialect.defaults.and_then(|keys| keys.iter().try_fold(root, |node, key| node.get(key)));
-    let mut reader = Reader::new(dialect, source);
+    let mut reader = Reader::new(dialect, dialect.untyped, source);
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
         let known = dialect.keys.iter().find(|key| key.name == entry.key);
         match known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
@@ -175,16 +196,33 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     defaults
 }
 
+/// Whether the servers are in other files, of which there are nothing but paths; what is neither is told.
+fn links(node: &Node, findings: &mut Vec<Finding>) -> bool {
+    if let Ok(items) = node.items() {
+        for item in items.iter().filter(|item| item.str().is_err() && item.entries().is_err()) {
+            let message = format!("what has servers is a path or an object, found {}", item.describe());
+            findings.push(codes::VALUE_TYPE.at(item.span, message).hint("write \"./servers.json\""));
+        }
+        return true;
+    }
+    node.str().is_ok()
+}
+
 /// The file has nothing where the program looks for servers.
-fn no_servers(root: &Node, dialect: &Dialect) -> Finding {
+fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding {
     let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
     let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
     let begin = Span { start: root.span.start, end: root.span.start };
-    match (misplaced(root), dialect.root_keys) {
+    let is_guest = !dialect.sections.is_empty() && is_about_other_things(name);
+    if is_guest && root.entries().is_ok() && near(root).is_none() {
+        return codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked");
+    }
+    let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
+    match (misplaced(root), is_section) {
         (Some(entry), _) => {
             codes::ROOT.at(entry.key_span, message).hint(format!("rename `{}` to `{place}`", entry.key))
         }
-        (None, RootKeys::Section(_)) if root.entries().is_ok() && !looks_like_servers(root) => {
+        (None, true) if root.entries().is_ok() && !looks_like_servers(root) => {
             codes::NO_SERVERS.at(begin, format!("there are no servers under `{place}`")).hint("nothing was checked")
         }
         (None, _) if root.entries().is_ok() => {
@@ -212,6 +250,12 @@ pub(super) fn nowhere(root: &Node) -> Finding {
 
 /// What looks like servers in a place where nobody looks.
 fn misplaced(root: &Node) -> Option<&Entry> {
+    let entries = root.entries().unwrap_or_default();
+    near(root).or_else(|| entries.iter().find(|entry| looks_like_servers(&entry.node)))
+}
+
+/// What is called almost like the place of servers.
+fn near(root: &Node) -> Option<&Entry> {
     let places = ["mcpServers", "servers", "mcp", "context_servers"];
     let looks_right = |entry: &&Entry| {
         let key = entry.key.replace(['-', '_'], "").to_lowercase();
@@ -219,8 +263,7 @@ fn misplaced(root: &Node) -> Option<&Entry> {
         let is_short = entry.key.len() <= 20;
         is_short && is_near && key.len() > 3 && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
     };
-    let entries = root.entries().unwrap_or_default();
-    entries.iter().find(looks_right).or_else(|| entries.iter().find(|entry| looks_like_servers(&entry.node)))
+    root.entries().unwrap_or_default().iter().find(looks_right)
 }
 
 /// The servers with their names, the first `most` of them.
@@ -272,3 +315,6 @@ fn named<'n>(
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

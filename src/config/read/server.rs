@@ -24,6 +24,8 @@ const BRIDGE: &str = "start one that dials: \"command\": \"npx\", \"args\": [\"-
 pub(super) struct Reader<'a> {
     pub(super) dialect: &'static Dialect,
     source: &'a Arc<Source>,
+    /// What a server without a word for its transport is.
+    pub(super) untyped: Untyped,
     pub(super) findings: Vec<Finding>,
     /// How many keys the dialect does not know.
     unknown: usize,
@@ -35,8 +37,8 @@ pub(super) struct Reader<'a> {
 type Given<'n> = (&'static Key, &'n Entry);
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(dialect: &'static Dialect, source: &'a Arc<Source>) -> Reader<'a> {
-        Reader { dialect, source, findings: Vec::new(), unknown: 0, foreign_url: None }
+    pub(super) fn new(dialect: &'static Dialect, untyped: Untyped, source: &'a Arc<Source>) -> Reader<'a> {
+        Reader { dialect, source, untyped, findings: Vec::new(), unknown: 0, foreign_url: None }
     }
 }
 
@@ -85,13 +87,24 @@ impl Reader<'_> {
             let of_name = |key: &&Key| key.name == entry.key;
             let fitting = |key: &&Key| of_name(key) && matches!(key.field, Field::Object(_)) == is_object;
             match (keys.iter().find(fitting).or_else(|| keys.iter().find(of_name)), &entry.node.value) {
-                (Some(Key { field: Field::Object(keys), .. }), Value::Mapping(entries)) => {
+                (Some(Key { field: Field::Object(keys), name, .. }), Value::Mapping(entries)) => {
                     self.collect(entries, keys, given);
+                    self.check_typed(name, entry, keys);
                 }
                 (Some(Key { field: Field::Object(_), .. }), _) => self.wrong_type(&entry.key, &entry.node, "an object"),
                 (Some(key), _) => given.push((key, entry)),
                 (None, _) => self.unknown(entry, keys),
             }
+        }
+    }
+
+    /// Whether the object of a connection says its transport, where it must.
+    fn check_typed(&mut self, name: &str, object: &Entry, keys: &[Key]) {
+        let kind = keys.iter().find(|key| key.field == Field::Transport).filter(|_| self.dialect.typed_objects);
+        if let Some(kind) = kind.filter(|kind| object.node.get(kind.name).is_none()) {
+            let words = self.dialect.words();
+            let finding = codes::TRANSPORT.at(object.key_span, format!("`{name}` needs a `{}` in it", kind.name));
+            self.findings.push(finding.hint(format!("one of {}", words.join(", "))));
         }
     }
 
@@ -154,7 +167,8 @@ impl Reader<'_> {
             return None;
         }
         if let Some((key, entry)) = of(|field| *field == Field::Transport) {
-            match self.named_transport(key, &entry.node) {
+            let is_http = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(is_http);
+            match self.named_transport(key, &entry.node, is_http) {
                 None if self.dialect.guesses && entry.node.str().is_ok() => {}
                 // It tells only these two from each other.
                 Some(At { value: Transport::Sse, .. }) if self.dialect.guesses && url.is_none() => {}
@@ -164,13 +178,13 @@ impl Reader<'_> {
         if self.dialect.partial && command.is_none() && url.is_none() && !given.is_empty() {
             return None;
         }
-        if self.dialect.untyped == Untyped::Rejected {
-            let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+        if self.untyped == Untyped::Rejected {
+            let words = self.dialect.words();
             let message = format!("the server `{}` needs a `type`", name.value);
             self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
             return None;
         }
-        let by_url = |key: &Key| match (key.field, self.dialect.untyped) {
+        let by_url = |key: &Key| match (key.field, self.untyped) {
             (Field::Url(Some(transport)), _) | (_, Untyped::Inferred(transport)) => Some(transport),
             (_, Untyped::Process | Untyped::Rejected) => None,
         };
@@ -182,7 +196,7 @@ impl Reader<'_> {
                 let is_socket = entry.node.str().is_ok_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
                 let transport = by_url(key).map(|transport| if is_socket { Transport::Ws } else { transport });
                 if transport.is_none() {
-                    let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+                    let words = self.dialect.words();
                     let remote: Vec<_> = words.into_iter().filter(|word| *word != "stdio").collect();
                     let message =
                         format!("a `{}` without a `type`: {} does not connect to it", key.name, self.dialect.program);
@@ -211,15 +225,18 @@ impl Reader<'_> {
         }
     }
 
-    fn named_transport(&mut self, key: &Key, node: &Node) -> Option<At<Transport>> {
+    /// The transport of that name. Of several that share it, that of HTTP is meant if the URL is one.
+    fn named_transport(&mut self, key: &Key, node: &Node, is_http: bool) -> Option<At<Transport>> {
         let Ok(word) = node.str() else {
             self.wrong_type(key.name, node, "a text");
             return None;
         };
-        if let Some((_, transport)) = self.dialect.transports.iter().find(|(known, _)| *known == word) {
+        let mut named = self.dialect.transports.iter().filter(|(known, _)| *known == word).map(|(_, it)| it);
+        let first = named.next();
+        if let Some(transport) = named.find(|it| is_http && **it == Transport::Http).or(first) {
             return Some(At { value: *transport, span: node.span });
         }
-        let words: Vec<_> = self.dialect.transports.iter().map(|(word, _)| *word).collect();
+        let words = self.dialect.words();
         let message = format!("{} has no transport `{word}`", self.dialect.program);
         let same =
             meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
@@ -296,4 +313,9 @@ impl Reader<'_> {
             self.findings.push(codes::MISSING.at(server.name.span, message).hint(hint));
         }
     }
+}
+
+fn is_http(url: &str) -> bool {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http)))
 }

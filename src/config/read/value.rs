@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::server::Reader;
 use crate::config::{
     Entry, Node, Value,
-    dialect::{Field, Outside, TimeoutRule},
+    dialect::{Field, Kind, Outside, TimeoutRule},
     finding::codes,
     references,
     server::{At, Pair, ServerConfig},
@@ -53,7 +53,26 @@ impl Reader<'_> {
                 }
                 Err(_) => self.wrong_type(key, node, "a port"),
             },
+            Field::Setting(kind) => self.setting(key, node, kind),
             Field::Name | Field::Transport | Field::AuthKind | Field::Object(_) | Field::Own => {}
+        }
+    }
+
+    /// What is wrong with a value that only its program understands.
+    fn setting(&mut self, key: &str, node: &Node, kind: Kind) {
+        let least = |least| node.integer::<u64>().is_ok_and(|number| number >= least);
+        let (is_right, expected) = match kind {
+            Kind::Text => (node.str().is_ok(), "a text"),
+            Kind::Flag => (node.bool().is_ok(), "true or false"),
+            Kind::Count(0) => (least(0), "a whole number"),
+            Kind::Count(smallest) => (least(smallest), "a whole number that is not 0"),
+            Kind::TextOrFlag => (node.str().is_ok() || node.bool().is_ok(), "a text, or true or false"),
+            Kind::TextOrCount => (node.str().is_ok() || least(0), "a text or a whole number"),
+            Kind::Pairs => return drop(self.pairs(key, node)),
+            Kind::Object => (node.entries().is_ok(), "an object"),
+        };
+        if !is_right {
+            self.wrong_type(key, node, expected);
         }
     }
 
@@ -68,6 +87,7 @@ impl Reader<'_> {
             (Value::Number(text), "a text") => finding.hint(format!("write \"{text}\"")),
             (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
             (Value::String(text), "a number") if text.parse::<f64>().is_err() => finding.hint("write a number"),
+            (_, whole) if whole.contains("whole number") => finding.hint("write it in digits, without quotes"),
             (Value::Null, _) => finding.hint("remove it, or give it a value"),
             (Value::String(text), "a number" | "true or false") => finding.hint(format!("write {text} without quotes")),
             (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),

@@ -17,6 +17,7 @@ use super::{
     Node, Source, Span, Value,
     placeholder::{of_ascii_words, placeholder},
     references,
+    variable::reference,
 };
 
 /// What stands for a secret where it is not shown.
@@ -209,7 +210,10 @@ fn in_text(text: &str) -> Vec<Span> {
             if start < hidden || !is_secret_name(name) {
                 continue;
             }
-            for range in hidden_in(name, word(&text[start..])) {
+            // A word ends at the brace of a reference.
+            let rest = &text[start..];
+            let value = reference(rest).map_or_else(|| word(rest), |(.., length)| &rest[..length]);
+            for range in hidden_in(name, value) {
                 hidden = start + range.end;
                 spans.push(Span { start: start + range.start, end: hidden });
             }
@@ -312,6 +316,8 @@ mod tests {
         let source = Source::new("x", "token: ghp_0123456789abcdefABCD\nné: x\n");
         let secrets = secrets_of(&source, None);
         assert_eq!(blotted(&source, &secrets).text, "token: ************************\nné: x\n");
+        let references = Source::new("x", "\"API_TOKEN\": \"${env:API_TOKEN}\", --token $TOKEN");
+        assert_eq!(secrets_of(&references, None), []);
         let sentence = "found the text \"ghp_0123456789abcdefABCD\"";
         assert_eq!(unquoted(sentence, &source, &secrets), "found the text \"***\"");
         assert_eq!(blotted(&source, &[]).text, source.text);
@@ -327,6 +333,7 @@ mod tests {
             r#"{"args": ["--api-key", "geheim1234"], "x": }"#,
             r#"{"headers": "Authorization: Bearer geheim1234"}"#,
             r#"{"inputs": [{"password": true, "default": "geheim1234"}]}"#,
+            r#"{ // "API_KEY": "${API_KEY:-geheim1234}""#,
         ] {
             let source = Source::new("x", text);
             let root = json::parse(&source).map(|document| document.root).ok();

@@ -111,6 +111,6 @@ mod tests {
         let values: Vec<_> = parameters(url).map(|(name, range)| (name, &url[range])).collect();
         assert_eq!(values, [("a", "b"), ("token", "é"), ("g", "h")]);
         assert_eq!(passwords(url).map(|range| &url[range]).collect::<Vec<_>>(), ["geheim"]);
-        assert_eq!(parameters("?a=?a=?a=").map(|(_, range)| range).collect::<Vec<_>>(), [3..9]);
+        assert!(parameters("?a=?a=?a=").map(|(_, range)| range).eq(std::iter::once(3..9)));
     }
 }

@@ -3,7 +3,7 @@
 //! From the highest to the lowest: the variable `CODE_AGENT_MCP_SERVERS`, the files that were named for their servers (a
 //! later one before an earlier), the one config file that was named, the file of `CODE_AGENT_MCP_CONFIG_PATH`; and only
 //! if there is none of these, what the user's files say for this project alone, the files of every program in the
-//! project, then those in the user's folders.
+//! project, then those in the user's folders. Both variables are one program's, and count for no other.
 
 mod environment;
 mod local;
@@ -27,7 +27,7 @@ use self::{
 use super::{
     ClientConfig, Examined, Machine, Source, Span,
     check::{self, Subject},
-    dialect::{Detected, Dialect},
+    dialect::{Detected, Dialect, OF_THE_VARIABLES},
     document::Document,
     examine,
     finding::{Code, Finding},
@@ -203,7 +203,7 @@ impl Sources {
     pub fn load(&self, machine: &Machine) -> Result<Effective, SourceError> {
         let folders = Folders::of(machine);
         let mut files = Vec::new();
-        if let Some(text) = variable(machine, environment::SERVERS) {
+        if let Some(text) = variable(machine, environment::SERVERS).filter(|_| self.asks_for_variables()) {
             let examined = environment::examine(text, machine);
             files.push(File { rank: Rank::Servers, path: None, examined });
         }
@@ -237,11 +237,17 @@ impl Sources {
         Ok(Effective { servers, lost, unread, files, missing })
     }
 
+    /// Whether the variables count, which belong to one program.
+    fn asks_for_variables(&self) -> bool {
+        self.dialect.is_none_or(|dialect| dialect.name == OF_THE_VARIABLES.name)
+    }
+
     /// The files that were named, the highest first.
     fn named<'a>(&'a self, machine: &'a Machine) -> Vec<(Rank, &'a Path)> {
         let of_flag = self.mcp_config.iter().rev().map(|path| (Rank::McpConfig, path.as_path()));
         let config = self.config.iter().map(|path| (Rank::Config, path.as_path()));
-        let variable = variable(machine, environment::CONFIG_PATH).map(|path| (Rank::ConfigPath, Path::new(path)));
+        let variable = variable(machine, environment::CONFIG_PATH).filter(|_| self.asks_for_variables());
+        let variable = variable.map(|path| (Rank::ConfigPath, Path::new(path)));
         of_flag.chain(config).chain(variable).collect()
     }
 

@@ -164,10 +164,10 @@ fn a_server_behind_a_scheme_that_the_program_does_not_speak_is_left_out() {
     assert_eq!(remote("vscode", "${env:BASE}://a.example", "cursor"), "");
     assert_eq!(remote("cursor", "unix:///x", "vscode"), "");
     let engine = r#"{"mcpServers": {"a": {"transport": "websocket", "connection": {"url": "https://a.example"}}}}"#;
-    assert_eq!(
-        converted("engine", engine, "claude-code").1,
-        ["f:1:71: `a` is left out: Claude Code does not reach https:// by ws"]
-    );
+    let (http, losses) = converted("engine", engine, "claude-code");
+    assert!(http.contains("\"type\": \"http\"") && losses.is_empty(), "{http} {losses:?}");
+    let ftp = converted("engine", &engine.replace("https", "ftp"), "claude-code").1;
+    assert_eq!(ftp, ["f:1:71: `a` is left out: Claude Code does not reach ftp:// by ws"]);
     assert_eq!(converted("engine", &engine.replace("https", "wss"), "claude-code").1, [""; 0]);
 }
 
@@ -188,4 +188,25 @@ fn what_holds_for_all_servers_is_written_for_each() {
     let text = r#"{"mcp": {"globalSettings": {"timeout": 5000}, "servers": {"a": {"type": "stdio", "command": "x"}}}}"#;
     let (text, losses) = converted("code_agent", text, "cline");
     assert!(text.contains("\"timeout\": 5") && losses.is_empty(), "{text} {losses:?}");
+}
+
+#[test]
+fn code_agent_is_told_the_transport_of_every_server() {
+    let file = r#"{"mcpServers": {"a": {"command": "x"}, "b": {"type": "sse", "url": "https://b.example"},
+        "c": {"type": "http", "url": "https://c.example"}}}"#;
+    let (text, losses) = converted("claude-code", file, "code_agent");
+    let types: Vec<_> = text.lines().filter(|line| line.contains("\"type\"")).map(str::trim).collect();
+    assert_eq!((types, losses), (vec!["\"type\": \"stdio\",", "\"type\": \"sse\",", "\"type\": \"http\","], vec![]));
+}
+
+#[test]
+fn servers_of_one_profile_and_those_in_other_files_are_told() {
+    let file = r#"{"models": [{"ref": "a", "mcpServers": {"s": {"command": "x"}}}, {"ref": "b", "mcpServers": {}}]}"#;
+    let (text, losses) = converted("cpe", file, "cursor");
+    assert!(text.contains("\"command\": \"x\""), "{text}");
+    assert_eq!(losses, ["f:1:26: `mcpServers`: CPE uses them with one of its `models` only"]);
+    let file = r#"{"mcpServers": ["./a.json", {"s": {"command": "x"}}]}"#;
+    let (text, losses) = converted("claude-code", file, "cursor");
+    assert!(text.contains("\"command\": \"x\""), "{text}");
+    assert_eq!(losses, ["f:1:17: `path`: the servers are in another file"]);
 }

@@ -10,7 +10,7 @@ use crate::{
     config::{
         Examined, Form, Node, Source, Span, Variables,
         convert::{Loss, Notation, convert, write},
-        dialect::{ALL, Dialect, Field, Key, Places},
+        dialect::{ALL, Dialect, Field, Key},
         examine,
         finding::{Finding, Severity, codes},
         policy::{BothFilters, Patterns},
@@ -197,18 +197,24 @@ fn read(text: &str, dialect: &'static Dialect) -> Examined {
 
 /// The value with every reference that the program replaces as its meaning.
 fn meant(text: &str, field: Field, dialect: &Dialect) -> String {
-    let rule = &dialect.variables;
-    let is_path = matches!(field, Field::Command | Field::Args | Field::Cwd);
-    let home = if is_path && dialect.expands_home { "\u{1}home\u{2}" } else { "~" };
+    let rule = dialect.rule(field);
+    let home = if dialect.home.contains(&field) { "\u{1}home\u{2}" } else { "~" };
     let with_home = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
         _ => text.to_owned(),
     };
     let text = with_home.as_str();
-    match rule.places {
-        Places::Nowhere => return text.to_owned(),
-        Places::In(fields) if !fields.contains(&field) => return text.to_owned(),
-        _ => {}
+    if !rule.holds_in(field) {
+        return text.to_owned();
+    }
+    if rule.by_go {
+        let (mut replaced, mut at) = (String::new(), 0);
+        for reference in rule.references(text) {
+            let value = format!("\u{1}{} None\u{2}", reference.name);
+            replaced.extend([&text[at..reference.range.start], if reference.name.is_empty() { "" } else { &value }]);
+            at = reference.range.end;
+        }
+        return replaced + &text[at..];
     }
     let forms: &'static [Form] = match () {
         () if rule.known.is_empty() || rule.forms.contains(&Form::Braced) => rule.forms,

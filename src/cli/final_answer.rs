@@ -1,0 +1,225 @@
+//! `rehearse final-answer`: the answer of a subagent out of the dialog with its model.
+
+use std::{
+    io::{self, IsTerminal, Read, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{
+    Exit, Failure,
+    style::{self, BAD, DIM, STRONG, printable},
+};
+use crate::{
+    config::{Diagnostics, Source},
+    final_answer::{Answer, AnswerSchema, Dialog, NAME, NoAnswer, Place, Shape, extract},
+    report::text::printable_lines,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse final-answer dialog.json --schema review.schema.json
+  rehearse final-answer response.json --schema review.schema.json --format json
+  rehearse final-answer - < dialog.json                        the last text of the assistant
+  rehearse final-answer --tool openai --schema review.schema.json
+
+A dialog is a list of messages as Anthropic or OpenAI have them, a request with such a list, or a response. With a \
+schema, the answer is what `final_answer` was called with in the last turn that calls it, and it must fit; without one, \
+it is the last text of the assistant. The answer goes to standard output, and why there is none to standard error; \
+with --format json both go to standard output.
+
+Exit codes:
+  0  there is an answer
+  1  there is no valid answer
+  2  the dialog or the schema cannot be read; or wrong usage";
+
+/// Take the answer of a subagent out of its dialog, and hold it against a JSON Schema
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct FinalAnswerArgs {
+    /// The dialog, a JSON file; `-` is standard input
+    #[arg(required_unless_present = "tool")]
+    dialog: Option<PathBuf>,
+    /// The JSON Schema of the answer
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    format: Format,
+    /// Print the definition of the tool `final_answer` as this provider wants it, instead of an answer
+    #[arg(long, value_name = "PROVIDER", requires = "schema", conflicts_with_all = ["dialog", "format"])]
+    tool: Option<Provider>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Human,
+    /// For programs
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Provider {
+    /// The Messages API
+    Anthropic,
+    /// The Chat Completions API
+    Openai,
+}
+
+pub(super) fn run(args: &FinalAnswerArgs) -> Result<Exit, Failure> {
+    let schema = match &args.schema {
+        Some(path) => Some(AnswerSchema::parse(&read(path)?).map_err(unreadable)?),
+        None => None,
+    };
+    if let (Some(provider), Some(schema)) = (args.tool, &schema) {
+        let shape = match provider {
+            Provider::Anthropic => Shape::Anthropic,
+            Provider::Openai => Shape::OpenAi,
+        };
+        write(&format!("{:#}\n", schema.definition(shape)));
+        return Ok(Exit::Success);
+    }
+    let source = read(args.dialog.as_deref().unwrap_or(Path::new("-")))?;
+    let outcome = extract(&Dialog::parse(&source).map_err(unreadable)?, schema.as_ref());
+    match args.format {
+        Format::Human => tell(&outcome, &source),
+        Format::Json => {
+            let text = serde_json::to_string_pretty(&Report::of(&outcome, &source));
+            write(&format!("{}\n", text.unwrap_or_default()));
+        }
+    }
+    Ok(if outcome.is_ok() { Exit::Success } else { Exit::Violation })
+}
+
+fn read(path: &Path) -> Result<Arc<Source>, Failure> {
+    let failed = |what: &str, error: io::Error| Failure::Usage(format!("cannot read {what}: {error}"));
+    if path != Path::new("-") {
+        return Source::read(path).map_err(|error| failed(&path.display().to_string(), error));
+    }
+    let mut text = String::new();
+    io::stdin().lock().read_to_string(&mut text).map_err(|error| failed("standard input", error))?;
+    Ok(Source::new("stdin", text))
+}
+
+/// Without the text around, which is often one long line, and may hold what a tool has read.
+fn unreadable(diagnostics: Diagnostics) -> Failure {
+    Failure::Usage(diagnostics.to_string())
+}
+
+fn write(text: &str) {
+    // Whoever closes the pipe has read enough.
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+fn tell(outcome: &Result<Answer, NoAnswer>, source: &Source) {
+    let place = |at: &Place| {
+        let (line, column) = source.position(at.span.start);
+        printable(&format!("{}:{line}:{column}", source.name)).into_owned()
+    };
+    match outcome {
+        Ok(answer) => {
+            match io::stdout().is_terminal() {
+                true => printable_lines(&answer.text).for_each(|line| write(&format!("{line}\n"))),
+                false => write(&format!("{}\n", answer.text)),
+            }
+            if !answer.passed_over.is_empty() {
+                let calls = answer.passed_over.len() + 1;
+                let at = place(&answer.at);
+                style::print(&format!("{STRONG}note:{STRONG:#} of {calls} calls of {NAME}, that at {at} counts\n"));
+            }
+        }
+        Err(error) => {
+            let message = error.to_string();
+            let first = printable(message.lines().next().unwrap_or_default()).into_owned();
+            let at = error.at().map(|at| format!("{}: ", place(at))).unwrap_or_default();
+            let mut told = format!("{BAD}error:{BAD:#} {at}{first}\n");
+            for violation in error.violations() {
+                // Within a text that is JSON there are no places.
+                let at = Some(&violation.at).filter(|at| Some(*at) != error.at());
+                let at = at.map(|at| format!("  {DIM}{}{DIM:#}", place(at))).unwrap_or_default();
+                told.push_str(&format!("  {}{at}\n", printable(&violation.mismatch.to_string())));
+            }
+            if let Some(hint) = error.hint() {
+                told.push_str(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(hint)));
+            }
+            style::print(&told);
+        }
+    }
+}
+
+/// What programs are told. `result` is the result of the MCP tool that ran the subagent.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Report<'a> {
+    #[serde(rename_all = "camelCase")]
+    Answer {
+        answer: Option<&'a RawValue>,
+        text: &'a str,
+        at: Position<'a>,
+        passed_over: Vec<Position<'a>>,
+        result: Box<RawValue>,
+    },
+    Error {
+        error: ErrorReport<'a>,
+        result: Box<RawValue>,
+    },
+}
+
+#[derive(Serialize)]
+struct ErrorReport<'a> {
+    kind: &'static str,
+    message: String,
+    hint: Option<&'a str>,
+    at: Option<Position<'a>>,
+    violations: Vec<ViolationReport<'a>>,
+}
+
+#[derive(Serialize)]
+struct ViolationReport<'a> {
+    /// JSON pointer into the answer.
+    path: &'a str,
+    message: &'a str,
+    at: Position<'a>,
+}
+
+/// A value of the dialog.
+#[derive(Serialize)]
+struct Position<'a> {
+    pointer: &'a str,
+    line: usize,
+    column: usize,
+}
+
+impl<'a> Report<'a> {
+    fn of(outcome: &'a Result<Answer, NoAnswer>, source: &Source) -> Report<'a> {
+        let position = |at: &'a Place| {
+            let (line, column) = source.position(at.span.start);
+            Position { pointer: &at.pointer, line, column }
+        };
+        match outcome {
+            Ok(answer) => Report::Answer {
+                answer: answer.structured.as_deref(),
+                text: &answer.text,
+                at: position(&answer.at),
+                passed_over: answer.passed_over.iter().map(position).collect(),
+                result: answer.to_tool_result(),
+            },
+            Err(error) => {
+                let violations = error.violations().iter().map(|violation| ViolationReport {
+                    path: &violation.mismatch.pointer,
+                    message: &violation.mismatch.message,
+                    at: position(&violation.at),
+                });
+                let violations = violations.collect();
+                let (kind, message, hint) = (error.kind(), error.to_string(), error.hint());
+                let at = error.at().map(position);
+                let error_report = ErrorReport { kind, message, hint, at, violations };
+                Report::Error { error: error_report, result: error.to_tool_result() }
+            }
+        }
+    }
+}

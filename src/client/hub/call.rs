@@ -1,0 +1,146 @@
+//! Calls of registered tools.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::{Event, Hub, RegisteredTool, State, approval::Denial, slot::Live, store, usage::Came};
+use crate::{
+    client::{CallOptions, ConnectError, Failure, ToolOutcome},
+    config::nearest,
+};
+
+/// Why a call brought no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// No tool is registered under the name.
+    #[error("there is no tool {name:?}{}", .near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
+    NoTool { name: String, near: Option<String> },
+    /// Its server is gone from the hub.
+    #[error("there is no server {0:?} any more")]
+    NoServer(Arc<str>),
+    /// Its server is switched off.
+    #[error("the server {0:?} is disabled")]
+    Disabled(Arc<str>),
+    /// Nobody allowed it. The server knows nothing of it.
+    #[error("{}", denied(.tool, *.denial))]
+    Denied { tool: String, denial: Denial },
+    /// Its server cannot be reached.
+    #[error("{server}: {error}")]
+    Unreachable { server: Arc<str>, error: Arc<ConnectError> },
+    /// The call reached the server and brought no result.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+fn denied(tool: &str, denial: Denial) -> String {
+    match denial {
+        Denial::ByUser => "Tool execution was denied by user.".to_owned(),
+        Denial::Unasked => format!("the tool {tool:?} needs an approval, and nobody is there to give it"),
+    }
+}
+
+impl Hub {
+    /// Calls a tool by the name that it is registered under; its server gets its own name for it. A server that is not
+    /// connected is connected to. Without a timeout in the options, the tool's own counts, then the server's.
+    ///
+    /// A call whose connection broke is made once more if the tool says that it only reads or may be repeated, and the
+    /// options have attempts left for connections.
+    ///
+    /// # Errors
+    /// [`CallError`]. A tool that reports an error of its own is an `Ok` with `is_error`.
+    pub async fn call(
+        &self,
+        name: &str,
+        arguments: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
+        let registry = self.registry();
+        let Some(tool) = registry.get(name).cloned() else {
+            let names: Vec<&str> = registry.tools().iter().map(|tool| &*tool.name).collect();
+            let near = nearest(name, &names).map(str::to_owned);
+            return Err(CallError::NoTool { name: name.to_owned(), near });
+        };
+        let slot = self.slot(&tool.server).map_err(|_| CallError::NoServer(tool.server.clone()))?;
+        let member = slot.member();
+        if slot.status().state == State::Disabled {
+            return Err(CallError::Disabled(tool.server.clone()));
+        }
+        let approved = self.0.granted.decide(&self.0.options.approval, &member, &tool, arguments.as_ref()).await;
+        approved.map_err(|denial| CallError::Denied { tool: tool.name.clone(), denial })?;
+        let started = Instant::now();
+        let count = |came| self.0.usages.count(&tool.server, &tool.original, came, started.elapsed());
+        let is_stored = self.0.results.is_used() && tool.annotations.read_only;
+        let key = is_stored.then(|| store::key(&tool.server, &tool.original, arguments.as_ref()));
+        if let Some(outcome) = key.as_ref().and_then(|key| self.0.results.get(key)) {
+            count(Came::Stored);
+            return Ok(outcome);
+        }
+        let timeout = options.timeout.or_else(|| member.tool_timeouts.get(&tool.original).copied());
+        let options = CallOptions { timeout, ..options };
+        let called = self.call_server(&tool, arguments, options).await;
+        match &called {
+            Ok(outcome) => {
+                count(Came::Result { is_error: outcome.is_error });
+                if let Some(key) = key.filter(|_| !outcome.is_error) {
+                    self.0.results.put(key, outcome);
+                }
+            }
+            Err(_) => count(Came::Failure),
+        }
+        called
+    }
+
+    async fn call_server(
+        &self,
+        tool: &RegisteredTool,
+        arguments: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> Result<ToolOutcome, CallError> {
+        let slot = self.slot(&tool.server).map_err(|_| CallError::NoServer(tool.server.clone()))?;
+        let mut may_repeat =
+            self.0.options.retry.attempts > 0 && (tool.annotations.read_only || tool.annotations.idempotent);
+        loop {
+            let (session, is_new) = slot
+                .session(&self.0.options)
+                .await
+                .map_err(|error| CallError::Unreachable { server: tool.server.clone(), error })?;
+            let Some(live) = &*session else { return Err(CallError::NoServer(tool.server.clone())) };
+            if is_new {
+                self.tell(Event::Status(slot.name.clone()));
+                self.watch(&slot, live).await;
+            }
+            match call_over(live, &tool.original, arguments.clone(), options.clone()).await {
+                Err(Failure::Disconnected { .. }) if std::mem::take(&mut may_repeat) => {}
+                called => return called.map_err(CallError::Failed),
+            }
+        }
+    }
+}
+
+/// Calls a tool so that both the caller and whoever closes the session can cancel it.
+async fn call_over(
+    live: &Live,
+    tool: &str,
+    arguments: Option<Map<String, Value>>,
+    options: CallOptions,
+) -> Result<ToolOutcome, Failure> {
+    let cancel = live.calls.child_token();
+    let forward = async {
+        match &options.cancel {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    let call = live.session.call_tool(tool, arguments, CallOptions { cancel: Some(cancel.clone()), ..options.clone() });
+    tokio::pin!(call, forward);
+    tokio::select! {
+        biased;
+        called = &mut call => called,
+        () = &mut forward => {
+            cancel.cancel();
+            call.await
+        }
+    }
+}

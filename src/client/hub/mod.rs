@@ -1,0 +1,335 @@
+//! All servers of a config with one client: connected to, listed, filtered, named and called as one set of tools.
+//!
+//! ```text
+//! Member ─ connect ─> Session ─ list ─┐            name ─> RegisteredTool ─ approval ─ stored result? ─> Session::call_tool
+//! Member ─ connect ─> Session ─ list ─┴─> Registry ──┘                                                      (its own name)
+//!            ^                            ^
+//!            └── broke: tried again       └── tools/list_changed: listed again
+//! ```
+//!
+//! Servers count in the order of the config, whatever the order in which they answer: so which of two equal names wins
+//! does not change from run to run. Each server has a slot that outlives its sessions; a call holds the slot's session for
+//! reading, and whoever closes it cancels the calls first. [`registry`] is pure; everything that waits is here and in
+//! `slot` and `watch`.
+
+mod approval;
+mod call;
+mod options;
+pub mod registry;
+mod reload;
+mod slot;
+mod status;
+mod store;
+#[cfg(test)]
+mod tests;
+mod usage;
+mod watch;
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use arc_swap::ArcSwap;
+use futures_util::{StreamExt, stream};
+use tokio::sync::broadcast;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use self::{approval::Granted, registry::Listed, slot::Slot, store::ResultStore, usage::Usages};
+pub use self::{
+    call::CallError,
+    options::{Approval, Approver, Connect, Decision, HubOptions, Member, Request, Retry},
+    registry::{DuplicateTool, Notice, RegisteredTool, Registry},
+    reload::Reloaded,
+    status::{State, Status},
+    usage::Usage,
+};
+use super::{ConnectError, Failure};
+use crate::config::policy::Unreachable;
+
+/// How many events a reader may be behind.
+const EVENTS: usize = 256;
+
+/// All servers of a config, usable from many tasks at once. Clones are the same hub. [`Hub::close`] takes leave of all.
+#[derive(Clone)]
+pub struct Hub(Arc<Inner>);
+
+struct Inner {
+    options: HubOptions,
+    /// In the order of the config.
+    slots: RwLock<Vec<Arc<Slot>>>,
+    registry: ArcSwap<Registry>,
+    /// Registries are made one after another, so that none replaces a newer one.
+    registering: Mutex<()>,
+    events: broadcast::Sender<Event>,
+    granted: Granted,
+    results: ResultStore,
+    usages: Usages,
+    /// Ends what goes on in the background.
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// Something that changed.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The status of a server.
+    Status(Arc<str>),
+    /// The registry.
+    Tools,
+    /// The connection with a server broke; it is tried again if the options say so.
+    Broke { server: Arc<str>, why: Arc<str> },
+    /// A server's tools could not all be listed.
+    Unlisted { server: Arc<str>, failure: Failure },
+    /// A changed list has a tool that the policy forbids, so that the registry stays as it was.
+    Rejected(DuplicateTool),
+}
+
+/// What came of a discovery.
+#[derive(Debug)]
+pub struct Discovery {
+    pub registry: Arc<Registry>,
+    /// The servers that could not be reached, in the order of the config.
+    pub unreachable: Vec<(Arc<str>, Arc<ConnectError>)>,
+    /// The servers of which not every tool could be listed.
+    pub unlisted: Vec<(Arc<str>, Failure)>,
+}
+
+/// Why a hub does not work.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum HubError {
+    /// A server cannot be reached, and the policy wants all of them. Nothing is left open.
+    #[error("server {server}: connecting: {error}")]
+    Unreachable { server: Arc<str>, error: Arc<ConnectError> },
+    /// Two tools have one name, and the policy forbids it.
+    #[error(transparent)]
+    Duplicate(#[from] DuplicateTool),
+    /// There is no server of this name.
+    #[error("there is no server {0:?}")]
+    NoServer(String),
+    /// The server is switched off.
+    #[error("the server {0:?} is disabled")]
+    Disabled(Arc<str>),
+}
+
+impl Hub {
+    /// A hub of these servers, none of which is connected to yet. Must be called within a tokio runtime.
+    pub fn new(members: impl IntoIterator<Item = Member>, options: HubOptions) -> Hub {
+        let stop = CancellationToken::new();
+        let slots = members.into_iter().map(|member| Arc::new(Slot::new(member, stop.clone()))).collect();
+        let results = ResultStore::new(options.result_ttl);
+        Hub(Arc::new(Inner {
+            options,
+            slots: RwLock::new(slots),
+            registry: ArcSwap::default(),
+            registering: Mutex::default(),
+            events: broadcast::Sender::new(EVENTS),
+            granted: Granted::default(),
+            results,
+            usages: Usages::default(),
+            stop,
+            tasks: TaskTracker::new(),
+        }))
+    }
+
+    /// Connects to every server that is enabled, lists its tools and registers them. Servers that are connected already
+    /// are only listed anew.
+    ///
+    /// # Errors
+    /// [`HubError::Unreachable`] and [`HubError::Duplicate`], as the options say; with the first nothing is left open.
+    pub async fn discover(&self) -> Result<Discovery, HubError> {
+        let enabled: Vec<_> =
+            self.slots().into_iter().filter(|slot| slot.status().state != State::Disabled).enumerate().collect();
+        let found = enabled.into_iter().map(|(place, slot)| async move {
+            let came = self.connect_and_list(&slot).await;
+            (place, slot.name.clone(), came)
+        });
+        let mut found = stream::iter(found).buffer_unordered(self.0.options.concurrency.get());
+        let (mut unreachable, mut unlisted) = (Vec::new(), Vec::new());
+        while let Some((place, server, came)) = found.next().await {
+            match came {
+                Ok(None) => {}
+                Ok(Some(failure)) => unlisted.push((place, server, failure)),
+                Err(error) if self.0.options.unreachable == Unreachable::Fatal => {
+                    drop(found);
+                    self.disconnect_all().await;
+                    return Err(HubError::Unreachable { server, error });
+                }
+                Err(error) => unreachable.push((place, server, error)),
+            }
+        }
+        unreachable.sort_by_key(|(place, ..)| *place);
+        unlisted.sort_by_key(|(place, ..)| *place);
+        let registry = self.register()?;
+        Ok(Discovery {
+            registry,
+            unreachable: unreachable.into_iter().map(|(_, server, error)| (server, error)).collect(),
+            unlisted: unlisted.into_iter().map(|(_, server, failure)| (server, failure)).collect(),
+        })
+    }
+
+    /// Connects to one server, and registers its tools. One that is connected stays so.
+    ///
+    /// # Errors
+    /// [`HubError::NoServer`], [`HubError::Disabled`], [`HubError::Unreachable`], [`HubError::Duplicate`].
+    pub async fn connect(&self, server: &str) -> Result<Option<Failure>, HubError> {
+        let slot = self.slot(server)?;
+        if slot.status().state == State::Disabled {
+            return Err(HubError::Disabled(slot.name.clone()));
+        }
+        let unreachable = |error| HubError::Unreachable { server: slot.name.clone(), error };
+        let failure = self.connect_and_list(&slot).await.map_err(unreachable)?;
+        self.register()?;
+        Ok(failure)
+    }
+
+    /// Cancels the calls of one server, takes leave of it, and forgets its tools.
+    ///
+    /// # Errors
+    /// [`HubError::NoServer`].
+    pub async fn disconnect(&self, server: &str) -> Result<(), HubError> {
+        let slot = self.slot(server)?;
+        let state = slot.status().state;
+        self.end(&slot, if state == State::Disabled { state } else { State::NotConnected }).await
+    }
+
+    /// Disconnects, and connects anew.
+    ///
+    /// # Errors
+    /// As [`Hub::connect`].
+    pub async fn reconnect(&self, server: &str) -> Result<Option<Failure>, HubError> {
+        self.disconnect(server).await?;
+        self.connect(server).await
+    }
+
+    /// Switches a server on, and connects to it unless the hub is lazy.
+    ///
+    /// # Errors
+    /// As [`Hub::connect`].
+    pub async fn enable(&self, server: &str) -> Result<Option<Failure>, HubError> {
+        let slot = self.slot(server)?;
+        if slot.status().state == State::Disabled {
+            slot.set(State::NotConnected, None);
+            self.tell(Event::Status(slot.name.clone()));
+        }
+        match self.0.options.connect {
+            Connect::Eager => self.connect(server).await,
+            Connect::Lazy => Ok(None),
+        }
+    }
+
+    /// Switches a server off.
+    ///
+    /// # Errors
+    /// [`HubError::NoServer`].
+    pub async fn disable(&self, server: &str) -> Result<(), HubError> {
+        let slot = self.slot(server)?;
+        self.end(&slot, State::Disabled).await
+    }
+
+    /// Takes leave of all servers, after the calls under way are cancelled. Nothing of the hub goes on after it.
+    pub async fn close(&self) {
+        self.0.stop.cancel();
+        self.disconnect_all().await;
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    /// The tools that there are now.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.0.registry.load_full()
+    }
+
+    /// How it stands with each server, in the order of the config.
+    pub fn status(&self) -> Vec<(Arc<str>, Status)> {
+        self.slots().into_iter().map(|slot| (slot.name.clone(), slot.status())).collect()
+    }
+
+    /// What changes from now on.
+    pub fn events(&self) -> broadcast::Receiver<Event> {
+        self.0.events.subscribe()
+    }
+
+    /// How often each tool was called, by server and the server's own name for it.
+    pub fn usage(&self) -> Vec<(Arc<str>, String, Usage)> {
+        self.0.usages.all()
+    }
+
+    /// What is said about a server.
+    ///
+    /// # Errors
+    /// [`HubError::NoServer`].
+    pub fn member(&self, server: &str) -> Result<Arc<Member>, HubError> {
+        self.slot(server).map(|slot| slot.member())
+    }
+
+    fn slots(&self) -> Vec<Arc<Slot>> {
+        self.0.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn slot(&self, server: &str) -> Result<Arc<Slot>, HubError> {
+        let slots = self.0.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let found = slots.iter().find(|slot| &*slot.name == server).cloned();
+        found.ok_or_else(|| HubError::NoServer(server.to_owned()))
+    }
+
+    /// Connects if need be, and lists the tools.
+    async fn connect_and_list(&self, slot: &Arc<Slot>) -> Result<Option<Failure>, Arc<ConnectError>> {
+        let connected = slot.session(&self.0.options).await;
+        self.tell(Event::Status(slot.name.clone()));
+        let (session, is_new) = connected?;
+        let Some(live) = &*session else { return Ok(None) };
+        if is_new {
+            self.watch(slot, live).await;
+        }
+        let failure = slot.list(live).await;
+        self.tell(Event::Status(slot.name.clone()));
+        Ok(failure)
+    }
+
+    async fn end(&self, slot: &Slot, state: State) -> Result<(), HubError> {
+        slot.disconnect(state).await;
+        self.tell(Event::Status(slot.name.clone()));
+        self.register().map(drop).map_err(HubError::from)
+    }
+
+    async fn disconnect_all(&self) {
+        let slots = self.slots();
+        let state = |slot: &Slot| match slot.status().state {
+            State::Disabled => State::Disabled,
+            _ => State::NotConnected,
+        };
+        futures_util::future::join_all(slots.iter().map(|slot| slot.disconnect(state(slot)))).await;
+    }
+
+    /// Makes the registry of what the servers list.
+    fn register(&self) -> Result<Arc<Registry>, DuplicateTool> {
+        let _one_at_a_time = self.0.registering.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed: Vec<_> = self.slots().into_iter().map(|slot| (slot.tools(), slot.member(), slot)).collect();
+        let listed = listed.iter().map(|(tools, member, slot)| Listed {
+            server: &slot.name,
+            filter: &member.filter,
+            policy: member.policy,
+            tools,
+        });
+        let registry = Arc::new(Registry::of(listed, self.0.options.naming, self.0.options.duplicates)?);
+        self.0.registry.store(registry.clone());
+        self.tell(Event::Tools);
+        Ok(registry)
+    }
+
+    /// As [`Hub::register`], where nobody waits for what comes of it.
+    fn register_or_tell(&self) {
+        if let Err(duplicate) = self.register() {
+            self.tell(Event::Rejected(duplicate));
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        // Nobody may be listening.
+        let _ = self.0.events.send(event);
+    }
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("options", &self.0.options).field("status", &self.status()).finish_non_exhaustive()
+    }
+}

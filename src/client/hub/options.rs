@@ -1,0 +1,193 @@
+//! What a hub is made of, and how it goes about it.
+
+use std::{collections::BTreeMap, fmt, num::NonZeroUsize, pin::Pin, sync::Arc, time::Duration};
+
+use serde_json::{Map, Value};
+
+use super::RegisteredTool;
+use crate::{
+    client::{Protocol, ServerConfig, StderrSink},
+    config::{
+        policy::{ApprovalRule, Duplicates, Naming, Policy, Unreachable},
+        server::ToolFilter,
+    },
+};
+
+/// A server of a hub.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub config: ServerConfig,
+    pub is_enabled: bool,
+    /// Which of its tools there are, read as `policy` says.
+    pub filter: ToolFilter,
+    pub policy: &'static Policy,
+    /// Whether all its tools may be called without asking anybody.
+    pub is_trusted: bool,
+    /// Those of its tools that may.
+    pub always_allow: Vec<String>,
+    /// How long a call of some of its tools may take, instead of the server's timeout.
+    pub tool_timeouts: BTreeMap<String, Duration>,
+}
+
+/// How a hub behaves.
+#[derive(Clone)]
+pub struct HubOptions {
+    pub protocol: Protocol,
+    pub naming: Naming,
+    pub duplicates: Duplicates,
+    pub unreachable: Unreachable,
+    pub connect: Connect,
+    /// How many servers are connected to and listed at a time. What comes of it does not depend on it.
+    pub concurrency: NonZeroUsize,
+    /// How often, and after which pauses, a connection is tried again that failed or broke.
+    pub retry: Retry,
+    /// How often a server is asked whether it still answers.
+    pub health: Option<Duration>,
+    pub approval: Approval,
+    /// How long the result of a tool that only reads stands for the next call with the same arguments.
+    pub result_ttl: Option<Duration>,
+    /// Where the lines go that servers write to their standard error.
+    pub stderr: Option<StderrSink>,
+}
+
+/// When servers are connected to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connect {
+    /// By [`Hub::discover`](super::Hub::discover).
+    #[default]
+    Eager,
+    /// Not before something needs them.
+    Lazy,
+}
+
+/// Attempts after the first. Each pause is twice the one before, up to `longest`, and shortened by chance by up to half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    pub attempts: u32,
+    pub pause: Duration,
+    pub longest: Duration,
+}
+
+/// Who allows calls of tools that neither their server's trust nor a list allows.
+#[derive(Clone, Default)]
+pub enum Approval {
+    /// Everything is allowed.
+    #[default]
+    Granted,
+    /// Nobody is there to ask.
+    Refused,
+    /// Somebody is asked each time.
+    Ask(Approver),
+}
+
+/// Asks somebody about a call.
+pub type Approver = Arc<dyn Fn(Request) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync>;
+
+/// A call that somebody is asked about.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub tool: Arc<RegisteredTool>,
+    pub arguments: Option<Map<String, Value>>,
+}
+
+/// What somebody says to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    Allow,
+    /// This one and all that follow, of this tool.
+    AllowAlways,
+    Deny,
+}
+
+impl Member {
+    /// With all its tools, as most programs would treat it.
+    pub fn new(config: ServerConfig) -> Member {
+        Member {
+            config,
+            is_enabled: true,
+            filter: ToolFilter::default(),
+            policy: &Policy::USUAL,
+            is_trusted: false,
+            always_allow: Vec::new(),
+            tool_timeouts: BTreeMap::new(),
+        }
+    }
+
+    /// Whether a connection made for one of them serves the other.
+    pub(super) fn has_connection_of(&self, other: &Member) -> bool {
+        let same = |one: &dyn fmt::Debug, two: &dyn fmt::Debug| format!("{one:?}") == format!("{two:?}");
+        self.is_enabled == other.is_enabled
+            && same(&self.config.target, &other.config.target)
+            && same(&self.config.timeouts, &other.config.timeouts)
+    }
+}
+
+impl HubOptions {
+    /// As the program of a config does it.
+    pub fn of(policy: &Policy) -> HubOptions {
+        let approval = match policy.approval {
+            ApprovalRule::Never => Approval::Granted,
+            ApprovalRule::Always => Approval::Refused,
+        };
+        HubOptions {
+            naming: policy.naming,
+            duplicates: policy.duplicates,
+            unreachable: policy.unreachable,
+            approval,
+            ..HubOptions::default()
+        }
+    }
+}
+
+impl Default for HubOptions {
+    fn default() -> Self {
+        HubOptions {
+            protocol: Protocol::Auto,
+            naming: Naming::Bare,
+            duplicates: Duplicates::FirstWins,
+            unreachable: Unreachable::Skipped,
+            connect: Connect::Eager,
+            concurrency: NonZeroUsize::MIN.saturating_add(7),
+            retry: Retry::NEVER,
+            health: None,
+            approval: Approval::Granted,
+            result_ttl: None,
+            stderr: None,
+        }
+    }
+}
+
+impl Retry {
+    pub const NEVER: Retry = Retry { attempts: 0, pause: Duration::ZERO, longest: Duration::ZERO };
+
+    /// The pause before each further attempt, without what chance takes off.
+    pub(super) fn pauses(self) -> impl Iterator<Item = Duration> {
+        let pause = move |index: u32| self.pause.saturating_mul(2_u32.saturating_pow(index)).min(self.longest);
+        (0..self.attempts).map(pause)
+    }
+}
+
+impl fmt::Debug for HubOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HubOptions")
+            .field("protocol", &self.protocol)
+            .field("naming", &self.naming)
+            .field("duplicates", &self.duplicates)
+            .field("unreachable", &self.unreachable)
+            .field("connect", &self.connect)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let second = Duration::from_secs;
+        let retry = Retry { attempts: 4, pause: second(1), longest: second(3) };
+        assert_eq!(retry.pauses().collect::<Vec<_>>(), [second(1), second(2), second(3), second(3)]);
+        assert_eq!(Retry::NEVER.pauses().next(), None);
+    }
+}

@@ -1,0 +1,350 @@
+//! Which tools there are, under which names: from what servers list to what a model sees. No IO.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::config::{
+    policy::{Duplicates, Naming, Policy},
+    server::ToolFilter,
+};
+
+/// What one server lists, and what decides which of it counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed<'a> {
+    pub server: &'a Arc<str>,
+    pub filter: &'a ToolFilter,
+    pub policy: &'a Policy,
+    /// The definitions as they came.
+    pub tools: &'a [Box<RawValue>],
+}
+
+/// The tools of all servers, in the order of the config. Each name stands for one of them.
+#[derive(Debug, Default)]
+pub struct Registry {
+    tools: Vec<Arc<RegisteredTool>>,
+    by_name: HashMap<String, usize>,
+    /// What was left out, and why, in the order in which it was met.
+    pub notices: Vec<Notice>,
+}
+
+/// A tool under the name that it is called by.
+#[derive(Clone, Debug)]
+pub struct RegisteredTool {
+    pub server: Arc<str>,
+    /// The name that it is registered under, which a model calls it by.
+    pub name: String,
+    /// The name that its server knows.
+    pub original: String,
+    pub description: Option<String>,
+    pub annotations: Annotations,
+    /// As it came: a JSON object.
+    pub input_schema: Box<RawValue>,
+    /// The whole definition as it came.
+    pub definition: Box<RawValue>,
+}
+
+/// Hints of a server about its tool, which only matter if the server is trusted (2025-03-26, Tools: `ToolAnnotations`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Annotations {
+    #[serde(rename = "readOnlyHint")]
+    pub read_only: bool,
+    #[serde(rename = "idempotentHint")]
+    pub idempotent: bool,
+}
+
+/// Something that a registry left out or changed. Its text is a sentence for a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Tools that the server's filter leaves out.
+    Filtered { server: Arc<str>, tools: Vec<String> },
+    /// A tool whose name another one has.
+    Duplicate { tool: String, server: Arc<str>, first: Arc<str> },
+    /// As a duplicate, but the later one takes the name.
+    Replaced { tool: String, server: Arc<str>, first: Arc<str> },
+    /// As a duplicate, but the later one goes by another name.
+    Renamed { tool: String, server: Arc<str>, first: Arc<str>, name: String },
+    /// A definition that is none.
+    Unusable { server: Arc<str>, tool: String, why: String },
+}
+
+/// Two servers have a tool of one name, and the policy forbids it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("duplicate tool name {tool:?}: found in both {first:?} and {second:?}")]
+pub struct DuplicateTool {
+    pub tool: String,
+    pub first: Arc<str>,
+    pub second: Arc<str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Definition {
+    name: String,
+    description: Option<String>,
+    input_schema: Option<Box<RawValue>>,
+    #[serde(default)]
+    annotations: Option<Annotations>,
+}
+
+impl Registry {
+    /// Registers the tools of the servers in their order: each server's filter first, then names, then duplicates.
+    ///
+    /// # Errors
+    /// [`DuplicateTool`] if there is one and `duplicates` rejects it.
+    pub fn of<'a>(
+        listed: impl IntoIterator<Item = Listed<'a>>,
+        naming: Naming,
+        duplicates: Duplicates,
+    ) -> Result<Registry, DuplicateTool> {
+        let mut registry = Registry::default();
+        for Listed { server, filter, policy, tools } in listed {
+            let mut filtered = Vec::new();
+            for definition in tools {
+                match usable(server, definition) {
+                    Ok(tool) if !filter.offers(policy, &tool.original) => filtered.push(tool.original),
+                    Ok(mut tool) => {
+                        tool.name = naming.name(server, &tool.original);
+                        registry.add(tool, duplicates)?;
+                    }
+                    Err(notice) => registry.notices.push(notice),
+                }
+            }
+            if !filtered.is_empty() {
+                registry.notices.push(Notice::Filtered { server: server.clone(), tools: filtered });
+            }
+        }
+        if duplicates == Duplicates::LastWins {
+            registry.forget_replaced();
+        }
+        Ok(registry)
+    }
+
+    fn add(&mut self, mut tool: RegisteredTool, duplicates: Duplicates) -> Result<(), DuplicateTool> {
+        let place = self.tools.len();
+        if let Some(known) = self.by_name.get(&tool.name).copied() {
+            let (name, server, first) = (tool.name.clone(), tool.server.clone(), self.tools[known].server.clone());
+            match duplicates {
+                Duplicates::FirstWins => {
+                    self.notices.push(Notice::Duplicate { tool: name, server, first });
+                    return Ok(());
+                }
+                Duplicates::Rejected => return Err(DuplicateTool { tool: name, first, second: server }),
+                Duplicates::LastWins => self.notices.push(Notice::Replaced { tool: name, server, first }),
+                Duplicates::Qualified => {
+                    tool.name = self.free_name(&server, &tool.original);
+                    let renamed = tool.name.clone();
+                    self.notices.push(Notice::Renamed { tool: name, server, first, name: renamed });
+                }
+            }
+        }
+        self.by_name.insert(tool.name.clone(), place);
+        self.tools.push(Arc::new(tool));
+        Ok(())
+    }
+
+    /// A name with the server in it that no tool has.
+    fn free_name(&self, server: &str, tool: &str) -> String {
+        let qualified = Naming::Qualified("{server}__{tool}").name(server, tool);
+        let numbered = (2..).map(|number| format!("{qualified}_{number}"));
+        let mut names = std::iter::once(qualified.clone()).chain(numbered);
+        names.find(|name| !self.by_name.contains_key(name)).unwrap_or(qualified)
+    }
+
+    fn forget_replaced(&mut self) {
+        let winners: HashSet<usize> = self.by_name.values().copied().collect();
+        let mut place = 0;
+        self.tools.retain(|_| {
+            place += 1;
+            winners.contains(&(place - 1))
+        });
+        self.by_name = self.tools.iter().enumerate().map(|(place, tool)| (tool.name.clone(), place)).collect();
+    }
+
+    /// The tool that is registered under a name.
+    pub fn get(&self, name: &str) -> Option<&Arc<RegisteredTool>> {
+        self.by_name.get(name).map(|place| &self.tools[*place])
+    }
+
+    /// All tools, in the order of the config and of each server's list.
+    pub fn tools(&self) -> &[Arc<RegisteredTool>] {
+        &self.tools
+    }
+
+    /// Those of one server.
+    pub fn of_server<'r>(&'r self, server: &'r str) -> impl Iterator<Item = &'r Arc<RegisteredTool>> {
+        self.tools.iter().filter(move |tool| &*tool.server == server)
+    }
+}
+
+/// What a definition says, if a tool can be called by it.
+fn usable(server: &Arc<str>, definition: &RawValue) -> Result<RegisteredTool, Notice> {
+    let unusable = |tool: &str, why: String| Notice::Unusable { server: server.clone(), tool: tool.to_owned(), why };
+    let parsed: Definition = serde_json::from_str(definition.get()).map_err(|error| {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let name = serde_json::from_str::<Named>(definition.get()).map(|named| named.name);
+        unusable(name.as_deref().unwrap_or("(without a name)"), error.to_string())
+    })?;
+    let Definition { name, description, input_schema, annotations } = parsed;
+    let Some(input_schema) = input_schema.filter(|schema| schema.get().starts_with('{')) else {
+        return Err(unusable(&name, "its inputSchema is no object".to_owned()));
+    };
+    Ok(RegisteredTool {
+        server: server.clone(),
+        name: name.clone(),
+        original: name,
+        description,
+        annotations: annotations.unwrap_or_default(),
+        input_schema,
+        definition: definition.to_owned(),
+    })
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Filtered { server, tools } => {
+                write!(f, "the filter of server '{server}' leaves out {}", tools.join(", "))
+            }
+            // The words of cpe.
+            Notice::Duplicate { tool, server, first } => write!(
+                f,
+                "skipping duplicate tool name '{tool}' in server '{server}' (already registered from server '{first}')"
+            ),
+            Notice::Replaced { tool, server, first } => {
+                write!(f, "the tool '{tool}' of server '{server}' replaces that of server '{first}'")
+            }
+            Notice::Renamed { tool, server, first, name } => write!(
+                f,
+                "the tool '{tool}' of server '{server}' is called '{name}', since server '{first}' has one of that name"
+            ),
+            Notice::Unusable { server, tool, why } => {
+                write!(f, "the tool '{tool}' of server '{server}' cannot be used: {why}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::{Span, server::At};
+
+    fn tools(names: &[&str]) -> Vec<Box<RawValue>> {
+        let definition = |name: &&str| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}},"x":1.0}}"#);
+        names.iter().map(|name| RawValue::from_string(definition(name)).expect("JSON")).collect()
+    }
+
+    fn excluding(names: &[&str]) -> ToolFilter {
+        let at = |value: &&str| At { value: (*value).to_owned(), span: Span::default() };
+        let exclude = At { value: names.iter().map(at).collect(), span: Span::default() };
+        ToolFilter { include: None, exclude: Some(exclude) }
+    }
+
+    /// Two servers, of which both have `read`, and the first filters out `write`.
+    fn registered(naming: Naming, duplicates: Duplicates) -> Result<Registry, DuplicateTool> {
+        let (first, second) = (tools(&["read", "write"]), tools(&["write", "read", "list"]));
+        let (one, two): (Arc<str>, Arc<str>) = ("server1".into(), "server2".into());
+        let (filter, all) = (excluding(&["write"]), ToolFilter::default());
+        let listed = [
+            Listed { server: &one, filter: &filter, policy: &Policy::USUAL, tools: &first },
+            Listed { server: &two, filter: &all, policy: &Policy::USUAL, tools: &second },
+        ];
+        Registry::of(listed, naming, duplicates)
+    }
+
+    fn names(registry: &Registry) -> Vec<String> {
+        registry.tools().iter().map(|tool| format!("{}:{}={}", tool.server, tool.original, tool.name)).collect()
+    }
+
+    #[test]
+    fn the_first_tool_of_a_name_wins_and_what_is_filtered_out_is_no_duplicate() {
+        let registry = registered(Naming::Bare, Duplicates::FirstWins).expect("registers");
+        assert_eq!(names(&registry), ["server1:read=read", "server2:write=write", "server2:list=list"]);
+        let notices: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            notices,
+            [
+                "the filter of server 'server1' leaves out write",
+                "skipping duplicate tool name 'read' in server 'server2' (already registered from server 'server1')",
+            ]
+        );
+        let tool = registry.get("read").expect("registered");
+        assert_eq!((&*tool.server, tool.definition.get().contains("\"x\":1.0")), ("server1", true));
+    }
+
+    #[test]
+    fn the_last_tool_of_a_name_can_win_or_none_or_both() {
+        let last = registered(Naming::Bare, Duplicates::LastWins).expect("registers");
+        assert_eq!(names(&last), ["server2:write=write", "server2:read=read", "server2:list=list"]);
+        assert_eq!(last.get("read").map(|tool| &*tool.server), Some("server2"));
+        let both = registered(Naming::Bare, Duplicates::Qualified).expect("registers");
+        assert_eq!(names(&both)[2], "server2:read=server2__read");
+        assert_eq!(both.get("server2__read").map(|tool| &*tool.original), Some("read"));
+        let error = registered(Naming::Bare, Duplicates::Rejected).expect_err("a duplicate");
+        assert_eq!(error.to_string(), r#"duplicate tool name "read": found in both "server1" and "server2""#);
+    }
+
+    #[test]
+    fn names_follow_the_policy_and_then_nothing_clashes() {
+        for (naming, expected) in [
+            (Naming::Literal("{tool}@{server}"), "read@server2"),
+            (Naming::Qualified("mcp_{server}_{tool}"), "mcp_server2_read"),
+            (Naming::Literal("{server}::{tool}"), "server2::read"),
+            (Naming::Literal("{server}.{tool}"), "server2.read"),
+        ] {
+            let registry = registered(naming, Duplicates::Rejected).expect("no duplicates");
+            let tool = registry.get(expected).expect(expected);
+            assert_eq!((&*tool.server, &*tool.original), ("server2", "read"));
+        }
+    }
+
+    #[test]
+    fn a_definition_that_is_none_is_left_out_and_told() {
+        let server: Arc<str> = "s".into();
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
+        let tools = [raw("7"), raw(r#"{"name":"a"}"#), raw(r#"{"name":"b","inputSchema":true}"#), raw(r#"{"name":7}"#)];
+        let filter = ToolFilter::default();
+        let listed = Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools };
+        let registry = Registry::of([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
+        assert!(registry.tools().is_empty());
+        let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert_eq!(told[1], "the tool 'a' of server 's' cannot be used: its inputSchema is no object");
+    }
+
+    proptest! {
+        #[test]
+        fn every_tool_is_found_by_its_name_whatever_the_policy(
+            lists in proptest::collection::vec(proptest::collection::vec("[ab_]{1,3}", 0..5), 0..4),
+            which in 0..3_usize,
+        ) {
+            let servers: Vec<Arc<str>> = (0..lists.len()).map(|index| format!("s{index}").into()).collect();
+            let definitions: Vec<_> =
+                lists.iter().map(|names| tools(&names.iter().map(String::as_str).collect::<Vec<_>>())).collect();
+            let filter = ToolFilter::default();
+            let listed = servers.iter().zip(&definitions).map(|(server, tools)| {
+                Listed { server, filter: &filter, policy: &Policy::USUAL, tools }
+            });
+            let duplicates = [Duplicates::FirstWins, Duplicates::LastWins, Duplicates::Qualified][which];
+            let registry = Registry::of(listed, Naming::Bare, duplicates).expect("registers");
+            for tool in registry.tools() {
+                prop_assert!(Arc::ptr_eq(tool, registry.get(&tool.name).expect("by its name")));
+            }
+            let all: usize = lists.iter().map(Vec::len).sum();
+            let told = registry.notices.iter().filter(|notice| !matches!(notice, Notice::Renamed { .. })).count();
+            prop_assert_eq!(registry.tools().len() + told, all);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! One server of a hub, and the session with it while there is one.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rand::RngExt;
+use serde_json::value::RawValue;
+use tokio::sync::{RwLock, RwLockReadGuard};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Member,
+    options::HubOptions,
+    status::{State, Status},
+};
+use crate::{
+    client::{ConnectError, Failure, Session},
+    transport::Tap,
+};
+
+/// A server of a hub.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) name: Arc<str>,
+    /// Replaced when the config changes in what needs no new connection.
+    member: Mutex<Arc<Member>>,
+    /// Calls hold it for reading, so that nobody closes the session under them.
+    session: RwLock<Option<Live>>,
+    stop: CancellationToken,
+    /// Cancels the attempt to connect, or what goes on over the session that is open.
+    calls: Mutex<CancellationToken>,
+    status: Mutex<Status>,
+    /// What the server lists, as it came; kept from one listing to the next.
+    tools: Mutex<Arc<Vec<Box<RawValue>>>>,
+}
+
+/// A session, and the token that ends what goes on over it.
+#[derive(Debug)]
+pub(super) struct Live {
+    pub(super) session: Session,
+    pub(super) calls: CancellationToken,
+}
+
+/// Makes of an attempt that nobody waits for any more one that was not made.
+struct Attempt<'s>(&'s Slot);
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        let mut status = self.0.lock_status();
+        if status.state == State::Connecting {
+            *status = Status::new(State::NotConnected);
+        }
+    }
+}
+
+impl Slot {
+    /// A server that is not connected to; `stop` ends everything about it.
+    pub(super) fn new(member: Member, stop: CancellationToken) -> Slot {
+        let state = if member.is_enabled { State::NotConnected } else { State::Disabled };
+        Slot {
+            stop,
+            name: member.config.name.as_str().into(),
+            member: Mutex::new(Arc::new(member)),
+            session: RwLock::new(None),
+            calls: Mutex::default(),
+            status: Mutex::new(Status::new(state)),
+            tools: Mutex::default(),
+        }
+    }
+
+    pub(super) fn member(&self) -> Arc<Member> {
+        locked(&self.member).clone()
+    }
+
+    /// Replaces what is said about the server, as long as its connection stays what it is.
+    pub(super) fn set_member(&self, member: Member) {
+        *locked(&self.member) = Arc::new(member);
+    }
+
+    pub(super) fn status(&self) -> Status {
+        self.lock_status().clone()
+    }
+
+    pub(super) fn tools(&self) -> Arc<Vec<Box<RawValue>>> {
+        locked(&self.tools).clone()
+    }
+
+    /// The session, connected to if there is none or it broke; and whether it was.
+    ///
+    /// # Errors
+    /// [`ConnectError`] of the last attempt.
+    pub(super) async fn session(
+        &self,
+        options: &HubOptions,
+    ) -> Result<(RwLockReadGuard<'_, Option<Live>>, bool), Arc<ConnectError>> {
+        let is_open = |live: &Option<Live>| live.as_ref().is_some_and(|live| live.session.tap().closed().is_none());
+        let open = self.session.read().await;
+        if is_open(&open) {
+            return Ok((open, false));
+        }
+        drop(open);
+        let mut slot = self.session.write().await;
+        let is_new = !is_open(&slot);
+        if is_new {
+            if let Some(Live { session, .. }) = slot.take() {
+                session.close().await;
+            }
+            *slot = Some(self.open(options).await?);
+        }
+        Ok((slot.downgrade(), is_new))
+    }
+
+    /// The session, if there is one that is open.
+    pub(super) async fn open_session(&self) -> RwLockReadGuard<'_, Option<Live>> {
+        self.session.read().await
+    }
+
+    async fn open(&self, options: &HubOptions) -> Result<Live, Arc<ConnectError>> {
+        self.set(State::Connecting, None);
+        let _attempt = Attempt(self);
+        let calls = self.stop.child_token();
+        *locked(&self.calls) = calls.clone();
+        let opened = tokio::select! {
+            biased;
+            () = calls.cancelled() => Err(ConnectError::GivenUp),
+            opened = Box::pin(self.attempt(options)) => opened,
+        };
+        match opened {
+            Ok(session) => {
+                self.set(State::Connected, None);
+                Ok(Live { session, calls })
+            }
+            Err(ConnectError::GivenUp) => Err(Arc::new(ConnectError::GivenUp)),
+            Err(error) => {
+                self.set(State::Failed, Some(error.to_string().into()));
+                Err(Arc::new(error))
+            }
+        }
+    }
+
+    /// Connects, as often as the options say.
+    async fn attempt(&self, options: &HubOptions) -> Result<Session, ConnectError> {
+        let member = self.member();
+        let mut pauses = options.retry.pauses();
+        loop {
+            let (stderr, tap) = (options.stderr.clone(), Tap::new());
+            let error = match Session::connect_with(&member.config, options.protocol, stderr, tap).await {
+                Ok(session) => return Ok(session),
+                Err(error) => error,
+            };
+            match pauses.next().filter(|_| may_pass(&error)) {
+                Some(pause) => tokio::time::sleep(shortened(pause)).await,
+                None => return Err(error),
+            }
+        }
+    }
+
+    /// Lists the tools of an open session; what came before a failure is kept.
+    pub(super) async fn list(&self, live: &Live) -> Option<Failure> {
+        let (listing, failure) = tokio::select! {
+            biased;
+            () = live.calls.cancelled() => return Some(Failure::Cancelled),
+            listed = live.session.list_tools_as_far_as_possible() => listed,
+        };
+        self.lock_status().tools = Some(listing.items.len());
+        *locked(&self.tools) = Arc::new(listing.items);
+        failure
+    }
+
+    /// Ends the calls under way and takes leave of the server.
+    pub(super) async fn disconnect(&self, state: State) {
+        locked(&self.calls).cancel();
+        let live = self.session.write().await.take();
+        *locked(&self.tools) = Arc::default();
+        self.set(state, None);
+        if let Some(Live { session, .. }) = live {
+            session.close().await;
+        }
+    }
+
+    /// The connection with this record broke. False if there is another by now.
+    pub(super) async fn broke(&self, tap: &Tap, why: &str) -> bool {
+        let session = self.session.read().await;
+        let is_this = session.as_ref().is_some_and(|live| live.session.tap().is(tap));
+        if is_this {
+            self.set(State::Failed, Some(why.into()));
+        }
+        is_this
+    }
+
+    pub(super) fn set(&self, state: State, last_error: Option<Arc<str>>) {
+        let mut status = self.lock_status();
+        let tools = status.tools.filter(|_| state == State::Connected);
+        *status = Status { last_error, tools, ..Status::new(state) };
+    }
+
+    fn lock_status(&self) -> MutexGuard<'_, Status> {
+        locked(&self.status)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether another attempt may go better.
+fn may_pass(error: &ConnectError) -> bool {
+    !matches!(error, ConnectError::NotApplicable { .. } | ConnectError::Invalid(_) | ConnectError::Version { .. })
+}
+
+/// By up to half, so that clients which failed together do not come back together.
+fn shortened(pause: Duration) -> Duration {
+    pause.mul_f64(rand::rng().random_range(0.5..=1.0))
+}

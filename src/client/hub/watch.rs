@@ -1,0 +1,124 @@
+//! What goes on with a connection while nobody calls: changed lists, broken connections, the question whether it lives.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Weak},
+};
+
+use super::{
+    Event, Hub, Inner,
+    slot::{Live, Slot},
+};
+use crate::{
+    client::{CallOptions, Failure, Interest},
+    transport::Tap,
+    wire::{Direction, Era, Frame},
+};
+
+const LIST_CHANGED: &str = "notifications/tools/list_changed";
+
+impl Hub {
+    /// Watches a new session until it ends.
+    pub(super) async fn watch(&self, slot: &Arc<Slot>, live: &Live) {
+        let capabilities: serde_json::Value =
+            serde_json::from_str(live.session.info().capabilities.get()).unwrap_or_default();
+        let tells = capabilities["tools"]["listChanged"] == true;
+        if tells && live.session.info().version.era() == Era::Modern {
+            let interest = Interest { tools: true, ..Interest::default() };
+            // Whoever does not send them is listed again when somebody asks for it.
+            let _ = live.session.listen(&interest, CallOptions::default()).await;
+        }
+        let watched = Watched { hub: Arc::downgrade(&self.0), slot: slot.clone(), tap: live.session.tap().clone() };
+        let (stop, closed) = (self.0.stop.clone(), live.calls.clone());
+        let watching = watched.run();
+        self.0.tasks.spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = closed.cancelled() => {}
+                () = watching => {}
+            }
+        });
+    }
+}
+
+/// One session, from outside.
+struct Watched {
+    hub: Weak<Inner>,
+    slot: Arc<Slot>,
+    tap: Tap,
+}
+
+impl Watched {
+    /// A boxed future, for it may connect anew, and then there is another session to watch.
+    fn run(self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move { self.until_it_ends().await })
+    }
+
+    async fn until_it_ends(&self) {
+        let Some(health) = self.hub.upgrade().map(|inner| inner.options.health) else { return };
+        let mut seen = 0;
+        loop {
+            let change = self.tap.wait_for(seen, is_list_changed);
+            let found = match health {
+                None => change.await,
+                Some(every) => match tokio::time::timeout(every, change).await {
+                    Ok(found) => found,
+                    Err(_) => {
+                        seen = self.tap.len();
+                        self.ask_for_life().await;
+                        continue;
+                    }
+                },
+            };
+            let Some(hub) = self.hub.upgrade().map(Hub) else { return };
+            let Some((index, _)) = found else { return self.broke(&hub).await };
+            seen = index + 1;
+            self.list_again(&hub).await;
+        }
+    }
+
+    /// Lists the tools anew; of several changes in a row one listing is enough.
+    async fn list_again(&self, hub: &Hub) {
+        hub.0.results.forget(&self.slot.name);
+        let session = self.slot.open_session().await;
+        let Some(live) = session.as_ref().filter(|live| live.session.tap().is(&self.tap)) else { return };
+        if let Some(failure) = self.slot.list(live).await {
+            hub.tell(Event::Unlisted { server: self.slot.name.clone(), failure });
+        }
+        hub.tell(Event::Status(self.slot.name.clone()));
+        hub.register_or_tell();
+    }
+
+    /// A server that does not answer any more is as good as gone.
+    async fn ask_for_life(&self) {
+        let session = self.slot.open_session().await;
+        let Some(live) = session.as_ref().filter(|live| live.session.tap().is(&self.tap)) else { return };
+        // An error is an answer.
+        let method = match live.session.info().version.era() {
+            Era::Legacy => "ping",
+            Era::Modern => "server/discover",
+        };
+        let asked = live.session.request(method, None, CallOptions::default()).await;
+        if matches!(asked, Err(Failure::Timeout(_) | Failure::Disconnected { .. })) {
+            self.tap.close(format!("{method} was not answered"));
+        }
+    }
+
+    async fn broke(&self, hub: &Hub) {
+        let why = self.tap.closed().unwrap_or_else(|| "the connection ended".into());
+        if !self.slot.broke(&self.tap, &why).await {
+            return;
+        }
+        hub.0.results.forget(&self.slot.name);
+        hub.tell(Event::Broke { server: self.slot.name.clone(), why });
+        hub.tell(Event::Status(self.slot.name.clone()));
+        if hub.0.options.retry.attempts > 0 && hub.connect_and_list(&self.slot).await.is_ok() {
+            hub.register_or_tell();
+        }
+    }
+}
+
+fn is_list_changed(frame: &Frame) -> bool {
+    frame.direction == Direction::ServerToClient
+        && frame.message().is_ok_and(|message| message.method() == Some(LIST_CHANGED))
+}

@@ -1,0 +1,42 @@
+//! Continue: the JSON files in `.continue/mcpServers` (read in continuedev/continue, June 2026). They are as other programs
+//! have them; the YAML files beside them are those of the dialect `continue`.
+
+use super::{Both, Dialect, Field, Key, Of, Place, Places, RootKeys, Syntax, Untyped, VariableRule};
+use crate::{
+    config::{
+        Form,
+        json::LibertyKind,
+        policy::{Environment, Naming, Policy},
+    },
+    transport::Transport,
+};
+
+const PROCESS: Of = Of::Process { strict: false };
+const REMOTE: Of = Of::Remote { strict: false };
+
+pub(super) static DIALECT: Dialect = Dialect {
+    name: "continue-json",
+    program: "Continue",
+    syntax: Syntax::Json(&[LibertyKind::Comment]),
+    // A file may be one server without a name as well, of which nothing is said.
+    files: &[Place::Section(".continue/mcpServers/*.json")],
+    root_keys: RootKeys::Section(&[]),
+    keys: &[
+        Key::new("type", Field::Transport),
+        Key::of("command", Field::Command, PROCESS),
+        Key::of("args", Field::Args, PROCESS),
+        Key::of("env", Field::Env, PROCESS),
+        Key::of("url", Field::Url(None), REMOTE),
+        Key::of("headers", Field::Headers, REMOTE),
+    ],
+    transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
+    untyped: Untyped::Inferred(Transport::Http),
+    both: Both::Dialled,
+    variables: VariableRule { forms: &[Form::Braced], places: Places::In(&[Field::Env]), ..VariableRule::NONE },
+    policy: Policy {
+        naming: Naming::Bare,
+        environment: Environment::Only(&["HOME", "USER", "USERPROFILE", "LOGNAME", "USERNAME", "PATH"]),
+        ..Policy::USUAL
+    },
+    ..Dialect::PLAIN
+};

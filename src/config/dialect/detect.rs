@@ -1,0 +1,113 @@
+//! Which program a file is for: told by its path, and by what it holds.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{ALL, Dialect, Field, Place, Syntax, at};
+use crate::config::{
+    Node, Source,
+    document::Document,
+    read::{TELLING, fit},
+};
+
+/// The dialect of a file, and why.
+#[derive(Clone, Debug)]
+pub struct Detected {
+    pub dialect: &'static Dialect,
+    pub why: String,
+}
+
+/// The dialect of that name.
+pub fn named(name: &str) -> Option<&'static Dialect> {
+    ALL.iter().copied().find(|dialect| dialect.name == name)
+}
+
+/// The dialect that has a file of this path, and the place that tells.
+pub fn by_path(path: &Path) -> Option<(&'static Dialect, Place)> {
+    let path = path.to_string_lossy().replace('\\', "/");
+    let place = |dialect: &Dialect| dialect.files.iter().copied().find(|place| place.is_of(&path));
+    ALL.iter().find_map(|dialect| Some((*dialect, place(dialect)?)))
+}
+
+/// Whether a file of this name may well be without servers, for it is about other things.
+pub(in crate::config) fn is_about_other_things(name: &str) -> bool {
+    by_path(Path::new(name)).is_some_and(|(_, place)| matches!(place, Place::Section(_)))
+}
+
+/// The path of the file that an example is one of: `.mcp.json` for `.mcp.json.example`.
+fn without_ending(path: &Path) -> PathBuf {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("example" | "sample" | "template" | "dist" | "bak") => path.with_extension(""),
+        _ => path.to_owned(),
+    }
+}
+
+/// Tells the dialect of a file: by its name and place first, then by what is in it. `None` if it has no servers in any
+/// dialect's place.
+pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Source>) -> Option<Detected> {
+    let root = &document.root;
+    if let Some((dialect, place)) = path.and_then(|path| by_path(&without_ending(path))) {
+        return Some(guest(dialect, place, root, source).unwrap_or_else(|| {
+            let why = format!("its path ends with {}", place.suffix());
+            Detected { dialect, why }
+        }));
+    }
+    let candidates: Vec<_> = ALL
+        .iter()
+        .copied()
+        .filter(|dialect| dialect.servers(root).is_some() || !dialect.sets(root).is_empty())
+        .collect();
+    let wrong_syntax = |dialect: &Dialect| match dialect.syntax {
+        Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
+        Syntax::Yaml => u32::from(!document.is_yaml()),
+        Syntax::Either(_) => 0,
+    };
+    let against = |dialect: &Dialect| wrong_syntax(dialect) + 5 * document.liberties_against(dialect);
+    let dialect = *candidates.iter().min_by_key(|dialect| fit(root, dialect, source) + against(dialect))?;
+    let servers = dialect.each_server(root);
+    let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
+    let (own, first) = (of_server(dialect), of_server(candidates[0]));
+    let telling = own
+        .iter()
+        .filter(|key| !first.contains(key))
+        .find(|key| servers.iter().take(TELLING).any(|it| it.get(key).is_some()));
+    let why = match dialect.evidence(root).first().or(telling) {
+        Some(key) => format!("it has `{key}`"),
+        None => match dialect.roots.iter().find(|keys| at(root, keys).is_some()) {
+            Some(keys) => format!("its servers are under `{}`", keys.join(".")),
+            None => "it is nothing but servers".into(),
+        },
+    };
+    Some(Detected { dialect, why })
+}
+
+/// A program that reads files of this place too, if a file has what only that program knows and fits it better.
+fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source>) -> Option<Detected> {
+    let guests = ALL.iter().copied().filter(|dialect| dialect.guest_in.contains(&place));
+    guests.into_iter().find_map(|dialect| {
+        let mark = dialect.mark(owner, root)?;
+        let is_better = fit(root, dialect, source) < fit(root, owner, source);
+        is_better.then(|| Detected { dialect, why: format!("it has `{mark}`") })
+    })
+}
+
+impl Dialect {
+    /// What the first servers of a file have that no other program knows, or a transport that the owner does not know.
+    fn mark(&self, owner: &Dialect, root: &Node) -> Option<&'static str> {
+        let knows = |dialect: &Dialect, name: &str| dialect.keys.iter().any(|key| key.name == name);
+        let is_own = |name: &str| ALL.iter().all(|dialect| dialect.name == self.name || !knows(dialect, name));
+        let mut kinds = self.keys.iter().filter(|key| key.field == Field::Transport).map(|key| key.name);
+        let kind = kinds.next().unwrap_or_default();
+        let is_new = |word: &str| owner.transports.iter().all(|(known, _)| *known != word);
+        self.each_server(root).into_iter().take(TELLING).find_map(|server| {
+            let key = self.keys.iter().map(|key| key.name).find(|key| server.get(key).is_some() && is_own(key));
+            let word = || {
+                let word = server.get(kind)?.str().ok().filter(|word| is_new(word))?;
+                self.transports.iter().map(|(known, _)| *known).find(|known| *known == word)
+            };
+            key.or_else(word)
+        })
+    }
+}

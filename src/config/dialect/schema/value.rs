@@ -1,0 +1,161 @@
+//! The schema of the value of a key.
+
+use serde_json::{Value as Json, json};
+
+use super::{described, text};
+use crate::config::{
+    dialect::{Dialect, Field, Key, Kind, Of, Outside, Untyped},
+    policy::{EmptyFilter, Patterns},
+};
+
+impl Dialect {
+    /// An object in a server.
+    fn nested(&self, keys: &[Key]) -> Json {
+        let mut object = self.object(keys);
+        let mut kinds = keys.iter().filter(|key| key.field == Field::Transport && self.typed_objects);
+        if let Some(kind) = kinds.next() {
+            object["required"] = json!([kind.name]);
+        }
+        object
+    }
+
+    /// The value of a key, with a description that editors show.
+    pub(super) fn value(&self, key: &Key) -> Json {
+        let list = || json!({ "type": "array", "items": text() });
+        let pairs = |values: Json| json!({ "type": "object", "additionalProperties": values });
+        let loose = match self.loose_values {
+            true => json!({ "type": ["string", "number", "null"] }),
+            false => text(),
+        };
+        let tools = || match self.policy.empty_filter {
+            EmptyFilter::Rejected => json!({ "type": "array", "items": text(), "minItems": 1 }),
+            EmptyFilter::Literal => list(),
+        };
+        let schema = match key.field {
+            Field::Transport => {
+                let words = json!({ "enum": self.words() });
+                // Editors still offer the words.
+                if self.guesses { json!({ "anyOf": [words, text()] }) } else { words }
+            }
+            Field::Name
+            | Field::Command
+            | Field::EnvFile
+            | Field::Cwd
+            | Field::Url(_)
+            | Field::AuthKind
+            | Field::Bearer
+            | Field::ClientId
+            | Field::ClientSecret
+            | Field::MetadataUrl => text(),
+            Field::CommandLine => json!({ "type": "array", "items": text(), "minItems": 1 }),
+            Field::Args | Field::AlwaysAllow => list(),
+            Field::Env | Field::Headers => pairs(loose),
+            // Anything but a number is the default.
+            Field::Timeout if self.timeout.is_some_and(|rule| rule.outside == Outside::Clamped) => json!({}),
+            Field::Timeout | Field::CallTimeout if self.coerces => or_text(self.number(), "^[0-9.]+$|\\$"),
+            Field::Timeout | Field::CallTimeout => self.number(),
+            Field::Include | Field::Exclude => tools(),
+            Field::Trust | Field::Debug if self.coerces => {
+                or_text(json!({ "type": "boolean" }), "^([Tt]rue|[Ff]alse|.*\\$.*)$")
+            }
+            Field::Enabled => json!({ "type": "boolean", "default": true }),
+            Field::Disabled | Field::Trust | Field::Debug => json!({ "type": "boolean", "default": false }),
+            Field::Scopes | Field::ScopeText => json!({ "anyOf": [text(), list()] }),
+            Field::CallbackPort => json!({ "type": "integer", "minimum": 0, "maximum": u16::MAX }),
+            Field::Object(keys) => self.nested(keys),
+            Field::Own => json!({}),
+            Field::Setting(kind) => setting(kind),
+        };
+        described(schema, self.describe(key))
+    }
+
+    /// A timeout. What the program takes otherwise or ignores is told by the description.
+    fn number(&self) -> Json {
+        let mut number = json!({ "type": "number" });
+        if let Some(rule) = &self.timeout {
+            number["minimum"] = rule.least.into();
+            if rule.most != u64::MAX {
+                number["maximum"] = rule.most.into();
+            }
+        }
+        number
+    }
+
+    fn describe(&self, key: &Key) -> String {
+        let program = self.program;
+        let unit = match &self.timeout {
+            Some(rule) if rule.unit == 1000 => "seconds",
+            _ => "milliseconds",
+        };
+        let range = match &self.timeout {
+            Some(rule) if rule.most != u64::MAX => format!(", from {} to {}", rule.least, rule.most),
+            Some(rule) if rule.least > 0 => format!(", at least {}", rule.least),
+            _ => String::new(),
+        };
+        let patterns = match self.policy.patterns {
+            Patterns::Exact => "",
+            Patterns::Globs => " `*` stands for any characters.",
+            Patterns::Star => " `*` alone stands for all.",
+        };
+        let what = match key.field {
+            Field::Name => "The name of the server.".into(),
+            Field::Transport => match self.untyped {
+                Untyped::Rejected => "How the server is reached.".into(),
+                Untyped::Process => "How the server is reached. Without it, the server is started.".into(),
+                Untyped::Inferred(transport) => {
+                    format!("How the server is reached. Without it, a command is started, and a URL is {transport}.")
+                }
+            },
+            Field::Command => "The program that is the server.".into(),
+            Field::CommandLine => "The program that is the server, and its arguments.".into(),
+            Field::Args => "The arguments of the program, one text each.".into(),
+            Field::Env => "Environment variables of the program.".into(),
+            Field::EnvFile => "A file with environment variables.".into(),
+            Field::Cwd => "The folder in which the program runs.".into(),
+            Field::Url(Some(transport)) => format!("The URL of a server that speaks {transport}."),
+            Field::Url(None) => "The URL of the server.".into(),
+            Field::Headers => "Headers of every request.".into(),
+            Field::Timeout => format!("How long to wait for the server, in {unit}{range}."),
+            Field::CallTimeout => format!("How long to wait for a call, in {unit}{range}."),
+            Field::Include => format!("The tools that there are; no others.{patterns}"),
+            Field::Exclude => format!("Tools that there are not.{patterns}"),
+            Field::Enabled => "Whether the server is used.".into(),
+            Field::Disabled => "Whether the server is left alone.".into(),
+            Field::Trust => "Whether every call goes ahead without asking.".into(),
+            Field::AlwaysAllow => "The tools that are called without asking.".into(),
+            Field::Debug => "Whether more is logged.".into(),
+            Field::AuthKind => "What the token is for: `bearer` or `api_key`.".into(),
+            Field::Bearer => "The token for `Authorization: Bearer`.".into(),
+            Field::ClientId => "The OAuth client's id.".into(),
+            Field::ClientSecret => "The OAuth client's secret.".into(),
+            Field::Scopes => "The OAuth scopes to ask for.".into(),
+            Field::ScopeText => "The OAuth scopes to ask for, in one text with blanks between them.".into(),
+            Field::CallbackPort => "The local port to which OAuth returns.".into(),
+            Field::MetadataUrl => "Where the metadata of the authorization server are.".into(),
+            Field::Object(_) | Field::Own | Field::Setting(_) => format!("A setting of {program}."),
+        };
+        match key.of {
+            Of::All => what,
+            Of::Process { .. } => format!("{what} For servers that are started."),
+            Of::Remote { .. } => format!("{what} For servers at a URL."),
+        }
+    }
+}
+
+/// What a value of this kind is.
+fn setting(kind: Kind) -> Json {
+    match kind {
+        Kind::Text => text(),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Count(least) => json!({ "type": "integer", "minimum": least }),
+        Kind::TextOrFlag => json!({ "type": ["string", "boolean"] }),
+        Kind::TextOrCount => json!({ "anyOf": [text(), { "type": "integer", "minimum": 0 }] }),
+        Kind::Pairs => json!({ "type": "object", "additionalProperties": text() }),
+        Kind::Object => json!({ "type": "object" }),
+    }
+}
+
+/// A value that may be written as a text of this form too.
+fn or_text(value: Json, pattern: &str) -> Json {
+    json!({ "anyOf": [value, { "type": "string", "pattern": pattern }] })
+}

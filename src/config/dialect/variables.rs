@@ -1,0 +1,104 @@
+//! What a program replaces in the values of its servers.
+
+use super::Field;
+use crate::config::{Form, Reference, expand_env, references};
+
+/// Which references are replaced, where, and what an unset variable is.
+#[derive(Clone, Copy, Debug)]
+pub struct VariableRule {
+    pub forms: &'static [Form],
+    /// `${NAME}` that the program knows by itself: `workspaceFolder`.
+    pub known: &'static [&'static str],
+    /// Variables that the program does not give away: a reference to one stays as it is written.
+    pub blocked: &'static [&'static str],
+    /// Whether a value must be one reference and nothing else.
+    pub whole: bool,
+    /// Whether it is Go's `os.ExpandEnv` that replaces them: whatever stands between braces is a name.
+    pub by_go: bool,
+    pub places: Places,
+    pub unset: Unset,
+    pub empty: Empty,
+    /// What the program replaces by something that is no variable of the environment.
+    pub template: Option<Template>,
+}
+
+/// How templates are written: `{{USER_ID}}`, `${{ inputs.NAME }}`. They end with `}}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Template {
+    pub open: &'static str,
+    /// What their names begin with.
+    pub prefix: &'static str,
+}
+
+/// What a variable is that is set to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// Nothing, unless the reference has a default.
+    Nothing,
+    /// Nothing, even beside a default.
+    Set,
+    /// As if it were not set.
+    Unset,
+}
+
+/// The values in which references are replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    Nowhere,
+    Everywhere,
+    /// In those of these fields.
+    In(&'static [Field]),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unset {
+    Empty,
+    Rejected,
+    /// The reference stays as it is written.
+    Kept,
+    /// Nobody outside of the program knows.
+    Unknown,
+}
+
+impl VariableRule {
+    /// Nothing is replaced.
+    pub(super) const NONE: VariableRule = VariableRule {
+        forms: &[],
+        known: &[],
+        blocked: &[],
+        whole: false,
+        by_go: false,
+        places: Places::Nowhere,
+        unset: Unset::Kept,
+        empty: Empty::Nothing,
+        template: None,
+    };
+
+    /// Whether anything is replaced in values of this field.
+    pub fn holds_in(&self, field: Field) -> bool {
+        let field = match field {
+            Field::Url(_) => Field::Url(None),
+            Field::CommandLine => Field::Command,
+            field => field,
+        };
+        match self.places {
+            Places::Nowhere => false,
+            Places::Everywhere => true,
+            Places::In(fields) => fields.contains(&field),
+        }
+    }
+
+    /// What the program, or somebody who took it for another, may take for a reference.
+    pub(in crate::config) fn references<'t>(&self, text: &'t str) -> impl Iterator<Item = Reference<'t>> + use<'t> {
+        let by_go = self.by_go.then(|| expand_env::references(text));
+        let usual = (!self.by_go).then(|| references(text));
+        by_go.into_iter().flatten().chain(usual.into_iter().flatten())
+    }
+
+    /// Whether it is something that the program knows by itself. `${config:editor.tabSize}` is one of those that begin
+    /// with `config`.
+    pub(in crate::config) fn is_known(&self, reference: &Reference<'_>) -> bool {
+        let kind = reference.name.split(':').next().unwrap_or_default();
+        reference.form == Form::Braced && [reference.name, kind].iter().any(|name| self.known.contains(name))
+    }
+}

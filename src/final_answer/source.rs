@@ -1,0 +1,23 @@
+//! JSON to the letter: what programs write, not people.
+
+use crate::config::{Node, Problem, Problems, Source, json, json::LibertyKind};
+
+/// Reads a JSON text. A byte order mark is passed over.
+///
+/// # Errors
+/// Where the text is no JSON.
+pub(super) fn parse(source: &Source) -> Result<Node, Problems> {
+    let document = json::parse(source)?;
+    let mut liberties = document.liberties.iter().filter(|liberty| liberty.kind != LibertyKind::ByteOrderMark);
+    let Some(liberty) = liberties.next() else { return Ok(document.root) };
+    let message = match liberty.kind {
+        LibertyKind::Nothing => "there is nothing here",
+        LibertyKind::Unclosed => "this is never closed",
+        LibertyKind::TextAfter => "this stands behind the end of the JSON text",
+        LibertyKind::Comment | LibertyKind::HashComment => "JSON has no comments",
+        LibertyKind::TrailingComma | LibertyKind::SurplusComma => "a comma too many",
+        LibertyKind::MissingComma => "a comma is missing before this",
+        _ => "this is not valid JSON",
+    };
+    Err(Problem::new(liberty.span, message).into())
+}
