@@ -44,6 +44,9 @@ pub enum ConnectError {
     /// The server answered with an HTTP status and no JSON-RPC message.
     #[error("{target} answered with HTTP {status}{}", excerpt(.body))]
     Http { target: String, status: u16, body: String },
+    /// The server wants an authorization that could not be got.
+    #[error("{target} wants an authorization: {why}")]
+    Unauthorized { target: String, why: String },
     /// The server ended the connection before the end of the handshake.
     #[error("the server left during the handshake: {detail}{}", quoted(.stderr))]
     Closed { detail: String, stderr: Vec<String> },
@@ -62,6 +65,7 @@ impl ConnectError {
             OpenError::Spawn { program, source } => ConnectError::Spawn { program, source },
             OpenError::Unreachable { detail } => ConnectError::Unreachable { target, detail },
             OpenError::Http { status, body } => ConnectError::Http { target, status, body },
+            OpenError::Unauthorized(why) => ConnectError::Unauthorized { target, why },
             OpenError::Malformed(what) => ConnectError::Malformed(what),
             OpenError::Invalid(what) => ConnectError::Invalid(what),
         }
@@ -84,6 +88,9 @@ impl ConnectError {
                 }
                 Some(LinkError::Exchange(detail)) => {
                     ConnectError::Unreachable { target: target.to_owned(), detail: detail.clone() }
+                }
+                Some(LinkError::Unauthorized(why)) => {
+                    ConnectError::Unauthorized { target: target.to_owned(), why: why.clone() }
                 }
                 Some(LinkError::Malformed(what) | LinkError::Invalid(what)) => ConnectError::Malformed(what.clone()),
                 Some(error) => closed(error.to_string()),

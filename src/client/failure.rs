@@ -28,6 +28,9 @@ pub enum Failure {
     /// The HTTP status of an answer without a JSON-RPC message, and the start of its body.
     #[error("status {status}")]
     Http { status: u16, body: String },
+    /// The server wants an authorization that could not be got.
+    #[error("{0}")]
+    Unauthorized(String),
     /// An answer that is no valid answer.
     #[error("{0}")]
     Malformed(String),
@@ -51,8 +54,18 @@ pub enum Failure {
 
 impl Failure {
     /// The words for every kind of failure.
-    pub const KINDS: [&str; 9] =
-        ["timeout", "cancelled", "disconnected", "http", "malformed", "rpc", "unanswered", "unacknowledged", "rounds"];
+    pub const KINDS: [&str; 10] = [
+        "timeout",
+        "cancelled",
+        "disconnected",
+        "http",
+        "unauthorized",
+        "malformed",
+        "rpc",
+        "unanswered",
+        "unacknowledged",
+        "rounds",
+    ];
 
     /// One stable word, of [`Failure::KINDS`].
     pub fn kind(&self) -> &'static str {
@@ -61,6 +74,7 @@ impl Failure {
             Failure::Cancelled | Failure::TaskCancelled(_) => "cancelled",
             Failure::Disconnected { .. } => "disconnected",
             Failure::Http { .. } => "http",
+            Failure::Unauthorized(_) => "unauthorized",
             Failure::Malformed(_) => "malformed",
             Failure::Rpc(_) => "rpc",
             Failure::Unanswered { .. } => "unanswered",
@@ -72,6 +86,7 @@ impl Failure {
     pub(super) fn from_link(error: &LinkError) -> Failure {
         match error {
             LinkError::Status { status, body } => Failure::Http { status: *status, body: body.clone() },
+            LinkError::Unauthorized(why) => Failure::Unauthorized(why.clone()),
             LinkError::Malformed(what) | LinkError::Invalid(what) => Failure::Malformed(what.clone()),
             error => Failure::Disconnected { detail: error.to_string() },
         }
@@ -134,6 +149,7 @@ mod tests {
             Failure::Disconnected { detail: detail() },
             Failure::Http { status: 404, body: String::new() },
             Failure::Malformed(detail()),
+            Failure::Unauthorized(detail()),
             Failure::Unanswered { method: "roots/list".into(), why: "and there is no answer" },
             Failure::Unacknowledged(vec!["notifications/x".into()]),
             Failure::TaskCancelled(None),

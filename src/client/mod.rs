@@ -15,6 +15,7 @@ mod handshake;
 pub mod hub;
 mod info;
 mod list;
+pub mod oauth;
 mod outcome;
 mod protocol;
 mod raw;
@@ -55,6 +56,8 @@ pub struct ServerConfig {
     pub name: String,
     pub target: Target,
     pub timeouts: Timeouts,
+    /// Gets tokens for a server over the network that wants them; headers that are written out come first.
+    pub authorizer: Option<oauth::Authorizer>,
     /// What the client says when the server asks; of one session, for answers are used up.
     pub answers: Answers,
 }
@@ -76,7 +79,7 @@ pub struct Endpoint {
     pub headers: Vec<(String, String)>,
 }
 
-/// How long to wait for a server.
+/// How long to wait for a server. Time in which a person is asked to authorize the client does not count.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// From starting or dialling the server to the end of the handshake.
@@ -96,7 +99,8 @@ impl Default for Timeouts {
 impl ServerConfig {
     /// With the default timeouts, and without answers to what the server asks.
     pub fn new(name: impl Into<String>, target: Target) -> Self {
-        ServerConfig { name: name.into(), target, timeouts: Timeouts::default(), answers: Answers::default() }
+        let (timeouts, answers) = (Timeouts::default(), Answers::default());
+        ServerConfig { name: name.into(), target, timeouts, authorizer: None, answers }
     }
 }
 

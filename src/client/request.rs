@@ -8,7 +8,7 @@ use rmcp::{
     service::{PeerRequestOptions, RequestHandle},
 };
 use serde_json::{Map, Value, value::RawValue};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{CallOptions, Failure, Session};
@@ -44,7 +44,7 @@ impl Session {
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let deadline = Instant::now() + limit;
+        let due = self.due(limit);
         let mut sent = self.send(method, params, options.meta).await?;
         tokio::select! {
             biased;
@@ -53,7 +53,7 @@ impl Session {
                 sent.abandon("cancelled by the user").await;
                 Err(Failure::Cancelled)
             }
-            () = sleep_until(deadline) => {
+            () = due => {
                 sent.abandon("timeout").await;
                 Err(Failure::Timeout(limit))
             }

@@ -8,11 +8,12 @@ use std::{
 };
 
 use rmcp::{RoleClient, service::Peer};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::{
     Answers, ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
     handshake::{self, Running},
+    oauth::{self, Authorizer},
     strays::Judged,
     subscription::Subscription,
 };
@@ -35,6 +36,7 @@ pub struct Session {
     child: Option<Child>,
     info: PeerInfo,
     timeouts: Timeouts,
+    authorizer: Option<Authorizer>,
     answers: Answers,
     /// The least severe log messages that every request of a modern session asks for.
     log_level: Mutex<Option<String>>,
@@ -68,21 +70,28 @@ impl Session {
         }
         let (deadline, target) = (Instant::now() + config.timeouts.connect, describe(&config.target));
         let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, stderr };
-        let opened = match timeout_at(deadline, open(config, stderr, tap.clone())).await {
-            Ok(opened) => opened.map_err(|error| ConnectError::from_open(error, &target))?,
-            Err(_) => return Err(late(Vec::new())),
+        let authorizer = config.authorizer.as_ref();
+        let paused = authorizer.map(Authorizer::paused).unwrap_or_default();
+        let opened = tokio::select! {
+            biased;
+            opened = open(config, stderr, tap.clone()) => opened,
+            () = oauth::due(authorizer, deadline, paused) => return Err(late(Vec::new())),
         };
+        let opened = opened.map_err(|error| ConnectError::from_open(error, &target))?;
         let Opened { link, raw, child } = opened;
-        let shaken =
-            timeout_at(deadline, handshake::perform(&tap, link, transport, protocol, &config.answers, &target)).await;
+        let shaken = tokio::select! {
+            biased;
+            shaken = handshake::perform(&tap, link, transport, protocol, &config.answers, &target) => Some(shaken),
+            () = oauth::due(authorizer, deadline, paused) => None,
+        };
         let (running, info) = match shaken {
-            Ok(Ok(shaken)) => shaken,
-            Ok(Err(error)) => {
+            Some(Ok(shaken)) => shaken,
+            Some(Err(error)) => {
                 // As long as it lives the process's standard input is open.
                 drop(raw);
                 return Err(autopsy(error, child).await);
             }
-            Err(_) => {
+            None => {
                 drop(raw);
                 let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
                 if let Some(child) = child {
@@ -91,7 +100,8 @@ impl Session {
                 return Err(late(lines));
             }
         };
-        let (name, timeouts, answers) = (config.name.clone(), config.timeouts, config.answers.clone());
+        let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());
+        let answers = config.answers.clone();
         let (log_level, subscriptions, strays) = (Mutex::default(), Mutex::default(), Mutex::new(Judged::after(&tap)));
         let session = Session {
             name,
@@ -101,6 +111,7 @@ impl Session {
             child,
             info,
             timeouts,
+            authorizer,
             answers,
             log_level,
             subscriptions,
@@ -144,6 +155,12 @@ impl Session {
         }
     }
 
+    /// Ends so long from now; time in which a person is asked to authorize the client does not count.
+    pub(super) fn due(&self, limit: Duration) -> impl Future<Output = ()> {
+        let authorizer = self.authorizer.as_ref();
+        oauth::due(authorizer, Instant::now() + limit, authorizer.map(Authorizer::paused).unwrap_or_default())
+    }
+
     pub(super) fn log_level(&self) -> MutexGuard<'_, Option<String>> {
         self.log_level.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -176,11 +193,12 @@ impl fmt::Debug for Session {
 }
 
 async fn open(config: &ServerConfig, stderr: Option<StderrSink>, tap: Tap) -> Result<Opened, OpenError> {
+    let gate = || config.authorizer.as_ref().map(Authorizer::gate);
     match &config.target {
         Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, tap),
-        Target::Http(at) => client::http::open(&at.url, &at.headers, tap),
-        Target::Sse(at) => client::sse::open(&at.url, &at.headers, tap).await,
-        Target::Ws(at) => client::ws::open(&at.url, &at.headers, tap).await,
+        Target::Http(at) => client::http::open(&at.url, &at.headers, gate(), tap),
+        Target::Sse(at) => client::sse::open(&at.url, &at.headers, gate(), tap).await,
+        Target::Ws(at) => client::ws::open(&at.url, &at.headers, gate(), tap).await,
         Target::Memory(address) => client::memory::open(address, tap),
     }
 }

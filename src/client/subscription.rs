@@ -1,7 +1,6 @@
 //! Asking for notifications of changes: `subscriptions/listen` (2026-07-28, Subscriptions), `resources/subscribe` before.
 
 use serde_json::{Map, Value};
-use tokio::time::{Instant, sleep_until};
 
 use super::{CallOptions, Failure, Session, request};
 use crate::wire::{Direction, Era, Frame, Id, Message};
@@ -113,7 +112,7 @@ impl Session {
 
     async fn open_subscription(&self, interest: &Interest, options: CallOptions) -> Result<(), Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let deadline = Instant::now() + limit;
+        let due = self.due(limit);
         let params = Map::from_iter([("notifications".to_owned(), interest.filter().into())]);
         let mut sent = self.send("subscriptions/listen", Some(params), options.meta).await?;
         let (from, id) = (sent.from, sent.id.clone());
@@ -131,7 +130,7 @@ impl Session {
                 sent.abandon("cancelled by the user").await;
                 return Err(Failure::Cancelled);
             }
-            () = sleep_until(deadline) => {
+            () = due => {
                 sent.abandon("timeout").await;
                 return Err(Failure::Timeout(limit));
             }

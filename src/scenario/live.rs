@@ -54,7 +54,8 @@ impl Live {
             Kind::Target(target) => (None, target.clone()),
             Kind::Mock(path, headers) => start_mock(path, headers, transport, options).await?,
         };
-        let config = ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts, answers };
+        let config =
+            ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts, authorizer: None, answers };
         Ok(Live { config, mock, tap: None, session: None, taken: Mutex::default() })
     }
 

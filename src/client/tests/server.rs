@@ -76,6 +76,7 @@ pub(crate) fn in_memory(mut answer: impl FnMut(&Value) -> Vec<String> + Send + '
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: String,
+    pub(crate) uri: hyper::Uri,
     pub(crate) headers: hyper::HeaderMap,
     pub(crate) body: Bytes,
 }
@@ -123,7 +124,8 @@ impl HttpServer {
                     async move {
                         let (parts, body) = request.into_parts();
                         let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-                        let seen = Seen { method: parts.method.to_string(), headers: parts.headers, body };
+                        let seen =
+                            Seen { method: parts.method.to_string(), uri: parts.uri, headers: parts.headers, body };
                         log.lock().expect("no panic").push(seen.clone());
                         Ok::<_, Infallible>(answer(seen).await)
                     }

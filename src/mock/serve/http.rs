@@ -44,6 +44,11 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
         return shared.well_known(&request, name);
     }
     let host = || request.headers().get(header::HOST).cloned();
+    let resource = match transport {
+        Transport::Sse => "/sse",
+        Transport::Ws => "/ws",
+        _ => "/mcp",
+    };
     let (authorized, host) = shared.engine.auth(|auth| (auth.authorize(request.headers()), host())).unzip();
     let mut response = match authorized.transpose() {
         Ok(token) => route(shared, transport, request, token).await,
@@ -57,7 +62,7 @@ pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
     if let Some(challenge) = response.extensions_mut().remove::<Challenge>() {
         let host = host.flatten();
         let host = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default();
-        if let Ok(value) = HeaderValue::try_from(challenge.header(&format!("http://{host}{METADATA_PATH}/mcp"))) {
+        if let Ok(value) = HeaderValue::try_from(challenge.header(&format!("http://{host}{METADATA_PATH}{resource}"))) {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
         }
     }

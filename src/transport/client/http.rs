@@ -27,6 +27,7 @@ use tokio::sync::watch;
 use super::{
     HeaderChange, Link, LinkError, OpenError, Opened, RawSender,
     events::{EventReader, message},
+    gate::Gate,
     headers::mirrored,
     resume::{EventStream, Resumption},
     web,
@@ -54,6 +55,7 @@ struct Shared {
     http: Client,
     url: Url,
     headers: HeaderMap,
+    gate: Option<Gate>,
     tap: Tap,
     state: Mutex<State>,
     /// Whether the server has answered to the GET for its own messages.
@@ -71,15 +73,16 @@ struct State {
 ///
 /// # Errors
 /// [`OpenError::Invalid`] if the URL or a header cannot be used.
-pub(crate) fn open(url: &str, headers: &[(String, String)], tap: Tap) -> Result<Opened, OpenError> {
+pub(crate) fn open(url: &str, headers: &[(String, String)], gate: Option<Gate>, tap: Tap) -> Result<Opened, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
     let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
+    let gate = web::gate_for(&headers, gate);
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .reinit_on_expired_session(false)
         .max_concurrent_requests(CONCURRENT_POSTS);
     config.retry_config = Arc::new(NeverRetry::default());
     let (state, listening) = (Mutex::default(), watch::Sender::new(false));
-    let shared = Shared { http, url, headers, tap, state, listening };
+    let shared = Shared { http, url, headers, gate, tap, state, listening };
     let client = HttpClient(Arc::new(shared));
     let worker = StreamableHttpClientWorker::new(client.clone(), config);
     let raw = RawSender::Http(client.clone());
@@ -93,11 +96,12 @@ impl HttpClient {
         self.state().rejected.clone()
     }
 
-    /// Sends the bytes as they are with the session and version in use, the mirrored headers of a modern message,
-    /// and the caller's changes on top.
+    /// Sends the bytes as they are with the session, version and authorization in use, the mirrored headers of a modern
+    /// message, and the caller's changes on top. It is sent once, whatever the answer.
     ///
     /// # Errors
-    /// [`LinkError::Invalid`] for a header that cannot be sent, [`LinkError::Exchange`] if there is no answer.
+    /// [`LinkError::Invalid`] for a header that cannot be sent, [`LinkError::Exchange`] if there is no answer, and
+    /// [`LinkError::Unauthorized`].
     pub(crate) async fn post_raw(&self, bytes: Bytes, changes: &[HeaderChange]) -> Result<Answer, LinkError> {
         let mut headers = HeaderMap::new();
         {
@@ -113,6 +117,7 @@ impl HttpClient {
             }
         }
         let mut headers = self.with_own(post_headers(headers));
+        self.admit(&mut headers).await?;
         for (name, value) in changes {
             let invalid = || LinkError::Invalid(format!("the header {name:?} has an invalid name or value"));
             let parsed = name.parse::<HeaderName>().map_err(|_| invalid())?;
@@ -124,12 +129,20 @@ impl HttpClient {
             }
         }
         let request = self.0.http.post(self.0.url.clone()).headers(headers);
-        self.post(request, bytes).await.map(|response| Answer { response, tap: self.0.tap.clone() })
+        self.post(request, bytes, None).await.map(|response| Answer { response, tap: self.0.tap.clone() })
     }
 
-    async fn post(&self, request: RequestBuilder, bytes: Bytes) -> Result<Response, LinkError> {
-        self.0.tap.record(Direction::ClientToServer, bytes.clone());
-        request.body(bytes).send().await.map_err(|error| LinkError::Exchange(web::describe(error)))
+    async fn post(&self, request: RequestBuilder, bytes: Bytes, gate: Option<&Gate>) -> Result<Response, LinkError> {
+        let record = || self.0.tap.record(Direction::ClientToServer, bytes.clone());
+        web::send(&self.0.http, gate, request.body(bytes.clone()), record).await
+    }
+
+    /// Adds the authorization in use, for a request that is not to be made again.
+    async fn admit(&self, headers: &mut HeaderMap) -> Result<(), LinkError> {
+        if let Some(gate) = &self.0.gate {
+            web::admit(headers, &gate.pass().await.map_err(LinkError::Unauthorized)?);
+        }
+        Ok(())
     }
 
     fn request(&self, method: Method, headers: HeaderMap) -> RequestBuilder {
@@ -172,14 +185,14 @@ impl HttpClient {
     /// Opens an event stream with these headers of the protocol.
     ///
     /// # Errors
-    /// [`LinkError::Exchange`] if there is no answer.
+    /// [`LinkError::Exchange`] if there is no answer, and [`LinkError::Unauthorized`].
     pub(crate) async fn get(&self, mut headers: HeaderMap, last_event: Option<&str>) -> Result<Response, LinkError> {
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(last_event) = last_event.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert("last-event-id", last_event);
         }
-        let response = self.request(Method::GET, headers).send().await;
-        response.map_err(|error| LinkError::Exchange(web::describe(error)))
+        let request = self.request(Method::GET, headers);
+        web::send(&self.0.http, self.0.gate.as_ref(), request, || ()).await
     }
 
     /// Ends when the server has answered to the GET for its own messages, at once if there is no session to have it.
@@ -245,7 +258,7 @@ impl StreamableHttpClient for HttpClient {
         let is_modern = version.as_ref().is_some_and(is_modern);
         *self.state() = State { session, version, rejected: None };
         let request = self.request(Method::POST, post_headers(headers));
-        let response = self.post(request, body).await.map_err(StreamableHttpError::Client)?;
+        let response = self.post(request, body, self.0.gate.as_ref()).await.map_err(StreamableHttpError::Client)?;
         match response.status() {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
             status if !status.is_success() => {
@@ -283,8 +296,10 @@ impl StreamableHttpClient for HttpClient {
     ) -> Result<(), StreamableHttpError<LinkError>> {
         let mut headers: HeaderMap = headers.into_iter().collect();
         insert_session(&mut headers, Some(&session));
-        let response = self.request(Method::DELETE, headers).send().await;
-        let response = response.map_err(|error| LinkError::Exchange(web::describe(error)));
+        // Nobody is asked for an authorization only to leave.
+        self.admit(&mut headers).await.map_err(StreamableHttpError::Client)?;
+        let request = self.request(Method::DELETE, headers);
+        let response = web::send(&self.0.http, None, request, || ()).await;
         match response.map_err(StreamableHttpError::Client)?.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportDeleteSession),
             status if status.is_success() => Ok(()),

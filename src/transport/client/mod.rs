@@ -7,6 +7,7 @@ pub mod child;
 mod duplex;
 mod events;
 mod folder;
+pub mod gate;
 mod group;
 mod guard;
 mod headers;
@@ -63,6 +64,9 @@ pub enum OpenError {
     /// The endpoint answered with an HTTP status that opens nothing.
     #[error("HTTP {status}")]
     Http { status: u16, body: String },
+    /// The endpoint wants an authorization that could not be got.
+    #[error("{0}")]
+    Unauthorized(String),
     /// The endpoint answered with something that is not this transport.
     #[error("{0}")]
     Malformed(String),
@@ -86,6 +90,9 @@ pub enum LinkError {
     /// The HTTP status of an answer that carries no JSON-RPC message for the caller.
     #[error("HTTP {status}")]
     Status { status: u16, body: String },
+    /// The server wants an authorization that could not be got.
+    #[error("{0}")]
+    Unauthorized(String),
     /// The body of a successful answer is not what the transport prescribes.
     #[error("{0}")]
     Malformed(String),

@@ -10,6 +10,7 @@ use super::{
     Duplex, LinkError, OpenError, Opened,
     duplex::{Incoming, Outgoing},
     events::EventReader,
+    gate::Gate,
     web,
 };
 use crate::{transport::Tap, wire::Direction};
@@ -21,18 +22,20 @@ pub struct Poster {
     http: Client,
     endpoint: Url,
     headers: HeaderMap,
+    gate: Option<Gate>,
 }
 
 impl Poster {
     /// Delivers one frame and returns the HTTP status.
     ///
     /// # Errors
-    /// [`LinkError::Status`] if the server does not accept the frame, [`LinkError::Exchange`] if it cannot be reached.
+    /// [`LinkError::Status`] if the server does not accept the frame, [`LinkError::Exchange`] if it cannot be reached,
+    /// and [`LinkError::Unauthorized`].
     pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, LinkError> {
-        self.tap.record(Direction::ClientToServer, bytes.clone());
+        let record = || self.tap.record(Direction::ClientToServer, bytes.clone());
         let request = self.http.post(self.endpoint).headers(self.headers);
-        let request = request.header(CONTENT_TYPE, "application/json").body(bytes);
-        let response = request.send().await.map_err(|error| LinkError::Exchange(web::describe(error)))?;
+        let request = request.header(CONTENT_TYPE, "application/json").body(bytes.clone());
+        let response = web::send(&self.http, self.gate.as_ref(), request, record).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(status.as_u16());
@@ -46,12 +49,21 @@ impl Poster {
 ///
 /// # Errors
 /// Any [`OpenError`] but `Spawn`. An endpoint of another origin is refused as [`OpenError::Malformed`].
-pub(crate) async fn open(url: &str, headers: &[(String, String)], tap: Tap) -> Result<Opened, OpenError> {
+pub(crate) async fn open(
+    url: &str,
+    headers: &[(String, String)],
+    gate: Option<Gate>,
+    tap: Tap,
+) -> Result<Opened, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
     let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
+    let gate = web::gate_for(&headers, gate);
     let stream = HeaderValue::from_static("text/event-stream");
     let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, stream);
-    let response = request.send().await.map_err(|error| OpenError::Unreachable { detail: web::describe(error) })?;
+    let response = web::send(&http, gate.as_ref(), request, || ()).await.map_err(|error| match error {
+        LinkError::Unauthorized(why) => OpenError::Unauthorized(why),
+        error => OpenError::Unreachable { detail: error.to_string() },
+    })?;
     if response.status() != StatusCode::OK {
         let status = response.status().as_u16();
         let body = String::from_utf8_lossy(&web::error_body(response).await).into_owned();
@@ -63,7 +75,7 @@ pub(crate) async fn open(url: &str, headers: &[(String, String)], tap: Tap) -> R
     }
     let mut events = EventReader::new(response);
     let endpoint = endpoint(&mut events, &url).await?;
-    let poster = Poster { tap: tap.clone(), http, endpoint, headers };
+    let poster = Poster { tap: tap.clone(), http, endpoint, headers, gate };
     Ok(Opened::duplex(Duplex::new(tap, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))
 }
 

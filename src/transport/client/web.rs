@@ -3,15 +3,20 @@
 use std::{error::Error, net::IpAddr};
 
 use reqwest::{
-    Client, Response, StatusCode, Url,
-    header::{HeaderMap, HeaderName, HeaderValue},
+    Client, RequestBuilder, Response, StatusCode, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
 
-use super::OpenError;
+use super::{
+    LinkError, OpenError,
+    gate::{Gate, Pass, Refusal},
+};
 
 const MAX_ERROR_BODY: usize = 64 << 10;
 const MAX_REDIRECTS: usize = 5;
+/// How often a request that is refused is made again.
+pub(crate) const MAX_PASSES: usize = 4;
 
 /// An HTTP client for one server. It respects the proxies of the environment except for loopback addresses, and
 /// follows only redirects that keep the method and the origin.
@@ -39,7 +44,7 @@ pub(crate) fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.ends_with(".localhost") || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
@@ -88,6 +93,64 @@ pub(crate) fn describe(error: reqwest::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+/// Sends a request with the authorization that the gate gives it, again when that was refused and there is another.
+/// `record` is told of each time.
+///
+/// # Errors
+/// [`LinkError::Unauthorized`] if there is no authorization, [`LinkError::Exchange`] if there is no answer, and
+/// [`LinkError::Invalid`] if it cannot be sent.
+pub(crate) async fn send(
+    http: &Client,
+    gate: Option<&Gate>,
+    request: RequestBuilder,
+    record: impl Fn(),
+) -> Result<Response, LinkError> {
+    let request = request.build().map_err(|error| LinkError::Invalid(describe(error)))?;
+    let exchange = |error| LinkError::Exchange(describe(error));
+    let Some(gate) = gate else {
+        record();
+        return http.execute(request).await.map_err(exchange);
+    };
+    let mut pass = gate.pass().await.map_err(LinkError::Unauthorized)?;
+    for _ in 1..MAX_PASSES {
+        let Some(mut attempt) = request.try_clone() else { break };
+        admit(attempt.headers_mut(), &pass);
+        record();
+        let response = http.execute(attempt).await.map_err(exchange)?;
+        let status = response.status();
+        if !is_refusal(status) {
+            pass.accept();
+            return Ok(response);
+        }
+        let (headers, version) = (response.headers().clone(), request.headers().get("mcp-protocol-version").cloned());
+        match gate.refused(Refusal { pass, status, headers, version }).await.map_err(LinkError::Unauthorized)? {
+            Some(next) => pass = next,
+            None => return Ok(response),
+        }
+    }
+    let mut request = request;
+    admit(request.headers_mut(), &pass);
+    record();
+    http.execute(request).await.map_err(exchange)
+}
+
+/// Whether another authorization may help.
+pub(crate) fn is_refusal(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+}
+
+/// Puts the authorization into the headers.
+pub(crate) fn admit(headers: &mut HeaderMap, pass: &Pass) {
+    if let Some(header) = &pass.header {
+        headers.insert(AUTHORIZATION, header.clone());
+    }
+}
+
+/// The gate of requests with these headers: an authorization that is written out is meant as it is.
+pub(crate) fn gate_for(headers: &HeaderMap, gate: Option<Gate>) -> Option<Gate> {
+    gate.filter(|_| !headers.contains_key(AUTHORIZATION))
 }
 
 /// The start of the body of an answer that is no message.

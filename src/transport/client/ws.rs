@@ -18,10 +18,12 @@ use tokio_tungstenite::{
 use super::{
     Duplex, LinkError, OpenError, Opened,
     duplex::{Incoming, Lane, Outgoing, Writer},
+    gate::{Gate, Refusal},
     web,
 };
 use crate::{transport::Tap, wire::MAX_FRAME};
 
+type Handshake = http::Request<()>;
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 pub(crate) type Sink = SplitSink<Socket, Message>;
 pub(crate) type Stream = SplitStream<Socket>;
@@ -30,19 +32,54 @@ pub(crate) type Stream = SplitStream<Socket>;
 ///
 /// # Errors
 /// Any [`OpenError`] but `Spawn`.
-pub(crate) async fn open(url: &str, headers: &[(String, String)], tap: Tap) -> Result<Opened, OpenError> {
+pub(crate) async fn open(
+    url: &str,
+    headers: &[(String, String)],
+    gate: Option<Gate>,
+    tap: Tap,
+) -> Result<Opened, OpenError> {
     web::install_crypto();
     let url = web::parse_url(url, &["ws", "wss"])?;
     let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
-    for (name, value) in &web::header_map(headers)? {
+    let headers = web::header_map(headers)?;
+    let gate = web::gate_for(&headers, gate);
+    for (name, value) in &headers {
         request.headers_mut().append(name, value.clone());
     }
     request.headers_mut().insert("sec-websocket-protocol", http::HeaderValue::from_static("mcp"));
-    let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
-    let (socket, _) = connect_async_with_config(request, Some(limits), true).await.map_err(refused)?;
+    let socket = dial(request, gate.as_ref()).await?;
     let (sink, stream) = socket.split();
     let lane = Lane::new(tap.clone(), Writer::Ws(sink));
     Ok(Opened::duplex(Duplex::new(tap, Incoming::Ws(stream), Outgoing::Lane(lane)), None))
+}
+
+/// Connects with the authorization that the gate gives, again when that was refused and there is another.
+async fn dial(request: Handshake, gate: Option<&Gate>) -> Result<Socket, OpenError> {
+    let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
+    let connect = async |request: Handshake| connect_async_with_config(request, Some(limits), true).await;
+    let Some(gate) = gate else { return connect(request).await.map(|(socket, _)| socket).map_err(refused) };
+    let mut pass = gate.pass().await.map_err(OpenError::Unauthorized)?;
+    for _ in 0..web::MAX_PASSES {
+        let mut attempt = request.clone();
+        web::admit(attempt.headers_mut(), &pass);
+        let error = match connect(attempt).await {
+            Ok((socket, _)) => {
+                pass.accept();
+                return Ok(socket);
+            }
+            Err(error) => error,
+        };
+        let tungstenite::Error::Http(response) = &error else { return Err(refused(error)) };
+        if !web::is_refusal(response.status()) {
+            return Err(refused(error));
+        }
+        let refusal = Refusal { pass, status: response.status(), headers: response.headers().clone(), version: None };
+        match gate.refused(refusal).await.map_err(OpenError::Unauthorized)? {
+            Some(next) => pass = next,
+            None => return Err(refused(error)),
+        }
+    }
+    Err(OpenError::Unauthorized("the server refuses one authorization after another".to_owned()))
 }
 
 fn refused(error: tungstenite::Error) -> OpenError {

@@ -1,0 +1,115 @@
+//! Clients that prove who they are with a signature (RFC 7523, section 3; SEP-1046).
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base64::{
+    Engine,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
+use ring::{
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
+};
+use serde_json::json;
+
+use super::{AuthError, pkce::unguessable};
+
+const LIFE: Duration = Duration::from_secs(300);
+
+/// A private key for `ES256` (RFC 7518, section 3.4).
+pub struct SigningKey(EcdsaKeyPair);
+
+impl SigningKey {
+    /// Reads a key for P-256 from PKCS #8 in PEM.
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] if it is none.
+    pub fn from_pem(text: &str) -> Result<SigningKey, AuthError> {
+        let wrong = || AuthError::Invalid("the key is no PKCS #8 key for P-256 in PEM".to_owned());
+        let body = text.split_once("-----BEGIN PRIVATE KEY-----").and_then(|(_, rest)| rest.split_once("-----END"));
+        let body: String = body.ok_or_else(wrong)?.0.split_ascii_whitespace().collect();
+        let bytes = BASE64_STANDARD.decode(body).map_err(|_| wrong())?;
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &bytes, &SystemRandom::new());
+        key.map(SigningKey).map_err(|_| wrong())
+    }
+
+    /// A token that says who the client is, for this issuer and the next five minutes.
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] if the key cannot sign.
+    pub(super) fn assertion(&self, client: &str, issuer: &str) -> Result<String, AuthError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let header = json!({ "alg": "ES256", "typ": "JWT" });
+        let claims = json!({
+            "iss": client,
+            "sub": client,
+            "aud": issuer,
+            "jti": unguessable(),
+            "iat": now.as_secs(),
+            "exp": (now + LIFE).as_secs(),
+        });
+        let part = |value: &serde_json::Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(&header), part(&claims));
+        let signature = self.0.sign(&SystemRandom::new(), signed.as_bytes());
+        let signature = signature.map_err(|_| AuthError::Invalid("the key does not sign".to_owned()))?;
+        Ok(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
+    }
+}
+
+impl PartialEq for SigningKey {
+    fn eq(&self, other: &SigningKey) -> bool {
+        use ring::signature::KeyPair;
+        self.0.public_key().as_ref() == other.0.public_key().as_ref()
+    }
+}
+
+impl Eq for SigningKey {}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SigningKey(***)")
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use ring::signature::{ECDSA_P256_SHA256_FIXED, KeyPair, UnparsedPublicKey};
+
+    use super::*;
+
+    /// A new key in PEM.
+    pub(crate) fn pem() -> String {
+        let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).expect("a key");
+        format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", BASE64_STANDARD.encode(key.as_ref()))
+    }
+
+    #[test]
+    fn an_assertion_is_signed_and_says_who_for_whom_and_how_long() {
+        let key = SigningKey::from_pem(&pem()).expect("a key");
+        let token = key.assertion("me", "https://as").expect("a token");
+        let (signed, signature) = token.rsplit_once('.').expect("three parts");
+        let signature = BASE64_URL_SAFE_NO_PAD.decode(signature).expect("Base64");
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, key.0.public_key().as_ref().to_vec());
+        assert!(public.verify(signed.as_bytes(), &signature).is_ok());
+        let (_, claims) = signed.split_once('.').expect("two parts");
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).expect("Base64");
+        let claims: serde_json::Value = serde_json::from_slice(&claims).expect("JSON");
+        assert_eq!(
+            (&claims["iss"], &claims["sub"], &claims["aud"]),
+            (&json!("me"), &json!("me"), &json!("https://as"))
+        );
+        let life = claims["exp"].as_u64().zip(claims["iat"].as_u64()).map(|(end, start)| end - start);
+        assert_eq!(life, Some(300));
+    }
+
+    #[test]
+    fn what_is_no_key_is_told_without_it() {
+        for text in ["", "secret", "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----"] {
+            let error = SigningKey::from_pem(text).expect_err("no key").to_string();
+            assert_eq!(error, "the key is no PKCS #8 key for P-256 in PEM");
+        }
+    }
+}

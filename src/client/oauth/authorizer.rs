@@ -1,0 +1,432 @@
+//! Who has the token of a server, and gets the next one.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use reqwest::{StatusCode, header::HeaderValue};
+use tokio::time::{Instant, sleep_until};
+
+use super::{
+    AuthError, Challenge, Identity, Interaction, TokenStore,
+    fetch::Fetcher,
+    flow::{Flow, Found, Obtained},
+    pause::Pause,
+    store::Record,
+    token::Token,
+};
+use crate::transport::client::{
+    gate::{Gate, Pass, Refusal},
+    web,
+};
+
+/// How often more scopes are asked for that the server says it needs, and says again afterwards.
+const UPGRADES: usize = 2;
+
+/// How to get tokens.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub identity: Identity,
+    pub grant: GrantKind,
+    /// The scopes to ask for; otherwise those that the server names (2026-07-28, Scope Selection Strategy).
+    pub scopes: Option<Vec<String>>,
+    pub interaction: Interaction,
+    pub store: TokenStore,
+}
+
+/// On whose behalf the client acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GrantKind {
+    /// A person's (`authorization_code`).
+    #[default]
+    Person,
+    /// Its own (`client_credentials`).
+    Client,
+}
+
+/// Gives the requests to one server their token, and gets one when the server asks for it. Clones share it: of requests
+/// that are refused at the same time one gets a token, and the others wait for it.
+///
+/// A server that is never refused anything is never asked who issues its tokens.
+#[derive(Clone)]
+pub struct Authorizer(Arc<Shared>);
+
+struct Shared {
+    flow: Flow,
+    grant: GrantKind,
+    store: TokenStore,
+    current: Mutex<Current>,
+    /// Held by whoever gets a token. What is in it: the scopes that were asked for in addition, once for each time.
+    upgrades: tokio::sync::Mutex<Vec<Vec<String>>>,
+}
+
+/// What requests go with at the moment.
+#[derive(Default)]
+struct Current {
+    /// Counts the attempts to get a token.
+    number: u64,
+    is_loaded: bool,
+    token: Option<Token>,
+    origin: Origin,
+    /// Whether the server has let anything through with the token.
+    accepted: Arc<AtomicBool>,
+    /// Why the last attempt brought nothing.
+    failure: Option<AuthError>,
+}
+
+/// Where a token came from, from the least to the most certain to be valid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Origin {
+    #[default]
+    Stored,
+    Refreshed,
+    Granted,
+}
+
+/// What is known about the token of a server; nothing of it is secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenStatus {
+    pub issuer: String,
+    pub scopes: Vec<String>,
+    /// In seconds since 1970, if it was said.
+    pub expires: Option<u64>,
+    pub can_be_refreshed: bool,
+}
+
+impl Default for Options {
+    /// Acts for a person, asks nobody, and remembers nothing.
+    fn default() -> Options {
+        Options {
+            identity: Identity::default(),
+            grant: GrantKind::Person,
+            scopes: None,
+            interaction: Interaction::Nobody,
+            store: TokenStore::memory(),
+        }
+    }
+}
+
+impl Authorizer {
+    /// For the server at this URL; one of a WebSocket stands for that of its handshake.
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] if it is no URL of a server over the network.
+    pub fn new(server: &str, options: Options) -> Result<Authorizer, AuthError> {
+        let server = match server.split_once("://") {
+            Some(("ws", rest)) => format!("http://{rest}"),
+            Some(("wss", rest)) => format!("https://{rest}"),
+            _ => server.to_owned(),
+        };
+        let server =
+            web::parse_url(&server, &["http", "https"]).map_err(|error| AuthError::Invalid(error.to_string()))?;
+        let Options { identity, grant, scopes, interaction, store } = options;
+        let (fetcher, pause) = (Fetcher::default(), Pause::default());
+        let flow = Flow { server, identity, scopes, interaction, fetcher, pause };
+        let (current, upgrades) = (Mutex::default(), tokio::sync::Mutex::default());
+        Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades })))
+    }
+
+    /// Gets a new token although no request was refused.
+    ///
+    /// # Errors
+    /// Any [`AuthError`].
+    pub async fn authorize(&self) -> Result<TokenStatus, AuthError> {
+        let shared = &self.0;
+        let _turn = shared.upgrades.lock().await;
+        let obtained = Box::pin(shared.grant(&Challenge::default(), None)).await;
+        shared.settle(obtained.map(|token| (token, Origin::Granted)))?;
+        self.status()?.ok_or(AuthError::Nobody)
+    }
+
+    /// What is known about the token.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`].
+    pub fn status(&self) -> Result<Option<TokenStatus>, AuthError> {
+        let record = self.0.store.load(&self.0.flow.server)?;
+        let (Some(issuer), Some(token)) = (&record.issuer, record.token()) else { return Ok(None) };
+        Ok(Some(TokenStatus {
+            issuer: issuer.clone(),
+            scopes: token.scopes.clone(),
+            expires: token.expires,
+            can_be_refreshed: token.refresh.is_some(),
+        }))
+    }
+
+    /// Forgets the token and how the client is registered. Returns whether there was any.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`].
+    pub fn logout(&self) -> Result<bool, AuthError> {
+        let mut current = self.0.current();
+        *current = Current { number: current.number + 1, is_loaded: true, ..Current::default() };
+        self.0.store.logout(&self.0.flow.server)
+    }
+
+    /// Why the last attempt to get a token brought none.
+    pub fn failure(&self) -> Option<AuthError> {
+        self.0.current().failure.clone()
+    }
+
+    /// What HTTP requests to the server ask.
+    pub(crate) fn gate(&self) -> Gate {
+        let authorizer = self.clone();
+        Gate::new(move |refusal| {
+            let shared = authorizer.0.clone();
+            async move {
+                let answer = match refusal {
+                    None => shared.pass().await.map(Some),
+                    Some(refusal) => shared.refused(refusal).await,
+                };
+                answer.map_err(|error| error.to_string())
+            }
+            .boxed()
+        })
+    }
+
+    /// All the time in which a person was waited for.
+    pub(crate) fn paused(&self) -> Duration {
+        self.0.flow.pause.total()
+    }
+}
+
+/// Ends when the deadline has passed. Time in which a person was waited for since `start` does not count.
+pub(crate) async fn due(authorizer: Option<&Authorizer>, deadline: Instant, paused_before: Duration) {
+    let paused = || authorizer.map(|it| it.paused().saturating_sub(paused_before)).unwrap_or_default();
+    loop {
+        let end = deadline + paused();
+        sleep_until(end).await;
+        if deadline + paused() <= Instant::now() {
+            return;
+        }
+    }
+}
+
+impl Shared {
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a request goes with: the token that there is, if there is one. One that expires is replaced first, where that
+    /// needs nobody.
+    async fn pass(&self) -> Result<Pass, AuthError> {
+        if let Some(pass) = self.current().ready() {
+            return Ok(pass);
+        }
+        let _turn = self.upgrades.lock().await;
+        if let Some(pass) = self.current().ready() {
+            return Ok(pass);
+        }
+        if !self.current().is_loaded {
+            let token = self.store.load(&self.flow.server)?.token().cloned();
+            let mut current = self.current();
+            (current.is_loaded, current.token) = (true, token);
+        }
+        if let Some(pass) = self.current().ready() {
+            return Ok(pass);
+        }
+        // If there is nothing, the server will say what it wants; and so it will if this fails.
+        if let Ok(Some(found)) = Box::pin(self.refresh(None)).await {
+            let _ = self.settle(Ok(found));
+        }
+        Ok(self.current().pass())
+    }
+
+    /// With what the refused request is to be made again; `None` if a token is not what it lacks.
+    async fn refused(&self, refusal: Refusal) -> Result<Option<Pass>, AuthError> {
+        let challenge = Challenge::of(&refusal.headers);
+        let is_more_wanted = refusal.status == StatusCode::FORBIDDEN;
+        let needed = challenge.as_ref().filter(|it| it.wants_more_scopes()).and_then(|it| it.scopes.clone());
+        let is_other_scheme = challenge.is_none() && refusal.headers.contains_key(reqwest::header::WWW_AUTHENTICATE);
+        if is_other_scheme || (is_more_wanted && needed.as_ref().is_none_or(Vec::is_empty)) {
+            return Ok(None);
+        }
+        let mut upgrades = self.upgrades.lock().await;
+        {
+            let current = self.current();
+            if current.number != refusal.pass.number {
+                return match &current.failure {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(Some(current.pass())),
+                };
+            }
+        }
+        let (challenge, version) = (challenge.unwrap_or_default(), refusal.version.as_ref());
+        let got = match needed.filter(|_| is_more_wanted) {
+            Some(mut needed) => {
+                needed.sort();
+                needed.dedup();
+                let before = upgrades.iter().filter(|asked| **asked == needed).count();
+                upgrades.push(needed.clone());
+                match before < UPGRADES {
+                    true => Box::pin(self.grant(&challenge, version)).await.map(|token| (token, Origin::Granted)),
+                    false => Err(AuthError::Scopes(needed)),
+                }
+            }
+            None => Box::pin(self.renew(&challenge, version)).await,
+        };
+        self.settle(got)?;
+        Ok(Some(self.current().pass()))
+    }
+
+    /// A valid token in place of one that is none, or of none.
+    async fn renew(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<(Token, Origin), AuthError> {
+        let (origin, is_unproven) = {
+            let current = self.current();
+            let is_valid = current.token.as_ref().is_some_and(|token| !token.is_expired());
+            (current.origin, is_valid && !current.accepted.load(std::sync::atomic::Ordering::Relaxed))
+        };
+        match (origin, is_unproven) {
+            (Origin::Granted, true) => return Err(AuthError::Rejected),
+            (Origin::Refreshed, true) => {}
+            _ => {
+                let record = self.store.load(&self.flow.server)?;
+                if record.token().is_some() {
+                    // Who issues tokens may have changed; nobody else is shown the refresh token (2026-07-28,
+                    // Authorization Server Binding).
+                    let found = self.discover(challenge, version, &record).await?;
+                    if let Some(renewed) = self.refresh(Some(&found)).await? {
+                        return Ok(renewed);
+                    }
+                    return self.grant_with(&found, challenge).await.map(|token| (token, Origin::Granted));
+                }
+            }
+        }
+        self.grant(challenge, version).await.map(|token| (token, Origin::Granted))
+    }
+
+    /// A token without asking anybody: that of another process, or the next one by the refresh token. `None` if there is
+    /// no such, or its issuer does not want it any more.
+    async fn refresh(&self, found: Option<&Found>) -> Result<Option<(Token, Origin)>, AuthError> {
+        let server = &self.flow.server;
+        let lock = self.store.lock(server).await?;
+        let mut record = self.store.load(server)?;
+        let (Some(issuer), Some(token)) = (record.issuer.clone(), record.token().cloned()) else { return Ok(None) };
+        if found.is_some_and(|found| found.issuer.issuer != issuer) {
+            return Ok(None);
+        }
+        let is_of_another = self.current().token.as_ref() != Some(&token);
+        if is_of_another && !token.is_expired() {
+            return Ok(Some((token, Origin::Stored)));
+        }
+        if token.refresh.is_none() {
+            return Ok(None);
+        }
+        let metadata = match found {
+            Some(found) => found.issuer.clone(),
+            None => self.flow.server_metadata(&issuer, None).await?,
+        };
+        let refreshed = match self.flow.refresh(&metadata, &token, &record).await {
+            Ok(Some(token)) => token,
+            Ok(None) => return Ok(None),
+            Err(AuthError::Token { error, .. }) => {
+                let issued = record.issuers.entry(issuer).or_default();
+                if error == "invalid_client" {
+                    issued.client = None;
+                }
+                if let Some(token) = &mut issued.token {
+                    token.refresh = None;
+                }
+                self.store.save(&lock, server, &record)?;
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        record.issuers.entry(issuer).or_default().token = Some(refreshed.clone());
+        self.store.save(&lock, server, &record)?;
+        Ok(Some((refreshed, Origin::Refreshed)))
+    }
+
+    /// A token by the grant.
+    async fn grant(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<Token, AuthError> {
+        let found = self.discover(challenge, version, &self.store.load(&self.flow.server)?).await?;
+        self.grant_with(&found, challenge).await
+    }
+
+    async fn grant_with(&self, found: &Found, challenge: &Challenge) -> Result<Token, AuthError> {
+        let (server, issuer) = (&self.flow.server, &found.issuer.issuer);
+        let record = self.store.load(server)?;
+        let obtained = match self.grant {
+            GrantKind::Person => self.flow.authorize(found, challenge, &record).await,
+            GrantKind::Client => self.flow.as_client(found, challenge, &record).await,
+        };
+        let lock = self.store.lock(server).await?;
+        // Somebody may have been waited for, and other processes have gone on.
+        let mut record = self.store.load(server)?;
+        let issued = record.issuers.entry(issuer.clone()).or_default();
+        let Obtained { token, client } = match obtained {
+            Ok(obtained) => obtained,
+            Err(error) => {
+                if matches!(&error, AuthError::Token { error, .. } if error == "invalid_client")
+                    && issued.client.take().is_some()
+                {
+                    // It has been forgotten there; the next time it registers itself again.
+                    self.store.save(&lock, server, &record)?;
+                }
+                return Err(error);
+            }
+        };
+        issued.token = Some(token.clone());
+        issued.client = client.or_else(|| issued.client.take());
+        record.issuer = Some(issuer.clone());
+        self.store.save(&lock, server, &record)?;
+        Ok(token)
+    }
+
+    async fn discover(
+        &self,
+        challenge: &Challenge,
+        version: Option<&HeaderValue>,
+        record: &Record,
+    ) -> Result<Found, AuthError> {
+        let registered = self.flow.identity.registered.as_ref().and_then(|registered| registered.issuer.as_deref());
+        self.flow.discover(challenge, version, registered.or(record.issuer.as_deref())).await
+    }
+
+    /// Ends an attempt: whoever has waited for it goes on with what came of it.
+    ///
+    /// # Errors
+    /// That of the attempt.
+    fn settle(&self, got: Result<(Token, Origin), AuthError>) -> Result<(), AuthError> {
+        let mut current = self.current();
+        current.number += 1;
+        current.is_loaded = true;
+        match got {
+            Ok((token, origin)) => {
+                current.failure = None;
+                (current.token, current.origin) = (Some(token), origin);
+                current.accepted = Arc::default();
+                Ok(())
+            }
+            Err(error) => {
+                current.failure = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Current {
+    /// The pass, if nothing has to be done for it first.
+    fn ready(&self) -> Option<Pass> {
+        let is_ready = match &self.token {
+            Some(token) => !token.is_expired() || token.refresh.is_none(),
+            None => self.is_loaded,
+        };
+        is_ready.then(|| self.pass())
+    }
+
+    fn pass(&self) -> Pass {
+        let header = self.token.as_ref().and_then(Token::header);
+        Pass::new(header, self.number, self.accepted.clone())
+    }
+}
+
+impl fmt::Debug for Authorizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorizer").field("flow", &self.0.flow).finish_non_exhaustive()
+    }
+}

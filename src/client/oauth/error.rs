@@ -1,0 +1,75 @@
+//! Why there is no token.
+
+use std::time::Duration;
+
+/// An authorization that did not succeed. No text holds a token, a code or a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuthError {
+    /// The URL of the server, or a part of the options, cannot be used.
+    #[error("{0}")]
+    Invalid(String),
+    /// Nobody answers there.
+    #[error("cannot reach {url}: {detail}")]
+    Unreachable { url: String, detail: String },
+    /// An HTTP status instead of what is needed.
+    #[error("{url} answered with HTTP {status}")]
+    Http { url: String, status: u16 },
+    /// What came is not what belongs there.
+    #[error("{url} answered with something else than {what}")]
+    Malformed { url: String, what: &'static str },
+    /// Plain HTTP, and not between programs of one machine (OAuth 2.1, section 1.5).
+    #[error("{url} is not used, for it is not protected by https")]
+    Insecure { url: String },
+    /// The metadata are those of another resource (RFC 9728, section 3.3).
+    #[error("the metadata of the server are those of {resource:?}, and it is {server}")]
+    Resource { resource: String, server: String },
+    /// The metadata of the resource name nobody who issues tokens (RFC 9728, section 2; 2026-07-28, Authorization Server
+    /// Location).
+    #[error("{url} names no authorization server")]
+    NoAuthorizationServer { url: String },
+    /// No metadata where they have to be (RFC 8414, section 3).
+    #[error("the authorization server {issuer} has no metadata")]
+    NoMetadata { issuer: String },
+    /// The metadata are those of another authorization server (RFC 8414, section 3.3).
+    #[error("the metadata of the authorization server {expected:?} say that they are of {found:?}")]
+    Issuer { expected: String, found: String },
+    /// The authorization server does not say that it knows PKCE with S256 (2026-07-28, Authorization Code Protection).
+    #[error("the authorization server {issuer} does not support PKCE with S256")]
+    NoPkce { issuer: String },
+    /// The authorization server lacks an endpoint that the grant needs.
+    #[error("the authorization server {issuer} has no {endpoint}")]
+    NoEndpoint { issuer: String, endpoint: &'static str },
+    /// The client is unknown to the authorization server, and cannot register there.
+    #[error("the authorization server {issuer} lets no client register itself; give a client id that it knows")]
+    NoIdentity { issuer: String },
+    /// The client is registered with another authorization server (2026-07-28, Authorization Server Binding).
+    #[error("the client id belongs to the authorization server {registered}, and the server now names {issuer}")]
+    OtherIssuer { registered: String, issuer: String },
+    /// The registration was refused (RFC 7591, section 3.2.2).
+    #[error("the authorization server refused to register the client: {0}")]
+    Registration(String),
+    /// The authorization response does not belong to the request (2026-07-28, Authorization Response Validation).
+    #[error("the authorization response is not accepted: {0}")]
+    Response(String),
+    /// The authorization server, or the person, said no (RFC 6749, section 4.1.2.1).
+    #[error("the authorization was refused: {0}")]
+    Refused(String),
+    /// The token endpoint said no (RFC 6749, section 5.2).
+    #[error("the authorization server issues no token: {}{}", .error, .description.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
+    Token { error: String, description: Option<String> },
+    /// A person would have to be asked.
+    #[error("somebody has to authorize it in a browser")]
+    Nobody,
+    /// The person has not come back.
+    #[error("nobody authorized it within {0:?}")]
+    TimedOut(Duration),
+    /// The server rejects a token that was issued for it a moment ago.
+    #[error("the server rejects the token that was just issued for it")]
+    Rejected,
+    /// More scopes were asked for again and again, and the server is never content.
+    #[error("the server still says that the token lacks {}", .0.join(" "))]
+    Scopes(Vec<String>),
+    /// The tokens cannot be read or kept.
+    #[error("{0}")]
+    Store(String),
+}

@@ -1,0 +1,178 @@
+//! The requests that get a token, each bounded in time and size.
+
+use std::{sync::OnceLock, time::Duration};
+
+use bytes::Bytes;
+use reqwest::{
+    Client, RequestBuilder, Response, StatusCode, Url,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION},
+    redirect,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use super::AuthError;
+use crate::transport::client::web;
+
+const LIMIT: Duration = Duration::from_secs(30);
+const MAX_BODY: usize = 1 << 20;
+const MAX_REDIRECTS: usize = 3;
+const MAX_STEPS: usize = 8;
+
+/// The HTTP client of one authorizer. It follows no redirects by itself.
+#[derive(Debug, Default)]
+pub(super) struct Fetcher {
+    near: OnceLock<Client>,
+    far: OnceLock<Client>,
+}
+
+/// How sure it is that something is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The server has said so.
+    Named,
+    /// It is where it should be if it is at all.
+    WellKnown,
+}
+
+impl Fetcher {
+    /// A JSON document; `None` if there is none, which is so if what is said to be there is not a JSON object, and it is
+    /// only looked for. A redirect is followed within the origin.
+    ///
+    /// # Errors
+    /// [`AuthError::Unreachable`], [`AuthError::Http`] and [`AuthError::Malformed`].
+    pub(super) async fn metadata<T: DeserializeOwned>(
+        &self,
+        url: &Url,
+        place: Place,
+        version: Option<&HeaderValue>,
+        what: &'static str,
+    ) -> Result<Option<T>, AuthError> {
+        let mut at = url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let mut request = self.client(&at)?.get(at.clone()).header(ACCEPT, "application/json");
+            if let Some(version) = version {
+                // So a server can answer as that version has it (2025-03-26, Server Metadata Discovery Headers).
+                request = request.header("mcp-protocol-version", version);
+            }
+            let response = send(request, &at).await?;
+            let status = response.status();
+            if status.is_redirection() {
+                match target(&response, &at).filter(|next| next.origin() == at.origin()) {
+                    Some(next) => at = next,
+                    None => return Err(http(&at, status)),
+                }
+                continue;
+            }
+            if status == StatusCode::OK {
+                let read = serde_json::from_slice(&body(response, &at).await?);
+                return match (read, place) {
+                    (Ok(document), _) => Ok(Some(document)),
+                    (Err(_), Place::WellKnown) => Ok(None),
+                    (Err(_), Place::Named) => Err(AuthError::Malformed { url: shown(&at), what }),
+                };
+            }
+            return match (status.is_client_error(), place) {
+                (true, Place::WellKnown) => Ok(None),
+                _ => Err(http(&at, status)),
+            };
+        }
+        Err(http(url, StatusCode::LOOP_DETECTED))
+    }
+
+    /// Sends a form, and returns the status and body of the answer.
+    ///
+    /// # Errors
+    /// [`AuthError::Unreachable`] and [`AuthError::Malformed`].
+    pub(super) async fn form(
+        &self,
+        url: &Url,
+        form: &[(&'static str, String)],
+        authorization: Option<HeaderValue>,
+    ) -> Result<(StatusCode, Bytes), AuthError> {
+        let text = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let mut request = self.client(url)?.post(url.clone()).header(ACCEPT, "application/json");
+        if let Some(authorization) = authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(text);
+        answer(send(request, url).await?, url).await
+    }
+
+    /// Sends a JSON document, and returns the status and body of the answer.
+    ///
+    /// # Errors
+    /// [`AuthError::Unreachable`] and [`AuthError::Malformed`].
+    pub(super) async fn json(&self, url: &Url, document: &Value) -> Result<(StatusCode, Bytes), AuthError> {
+        let request = self.client(url)?.post(url.clone()).header(ACCEPT, "application/json").json(document);
+        answer(send(request, url).await?, url).await
+    }
+
+    /// Where an authorization server leads that asks nobody: follows its redirects to the first URL that is `wanted`.
+    ///
+    /// # Errors
+    /// [`AuthError::Nobody`] if it leads nowhere, for then somebody has to do something.
+    pub(super) async fn led_to(&self, url: &Url, wanted: impl Fn(&Url) -> bool) -> Result<Url, AuthError> {
+        let mut at = url.clone();
+        for _ in 0..MAX_STEPS {
+            let response = send(self.client(&at)?.get(at.clone()), &at).await?;
+            match (response.status().is_redirection(), target(&response, &at)) {
+                (true, Some(next)) if wanted(&next) => return Ok(next),
+                (true, Some(next)) if next.origin() == at.origin() => at = next,
+                _ if response.status().is_success() => return Err(AuthError::Nobody),
+                _ => return Err(http(&at, response.status())),
+            }
+        }
+        Err(AuthError::Nobody)
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, AuthError> {
+        let is_near = web::is_loopback(url);
+        let slot = if is_near { &self.near } else { &self.far };
+        if let Some(client) = slot.get() {
+            return Ok(client);
+        }
+        web::install_crypto();
+        let builder = Client::builder().redirect(redirect::Policy::none()).timeout(LIMIT);
+        let builder = if is_near { builder.no_proxy() } else { builder };
+        let client = builder.build().map_err(|error| AuthError::Invalid(web::describe(error)))?;
+        Ok(slot.get_or_init(|| client))
+    }
+}
+
+async fn send(request: RequestBuilder, url: &Url) -> Result<Response, AuthError> {
+    request.send().await.map_err(|error| unreachable(url, error))
+}
+
+async fn answer(response: Response, url: &Url) -> Result<(StatusCode, Bytes), AuthError> {
+    let status = response.status();
+    Ok((status, body(response, url).await?))
+}
+
+async fn body(mut response: Response, url: &Url) -> Result<Bytes, AuthError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(url, error))? {
+        if body.len() + chunk.len() > MAX_BODY {
+            return Err(AuthError::Malformed { url: shown(url), what: "a small document" });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.into())
+}
+
+fn target(response: &Response, url: &Url) -> Option<Url> {
+    url.join(response.headers().get(LOCATION)?.to_str().ok()?).ok()
+}
+
+fn unreachable(url: &Url, error: reqwest::Error) -> AuthError {
+    AuthError::Unreachable { url: shown(url), detail: web::describe(error) }
+}
+
+fn http(url: &Url, status: StatusCode) -> AuthError {
+    AuthError::Http { url: shown(url), status: status.as_u16() }
+}
+
+fn shown(url: &Url) -> String {
+    web::display_url(url.as_str())
+}

@@ -1,0 +1,299 @@
+//! From a challenge to a token (2026-07-28, Authorization Flow Steps).
+
+use std::sync::Arc;
+
+use reqwest::{Url, header::HeaderValue};
+
+use super::{
+    AuthError, Challenge, ClientSecret, Interaction,
+    code::Request,
+    discovery::{self, ResourceMetadata, ServerMetadata, endpoint, protected},
+    fetch::{Fetcher, Place},
+    identity::{self, Client, Identity, Registered, SelfRegistered},
+    pause::Pause,
+    scope::Known,
+    store::Record,
+    token::{Grant, Purpose, Token},
+};
+use crate::transport::client::web::display_url;
+
+/// Everything that a flow works with.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) server: Url,
+    pub(super) identity: Identity,
+    pub(super) scopes: Option<Vec<String>>,
+    pub(super) interaction: Interaction,
+    pub(super) fetcher: Fetcher,
+    pub(super) pause: Pause,
+}
+
+/// What is known about who issues tokens for the server.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// As tokens are to be asked for.
+    pub(super) resource: String,
+    pub(super) issuer: ServerMetadata,
+    /// The scopes of the resource.
+    scopes: Option<Vec<String>>,
+    /// Whether the server knows no protected resources (2025-03-26, Authorization): such have to support PKCE, and need
+    /// not say so.
+    is_old: bool,
+}
+
+/// A new token, and as whom the client has registered itself for it.
+#[derive(Debug)]
+pub(super) struct Obtained {
+    pub(super) token: Token,
+    pub(super) client: Option<SelfRegistered>,
+}
+
+impl Flow {
+    /// Finds out who issues tokens. Of several the one that is `preferred` is taken, or else the first that has metadata.
+    ///
+    /// # Errors
+    /// All that can be wrong with metadata. Nothing is looked for elsewhere if the server says where to look.
+    pub(super) async fn discover(
+        &self,
+        challenge: &Challenge,
+        version: Option<&HeaderValue>,
+        preferred: Option<&str>,
+    ) -> Result<Found, AuthError> {
+        let Some((at, document)) = self.resource_metadata(challenge, version).await? else {
+            return self.discover_at_origin(version).await;
+        };
+        let resource = document.resource_of(&self.server)?.to_owned();
+        let mut issuers: Vec<&str> = document.authorization_servers.iter().map(String::as_str).collect();
+        issuers.sort_by_key(|&issuer| Some(issuer) != preferred);
+        let mut failed = AuthError::NoAuthorizationServer { url: display_url(at.as_str()) };
+        for (index, name) in issuers.into_iter().enumerate() {
+            match self.server_metadata(name, version).await {
+                Ok(issuer) => return Ok(Found { resource, issuer, scopes: document.scopes_supported, is_old: false }),
+                Err(error @ AuthError::NoMetadata { .. }) if index == 0 => failed = error,
+                Err(AuthError::NoMetadata { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(failed)
+    }
+
+    /// The validated metadata of an issuer.
+    ///
+    /// # Errors
+    /// [`AuthError::NoMetadata`], [`AuthError::Issuer`], [`AuthError::Insecure`], and those of requests.
+    pub(super) async fn server_metadata(
+        &self,
+        issuer: &str,
+        version: Option<&HeaderValue>,
+    ) -> Result<ServerMetadata, AuthError> {
+        for url in discovery::server_metadata_urls(issuer)? {
+            let url = protected(url, &self.server)?;
+            if let Some(metadata) = self.fetcher.metadata(&url, Place::WellKnown, version, "metadata").await? {
+                let metadata: ServerMetadata = metadata;
+                metadata.check_issuer(issuer)?;
+                return Ok(metadata);
+            }
+        }
+        Err(AuthError::NoMetadata { issuer: issuer.to_owned() })
+    }
+
+    async fn resource_metadata(
+        &self,
+        challenge: &Challenge,
+        version: Option<&HeaderValue>,
+    ) -> Result<Option<(Url, ResourceMetadata)>, AuthError> {
+        const WHAT: &str = "the metadata of a protected resource";
+        if let Some(text) = &challenge.resource_metadata {
+            let url = self.server.join(text).map_err(|_| AuthError::Invalid(format!("{text:?} is no URL")))?;
+            let url = if url.origin() == self.server.origin() { url } else { protected(url, &self.server)? };
+            let document = self.fetcher.metadata(&url, Place::Named, version, WHAT).await?;
+            return Ok(document.map(|document| (url, document)));
+        }
+        for url in discovery::resource_metadata_urls(&self.server) {
+            if let Some(document) = self.fetcher.metadata(&url, Place::WellKnown, version, WHAT).await? {
+                return Ok(Some((url, document)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A server that is its own authorization server, as all were before there were protected resources (2025-03-26,
+    /// Server Metadata Discovery).
+    async fn discover_at_origin(&self, version: Option<&HeaderValue>) -> Result<Found, AuthError> {
+        let base = discovery::base_of(&self.server);
+        let url = discovery::server_metadata_urls(&base)?.swap_remove(0);
+        let found: Option<ServerMetadata> = self.fetcher.metadata(&url, Place::WellKnown, version, "metadata").await?;
+        let issuer = match found {
+            None => ServerMetadata::without_discovery(&base),
+            Some(metadata) => {
+                // Nobody has said how the issuer writes its name, and both ways lead to these metadata.
+                metadata
+                    .check_issuer(&base)
+                    .or_else(|error| metadata.check_issuer(&format!("{base}/")).map_err(|_| error))?;
+                metadata
+            }
+        };
+        Ok(Found { resource: discovery::canonical(&self.server), issuer, scopes: None, is_old: true })
+    }
+
+    /// Has somebody authorize the client, and gets the token for that.
+    ///
+    /// # Errors
+    /// Any [`AuthError`].
+    pub(super) async fn authorize(
+        &self,
+        found: &Found,
+        challenge: &Challenge,
+        record: &Record,
+    ) -> Result<Obtained, AuthError> {
+        let issuer = &found.issuer;
+        if !found.is_old || issuer.code_challenge_methods_supported.is_some() {
+            issuer.check_pkce()?;
+        }
+        let authorization =
+            endpoint(issuer, issuer.authorization_endpoint.as_ref(), "authorization endpoint", &self.server)?;
+        let scopes = self.choose_scopes(found, challenge, record);
+        let before = record.issuers.get(&issuer.issuer).and_then(|issued| issued.client.as_ref());
+        let callback = self.interaction.prepare(before.map(|client| &*client.redirect_uri)).await?;
+        let (client, registered) = match self.known_client(issuer, record, Some(&callback.redirect_uri))? {
+            Some(client) => (client, None),
+            None => {
+                let registered = self.register(issuer, &callback.redirect_uri, &scopes).await?;
+                (Client::from(&registered), Some(registered))
+            }
+        };
+        let uri = callback.redirect_uri.clone();
+        let request = Request::new(authorization, issuer, &client.id, uri, &scopes, &found.resource);
+        let request = Arc::new(request);
+        let code = {
+            let _waiting = self.pause.begin();
+            callback.code(&request, &self.fetcher).await?
+        };
+        let grant = Grant::Code { request: &request, code: &code };
+        let token = self.ask(found, &client, &grant, &scopes).await?;
+        Ok(Obtained { token, client: registered })
+    }
+
+    /// A token for the client itself (RFC 6749, section 4.4).
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] for a client that has no secret, and all that the requests bring.
+    pub(super) async fn as_client(
+        &self,
+        found: &Found,
+        challenge: &Challenge,
+        record: &Record,
+    ) -> Result<Obtained, AuthError> {
+        let has_secret = self.identity.registered.as_ref().is_some_and(|it| it.secret != ClientSecret::None);
+        let client = self.known_client(&found.issuer, record, None)?.filter(|_| has_secret);
+        let client =
+            client.ok_or_else(|| AuthError::Invalid("a client of its own needs an id and a secret".to_owned()))?;
+        let scopes = self.choose_scopes(found, challenge, record);
+        let token = self.ask(found, &client, &Grant::Client { scopes: &scopes }, &scopes).await?;
+        Ok(Obtained { token, client: None })
+    }
+
+    /// The next token by the refresh token; `None` if there is none, or it was issued to another client.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub(super) async fn refresh(
+        &self,
+        metadata: &ServerMetadata,
+        token: &Token,
+        record: &Record,
+    ) -> Result<Option<Token>, AuthError> {
+        let client = self.known_client(metadata, record, None)?.filter(|client| client.id == token.client);
+        let (Some(client), Some(refresh)) = (client, &token.refresh) else { return Ok(None) };
+        let (resource, scopes) = (token.resource.clone(), None);
+        let found = Found { resource, issuer: metadata.clone(), scopes, is_old: false };
+        self.ask(&found, &client, &Grant::Refresh(refresh), &token.requested).await.map(Some)
+    }
+
+    /// As whom the client is known to the issuer; `None` if it would have to register itself. Whoever has registered
+    /// itself with another URL to come back to would be told that it does not fit.
+    fn known_client(
+        &self,
+        issuer: &ServerMetadata,
+        record: &Record,
+        redirect_uri: Option<&str>,
+    ) -> Result<Option<Client>, AuthError> {
+        if let Some(registered) = &self.identity.registered {
+            return registered.at(issuer, bound(registered, record)).map(Some);
+        }
+        if let Some(document) = self.identity.document.as_ref().filter(|_| issuer.client_id_metadata_document_supported)
+        {
+            return Client::of_document(document).map(Some);
+        }
+        let known = record.issuers.get(&issuer.issuer).and_then(|issued| issued.client.as_ref());
+        let fits = |client: &&SelfRegistered| redirect_uri.is_none_or(|uri| uri == client.redirect_uri);
+        Ok(known.filter(fits).map(Client::from))
+    }
+
+    async fn register(
+        &self,
+        issuer: &ServerMetadata,
+        redirect_uri: &str,
+        scopes: &[String],
+    ) -> Result<SelfRegistered, AuthError> {
+        if issuer.registration_endpoint.is_none() {
+            return Err(AuthError::NoIdentity { issuer: issuer.issuer.clone() });
+        }
+        let url = endpoint(issuer, issuer.registration_endpoint.as_ref(), "registration endpoint", &self.server)?;
+        let document = identity::registration(&self.identity.name, redirect_uri, scopes, issuer);
+        let (status, body) = self.fetcher.json(&url, &document).await?;
+        if !status.is_success() {
+            return Err(AuthError::Registration(why(&body).unwrap_or_else(|| format!("HTTP {}", status.as_u16()))));
+        }
+        let malformed = || AuthError::Malformed { url: display_url(url.as_str()), what: "a registered client" };
+        identity::registered(&body, redirect_uri, issuer).ok_or_else(malformed)
+    }
+
+    async fn ask(
+        &self,
+        found: &Found,
+        client: &Client,
+        grant: &Grant<'_>,
+        scopes: &[String],
+    ) -> Result<Token, AuthError> {
+        let issuer = &found.issuer;
+        let url = endpoint(issuer, issuer.token_endpoint.as_ref(), "token endpoint", &self.server)?;
+        let mut form = grant.form(&found.resource);
+        let authorization = client.authenticate(&mut form, &issuer.issuer)?;
+        let (status, body) = self.fetcher.form(&url, &form, authorization).await?;
+        let shown = display_url(url.as_str());
+        let purpose = Purpose { resource: &found.resource, client: &client.id, endpoint: &shown, scopes };
+        let refresh = if let Grant::Refresh(token) = grant { Some(*token) } else { None };
+        Token::read(status, &body, purpose, refresh)
+    }
+
+    fn choose_scopes(&self, found: &Found, challenge: &Challenge, record: &Record) -> Vec<String> {
+        let token = record.issuers.get(&found.issuer.issuer).and_then(|issued| issued.token.as_ref());
+        let known = Known {
+            configured: self.scopes.as_deref(),
+            challenged: challenge.scopes.as_deref(),
+            of_resource: found.scopes.as_deref(),
+            of_issuer: found.issuer.scopes_supported.as_deref(),
+            before: token.map(|token| &*token.requested).unwrap_or_default(),
+        };
+        known.choose()
+    }
+}
+
+/// The issuer that a registered client was first used with.
+fn bound<'a>(registered: &Registered, record: &'a Record) -> Option<&'a str> {
+    let is_of = |token: &Token| token.client == registered.id;
+    let mut issuers = record.issuers.iter().filter(|(_, issued)| issued.token.as_ref().is_some_and(is_of));
+    issuers.next().map(|(issuer, _)| issuer.as_str())
+}
+
+/// What an error answer says (RFC 7591, section 3.2.2).
+fn why(body: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct No {
+        error: String,
+        error_description: Option<String>,
+    }
+    let no: No = serde_json::from_slice(body).ok()?;
+    Some(no.error_description.map_or(no.error.clone(), |why| format!("{}: {why}", no.error)))
+}

@@ -1,0 +1,333 @@
+//! Who the client is to an authorization server (2026-07-28, Client Registration; RFC 7591).
+
+use std::{fmt, sync::Arc};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use reqwest::header::HeaderValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use url::form_urlencoded::byte_serialize;
+
+use super::{AuthError, Secret, SigningKey, discovery::ServerMetadata};
+
+/// What the client can say about itself. A registered id comes first, then the document, then dynamic registration.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// The name by which the client registers itself.
+    pub name: String,
+    /// As whom the authorization server knows the client already.
+    pub registered: Option<Registered>,
+    /// The https URL of the client's metadata document, which is its id wherever such are known (Client ID Metadata
+    /// Documents).
+    pub document: Option<String>,
+}
+
+/// A client that an authorization server knows. Its id means nothing to any other.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    pub id: String,
+    pub secret: ClientSecret,
+    /// The issuer that knows it; if it is not said, the first one that the server names.
+    pub issuer: Option<String>,
+}
+
+/// How a client proves who it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientSecret {
+    /// Not at all: a public client.
+    None,
+    Text(Secret),
+    /// With a signature (RFC 7523, section 2.2).
+    Key(Arc<SigningKey>),
+}
+
+/// How a client shows its secret to the token endpoint (RFC 7591, section 2: `token_endpoint_auth_method`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Method {
+    #[serde(rename = "none")]
+    None,
+    #[serde(rename = "client_secret_basic")]
+    Basic,
+    #[serde(rename = "client_secret_post")]
+    Post,
+    #[serde(rename = "private_key_jwt")]
+    Key,
+}
+
+/// A client as one authorization server knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Client {
+    pub(super) id: String,
+    pub(super) secret: ClientSecret,
+    pub(super) method: Method,
+}
+
+/// A client that registered itself, for the next time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SelfRegistered {
+    pub(super) id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) secret: Option<Secret>,
+    pub(super) method: Method,
+    pub(super) redirect_uri: String,
+}
+
+impl Default for Identity {
+    /// A client that has to register itself.
+    fn default() -> Identity {
+        Identity { name: "rehearse".to_owned(), registered: None, document: None }
+    }
+}
+
+impl Method {
+    fn named(name: &str) -> Option<Method> {
+        Some(match name {
+            "none" => Method::None,
+            "client_secret_basic" => Method::Basic,
+            "client_secret_post" => Method::Post,
+            "private_key_jwt" => Method::Key,
+            _ => return None,
+        })
+    }
+
+    /// The method for a client with this secret. What the metadata do not say is as in RFC 8414, section 2.
+    fn of(secret: &ClientSecret, metadata: &ServerMetadata) -> Method {
+        match (secret, &metadata.token_endpoint_auth_methods_supported) {
+            (ClientSecret::None, _) => Method::None,
+            (ClientSecret::Key(_), _) => Method::Key,
+            (ClientSecret::Text(_), None) => Method::Basic,
+            (ClientSecret::Text(_), Some(names)) => {
+                let known = |method: Method| names.iter().any(|name| Method::named(name) == Some(method));
+                [Method::Basic, Method::Post, Method::None]
+                    .into_iter()
+                    .find(|&method| known(method))
+                    .unwrap_or(Method::Basic)
+            }
+        }
+    }
+
+    /// The method that a client asks for when it registers itself: no secret is better than one that it has to keep.
+    fn wanted(metadata: &ServerMetadata) -> Method {
+        let Some(names) = &metadata.token_endpoint_auth_methods_supported else { return Method::Basic };
+        let known = |method: Method| names.iter().any(|name| Method::named(name) == Some(method));
+        [Method::None, Method::Basic, Method::Post].into_iter().find(|&method| known(method)).unwrap_or(Method::None)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Method::None => "none",
+            Method::Basic => "client_secret_basic",
+            Method::Post => "client_secret_post",
+            Method::Key => "private_key_jwt",
+        })
+    }
+}
+
+impl Registered {
+    /// The client, if this is the authorization server that knows it; `bound` is the one that it was first used with.
+    ///
+    /// # Errors
+    /// [`AuthError::OtherIssuer`] (2026-07-28, Authorization Server Binding).
+    pub(super) fn at(&self, metadata: &ServerMetadata, bound: Option<&str>) -> Result<Client, AuthError> {
+        match self.issuer.as_deref().or(bound) {
+            Some(registered) if registered != metadata.issuer => {
+                Err(AuthError::OtherIssuer { registered: registered.to_owned(), issuer: metadata.issuer.clone() })
+            }
+            _ => {
+                let method = Method::of(&self.secret, metadata);
+                Ok(Client { id: self.id.clone(), secret: self.secret.clone(), method })
+            }
+        }
+    }
+}
+
+impl Client {
+    /// A client whose id is the URL of its metadata document.
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] if it is not an https URL with a path.
+    pub(super) fn of_document(url: &str) -> Result<Client, AuthError> {
+        let is_fit = reqwest::Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.path() != "/");
+        match is_fit {
+            true => Ok(Client { id: url.to_owned(), secret: ClientSecret::None, method: Method::None }),
+            false => Err(AuthError::Invalid(format!("{url:?} is no https URL of a client's metadata document"))),
+        }
+    }
+
+    /// Adds what shows who the client is to the form of a token request, and returns the header that does, if one does
+    /// (RFC 6749, section 2.3.1).
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] if the key cannot sign.
+    pub(super) fn authenticate(
+        &self,
+        form: &mut Vec<(&'static str, String)>,
+        issuer: &str,
+    ) -> Result<Option<HeaderValue>, AuthError> {
+        match (self.method, &self.secret) {
+            (Method::Basic, ClientSecret::Text(secret)) => {
+                let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                let pair = format!("{}:{}", encoded(&self.id), encoded(secret.reveal()));
+                let header = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
+                let mut header = header.map_err(|error| AuthError::Invalid(error.to_string()))?;
+                header.set_sensitive(true);
+                return Ok(Some(header));
+            }
+            (Method::Post, ClientSecret::Text(secret)) => {
+                form.push(("client_id", self.id.clone()));
+                form.push(("client_secret", secret.reveal().to_owned()));
+            }
+            (Method::Key, ClientSecret::Key(key)) => {
+                let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+                form.push(("client_id", self.id.clone()));
+                form.push(("client_assertion_type", kind.to_owned()));
+                form.push(("client_assertion", key.assertion(&self.id, issuer)?));
+            }
+            _ => form.push(("client_id", self.id.clone())),
+        }
+        Ok(None)
+    }
+}
+
+impl From<&SelfRegistered> for Client {
+    fn from(known: &SelfRegistered) -> Client {
+        let secret = known.secret.clone().map_or(ClientSecret::None, ClientSecret::Text);
+        Client { id: known.id.clone(), secret, method: known.method }
+    }
+}
+
+/// The body of a registration (RFC 7591, section 2; 2026-07-28, Application Type and Redirect URI Constraints, and Refresh
+/// Tokens).
+pub(super) fn registration(name: &str, redirect_uri: &str, scopes: &[String], metadata: &ServerMetadata) -> Value {
+    let mut body = json!({
+        "client_name": name,
+        "redirect_uris": [redirect_uri],
+        "application_type": "native",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": Method::wanted(metadata).to_string(),
+    });
+    if !scopes.is_empty() {
+        body["scope"] = scopes.join(" ").into();
+    }
+    body
+}
+
+/// The client that an authorization server has registered (RFC 7591, section 3.2.1); `None` if that is not what it says.
+/// An empty secret is none.
+pub(super) fn registered(body: &[u8], redirect_uri: &str, metadata: &ServerMetadata) -> Option<SelfRegistered> {
+    #[derive(Deserialize)]
+    struct Answer {
+        client_id: String,
+        client_secret: Option<Secret>,
+        token_endpoint_auth_method: Option<String>,
+    }
+    let answer: Answer = serde_json::from_slice(body).ok()?;
+    let secret = answer.client_secret.filter(|secret| !secret.reveal().is_empty());
+    let kind = secret.clone().map_or(ClientSecret::None, ClientSecret::Text);
+    let stated = answer.token_endpoint_auth_method.as_deref().and_then(Method::named);
+    let method = match (stated, &secret) {
+        (Some(Method::Basic | Method::Post), None) => Method::None,
+        (Some(stated), _) => stated,
+        (None, _) => Method::of(&kind, metadata),
+    };
+    Some(SelfRegistered { id: answer.client_id, secret, method, redirect_uri: redirect_uri.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(methods: Option<&[&str]>) -> ServerMetadata {
+        let methods = methods.map(|methods| methods.iter().map(|&method| method.to_owned()).collect());
+        ServerMetadata {
+            issuer: "https://as".into(),
+            token_endpoint_auth_methods_supported: methods,
+            ..ServerMetadata::default()
+        }
+    }
+
+    fn known(secret: &str, issuer: Option<&str>) -> Registered {
+        let secret = ClientSecret::Text(Secret::new(secret));
+        Registered { id: "me".into(), secret, issuer: issuer.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_client_shows_its_secret_in_the_way_that_the_server_knows() {
+        for (methods, expected) in [
+            (None, "Basic bWU6YSUyRmIlM0Fj | grant_type=x"),
+            (Some(&["client_secret_post", "client_secret_basic"][..]), "Basic bWU6YSUyRmIlM0Fj | grant_type=x"),
+            (Some(&["client_secret_post"]), " | grant_type=x&client_id=me&client_secret=a/b:c"),
+            (Some(&["none"]), " | grant_type=x&client_id=me"),
+        ] {
+            let client = known("a/b:c", None).at(&metadata(methods), None).expect("a client");
+            let mut form = vec![("grant_type", "x".to_owned())];
+            let header = client.authenticate(&mut form, "https://as").expect("authenticates");
+            let header = header.map(|header| header.to_str().expect("ASCII").to_owned()).unwrap_or_default();
+            let form: Vec<_> = form.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            assert_eq!(format!("{header} | {}", form.join("&")), expected, "{methods:?}");
+        }
+    }
+
+    #[test]
+    fn a_registered_client_is_known_to_one_issuer_only() {
+        let metadata = metadata(None);
+        assert!(known("s", None).at(&metadata, None).is_ok());
+        assert!(known("s", None).at(&metadata, Some("https://as")).is_ok());
+        assert!(known("s", Some("https://as")).at(&metadata, Some("https://old")).is_ok());
+        for (issuer, bound) in [(Some("https://old"), None), (None, Some("https://old"))] {
+            let error = known("s", issuer).at(&metadata, bound).expect_err("another issuer");
+            assert_eq!(error, AuthError::OtherIssuer { registered: "https://old".into(), issuer: "https://as".into() });
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_document_is_an_https_url_with_a_path() {
+        assert_eq!(Client::of_document("https://h/client.json").expect("a client").id, "https://h/client.json");
+        for url in ["http://h/client.json", "https://h", "https://h/", "client.json"] {
+            assert!(Client::of_document(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_registration_is_that_of_a_native_client_that_wants_refresh_tokens() {
+        let body =
+            registration("me", "http://127.0.0.1:1/callback", &["a".into(), "b".into()], &metadata(Some(&["none"])));
+        let expected = json!({
+            "client_name": "me",
+            "redirect_uris": ["http://127.0.0.1:1/callback"],
+            "application_type": "native",
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "scope": "a b",
+        });
+        assert_eq!(body, expected);
+        assert_eq!(registration("me", "x", &[], &metadata(None)).get("scope"), None);
+        let method = |methods| registration("me", "x", &[], &metadata(methods))["token_endpoint_auth_method"].clone();
+        assert_eq!(method(None), "client_secret_basic");
+        assert_eq!(method(Some(&["client_secret_post"])), "client_secret_post");
+        assert_eq!(method(Some(&["client_secret_basic", "none"])), "none");
+    }
+
+    #[test]
+    fn the_answer_to_a_registration_decides_on_the_method() {
+        let method = |answer: &str, methods| {
+            let client = registered(answer.as_bytes(), "r", &metadata(methods)).expect("a client");
+            (client.method, client.secret.is_some())
+        };
+        let secret = r#"{"client_id":"c","client_secret":"s"}"#;
+        assert_eq!(method(secret, None), (Method::Basic, true));
+        assert_eq!(method(secret, Some(&["none"][..])), (Method::None, true));
+        assert_eq!(method(secret, Some(&["client_secret_post"])), (Method::Post, true));
+        let stated = r#"{"client_id":"c","client_secret":"s","token_endpoint_auth_method":"client_secret_post"}"#;
+        assert_eq!(method(stated, None), (Method::Post, true));
+        assert_eq!(method(r#"{"client_id":"c","client_secret":""}"#, None), (Method::None, false));
+        let lost = r#"{"client_id":"c","token_endpoint_auth_method":"client_secret_basic"}"#;
+        assert_eq!(method(lost, None), (Method::None, false));
+        assert_eq!(registered(b"{}", "r", &metadata(None)), None);
+    }
+}

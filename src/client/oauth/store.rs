@@ -1,0 +1,308 @@
+//! Where tokens are kept.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use reqwest::Url;
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use super::{AuthError, identity::SelfRegistered, token::Token};
+use crate::transport::client::web::display_url;
+
+/// How often to look whether another process has left the lock.
+const AGAIN: Duration = Duration::from_millis(20);
+/// A refresh takes two requests at the most.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Keeps the tokens of each server, apart for every issuer. Clones share them.
+#[derive(Clone, Debug)]
+pub enum TokenStore {
+    /// For as long as this process lives.
+    Memory(MemoryStore),
+    /// In files that only their owner can read.
+    Folder(PathBuf),
+}
+
+/// Tokens that are not written down.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore(Arc<Mutex<HashMap<String, Record>>>);
+
+/// What is kept of one server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// For whoever looks into the file.
+    pub(super) server: String,
+    /// The issuer whose token is in use.
+    pub(super) issuer: Option<String>,
+    /// What was got from each issuer, which means nothing to any other (2026-07-28, Authorization Server Binding).
+    #[serde(default)]
+    pub(super) issuers: BTreeMap<String, Issued>,
+}
+
+/// What one issuer has given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Issued {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) client: Option<SelfRegistered>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) token: Option<Token>,
+}
+
+/// As long as it is held no other process changes what is kept of the server.
+#[derive(Debug)]
+pub(super) struct StoreLock {
+    _file: Option<File>,
+}
+
+impl Record {
+    /// The token in use.
+    pub(super) fn token(&self) -> Option<&Token> {
+        self.issuers.get(self.issuer.as_ref()?)?.token.as_ref()
+    }
+}
+
+impl TokenStore {
+    /// An empty one in memory.
+    pub fn memory() -> TokenStore {
+        TokenStore::Memory(MemoryStore::default())
+    }
+
+    /// The folder for programs' data, below which tokens are usually kept: `$XDG_DATA_HOME/rehearse/tokens`, or where the
+    /// platform has its data. `None` without a home.
+    pub fn usual_folder(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+        let path = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let below_home = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+        let data = path("XDG_DATA_HOME").or_else(|| Some(path("HOME")?.join(below_home)))?;
+        Some(data.join("rehearse").join("tokens"))
+    }
+
+    /// Forgets all tokens of a server, and how the client is registered. Returns whether there were any.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`] if they cannot be removed.
+    pub fn logout(&self, server: &Url) -> Result<bool, AuthError> {
+        match self {
+            TokenStore::Memory(memory) => Ok(memory.records().remove(&key(server)).is_some()),
+            TokenStore::Folder(folder) => {
+                let path = file(folder, server);
+                match fs::remove_file(&path) {
+                    Ok(()) => Ok(true),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                    Err(error) => Err(failed("remove", &path, &error)),
+                }
+            }
+        }
+    }
+
+    /// Waits until no other process changes what is kept of the server.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`] if there can be no lock, or another process does not leave it.
+    pub(super) async fn lock(&self, server: &Url) -> Result<StoreLock, AuthError> {
+        let TokenStore::Folder(folder) = self else { return Ok(StoreLock { _file: None }) };
+        let path = file(folder, server).with_extension("lock");
+        make_folder(folder).map_err(|error| failed("make", folder, &error))?;
+        let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+        let opened = opened.map_err(|error| failed("open", &path, &error))?;
+        let locked = tokio::time::timeout(PATIENCE, async {
+            loop {
+                match opened.try_lock() {
+                    Ok(()) => return Ok(()),
+                    Err(TryLockError::WouldBlock) => tokio::time::sleep(AGAIN).await,
+                    Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
+                }
+            }
+        });
+        match locked.await {
+            Ok(locked) => locked.map(|()| StoreLock { _file: Some(opened) }),
+            Err(_) => Err(AuthError::Store(format!("another process does not leave {}", path.display()))),
+        }
+    }
+
+    /// What is kept of the server; nothing at first.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`] if it cannot be read.
+    pub(super) fn load(&self, server: &Url) -> Result<Record, AuthError> {
+        let fresh = || Record { server: display_url(server.as_str()), ..Record::default() };
+        match self {
+            TokenStore::Memory(memory) => Ok(memory.records().get(&key(server)).cloned().unwrap_or_else(fresh)),
+            TokenStore::Folder(folder) => {
+                let path = file(folder, server);
+                match fs::read(&path) {
+                    Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
+                        AuthError::Store(format!("{} does not hold tokens; log out to begin anew", path.display()))
+                    }),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(fresh()),
+                    Err(error) => Err(failed("read", &path, &error)),
+                }
+            }
+        }
+    }
+
+    /// Keeps this of the server, in place of what was kept before. Whoever reads meanwhile finds the one or the other.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`] if it cannot be written.
+    pub(super) fn save(&self, _lock: &StoreLock, server: &Url, record: &Record) -> Result<(), AuthError> {
+        match self {
+            TokenStore::Memory(memory) => {
+                memory.records().insert(key(server), record.clone());
+                Ok(())
+            }
+            TokenStore::Folder(folder) => {
+                let path = file(folder, server);
+                let bytes = serde_json::to_vec_pretty(record).map_err(|error| AuthError::Store(error.to_string()))?;
+                replace(&path, &bytes).map_err(|error| failed("write", &path, &error))
+            }
+        }
+    }
+}
+
+impl MemoryStore {
+    fn records(&self) -> MutexGuard<'_, HashMap<String, Record>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(server: &Url) -> String {
+    let mut server = server.clone();
+    server.set_fragment(None);
+    server.into()
+}
+
+/// The file of a server, by its host and a digest of the URL, which may itself hold a secret.
+fn file(folder: &Path, server: &Url) -> PathBuf {
+    let sum = digest(&SHA256, key(server).as_bytes());
+    let sum: String = sum.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    let host: String = server.host_str().unwrap_or_default().chars().filter(|&c| is_plain(c)).take(100).collect();
+    folder.join(format!("{host}-{sum}.json"))
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Writes the file anew for its owner only. The lock is held: nobody else has the name of what is not finished.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let unfinished = path.with_extension("new");
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)
+}
+
+fn failed(what: &str, path: &Path, error: &io::Error) -> AuthError {
+    AuthError::Store(format!("cannot {what} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::client::oauth::Secret;
+
+    fn url(text: &str) -> Url {
+        text.parse().expect("a URL")
+    }
+
+    fn record(server: &Url, access: &str) -> Record {
+        let token = Token {
+            access: Secret::new(access),
+            refresh: Some(Secret::new("r")),
+            expires: Some(7),
+            scopes: vec!["a".into()],
+            requested: vec!["a".into(), "b".into()],
+            resource: "https://h".into(),
+            client: "me".into(),
+        };
+        let issued = Issued { client: None, token: Some(token) };
+        let issuers = BTreeMap::from([("https://as".to_owned(), issued)]);
+        Record { server: display_url(server.as_str()), issuer: Some("https://as".into()), issuers }
+    }
+
+    async fn save(store: &TokenStore, server: &Url, access: &str) {
+        let lock = store.lock(server).await.expect("a lock");
+        store.save(&lock, server, &record(server, access)).expect("saves");
+    }
+
+    #[tokio::test]
+    async fn every_store_keeps_servers_apart_until_they_are_logged_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for store in [TokenStore::memory(), TokenStore::Folder(folder.path().join("tokens"))] {
+            let (one, other) = (url("https://h/mcp?key=1"), url("https://h/mcp?key=2"));
+            assert_eq!(store.load(&one).expect("loads").token(), None);
+            save(&store, &one, "first").await;
+            save(&store, &one, "second").await;
+            save(&store, &other, "other").await;
+            assert_eq!(store.load(&one).expect("loads"), record(&one, "second"));
+            assert!(store.logout(&one).expect("logs out") && !store.logout(&one).expect("logs out"));
+            assert_eq!(store.load(&one).expect("loads").token(), None);
+            let token = store.load(&other).expect("loads").token().cloned();
+            assert_eq!(token.expect("a token").access, Secret::new("other"));
+        }
+    }
+
+    #[tokio::test]
+    async fn files_are_for_their_owner_only_and_none_is_left_unfinished() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tokens = folder.path().join("tokens");
+        let (store, server) = (TokenStore::Folder(tokens.clone()), url("https://user:pass@h:1/mcp?key=secret"));
+        save(&store, &server, "a").await;
+        fs::write(file(&tokens, &server).with_extension("new"), "half").expect("writes");
+        save(&store, &server, "b").await;
+        let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
+        assert_eq!(mode(&tokens), 0o700);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&tokens).expect("lists") {
+            let path = entry.expect("an entry").path();
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+            names.push(path.extension().expect("an ending").to_string_lossy().into_owned());
+            assert!(!path.to_string_lossy().contains("secret") && !path.to_string_lossy().contains("pass"));
+        }
+        names.sort();
+        assert_eq!(names, ["json", "lock"]);
+        let text = fs::read_to_string(file(&tokens, &server)).expect("reads");
+        assert!(!text.contains("secret") && !text.contains("pass"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lock_is_waited_for_and_a_file_that_is_none_of_ours_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, server) = (TokenStore::Folder(folder.path().to_owned()), url("https://h/mcp"));
+        let held = store.lock(&server).await.expect("a lock");
+        let error = store.lock(&server).await.expect_err("held").to_string();
+        assert!(error.starts_with("another process does not leave "), "{error}");
+        drop(held);
+        store.lock(&server).await.expect("a lock");
+        fs::write(file(folder.path(), &server), "{ half").expect("writes");
+        let error = store.load(&server).expect_err("nonsense").to_string();
+        assert!(error.ends_with("does not hold tokens; log out to begin anew"), "{error}");
+    }
+
+    #[test]
+    fn tokens_are_usually_among_the_data_of_programs() {
+        let folder = |variables: &'static [(&str, &str)]| {
+            let known: HashMap<_, _> = variables.iter().copied().collect();
+            TokenStore::usual_folder(|name| known.get(name).map(|&value| value.to_owned()))
+        };
+        assert_eq!(folder(&[("XDG_DATA_HOME", "/d"), ("HOME", "/h")]), Some("/d/rehearse/tokens".into()));
+        let home = folder(&[("XDG_DATA_HOME", "relative"), ("HOME", "/h")]).expect("a folder");
+        assert!(home.starts_with("/h") && home.ends_with("rehearse/tokens"), "{}", home.display());
+        assert_eq!(folder(&[]), None);
+    }
+}

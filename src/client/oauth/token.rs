@@ -1,0 +1,225 @@
+//! Access tokens and how they are asked for (OAuth 2.1, section 3.2; RFC 8707, section 2.2).
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use reqwest::{StatusCode, header::HeaderValue};
+use serde::{Deserialize, Serialize};
+
+use super::{AuthError, Secret, code::Request};
+
+/// So long before its end a token counts as expired, for it has a way to go.
+const MARGIN: Duration = Duration::from_secs(30);
+
+/// A token for one server, and what is needed for the next one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Token {
+    pub(super) access: Secret,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refresh: Option<Secret>,
+    /// When it expires, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) expires: Option<u64>,
+    /// The scopes that it has by its issuer's word, or else those that it was asked for with.
+    pub(super) scopes: Vec<String>,
+    pub(super) requested: Vec<String>,
+    pub(super) resource: String,
+    /// The client that it was issued to.
+    pub(super) client: String,
+}
+
+/// What a token is asked for with.
+#[derive(Debug)]
+pub(super) enum Grant<'a> {
+    Code { request: &'a Request, code: &'a Secret },
+    Refresh(&'a Secret),
+    Client { scopes: &'a [String] },
+}
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Purpose<'a> {
+    pub(super) resource: &'a str,
+    pub(super) client: &'a str,
+    pub(super) endpoint: &'a str,
+    /// The scopes that are asked for.
+    pub(super) scopes: &'a [String],
+}
+
+impl Token {
+    /// The value of `Authorization` (RFC 6750, section 2.1).
+    pub(super) fn header(&self) -> Option<HeaderValue> {
+        let mut header = HeaderValue::from_str(&format!("Bearer {}", self.access.reveal())).ok()?;
+        header.set_sensitive(true);
+        Some(header)
+    }
+
+    pub(super) fn is_expired(&self) -> bool {
+        self.expires.is_some_and(|end| end <= (now() + MARGIN).as_secs())
+    }
+
+    /// The token in the answer of a token endpoint (RFC 6749, sections 5.1 and 5.2). A refresh token that is not replaced
+    /// stays.
+    ///
+    /// # Errors
+    /// [`AuthError::Token`] if there is none, [`AuthError::Http`] and [`AuthError::Malformed`] for what no token endpoint
+    /// says.
+    pub(super) fn read(
+        status: StatusCode,
+        body: &[u8],
+        purpose: Purpose<'_>,
+        refresh: Option<&Secret>,
+    ) -> Result<Token, AuthError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            access_token: Secret,
+            token_type: String,
+            expires_in: Option<serde_json::Value>,
+            refresh_token: Option<Secret>,
+            scope: Option<String>,
+        }
+        #[derive(Deserialize)]
+        struct No {
+            error: String,
+            error_description: Option<String>,
+        }
+        let Purpose { resource, client, endpoint, scopes } = purpose;
+        if let Ok(No { error, error_description: description }) = serde_json::from_slice(body) {
+            return Err(AuthError::Token { error, description });
+        }
+        if !status.is_success() {
+            return Err(AuthError::Http { url: endpoint.to_owned(), status: status.as_u16() });
+        }
+        let malformed = |what| AuthError::Malformed { url: endpoint.to_owned(), what };
+        let answer: Answer = serde_json::from_slice(body).map_err(|_| malformed("a token"))?;
+        if !answer.token_type.eq_ignore_ascii_case("bearer") {
+            return Err(malformed("a bearer token"));
+        }
+        // Some servers write numbers as texts.
+        let life = answer.expires_in.and_then(|life| life.as_u64().or_else(|| life.as_str()?.parse().ok()));
+        let granted = match answer.scope {
+            Some(granted) => granted.split_ascii_whitespace().map(str::to_owned).collect(),
+            None => scopes.to_vec(),
+        };
+        let token = Token {
+            access: answer.access_token,
+            refresh: answer.refresh_token.filter(|it| !it.reveal().is_empty()).or_else(|| refresh.cloned()),
+            expires: life.map(|life| now().as_secs().saturating_add(life)),
+            scopes: granted,
+            requested: scopes.to_vec(),
+            resource: resource.to_owned(),
+            client: client.to_owned(),
+        };
+        let is_sendable = !token.access.reveal().is_empty() && token.header().is_some();
+        if is_sendable { Ok(token) } else { Err(malformed("a token that can be sent")) }
+    }
+}
+
+impl Grant<'_> {
+    /// The form of the request, without what shows who the client is.
+    pub(super) fn form(&self, resource: &str) -> Vec<(&'static str, String)> {
+        let mut form = match self {
+            Grant::Code { request, code } => vec![
+                ("grant_type", "authorization_code".to_owned()),
+                ("code", code.reveal().to_owned()),
+                ("redirect_uri", request.redirect_uri.clone()),
+                ("code_verifier", request.verifier.text().to_owned()),
+            ],
+            Grant::Refresh(token) => {
+                vec![("grant_type", "refresh_token".to_owned()), ("refresh_token", token.reveal().to_owned())]
+            }
+            Grant::Client { scopes } => {
+                let mut form = vec![("grant_type", "client_credentials".to_owned())];
+                if !scopes.is_empty() {
+                    form.push(("scope", scopes.join(" ")));
+                }
+                form
+            }
+        };
+        form.push(("resource", resource.to_owned()));
+        form
+    }
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(status: u16, body: &str) -> Result<Token, AuthError> {
+        let scopes = ["asked".to_owned()];
+        let purpose = Purpose { resource: "https://h", client: "me", endpoint: "https://as/token", scopes: &scopes };
+        let status = StatusCode::from_u16(status).expect("a status");
+        Token::read(status, body.as_bytes(), purpose, Some(&Secret::new("old")))
+    }
+
+    #[test]
+    fn an_answer_says_what_it_changes_and_the_rest_is_as_asked_for() {
+        let token = read(200, r#"{"access_token":"a","token_type":"bearer"}"#).expect("a token");
+        assert_eq!((token.access.reveal(), token.expires, &*token.scopes), ("a", None, &["asked".to_owned()][..]));
+        assert_eq!(token.refresh, Some(Secret::new("old")));
+        assert!(!token.is_expired());
+        assert_eq!(token.header().expect("a header"), "Bearer a");
+        let text =
+            r#"{"access_token":"a","token_type":"Bearer","expires_in":3600,"refresh_token":"new","scope":"x y"}"#;
+        let token = read(200, text).expect("a token");
+        assert_eq!((token.scopes.join(" ").as_str(), token.refresh), ("x y", Some(Secret::new("new"))));
+    }
+
+    #[test]
+    fn a_token_expires_a_little_early_and_its_life_may_be_a_text() {
+        let is_expired = |life: &str| {
+            let text = format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{life}}}"#);
+            read(200, &text).expect("a token").is_expired()
+        };
+        assert!(is_expired("0") && is_expired("10") && is_expired("\"10\""));
+        assert!(!is_expired("3600") && !is_expired("\"3600\"") && !is_expired("18446744073709551615"));
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused_without_showing_it() {
+        let no = r#"{"error":"invalid_grant","error_description":"too late"}"#;
+        let error = read(400, no).expect_err("a no").to_string();
+        assert_eq!(error, "the authorization server issues no token: invalid_grant: too late");
+        assert_eq!(read(503, "<html>").expect_err("no token").to_string(), "https://as/token answered with HTTP 503");
+        for body in [
+            "{}",
+            "secret",
+            r#"{"access_token":"secret","token_type":"mac"}"#,
+            r#"{"access_token":"sec\nret","token_type":"Bearer"}"#,
+            r#"{"access_token":"","token_type":"Bearer"}"#,
+            r#"{"access_token":"secret"}"#,
+        ] {
+            let error = read(200, body).expect_err(body).to_string();
+            assert!(!error.contains("sec"), "{error}");
+        }
+        let token = read(200, r#"{"access_token":"secret","token_type":"Bearer"}"#).expect("a token");
+        assert!(!format!("{token:?}").contains("secret"));
+    }
+
+    #[test]
+    fn every_form_names_the_resource() {
+        let refresh = Secret::new("r");
+        assert_eq!(
+            Grant::Refresh(&refresh).form("https://h"),
+            [
+                ("grant_type", "refresh_token".into()),
+                ("refresh_token", "r".into()),
+                ("resource", "https://h".to_owned())
+            ]
+        );
+        let scopes = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(
+            Grant::Client { scopes: &scopes }.form("https://h"),
+            [
+                ("grant_type", "client_credentials".into()),
+                ("scope", "a b".into()),
+                ("resource", "https://h".to_owned())
+            ]
+        );
+        assert_eq!(Grant::Client { scopes: &[] }.form("https://h").len(), 2);
+    }
+}
