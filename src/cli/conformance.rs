@@ -12,6 +12,11 @@ use crate::{
         Answer, AnswerScript, Answers, Asked, CallOptions, Endpoint, Protocol, Question, Respondent, ServerConfig,
         Session, Target, example,
         hub::{Registry, registry::Listed},
+        oauth::{
+            AuthError, Authorizer, ClientSecret, GrantKind, Identity, Interaction, Options, Registered, Secret,
+            SigningKey,
+        },
+        skill::{self, Skill},
     },
     config::{
         policy::{Duplicates, Naming, Policy},
@@ -19,6 +24,13 @@ use crate::{
     },
     wire::Era,
 };
+
+/// The client's metadata document, which the suite knows without fetching it.
+const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+/// How the name of a scenario ends in which nobody wants a skill yet, so that none is to be loaded.
+const NO_PREFETCH: &str = "no-prefetch";
+/// What the suite's authorization servers redirect to; nobody listens there.
+const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -83,7 +95,9 @@ async fn use_everything(
     context: &Context,
     stop: CancellationToken,
 ) -> Result<Exit, Failure> {
+    let authorizer = context.authorizer(&url).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut config = ServerConfig::new("server", Target::Http(Endpoint { url, headers: Vec::new() }));
+    config.authorizer = Some(authorizer);
     let respondent: Respondent = Arc::new(|asked| Box::pin(std::future::ready(Some(answer(&asked)))));
     config.answers = Answers::given_by(AnswerScript::default(), respondent);
     let session = tokio::select! {
@@ -94,6 +108,8 @@ async fn use_everything(
     user.tools(context).await;
     user.resources().await;
     user.prompts().await;
+    let are_wanted = !env::var("MCP_CONFORMANCE_SCENARIO").is_ok_and(|scenario| scenario.ends_with(NO_PREFETCH));
+    user.skills(are_wanted).await;
     session.close().await;
     Ok(Exit::Success)
 }
@@ -149,6 +165,25 @@ impl User<'_> {
         }
     }
 
+    /// Lists the skills, and loads each with all its files, as long as they are what they should be.
+    async fn skills(&self, loads: bool) {
+        let capabilities: Value = serde_json::from_str(self.session.info().capabilities.get()).unwrap_or_default();
+        if capabilities["extensions"][skill::EXTENSION].is_null() {
+            return;
+        }
+        let listing = self.told("skills/list", self.session.list_skills().await);
+        let skills = listing.iter().flat_map(|listing| &listing.items).filter(|_| loads);
+        for skill in skills.filter_map(|skill| serde_json::from_str::<Skill>(skill.get()).ok()) {
+            let files = skill.resources.iter().map(|file| &file.uri).filter(|uri| **uri != skill.uri);
+            for uri in std::iter::once(&skill.uri).chain(files) {
+                if let Err(error) = self.session.read_skill(&skill, uri, self.options.clone()).await {
+                    style::print(&format!("{}\n", style::printable(&error.to_string())));
+                    break;
+                }
+            }
+        }
+    }
+
     fn offers(&self, capability: &str) -> bool {
         let capabilities: Value = serde_json::from_str(self.session.info().capabilities.get()).unwrap_or_default();
         !capabilities[capability].is_null()
@@ -165,6 +200,28 @@ impl User<'_> {
 }
 
 impl Context {
+    /// Gets tokens without a browser, as whoever the suite says.
+    ///
+    /// # Errors
+    /// The URL or the key cannot be used.
+    fn authorizer(&self, url: &str) -> Result<Authorizer, AuthError> {
+        let text = |name: &str| self.0[name].as_str().map(str::to_owned);
+        let secret = match (text("client_secret"), text("private_key_pem")) {
+            (Some(secret), _) => ClientSecret::Text(Secret::new(secret)),
+            (None, Some(key)) => ClientSecret::Key(Arc::new(SigningKey::from_pem(&key)?)),
+            (None, None) => ClientSecret::None,
+        };
+        let registered = text("client_id").map(|id| Registered { id, secret, issuer: None });
+        let acts_for_itself = text("name").is_some_and(|name| name.contains("client-credentials"));
+        let options = Options {
+            identity: Identity { registered, document: Some(METADATA_DOCUMENT.to_owned()), ..Identity::default() },
+            grant: if acts_for_itself { GrantKind::Client } else { GrantKind::Person },
+            interaction: Interaction::Headless { redirect_uri: REDIRECT_URI.to_owned() },
+            ..Options::default()
+        };
+        Authorizer::new(url, options)
+    }
+
     /// The calls that the suite wants.
     fn calls(&self) -> Option<Vec<(String, Map<String, Value>)>> {
         let calls = self.0["toolCalls"].as_array()?.iter();

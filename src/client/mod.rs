@@ -22,6 +22,7 @@ mod raw;
 mod request;
 mod rounds;
 mod session;
+pub mod skill;
 mod strays;
 mod subscription;
 mod task;

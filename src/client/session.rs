@@ -81,7 +81,7 @@ impl Session {
         let Opened { link, raw, child } = opened;
         let shaken = tokio::select! {
             biased;
-            shaken = handshake::perform(&tap, link, transport, protocol, &config.answers, &target) => Some(shaken),
+            shaken = Box::pin(handshake::perform(&tap, link, transport, protocol, &config.answers, &target)) => Some(shaken),
             () = oauth::due(authorizer, deadline, paused) => None,
         };
         let (running, info) = match shaken {
