@@ -21,6 +21,9 @@ use crate::{
     wire::Era,
 };
 
+/// How many frames of a session are kept: enough for what waits for one of them.
+const FRAMES: usize = 10_000;
+
 /// A server of a hub.
 #[derive(Debug)]
 pub(super) struct Slot {
@@ -155,7 +158,7 @@ impl Slot {
         let member = self.member();
         let mut pauses = options.retry.pauses();
         loop {
-            let (stderr, tap) = (options.stderr.clone(), Tap::new());
+            let (stderr, tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
             let error = match Session::connect_with(&member.config, options.protocol, stderr, tap).await {
                 Ok(session) => return Ok(session),
                 Err(error) => error,
