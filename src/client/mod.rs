@@ -14,6 +14,7 @@ mod handshake;
 mod info;
 mod list;
 mod outcome;
+pub mod projection;
 mod protocol;
 mod raw;
 mod request;
