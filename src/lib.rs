@@ -39,6 +39,7 @@
 pub mod cli;
 pub mod client;
 pub mod config;
+pub mod llm;
 pub mod mock;
 pub mod report;
 pub mod scenario;
