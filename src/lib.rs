@@ -16,12 +16,14 @@
 //! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the tap |
 //! | [`config`] | files with a position for everything; diagnostics |
 //! | [`client`] | a session with one server, and what came of a call |
+//! | [`llm`] | how a language model is told of tools, and how it asks for them |
 //! | [`mock`] | scripts, the engine that plays them, serving, the journal, the admin API |
 //! | [`scenario`] | scenario files, the cells of their matrix, expectations, snapshots |
 //! | [`report`] | reports, made from a run's result |
 //! | [`cli`] | the command line: arguments, colour, printing, exit codes |
 //!
-//! Imports point one way: `wire ← transport ← {client, mock} ← scenario ← report ← cli`; `config` needs only the names of transports.
+//! Imports point one way: `wire ← transport ← {client, mock} ← scenario ← report ← cli`; `config` needs only the names of transports,
+//! `llm` nothing but `config`'s way of finding the nearest name.
 //!
 //! # Invariants
 //!

@@ -75,6 +75,21 @@ enum Next {
     Other,
 }
 
+/// Closing tags after which the text goes on otherwise; of each kind the first.
+#[derive(Default)]
+struct Closing {
+    before_element: Option<Range<usize>>,
+    other: Option<Range<usize>>,
+    /// Goes on as it must, but belongs to an element of the same name in the value.
+    unbalanced: Option<Range<usize>>,
+}
+
+impl Closing {
+    fn is_any(&self) -> bool {
+        self.before_element.is_some() || self.other.is_some() || self.unbalanced.is_some()
+    }
+}
+
 impl<'t> Reader<'t, '_> {
     fn read(&self, from: usize) -> Result<(Vec<Element<'t>>, usize), Broken<'t>> {
         let mut elements = Vec::new();
@@ -130,37 +145,35 @@ impl<'t> Reader<'t, '_> {
     /// The closing tag of an element.
     fn close(&self, open: &Tag<'t>) -> Option<Range<usize>> {
         let mut depth = 0_usize;
-        let mut is_past_end = false;
-        let (mut before_element, mut other, mut unbalanced): (
-            Option<Range<usize>>,
-            Option<Range<usize>>,
-            Option<Range<usize>>,
-        ) = Default::default();
+        let (mut is_past_end, mut is_restarted) = (false, false);
+        let mut closing = Closing::default();
         for tag in Tags::new(self.text, open.range.end..self.limit) {
             if tag.is(Kind::Open, open.name()) {
                 depth += 1;
             } else if tag.is(Kind::Close, open.name()) {
                 match self.next(tag.range.end) {
                     Next::Expected if depth == 0 => return Some(tag.range),
-                    Next::Expected => unbalanced = unbalanced.or(Some(tag.range)),
-                    Next::Element if depth == 0 => before_element = before_element.or(Some(tag.range)),
-                    Next::Other if depth == 0 => other = other.or(Some(tag.range)),
-                    Next::Element | Next::Other => {}
+                    Next::Expected if !is_restarted => _ = closing.unbalanced.get_or_insert(tag.range),
+                    Next::Element if depth == 0 => _ = closing.before_element.get_or_insert(tag.range),
+                    Next::Other if depth == 0 => _ = closing.other.get_or_insert(tag.range),
+                    _ => {}
                 }
                 depth = depth.saturating_sub(1);
             } else if self.is_end(&tag) {
                 // Beyond it another call may begin, so what was found so far has to do; if nothing was, the value
                 // mentions the tag.
-                let found = before_element.clone().or(other.clone()).or(unbalanced.clone());
-                if found.is_some() {
-                    return found;
+                if closing.is_any() {
+                    break;
                 }
                 is_past_end = true;
-            } else if is_past_end && self.is_start(&tag) {
-                return None;
+            } else if self.is_start(&tag) {
+                if is_past_end {
+                    return None;
+                }
+                is_restarted = true;
             }
         }
-        before_element.or(other).or(unbalanced)
+        closing.before_element.or(closing.other).or(closing.unbalanced)
     }
 
     fn next(&self, at: usize) -> Next {

@@ -211,3 +211,77 @@ fn example(schema: Schema<'_>) -> Value {
         Some(Type::Null) | None => "value".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::tests::{many, parser_with, raw, told},
+        *,
+    };
+
+    #[test]
+    fn the_prompt_tells_of_tools_with_everything_that_a_call_needs() {
+        let schema = raw(&json!({ "type": "object", "required": ["path"], "properties": {
+            "path": { "type": "string", "description": "Where it\nis." },
+            "limit": { "type": "integer", "minimum": 1, "maximum": 9, "default": 5 },
+            "mode": { "enum": ["a", "b"] },
+            "tags": { "type": "array", "items": { "type": "string", "pattern": "^x" } },
+            "at": { "type": "object", "required": ["x"], "properties": { "x": { "type": "number" } } } } }));
+        let arguments = json!({ "path": "a<b", "limit": 2 });
+        let examples = [crate::llm::Example {
+            description: Some("Reads two lines."),
+            arguments: arguments.as_object().expect("an object"),
+        }];
+        let tool = ToolDefinition { description: Some("Reads a file."), ..ToolDefinition::new("read_file", &schema) };
+        let text = prompt(&[tool], &Options::default());
+        let entry = "## Available Tools\n\n### read_file\n\nReads a file.\n\nParameters:\n\n\
+            - path (required): Where it is.\n  - string\n\
+            - limit (optional): No description\n  - integer; at least 1; at most 9; default 5\n\
+            - mode (optional): No description\n  - one of: a, b\n\
+            - tags (optional): No description\n  - array; each item: string, matches the pattern ^x\n\
+            - at (optional): No description\n  - object; members: x (required) number\n\n\
+            Usage:\n\n```\n<read_file>\n<path>Where it is.</path> (required)\n<limit>limit value</limit> (optional)\n\
+            <mode>mode value</mode> (optional)\n<tags>tags value</tags> (optional)\n<at>at value</at> (optional)\n</read_file>\n```\n\n\
+            Examples:\n\n```\n<read_file>\n<path>example_string</path>\n<limit>5</limit>\n<mode>a</mode>\n<tags>[]</tags>\n<at>{}</at>\n</read_file>\n```";
+        let start = text.find("## Available Tools").expect("a section");
+        assert_eq!(&text[start..], entry);
+        let text = prompt(&[ToolDefinition { examples: &examples, ..tool }], &Options::default());
+        let example = "```\n// Reads two lines.\n<read_file>\n<path>a&lt;b</path>\n<limit>2</limit>\n</read_file>\n```";
+        assert!(text.ends_with(example), "{text}");
+    }
+
+    #[test]
+    fn the_prompt_explains_how_to_call_and_what_comes_back() {
+        let one = prompt(&[], &Options::default());
+        for part in [
+            "## Tool Usage Instructions\n\n",
+            "<tool_name>\n<parameter1_name>value1</parameter1_name>\n<parameter2_name>value2</parameter2_name>\n</tool_name>",
+            "Call one tool per response.",
+            "Parameters marked (required) must be given.",
+            "<read_file>\n<path>example.txt</path>\n</read_file>",
+            "\"isError\": false, \"success\": true",
+            "# Tool Use Guidelines\n\n1. In <thinking> tags",
+            "\n6. Wait",
+        ] {
+            assert!(one.contains(part), "{part}");
+        }
+        assert!(one.ends_with("## Available Tools\n\nNo tools are currently available."));
+        assert!(prompt(&[], &many()).contains("at most 10 tools per response"));
+        let section = Section { title: "House", content: "Be kind." };
+        let whole = system_prompt("You help.", &[section], &[], &Options::default());
+        assert!(whole.starts_with("You help.\n\n## House\n\nBe kind.\n\n## Tool Usage Instructions"));
+    }
+
+    #[test]
+    fn the_example_of_a_schema_is_a_valid_request() {
+        let schema = json!({ "type": "object", "required": ["a", "e", "n"], "properties": {
+            "a": { "type": "array" }, "e": { "enum": ["x"] }, "n": { "type": "integer", "minimum": 3 },
+            "d": { "default": { "k": "<v>" } }, "u": {}, "b": { "type": "boolean" } } });
+        let text = raw(&schema);
+        let prompt = prompt(&[ToolDefinition::new("t", &text)], &Options::default());
+        let example = prompt.rsplit("```").nth(1).expect("a code block");
+        let (found, errors) = told(&parser_with(&[("t", schema)], many()).parse(example));
+        let expected = json!({ "a": [], "e": "x", "n": 3, "d": { "k": "<v>" }, "u": "value", "b": false });
+        assert_eq!((found, errors), (vec![expected], vec![]));
+    }
+}

@@ -40,13 +40,9 @@ impl<'t> Prose<'t> {
         let rest = line.trim_start_matches(mark);
         let len = line.len() - rest.len();
         match self.fence {
-            Some((open, least)) => {
-                if mark == open && len >= least && rest.is_empty() {
-                    self.fence = None;
-                }
-            }
+            Some((open, least)) if mark == open && len >= least && rest.is_empty() => self.fence = None,
             None if len >= 3 && !(mark == '`' && rest.contains('`')) => self.fence = Some((mark, len)),
-            None => {}
+            _ => {}
         }
     }
 }

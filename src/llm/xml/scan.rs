@@ -1,6 +1,6 @@
 //! Requests in a message.
 
-use std::{collections::HashSet, ops::Range};
+use std::{collections::HashMap, ops::Range};
 
 use serde_json::{Map, Value};
 
@@ -28,8 +28,8 @@ pub(super) struct Scan<'p, 't> {
     text: &'t str,
     prose: Prose<'t>,
     count: usize,
-    /// Elements that turned out to have no closing tag; looking for it again would take long.
-    unclosed: HashSet<&'t str>,
+    /// The next closing tag of an element, if there is one; looking for it again and again would take long.
+    closing: HashMap<&'t str, Option<Range<usize>>>,
     /// How many elements were no request for an unknown tool.
     misses: usize,
     requests: Requests,
@@ -49,7 +49,7 @@ impl<'p, 't> Scan<'p, 't> {
             text,
             prose: Prose::new(text),
             count: 0,
-            unclosed: HashSet::new(),
+            closing: HashMap::new(),
             misses: 0,
             requests: Requests::default(),
         }
@@ -118,6 +118,9 @@ impl<'p, 't> Scan<'p, 't> {
             true => read(self),
             false => Err(Fault::Attributes(name.to_owned())),
         };
+        if matches!(result, Err(Fault::Loose(_) | Fault::Unclosed(_))) && is_mention(self.text, tag) {
+            return tag.range.end;
+        }
         let range = tag.range.start..result.as_ref().map_or(nominal, |(_, written)| written.end);
         let end = range.end;
         if is_in_code_span(self.text, range.start, end) || self.is_strict() && !is_apart(self.text, &range) {
@@ -282,21 +285,26 @@ impl<'p, 't> Scan<'p, 't> {
 
     /// The end of the first closing tag for this one.
     fn end_of(&mut self, tag: &Tag<'t>) -> Option<usize> {
-        if self.unclosed.contains(tag.name()) {
-            return None;
-        }
-        let is_close = |it: &Tag<'_>| it.is(Kind::Close, tag.name()) || it.is(Kind::Close, tag.word());
-        let close = Tags::new(self.text, tag.range.end..self.text.len()).find(is_close);
-        if close.is_none() {
-            self.unclosed.insert(tag.name());
-        }
-        close.map(|tag| tag.range.end)
+        let from = tag.range.end;
+        let known = self.closing.get(tag.name()).filter(|it| it.as_ref().is_none_or(|close| close.start >= from));
+        let close = known.cloned().unwrap_or_else(|| {
+            let is_close = |it: &Tag<'_>| it.is(Kind::Close, tag.name()) || it.is(Kind::Close, tag.word());
+            Tags::new(self.text, from..self.text.len()).find(is_close).map(|tag| tag.range)
+        });
+        self.closing.insert(tag.name(), close.clone());
+        close.map(|close| close.end)
     }
 
     fn no_tool(&self, name: &str) -> Fault {
         let names: Vec<_> = self.parser.tools.iter().map(|tool| &*tool.name).collect();
         Fault::UnknownTool { name: name.to_owned(), nearest: nearest(name, &names).map(str::to_owned) }
     }
+}
+
+/// Whether the element begins once more before it ends, so that this tag is only spoken of.
+fn is_mention(text: &str, tag: &Tag<'_>) -> bool {
+    let mut tags = Tags::new(text, tag.range.end..text.len());
+    tags.find(|it| it.name() == tag.name()).is_some_and(|it| it.kind == Kind::Open)
 }
 
 fn object(raw: &str) -> Result<Map<String, Value>, String> {

@@ -4,11 +4,11 @@ use serde_json::{json, value::RawValue};
 use super::*;
 use crate::llm::{Origin, validate::Code};
 
-fn raw(schema: &Value) -> Box<RawValue> {
+pub(super) fn raw(schema: &Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(schema).expect("serialises")
 }
 
-fn parser_with(tools: &[(&str, Value)], options: Options) -> Parser {
+pub(super) fn parser_with(tools: &[(&str, Value)], options: Options) -> Parser {
     let schemas: Vec<_> = tools.iter().map(|(name, schema)| (*name, raw(schema))).collect();
     Parser::new(schemas.iter().map(|(name, schema)| ToolDefinition::new(name, schema)), options)
 }
@@ -18,7 +18,7 @@ fn read_file() -> Value {
         "path": { "type": "string" }, "limit": { "type": "integer", "minimum": 1 } } })
 }
 
-fn many() -> Options {
+pub(super) fn many() -> Options {
     Options { max_calls_per_message: 10, ..Options::default() }
 }
 
@@ -29,7 +29,7 @@ fn parse(message: &str) -> Requests {
 }
 
 /// The arguments of all calls, and the texts of the errors.
-fn told(requests: &Requests) -> (Vec<Value>, Vec<String>) {
+pub(super) fn told(requests: &Requests) -> (Vec<Value>, Vec<String>) {
     let calls = requests.calls.iter().map(|call| Value::Object(call.arguments.clone())).collect();
     (calls, requests.errors.iter().map(ToString::to_string).collect())
 }
@@ -411,77 +411,20 @@ fn the_strict_grammar_takes_what_the_first_mcpilot_took() {
 }
 
 #[test]
-fn a_long_message_of_tags_without_an_end_is_read_to_its_end() {
-    let text =
-        "x <read_file> ".repeat(20_000) + &"<read_file><path></read_file>\n".repeat(5_000) + &"<a_b>\n".repeat(20_000);
-    let requests = parse(&text);
-    assert!(requests.calls.is_empty() && !requests.errors.is_empty());
-}
-
-#[test]
-fn the_prompt_tells_of_tools_with_everything_that_a_call_needs() {
-    let schema = raw(&json!({ "type": "object", "required": ["path"], "properties": {
-        "path": { "type": "string", "description": "Where it\nis." },
-        "limit": { "type": "integer", "minimum": 1, "maximum": 9, "default": 5 },
-        "mode": { "enum": ["a", "b"] },
-        "tags": { "type": "array", "items": { "type": "string", "pattern": "^x" } },
-        "at": { "type": "object", "required": ["x"], "properties": { "x": { "type": "number" } } } } }));
-    let arguments = json!({ "path": "a<b", "limit": 2 });
-    let examples = [crate::llm::Example {
-        description: Some("Reads two lines."),
-        arguments: arguments.as_object().expect("an object"),
-    }];
-    let tool = ToolDefinition { description: Some("Reads a file."), ..ToolDefinition::new("read_file", &schema) };
-    let text = prompt(&[tool], &Options::default());
-    let entry = "## Available Tools\n\n### read_file\n\nReads a file.\n\nParameters:\n\n\
-        - path (required): Where it is.\n  - string\n\
-        - limit (optional): No description\n  - integer; at least 1; at most 9; default 5\n\
-        - mode (optional): No description\n  - one of: a, b\n\
-        - tags (optional): No description\n  - array; each item: string, matches the pattern ^x\n\
-        - at (optional): No description\n  - object; members: x (required) number\n\n\
-        Usage:\n\n```\n<read_file>\n<path>Where it is.</path> (required)\n<limit>limit value</limit> (optional)\n\
-        <mode>mode value</mode> (optional)\n<tags>tags value</tags> (optional)\n<at>at value</at> (optional)\n</read_file>\n```\n\n\
-        Examples:\n\n```\n<read_file>\n<path>example_string</path>\n<limit>5</limit>\n<mode>a</mode>\n<tags>[]</tags>\n<at>{}</at>\n</read_file>\n```";
-    let start = text.find("## Available Tools").expect("a section");
-    assert_eq!(&text[start..], entry);
-    let text = prompt(&[ToolDefinition { examples: &examples, ..tool }], &Options::default());
-    let example = "```\n// Reads two lines.\n<read_file>\n<path>a&lt;b</path>\n<limit>2</limit>\n</read_file>\n```";
-    assert!(text.ends_with(example), "{text}");
-}
-
-#[test]
-fn the_prompt_explains_how_to_call_and_what_comes_back() {
-    let one = prompt(&[], &Options::default());
-    for part in [
-        "## Tool Usage Instructions\n\n",
-        "<tool_name>\n<parameter1_name>value1</parameter1_name>\n<parameter2_name>value2</parameter2_name>\n</tool_name>",
-        "Call one tool per response.",
-        "Parameters marked (required) must be given.",
-        "<read_file>\n<path>example.txt</path>\n</read_file>",
-        "\"isError\": false, \"success\": true",
-        "# Tool Use Guidelines\n\n1. In <thinking> tags",
-        "\n6. Wait",
-    ] {
-        assert!(one.contains(part), "{part}");
+fn a_tag_that_is_only_spoken_of_spoils_no_request() {
+    let call = "<read_file><path>a</path></read_file>";
+    for before in ["I use the <read_file> tool:\n", "The form <read_file><path> it is:\n", "<read_file>\n"] {
+        assert_eq!(calls(&format!("{before}{call}")), [json!({ "path": "a" })], "{before}");
     }
-    assert!(one.ends_with("## Available Tools\n\nNo tools are currently available."));
-    assert!(prompt(&[], &many()).contains("at most 10 tools per response"));
-    let section = Section { title: "House", content: "Be kind." };
-    let whole = system_prompt("You help.", &[section], &[], &Options::default());
-    assert!(whole.starts_with("You help.\n\n## House\n\nBe kind.\n\n## Tool Usage Instructions"));
 }
 
 #[test]
-fn the_example_of_a_schema_is_a_valid_request() {
-    let schema = json!({ "type": "object", "required": ["a", "e", "n"], "properties": {
-        "a": { "type": "array" }, "e": { "enum": ["x"] }, "n": { "type": "integer", "minimum": 3 },
-        "d": { "default": { "k": "<v>" } }, "u": {}, "b": { "type": "boolean" } } });
-    let text = raw(&schema);
-    let prompt = prompt(&[ToolDefinition::new("t", &text)], &Options::default());
-    let example = prompt.rsplit("```").nth(1).expect("a code block");
-    let (found, errors) = told(&parser_with(&[("t", schema)], many()).parse(example));
-    let expected = json!({ "a": [], "e": "x", "n": 3, "d": { "k": "<v>" }, "u": "value", "b": false });
-    assert_eq!((found, errors), (vec![expected], vec![]));
+fn a_long_message_of_broken_requests_is_read_to_its_end() {
+    let tags = |tag: &str| tag.repeat(20_000);
+    assert_eq!(parse(&("x ".to_owned() + &tags("<read_file> "))), Requests::default());
+    assert_eq!(parse(&tags("<a_b>\n")), Requests::default());
+    let broken = tags("<read_file>x ") + &tags("<read_file><path></read_file>\n") + &tags("<a_b>\n") + "</a_b>";
+    assert_eq!(parse(&broken).errors.len(), 20_000);
 }
 
 fn json_value() -> impl Strategy<Value = Value> {
