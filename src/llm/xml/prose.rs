@@ -69,5 +69,6 @@ fn runs(text: &str) -> impl Iterator<Item = usize> {
 
 /// Whether only white space stands before this byte on its line.
 pub(super) fn is_line_start(text: &str, at: usize) -> bool {
-    text[..at].rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+    let before = text[..at].trim_end_matches(|c: char| c.is_whitespace() && c != '\n');
+    before.is_empty() || before.ends_with('\n')
 }

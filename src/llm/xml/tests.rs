@@ -420,11 +420,11 @@ fn a_tag_that_is_only_spoken_of_spoils_no_request() {
 
 #[test]
 fn a_long_message_of_broken_requests_is_read_to_its_end() {
-    let tags = |tag: &str| tag.repeat(20_000);
+    let tags = |tag: &str| tag.repeat(5_000);
     assert_eq!(parse(&("x ".to_owned() + &tags("<read_file> "))), Requests::default());
     assert_eq!(parse(&tags("<a_b>\n")), Requests::default());
     let broken = tags("<read_file>x ") + &tags("<read_file><path></read_file>\n") + &tags("<a_b>\n") + "</a_b>";
-    assert_eq!(parse(&broken).errors.len(), 20_000);
+    assert_eq!(parse(&broken).errors.len(), 5_000);
 }
 
 fn json_value() -> impl Strategy<Value = Value> {
