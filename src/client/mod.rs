@@ -17,6 +17,7 @@ mod info;
 mod list;
 pub mod oauth;
 mod outcome;
+pub mod projection;
 mod protocol;
 mod raw;
 mod request;
