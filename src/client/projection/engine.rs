@@ -147,7 +147,7 @@ fn error_type(failure: &Failure) -> &'static str {
         Failure::Timeout(_) => "TIMEOUT_ERROR",
         Failure::Disconnected { .. } => "NETWORK_ERROR",
         Failure::Http { status: 429, .. } => "RATE_LIMIT_ERROR",
-        Failure::Http { status: 401 | 403, .. } => "AUTH_ERROR",
+        Failure::Http { status: 401 | 403, .. } | Failure::Unauthorized(_) => "AUTH_ERROR",
         Failure::Http { status: 408 | 504, .. } => "TIMEOUT_ERROR",
         Failure::Http { .. } => "NETWORK_ERROR",
         Failure::Rpc(error) if error.code == INVALID_PARAMS => "VALIDATION_ERROR",
