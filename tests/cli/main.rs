@@ -4,6 +4,7 @@ mod admin_docs;
 mod config_convert;
 mod config_docs;
 mod config_show;
+mod conformance_client;
 mod final_answer;
 mod mock;
 mod mock_exec;
