@@ -109,10 +109,23 @@ async fn tools_are_registered_in_the_order_of_the_config_whoever_answers_first()
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
     let good = server("good", &["echo"]);
-    let hub = Hub::new([member("bad", &nobody()), member("good", &good.target)], options());
+    // The first hangs up only after the last could not be reached.
+    let (hear, mut heard) = mpsc::unbounded_channel();
+    let last = Target::Memory(memory::listen().0);
+    let late = in_memory(move |_| {
+        let _ = hear.send(());
+        vec!["hang up".into()]
+    });
+    let hub = Hub::new([member("bad", &late.target), member("good", &good.target), member("worse", &last)], options());
     let discovery = hub.discover().await.expect("discovers");
-    assert_eq!(discovery.unreachable.len(), 1);
-    assert_eq!((names(&hub), states(&hub)), (vec!["good/echo".to_owned()], vec![State::Failed, State::Connected]));
+    heard.recv().await.expect("was asked");
+    let unreachable: Vec<_> = discovery.unreachable.iter().map(|(server, _)| server.to_string()).collect();
+    assert_eq!(unreachable, ["bad", "worse"]);
+    assert_eq!((names(&hub), states(&hub)[1]), (vec!["good/echo".to_owned()], State::Connected));
+    hub.close().await;
+    let hub = Hub::new([member("bad", &nobody()), member("good", &good.target)], options());
+    hub.discover().await.expect("discovers");
+    assert_eq!(states(&hub), [State::Failed, State::Connected]);
     let (_, status) = &hub.status()[0];
     assert!(status.last_error.as_deref().is_some_and(|error| error.contains("cannot reach")), "{status:?}");
     hub.close().await;
@@ -336,6 +349,30 @@ async fn closing_cancels_the_calls_under_way_on_the_wire() {
     assert_eq!(methods.recv().await.as_deref(), Some("notifications/cancelled"));
     let error = hub.connect("s").await.expect_err("closed").to_string();
     assert!(error.ends_with("given up"), "{error}");
+}
+
+#[tokio::test]
+async fn disconnecting_cancels_the_calls_of_that_server_only() {
+    let (server, mut methods) = changing();
+    let (other, mut others) = changing();
+    let naming = Naming::Literal("{server}.{tool}");
+    let members = [member("s", &server.target), member("o", &other.target)];
+    let hub = Hub::new(members, HubOptions { naming, ..options() });
+    hub.discover().await.expect("discovers");
+    let call = |name: &'static str| {
+        let hub = hub.clone();
+        tokio::spawn(async move { text(&hub, name).await })
+    };
+    let (calling, waiting) = (call("s.never"), call("o.never"));
+    for methods in [&mut methods, &mut others] {
+        while methods.recv().await.as_deref() != Some("tools/call") {}
+    }
+    hub.disconnect("s").await.expect("disconnects");
+    assert!(matches!(calling.await.expect("ends"), Err(CallError::Failed(Failure::Cancelled))));
+    assert!(!waiting.is_finished());
+    assert_eq!(states(&hub), [State::NotConnected, State::Connected]);
+    hub.close().await;
+    assert!(waiting.await.expect("ends").is_err());
 }
 
 #[tokio::test]
