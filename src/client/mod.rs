@@ -8,6 +8,7 @@ mod answers;
 mod call;
 mod configured;
 mod connect;
+mod deadline;
 mod failure;
 mod handler;
 mod handshake;

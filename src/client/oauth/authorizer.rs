@@ -8,7 +8,6 @@ use std::{
 
 use futures_util::FutureExt;
 use reqwest::{StatusCode, header::HeaderValue};
-use tokio::time::{Instant, sleep_until};
 
 use super::{
     AuthError, Challenge, Identity, Interaction, TokenStore,
@@ -190,18 +189,6 @@ impl Authorizer {
     /// All the time in which a person was waited for.
     pub(crate) fn paused(&self) -> Duration {
         self.0.flow.pause.total()
-    }
-}
-
-/// Ends when the deadline has passed. Time in which a person was waited for since `start` does not count.
-pub(crate) async fn due(authorizer: Option<&Authorizer>, deadline: Instant, paused_before: Duration) {
-    let paused = || authorizer.map(|it| it.paused().saturating_sub(paused_before)).unwrap_or_default();
-    loop {
-        let end = deadline + paused();
-        sleep_until(end).await;
-        if deadline + paused() <= Instant::now() {
-            return;
-        }
     }
 }
 

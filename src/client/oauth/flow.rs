@@ -59,6 +59,8 @@ impl Flow {
         version: Option<&HeaderValue>,
         preferred: Option<&str>,
     ) -> Result<Found, AuthError> {
+        // Whoever listens in would have the token (OAuth 2.1, section 1.5).
+        protected(self.server.clone(), &self.server)?;
         let Some((at, document)) = self.resource_metadata(challenge, version).await? else {
             return self.discover_at_origin(version).await;
         };
@@ -105,7 +107,7 @@ impl Flow {
         const WHAT: &str = "the metadata of a protected resource";
         if let Some(text) = &challenge.resource_metadata {
             let url = self.server.join(text).map_err(|_| AuthError::Invalid(format!("{text:?} is no URL")))?;
-            let url = if url.origin() == self.server.origin() { url } else { protected(url, &self.server)? };
+            let url = protected(url, &self.server)?;
             let document = self.fetcher.metadata(&url, Place::Named, version, WHAT).await?;
             return Ok(document.map(|document| (url, document)));
         }

@@ -33,7 +33,6 @@ mod tests;
 mod token;
 
 pub use assertion::SigningKey;
-pub(crate) use authorizer::due;
 pub use authorizer::{Authorizer, GrantKind, Options, TokenStatus};
 pub use challenge::Challenge;
 pub use error::AuthError;

@@ -33,7 +33,7 @@ async fn refused(world: &World, authorizer: &Authorizer) -> AuthError {
 
 async fn call(session: &Session) -> Result<String, Failure> {
     let outcome = session.call_tool("echo", None, CallOptions::default()).await;
-    outcome.map(|outcome| outcome.text().to_string())
+    outcome.map(|outcome| outcome.text())
 }
 
 /// What one authorization asks for, in order.
