@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use reqwest::{StatusCode, header::HeaderValue};
 
 use super::{
-    AuthError, Challenge, Identity, Interaction, TokenStore,
+    AuthError, Challenge, GrantKind, Identity, Interaction, TokenStore,
     fetch::Fetcher,
     flow::{Flow, Found, Obtained},
     pause::Pause,
@@ -34,16 +34,6 @@ pub struct Options {
     pub scopes: Option<Vec<String>>,
     pub interaction: Interaction,
     pub store: TokenStore,
-}
-
-/// On whose behalf the client acts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GrantKind {
-    /// A person's (`authorization_code`).
-    #[default]
-    Person,
-    /// Its own (`client_credentials`).
-    Client,
 }
 
 /// Gives the requests to one server their token, and gets one when the server asks for it. Clones share it: of requests
@@ -336,9 +326,9 @@ impl Shared {
     async fn grant_with(&self, found: &Found, challenge: &Challenge) -> Result<Token, AuthError> {
         let (server, issuer) = (&self.flow.server, &found.issuer.issuer);
         let record = self.store.load(server)?;
-        let obtained = match self.grant {
+        let obtained = match &self.grant {
             GrantKind::Person => self.flow.authorize(found, challenge, &record).await,
-            GrantKind::Client => self.flow.as_client(found, challenge, &record).await,
+            alone => self.flow.obtain_alone(alone, found, challenge, &record).await,
         };
         let lock = self.store.lock(server).await?;
         // Somebody may have been waited for, and other processes have gone on.

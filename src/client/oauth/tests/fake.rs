@@ -261,6 +261,13 @@ impl Play {
             },
             "refresh_token" if self.refuses_refresh => return refuse("invalid_grant"),
             "refresh_token" => Vec::new(),
+            "urn:ietf:params:oauth:grant-type:token-exchange" if form["subject_token"] == "id-token" => {
+                return server::json(json!({ "access_token": "certificate", "token_type": "N_A" }).to_string());
+            }
+            "urn:ietf:params:oauth:grant-type:jwt-bearer" if form["assertion"] != "certificate" => {
+                return refuse("invalid_grant");
+            }
+            "urn:ietf:params:oauth:grant-type:jwt-bearer" => Vec::new(),
             "client_credentials" => {
                 form.get("scope").map(|it| it.split(' ').map(str::to_owned).collect()).unwrap_or_default()
             }
