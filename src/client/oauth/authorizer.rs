@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -118,7 +121,7 @@ impl Authorizer {
         Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades })))
     }
 
-    /// Gets a new token although no request was refused.
+    /// Gets a new token although no request was refused. Where a person is asked, it is in this call.
     ///
     /// # Errors
     /// Any [`AuthError`].
@@ -218,7 +221,7 @@ impl Shared {
         let is_more_wanted = refusal.status == StatusCode::FORBIDDEN;
         let needed = challenge.as_ref().filter(|it| it.wants_more_scopes()).and_then(|it| it.scopes.clone());
         let is_other_scheme = challenge.is_none() && refusal.headers.contains_key(reqwest::header::WWW_AUTHENTICATE);
-        if is_other_scheme || (is_more_wanted && needed.as_ref().is_none_or(Vec::is_empty)) {
+        if is_other_scheme || (is_more_wanted && needed.is_none()) {
             return Ok(None);
         }
         let mut upgrades = self.upgrades.lock().await;
@@ -236,12 +239,11 @@ impl Shared {
             Some(mut needed) => {
                 needed.sort();
                 needed.dedup();
-                let before = upgrades.iter().filter(|asked| **asked == needed).count();
-                upgrades.push(needed.clone());
-                match before < UPGRADES {
-                    true => Box::pin(self.grant(&challenge, version)).await.map(|token| (token, Origin::Granted)),
-                    false => Err(AuthError::Scopes(needed)),
+                if upgrades.iter().filter(|asked| **asked == needed).count() >= UPGRADES {
+                    return Err(AuthError::Scopes(needed));
                 }
+                upgrades.push(needed);
+                Box::pin(self.grant(&challenge, version)).await.map(|token| (token, Origin::Granted))
             }
             None => Box::pin(self.renew(&challenge, version)).await,
         };
@@ -254,7 +256,7 @@ impl Shared {
         let (origin, is_unproven) = {
             let current = self.current();
             let is_valid = current.token.as_ref().is_some_and(|token| !token.is_expired());
-            (current.origin, is_valid && !current.accepted.load(std::sync::atomic::Ordering::Relaxed))
+            (current.origin, is_valid && !current.accepted.load(Ordering::Relaxed))
         };
         match (origin, is_unproven) {
             (Origin::Granted, true) => return Err(AuthError::Rejected),

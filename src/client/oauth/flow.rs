@@ -8,6 +8,7 @@ use super::{
     AuthError, Challenge, ClientSecret, GrantKind, IdentityProvider, Interaction, Secret,
     code::Request,
     discovery::{self, ResourceMetadata, ServerMetadata, endpoint, protected},
+    error::quoted,
     fetch::{Fetcher, Place},
     grant::Grant,
     identity::{self, Client, Identity, Registered, SelfRegistered},
@@ -325,5 +326,5 @@ fn why(body: &[u8]) -> Option<String> {
         error_description: Option<String>,
     }
     let no: No = serde_json::from_slice(body).ok()?;
-    Some(no.error_description.map_or(no.error.clone(), |why| format!("{}: {why}", no.error)))
+    Some(quoted(&no.error_description.map_or(no.error.clone(), |why| format!("{}: {why}", no.error))))
 }

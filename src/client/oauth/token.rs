@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use reqwest::{StatusCode, header::HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::{AuthError, Secret};
+use super::{AuthError, Secret, error::quoted};
 
 /// So long before its end a token counts as expired, for it has a way to go.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -120,7 +120,8 @@ fn check(status: StatusCode, body: &[u8], endpoint: &str) -> Result<(), AuthErro
         error_description: Option<String>,
     }
     if let Ok(No { error, error_description: description }) = serde_json::from_slice(body) {
-        return Err(AuthError::Token { error, description });
+        let description = description.as_deref().map(quoted);
+        return Err(AuthError::Token { error: quoted(&error), description });
     }
     match status.is_success() {
         true => Ok(()),
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_is_no_token_is_refused_without_showing_it() {
-        let no = r#"{"error":"invalid_grant","error_description":"too late"}"#;
+        let no = r#"{"error":"invalid_grant","error_description":"too\nlate"}"#;
         let error = read(400, no).expect_err("a no").to_string();
         assert_eq!(error, "the authorization server issues no token: invalid_grant: too late");
         assert_eq!(read(503, "<html>").expect_err("no token").to_string(), "https://as/token answered with HTTP 503");
