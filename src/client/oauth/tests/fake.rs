@@ -254,6 +254,10 @@ impl Play {
     fn issue(&mut self, seen: &Seen, issuer: &str) -> Response<Body> {
         let form = parameters(seen);
         let refuse = |error: &str| reply(400, "application/json", json!({ "error": error }).to_string());
+        if !form.contains_key("client_id") {
+            // As FastMCP does it, whatever else shows who the client is.
+            return refuse("invalid_client");
+        }
         let scopes = match &*form["grant_type"] {
             "authorization_code" => match self.codes.remove(&form["code"]) {
                 Some((challenge, scopes)) if Verifier::of(&form["code_verifier"]).challenge() == challenge => scopes,
