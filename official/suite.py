@@ -47,6 +47,7 @@ class Group:
     results: Path
     skippable: dict  # the reasons of the checks that may be skipped, by scenario and check
     names: list  # only scenarios whose name contains one of these; all if there are none
+    unsupported: dict = field(default_factory=dict)  # the reasons of the scenarios that must not decide, and must fail
     tally: Counter = field(default_factory=Counter)
     skipped: set = field(default_factory=set)
 
@@ -69,12 +70,16 @@ class Group:
         reports = self.reports()
         for scenario in scenarios:
             output = said.get(scenario if self.names else "", "")
-            problems = self.judge(scenario, reports.pop(scenario, None), output)
+            problems = list(self.judge(scenario, reports.pop(scenario, None), output))
+            if scenario in self.unsupported:
+                problems = [] if problems else ["it passes, and need not be unsupported any more"]
             failures += [f"{scenario}: {problem}" for problem in problems]
         failures += [f"{scenario}: it is not in the list" for scenario in reports]
         # A failed check ends the suite with 1, which says nothing new; without one it does.
         failures += [] if self.tally["failed"] else ends
-        return f"{self.tally['scenarios']} scenarios, {self.tally['passed']} checks passed", failures
+        unsupported = len(self.unsupported.keys() & set(scenarios))
+        note = f", {unsupported} unsupported" if unsupported else ""
+        return f"{self.tally['scenarios']} scenarios, {self.tally['passed']} checks passed{note}", failures
 
     def wanted(self, name):
         return not self.names or any(word.lower() in name.lower() for word in self.names)

@@ -15,7 +15,9 @@
 //! | [`wire`] | frames, JSON-RPC messages, versions and eras, the SSE codec |
 //! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the tap |
 //! | [`config`] | files with a position for everything; diagnostics |
+//! | [`mirrored`] | parameters of tools that are repeated in HTTP headers |
 //! | [`client`] | a session with one server, and what came of a call; [`client::hub`]: all servers of a config as one set of tools |
+//! | [`llm`] | how a language model is told of tools, and how it asks for them |
 //! | [`mock`] | scripts, the engine that plays them, serving, the journal, the admin API |
 //! | [`final_answer`] | the answer of a subagent out of its dialog, held against a JSON Schema |
 //! | [`scenario`] | scenario files, the cells of their matrix, expectations, snapshots |
@@ -23,6 +25,8 @@
 //! | [`cli`] | the command line: arguments, colour, printing, exit codes |
 //!
 //! Imports point one way: `wire ← transport ← {client, mock} ← final_answer ← scenario ← report ← cli`; `config` needs only the names of transports.
+//! Imports point one way: `wire ← transport ← {client, mock} ← scenario ← report ← cli`; `config` needs only the names of transports,
+//! `llm` nothing but `config`'s way of finding the nearest name.
 //!
 //! # Invariants
 //!
@@ -41,6 +45,8 @@ pub mod cli;
 pub mod client;
 pub mod config;
 pub mod final_answer;
+pub mod llm;
+pub mod mirrored;
 pub mod mock;
 pub mod report;
 pub mod scenario;

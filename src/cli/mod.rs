@@ -4,6 +4,7 @@
 //! and `CLICOLOR_FORCE` say.
 
 mod config;
+mod conformance;
 mod failure;
 mod final_answer;
 mod mock;
@@ -83,6 +84,7 @@ enum Command {
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Schema(schema::SchemaArgs),
+    ConformanceClient(conformance::ConformanceArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
     /// Kill what a run has left behind that was itself killed
     #[command(hide = true)]
@@ -100,6 +102,7 @@ impl Command {
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
             Command::Schema(args) => schema::run(&args),
+            Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),
             Command::Guard => {
                 Guard::watch(std::io::stdin().lock());

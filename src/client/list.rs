@@ -48,7 +48,7 @@ impl Session {
         self.list("prompts/list", "prompts").await
     }
 
-    async fn list(&self, method: &str, member: &str) -> Result<Listing, Failure> {
+    pub(super) async fn list(&self, method: &str, member: &str) -> Result<Listing, Failure> {
         let mut listing = Listing::default();
         self.list_into(&mut listing, method, member).await?;
         Ok(listing)

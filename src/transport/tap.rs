@@ -1,6 +1,7 @@
 //! The record of everything that went over one connection.
 
 use std::{
+    collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -28,7 +29,12 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    frames: Trace,
+    /// The last ones, if not all are kept.
+    frames: VecDeque<Frame>,
+    /// How many came before them.
+    dropped: usize,
+    /// How many are kept, if not all.
+    kept: Option<usize>,
     closed: Option<Arc<str>>,
     awaited: Vec<Waiter>,
 }
@@ -80,6 +86,14 @@ impl Tap {
         Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::default(), changed }))
     }
 
+    /// As [`Tap::new`], but forgets all frames but the last `kept`, for connections that are used for long. An answer to
+    /// a request that has been forgotten is still found by whoever waits for it.
+    pub fn keeping(kept: usize) -> Tap {
+        let (changed, _) = watch::channel(());
+        let state = State { kept: Some(kept.max(1)), ..State::default() };
+        Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed }))
+    }
+
     /// Whether the two are the record of the same connection.
     pub fn is(&self, other: &Tap) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -93,7 +107,11 @@ impl Tap {
         if direction == Direction::ServerToClient && !state.awaited.is_empty() {
             state.deliver(&frame);
         }
-        state.frames.push(frame);
+        state.frames.push_back(frame);
+        if state.kept.is_some_and(|kept| state.frames.len() > kept) {
+            state.frames.pop_front();
+            state.dropped += 1;
+        }
         drop(state);
         self.0.changed.send_replace(());
     }
@@ -114,16 +132,16 @@ impl Tap {
 
     /// The number of frames so far: the index of the next one.
     pub fn len(&self) -> usize {
-        self.state().frames.len()
+        self.state().end()
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The frames from `index` on.
+    /// The frames from `index` on, as far as they are kept.
     pub fn since(&self, index: usize) -> Trace {
-        self.state().frames.get(index..).unwrap_or_default().to_vec()
+        self.state().since(index)
     }
 
     /// The first frame from index `from` on that the predicate accepts, with its index; `None` if the connection
@@ -133,7 +151,8 @@ impl Tap {
         loop {
             let (frames, closed) = {
                 let state = self.state();
-                (state.frames.get(from..).unwrap_or_default().to_vec(), state.closed.is_some())
+                from = from.max(state.dropped);
+                (state.since(from), state.closed.is_some())
             };
             for frame in frames {
                 if predicate(&frame) {
@@ -186,9 +205,17 @@ impl fmt::Debug for Tap {
 }
 
 impl State {
+    fn end(&self) -> usize {
+        self.dropped + self.frames.len()
+    }
+
+    fn since(&self, index: usize) -> Trace {
+        self.frames.iter().skip(index.saturating_sub(self.dropped)).cloned().collect()
+    }
+
     /// Hands a frame that is about to be recorded to those who wait for it.
     fn deliver(&mut self, frame: &Frame) {
-        let (index, is_alone) = (self.frames.len(), self.awaited.len() == 1);
+        let (index, is_alone) = (self.end(), self.awaited.len() == 1);
         let ids = answered(&frame.bytes);
         let mut awaited = std::mem::take(&mut self.awaited);
         let fits = |waiter: &Waiter| {
@@ -208,7 +235,7 @@ impl State {
 
     fn find(&self, from: usize, wanted: Wanted<'_>, is_alone: bool) -> Option<Arrival> {
         let wanted = Wanted { strays: wanted.strays && is_alone, ..wanted };
-        let frames = self.frames.iter().enumerate().skip(from);
+        let frames = (self.dropped..).zip(&self.frames).skip(from.saturating_sub(self.dropped));
         let mut frames = frames.filter(|(_, frame)| frame.direction == Direction::ServerToClient);
         frames.find_map(|(index, frame)| {
             let fit = self.fit(index, frame, &answered(&frame.bytes), wanted)?;
@@ -228,7 +255,7 @@ impl State {
             return None;
         }
         let mut strays = Strays::default();
-        for earlier in &self.frames[..index] {
+        for earlier in self.frames.iter().take(index.saturating_sub(self.dropped)) {
             strays.show(earlier);
         }
         match strays.show(frame)? {
@@ -284,6 +311,23 @@ mod tests {
         let frames = tap.since(0);
         assert_eq!(frames.iter().map(|frame| frame.at.as_millis()).collect::<Vec<_>>(), [1500, 1500]);
         assert_eq!((tap.len(), tap.since(1).len(), tap.since(9).len()), (2, 1, 0));
+    }
+
+    #[tokio::test]
+    async fn what_is_forgotten_keeps_its_number_and_answers_are_still_found() {
+        let tap = Tap::keeping(2);
+        let id = Id::from(7);
+        let mut early = pin!(tap.answer(0, by_id(&id)));
+        assert!(early.as_mut().now_or_never().is_none());
+        for _ in 0..5 {
+            down(&tap, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+        }
+        down(&tap, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+        assert_eq!((tap.len(), tap.since(0).len(), tap.since(5).len()), (6, 2, 1));
+        assert_eq!(early.await.map(|arrival| arrival.index), Some(5));
+        assert_eq!(tap.answered(0, by_id(&id)).map(|arrival| arrival.index), Some(5));
+        let (index, _) = tap.wait_for(1, |_| true).await.expect("a frame");
+        assert_eq!(index, 4);
     }
 
     #[tokio::test]

@@ -302,12 +302,13 @@ impl Hub {
     /// Makes the registry of what the servers list.
     fn register(&self) -> Result<Arc<Registry>, DuplicateTool> {
         let _one_at_a_time = self.0.registering.lock().unwrap_or_else(PoisonError::into_inner);
-        let listed: Vec<_> = self.slots().into_iter().map(|slot| (slot.tools(), slot.member(), slot)).collect();
-        let listed = listed.iter().map(|(tools, member, slot)| Listed {
+        let listed: Vec<_> = self.slots().into_iter().map(|slot| (slot.listing(), slot.member(), slot)).collect();
+        let listed = listed.iter().map(|(listing, member, slot)| Listed {
             server: &slot.name,
             filter: &member.filter,
             policy: member.policy,
-            tools,
+            tools: &listing.tools,
+            mirrors: listing.mirrors,
         });
         let registry = Arc::new(Registry::of(listed, self.0.options.naming, self.0.options.duplicates)?);
         self.0.registry.store(registry.clone());

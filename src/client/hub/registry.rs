@@ -9,9 +9,13 @@ use std::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::config::{
-    policy::{Duplicates, Naming, Policy},
-    server::ToolFilter,
+use crate::{
+    config::{
+        Problems, Source, parse_yaml,
+        policy::{Duplicates, Naming, Policy},
+        server::ToolFilter,
+    },
+    mirrored::{ANNOTATION, MirroredParameters},
 };
 
 /// What one server lists, and what decides which of it counts.
@@ -22,6 +26,8 @@ pub struct Listed<'a> {
     pub policy: &'a Policy,
     /// The definitions as they came.
     pub tools: &'a [Box<RawValue>],
+    /// Whether its calls repeat parameters in headers, as those over modern HTTP do.
+    pub mirrors: bool,
 }
 
 /// The tools of all servers, in the order of the config. Each name stands for one of them.
@@ -104,10 +110,10 @@ impl Registry {
         duplicates: Duplicates,
     ) -> Result<Registry, DuplicateTool> {
         let mut registry = Registry::default();
-        for Listed { server, filter, policy, tools } in listed {
+        for Listed { server, filter, policy, tools, mirrors } in listed {
             let mut filtered = Vec::new();
             for definition in tools {
-                match usable(server, definition) {
+                match usable(server, definition, mirrors) {
                     Ok(tool) if !filter.offers(policy, &tool.original) => filtered.push(tool.original),
                     Ok(mut tool) => {
                         tool.name = naming.name(server, &tool.original);
@@ -184,7 +190,7 @@ impl Registry {
 }
 
 /// What a definition says, if a tool can be called by it.
-fn usable(server: &Arc<str>, definition: &RawValue) -> Result<RegisteredTool, Notice> {
+fn usable(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<RegisteredTool, Notice> {
     let unusable = |tool: &str, why: String| Notice::Unusable { server: server.clone(), tool: tool.to_owned(), why };
     let parsed: Definition = serde_json::from_str(definition.get()).map_err(|error| {
         #[derive(Deserialize)]
@@ -198,6 +204,9 @@ fn usable(server: &Arc<str>, definition: &RawValue) -> Result<RegisteredTool, No
     let Some(input_schema) = input_schema.filter(|schema| schema.get().starts_with('{')) else {
         return Err(unusable(&name, "its inputSchema is no object".to_owned()));
     };
+    if mirrors && input_schema.get().contains(ANNOTATION) {
+        headers_of(&input_schema).map_err(|why| unusable(&name, why))?;
+    }
     Ok(RegisteredTool {
         server: server.clone(),
         name: name.clone(),
@@ -207,6 +216,16 @@ fn usable(server: &Arc<str>, definition: &RawValue) -> Result<RegisteredTool, No
         input_schema,
         definition: definition.to_owned(),
     })
+}
+
+/// Whether the parameters can be repeated in headers (2026-07-28, Tools: x-mcp-header). One that cannot makes the tool
+/// one that a client over HTTP must leave out.
+fn headers_of(schema: &RawValue) -> Result<(), String> {
+    let source = Source::new("inputSchema", schema.get());
+    let node = parse_yaml(&source).map_err(|problems| problems.in_source(&source).to_string())?;
+    let told =
+        |problems: Problems| problems.0.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; ");
+    MirroredParameters::read(&node).map(drop).map_err(told)
 }
 
 impl fmt::Display for Notice {
@@ -258,8 +277,8 @@ mod tests {
         let (one, two): (Arc<str>, Arc<str>) = ("server1".into(), "server2".into());
         let (filter, all) = (excluding(&["write"]), ToolFilter::default());
         let listed = [
-            Listed { server: &one, filter: &filter, policy: &Policy::USUAL, tools: &first },
-            Listed { server: &two, filter: &all, policy: &Policy::USUAL, tools: &second },
+            Listed { server: &one, filter: &filter, policy: &Policy::USUAL, tools: &first, mirrors: false },
+            Listed { server: &two, filter: &all, policy: &Policy::USUAL, tools: &second, mirrors: false },
         ];
         Registry::of(listed, naming, duplicates)
     }
@@ -316,12 +335,34 @@ mod tests {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
         let tools = [raw("7"), raw(r#"{"name":"a"}"#), raw(r#"{"name":"b","inputSchema":true}"#), raw(r#"{"name":7}"#)];
         let filter = ToolFilter::default();
-        let listed = Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools };
+        let listed = Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors: false };
         let registry = Registry::of([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
         assert!(registry.tools().is_empty());
         let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
         assert_eq!(told.len(), 4, "{told:?}");
         assert_eq!(told[1], "the tool 'a' of server 's' cannot be used: its inputSchema is no object");
+    }
+
+    #[test]
+    fn a_tool_whose_parameters_no_header_can_have_is_left_out_where_headers_count() {
+        let server: Arc<str> = "s".into();
+        let tool = |name: &str, kind: &str, header: &str| {
+            let property = format!(r#"{{"type":"{kind}","x-mcp-header":"{header}"}}"#);
+            let schema = format!(r#"{{"type":"object","properties":{{"p":{property}}}}}"#);
+            RawValue::from_string(format!(r#"{{"name":"{name}","inputSchema":{schema}}}"#)).expect("JSON")
+        };
+        let tools = [tool("good", "string", "Region"), tool("a", "string", ""), tool("b", "number", "N")];
+        let filter = ToolFilter::default();
+        let count = |mirrors| {
+            let listed = Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors };
+            let registry = Registry::of([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
+            let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
+            (registry.tools().len(), told)
+        };
+        assert_eq!(count(false), (3, vec![]));
+        let (registered, told) = count(true);
+        assert_eq!((registered, told.len()), (1, 2));
+        assert_eq!(told[0], "the tool 'a' of server 's' cannot be used: an x-mcp-header is not empty");
     }
 
     proptest! {
@@ -335,7 +376,7 @@ mod tests {
                 lists.iter().map(|names| tools(&names.iter().map(String::as_str).collect::<Vec<_>>())).collect();
             let filter = ToolFilter::default();
             let listed = servers.iter().zip(&definitions).map(|(server, tools)| {
-                Listed { server, filter: &filter, policy: &Policy::USUAL, tools }
+                Listed { server, filter: &filter, policy: &Policy::USUAL, tools, mirrors: false }
             });
             let duplicates = [Duplicates::FirstWins, Duplicates::LastWins, Duplicates::Qualified][which];
             let registry = Registry::of(listed, Naming::Bare, duplicates).expect("registers");

@@ -17,8 +17,12 @@ use super::{
 };
 use crate::{
     client::{ConnectError, Failure, Session},
-    transport::Tap,
+    transport::{Tap, Transport},
+    wire::Era,
 };
+
+/// How many frames of a session are kept: enough for what waits for one of them.
+const FRAMES: usize = 10_000;
 
 /// A server of a hub.
 #[derive(Debug)]
@@ -32,8 +36,17 @@ pub(super) struct Slot {
     /// Cancels the attempt to connect, or what goes on over the session that is open.
     calls: Mutex<CancellationToken>,
     status: Mutex<Status>,
-    /// What the server lists, as it came; kept from one listing to the next.
-    tools: Mutex<Arc<Vec<Box<RawValue>>>>,
+    /// What the server lists; kept from one listing to the next.
+    listing: Mutex<Arc<Listing>>,
+}
+
+/// The tools that a server lists.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// As they came.
+    pub(super) tools: Vec<Box<RawValue>>,
+    /// Whether calls of them repeat parameters in headers (2026-07-28, Streamable HTTP).
+    pub(super) mirrors: bool,
 }
 
 /// A session, and the token that ends what goes on over it.
@@ -66,7 +79,7 @@ impl Slot {
             session: RwLock::new(None),
             calls: Mutex::default(),
             status: Mutex::new(Status::new(state)),
-            tools: Mutex::default(),
+            listing: Mutex::default(),
         }
     }
 
@@ -83,8 +96,8 @@ impl Slot {
         self.lock_status().clone()
     }
 
-    pub(super) fn tools(&self) -> Arc<Vec<Box<RawValue>>> {
-        locked(&self.tools).clone()
+    pub(super) fn listing(&self) -> Arc<Listing> {
+        locked(&self.listing).clone()
     }
 
     /// The session, connected to if there is none or it broke; and whether it was.
@@ -145,7 +158,7 @@ impl Slot {
         let member = self.member();
         let mut pauses = options.retry.pauses();
         loop {
-            let (stderr, tap) = (options.stderr.clone(), Tap::new());
+            let (stderr, tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
             let error = match Session::connect_with(&member.config, options.protocol, stderr, tap).await {
                 Ok(session) => return Ok(session),
                 Err(error) => error,
@@ -165,7 +178,9 @@ impl Slot {
             listed = live.session.list_tools_as_far_as_possible() => listed,
         };
         self.lock_status().tools = Some(listing.items.len());
-        *locked(&self.tools) = Arc::new(listing.items);
+        let is_modern = live.session.info().version.era() == Era::Modern;
+        let mirrors = is_modern && self.member().config.target.transport() == Transport::Http;
+        *locked(&self.listing) = Arc::new(Listing { tools: listing.items, mirrors });
         failure
     }
 
@@ -173,7 +188,7 @@ impl Slot {
     pub(super) async fn disconnect(&self, state: State) {
         locked(&self.calls).cancel();
         let live = self.session.write().await.take();
-        *locked(&self.tools) = Arc::default();
+        *locked(&self.listing) = Arc::default();
         self.set(state, None);
         if let Some(Live { session, .. }) = live {
             session.close().await;

@@ -11,7 +11,8 @@ use super::{
     params::{Meta, Params, invalid, log_level, text},
 };
 use crate::{
-    mock::{journal::Handling, script::mirrored},
+    mirrored,
+    mock::journal::Handling,
     wire::{
         Era, Message, Request, RpcError, Version,
         message::{HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, is_object},

@@ -13,7 +13,6 @@ mod fault;
 mod http;
 mod log_level;
 mod method;
-pub(crate) mod mirrored;
 mod prompt;
 mod reader;
 mod repeat;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Reader, Reply, Rule, Stub, Subject, definition, mirrored::MirroredParameters};
+use super::{Reader, Reply, Rule, Stub, Subject, definition};
 use crate::{
     config::{Node, Problems, Value},
+    mirrored::MirroredParameters,
     mock::matcher::Schema,
     wire::Era,
 };

@@ -47,7 +47,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     fn duplex(link: Duplex, child: Option<Child>) -> Opened {
-        let raw = RawSender::Duplex(link.outgoing());
+        let raw = RawSender::Duplex(Box::new(link.outgoing()));
         Opened { link: Link::Duplex(Box::new(link)), raw, child }
     }
 }

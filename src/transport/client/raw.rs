@@ -15,7 +15,7 @@ pub type HeaderChange = (String, Option<String>);
 #[derive(Clone)]
 pub enum RawSender {
     /// Over anything but streamable HTTP; frames that come back arrive through the session.
-    Duplex(Outgoing),
+    Duplex(Box<Outgoing>),
     /// Each frame is a POST of its own; frames that come back are in its answer.
     Http(HttpClient),
 }

@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 
 use crate::config::{Entry, Node, Problem, Problems, Value};
 
-const ANNOTATION: &str = "x-mcp-header";
+/// The keyword of a schema that asks for it.
+pub(crate) const ANNOTATION: &str = "x-mcp-header";
 const TYPES: &[&str] = &["string", "integer", "boolean"];
 /// 2⁵³ − 1, the last integer that every implementation of JSON keeps.
 const LARGEST: f64 = 9_007_199_254_740_991.0;

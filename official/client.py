@@ -1,0 +1,45 @@
+"""`rehearse conformance-client` as the client that the suite tests."""
+
+from processes import REHEARSE
+from suite import Group, Suite
+
+# Checks that the suite does not make of any client that does what it should.
+SKIPPABLE = {
+    (
+        "http-standard-headers",
+        "sep-2243-client-includes-standard-headers",
+    ): "2026-07-28 has neither initialize nor notifications/initialized",
+}
+# Extensions of the authorization that the client does not have.
+UNSUPPORTED = {
+    "auth/dpop": "SEP-1932: tokens that are bound to a key",
+    "auth/dpop-nonce": "SEP-1932: tokens that are bound to a key",
+    "auth/enterprise-managed-authorization": "SEP-990: tokens from an enterprise's identity provider",
+    "auth/wif-jwt-bearer": "SEP-1933: tokens from a workload's identity",
+}
+
+
+def groups(processes, folder, results, names):
+    """Runs of the suite, which starts the client anew for each scenario."""
+    suite = Suite(processes, folder, "@modelcontextprotocol/conformance")
+    results = results / "client"
+    results.mkdir(parents=True)
+
+    def group(name, counts, selection, single):
+        return Group(
+            title=f"client · {name} · {suite.version}",
+            suite=suite,
+            leg="client",
+            counts=counts,
+            selection=selection,
+            single=single,
+            target=["--command", f"{REHEARSE} conformance-client"],
+            results=results / name,
+            skippable=SKIPPABLE,
+            names=names,
+            unsupported=UNSUPPORTED,
+        )
+
+    for revision, counts in (("2025-11-25", (18, 7)), ("2026-07-28", (32, 7))):
+        yield group(revision, counts, ["--requirements", revision], ["--spec-version", revision])
+    yield group("all", (48, 0), ["--suite", "all"], [])

@@ -1,0 +1,270 @@
+//! `rehearse conformance-client`: the client that the official conformance suite tests.
+
+use std::{env, sync::Arc};
+
+use clap::Args;
+use serde_json::{Map, Value, json, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use super::{Exit, Failure, signals::Signals, style};
+use crate::{
+    client::{
+        Answer, AnswerScript, Answers, Asked, CallOptions, Endpoint, Protocol, Question, Respondent, ServerConfig,
+        Session, Target, example,
+        hub::{Registry, registry::Listed},
+        oauth::{
+            AuthError, Authorizer, ClientSecret, GrantKind, Identity, Interaction, Options, Registered, Secret,
+            SigningKey,
+        },
+        skill::{self, Skill},
+    },
+    config::{
+        policy::{Duplicates, Naming, Policy},
+        server::ToolFilter,
+    },
+    wire::Era,
+};
+
+/// The client's metadata document, which the suite knows without fetching it.
+const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+/// How the name of a scenario ends in which nobody wants a skill yet, so that none is to be loaded.
+const NO_PREFETCH: &str = "no-prefetch";
+/// What the suite's authorization servers redirect to; nobody listens there.
+const REDIRECT_URI: &str = "http://localhost:3000/callback";
+
+const EXAMPLES: &str = "\
+Examples:
+  npx @modelcontextprotocol/conformance client --command 'rehearse conformance-client' --requirements 2025-11-25
+  MCP_CONFORMANCE_PROTOCOL_VERSION=2026-07-28 rehearse conformance-client http://localhost:3000/mcp
+
+Lists and calls every tool with arguments that its schema accepts, reads every resource and gets every prompt. What the \
+server asks on the way is answered with the defaults of its schema. What a call brings does not matter; it is the suite \
+that watches.
+
+The suite says in MCP_CONFORMANCE_PROTOCOL_VERSION which protocol to speak, and in MCP_CONFORMANCE_CONTEXT, as JSON, \
+which calls to make and which credentials to use.
+
+Exit codes:
+  0  the server was used, whatever it answered
+  2  wrong usage
+  3  the server cannot be reached, or does not let us in";
+
+/// Use everything that a server offers, as the official client conformance suite wants it
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ConformanceArgs {
+    /// The server's URL, which the suite appends to the command
+    url: String,
+}
+
+/// What the suite says about a scenario (`MCP_CONFORMANCE_CONTEXT`).
+struct Context(Value);
+
+pub(super) fn run(args: ConformanceArgs) -> Result<Exit, Failure> {
+    let protocol = match env::var("MCP_CONFORMANCE_PROTOCOL_VERSION") {
+        Ok(version) => version.parse::<Protocol>().map_err(|error| Failure::Usage(error.to_string()))?,
+        Err(_) => Protocol::Auto,
+    };
+    let context = match env::var("MCP_CONFORMANCE_CONTEXT") {
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| Failure::Usage(format!("MCP_CONFORMANCE_CONTEXT is no JSON: {error}")))?,
+        Err(_) => Value::Null,
+    };
+    let context = Context(context);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    runtime.block_on(async {
+        let mut signals =
+            Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be caught: {error}")))?;
+        let stop = CancellationToken::new();
+        let using = Box::pin(use_everything(args.url, protocol, &context, stop.clone()));
+        tokio::pin!(using);
+        tokio::select! {
+            used = &mut using => used,
+            _ = signals.next() => {
+                stop.cancel();
+                using.await.map(|_| Exit::CannotRun)
+            }
+        }
+    })
+}
+
+async fn use_everything(
+    url: String,
+    protocol: Protocol,
+    context: &Context,
+    stop: CancellationToken,
+) -> Result<Exit, Failure> {
+    let authorizer = context.authorizer(&url).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut config = ServerConfig::new("server", Target::Http(Endpoint { url, headers: Vec::new() }));
+    config.authorizer = Some(authorizer);
+    let respondent: Respondent = Arc::new(|asked| Box::pin(std::future::ready(Some(answer(&asked)))));
+    config.answers = Answers::given_by(AnswerScript::default(), respondent);
+    let session = tokio::select! {
+        session = Session::connect(&config, protocol) => session.map_err(|error| Failure::cannot(error.to_string()))?,
+        () = stop.cancelled() => return Ok(Exit::CannotRun),
+    };
+    let user = User { session: &session, options: CallOptions { cancel: Some(stop), ..CallOptions::default() } };
+    user.tools(context).await;
+    user.resources().await;
+    user.prompts().await;
+    let are_wanted = !env::var("MCP_CONFORMANCE_SCENARIO").is_ok_and(|scenario| scenario.ends_with(NO_PREFETCH));
+    user.skills(are_wanted).await;
+    session.close().await;
+    Ok(Exit::Success)
+}
+
+/// Whoever uses a server.
+struct User<'s> {
+    session: &'s Session,
+    options: CallOptions,
+}
+
+impl User<'_> {
+    async fn tools(&self, context: &Context) {
+        let (listing, failure) = self.session.list_tools_as_far_as_possible().await;
+        self.told("tools/list", failure.map_or(Ok(()), Err));
+        let (server, filter) = ("server".into(), ToolFilter::default());
+        let mirrors = self.session.info().version.era() == Era::Modern;
+        let listed =
+            Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &listing.items, mirrors };
+        let registry = Registry::of([listed], Naming::Bare, Duplicates::FirstWins).unwrap_or_default();
+        for notice in &registry.notices {
+            style::print(&format!("{}\n", style::printable(&notice.to_string())));
+        }
+        for (name, arguments) in context.calls().unwrap_or_else(|| calls_of(&registry)) {
+            let called = self.session.call_tool(&name, Some(arguments), self.options.clone()).await;
+            self.told(&format!("tools/call {name}"), called);
+        }
+    }
+
+    async fn resources(&self) {
+        if !self.offers("resources") {
+            return;
+        }
+        let listing = self.told("resources/list", self.session.list_resources().await);
+        for uri in listing.iter().flat_map(|listing| members(&listing.items, "uri")) {
+            self.told(&format!("resources/read {uri}"), self.session.read_resource(&uri, self.options.clone()).await);
+        }
+    }
+
+    async fn prompts(&self) {
+        if !self.offers("prompts") {
+            return;
+        }
+        let listing = self.told("prompts/list", self.session.list_prompts().await);
+        for prompt in listing.iter().flat_map(|listing| &listing.items) {
+            let prompt: Value = serde_json::from_str(prompt.get()).unwrap_or_default();
+            let Some(name) = prompt["name"].as_str() else { continue };
+            let required = prompt["arguments"].as_array().into_iter().flatten().filter(|it| it["required"] == true);
+            let arguments: Map<_, _> =
+                required.filter_map(|it| Some((it["name"].as_str()?.to_owned(), json!("test")))).collect();
+            let arguments = (!arguments.is_empty()).then_some(arguments);
+            let got = self.session.get_prompt(name, arguments, self.options.clone()).await;
+            self.told(&format!("prompts/get {name}"), got);
+        }
+    }
+
+    /// Lists the skills, and loads each with all its files, as long as they are what they should be.
+    async fn skills(&self, loads: bool) {
+        let capabilities: Value = serde_json::from_str(self.session.info().capabilities.get()).unwrap_or_default();
+        if capabilities["extensions"][skill::EXTENSION].is_null() {
+            return;
+        }
+        let listing = self.told("skills/list", self.session.list_skills().await);
+        let skills = listing.iter().flat_map(|listing| &listing.items).filter(|_| loads);
+        for skill in skills.filter_map(|skill| serde_json::from_str::<Skill>(skill.get()).ok()) {
+            let files = skill.resources.iter().map(|file| &file.uri).filter(|uri| **uri != skill.uri);
+            for uri in std::iter::once(&skill.uri).chain(files) {
+                if let Err(error) = self.session.read_skill(&skill, uri, self.options.clone()).await {
+                    style::print(&format!("{}\n", style::printable(&error.to_string())));
+                    break;
+                }
+            }
+        }
+    }
+
+    fn offers(&self, capability: &str) -> bool {
+        let capabilities: Value = serde_json::from_str(self.session.info().capabilities.get()).unwrap_or_default();
+        !capabilities[capability].is_null()
+    }
+
+    /// Tells of a failure, which is the suite's to judge.
+    fn told<T>(&self, what: &str, result: Result<T, crate::client::Failure>) -> Option<T> {
+        result
+            .inspect_err(|failure| {
+                style::print(&format!("{}\n", style::printable(&format!("{what}: {}: {failure}", failure.kind()))));
+            })
+            .ok()
+    }
+}
+
+impl Context {
+    /// Gets tokens without a browser, as whoever the suite says.
+    ///
+    /// # Errors
+    /// The URL or the key cannot be used.
+    fn authorizer(&self, url: &str) -> Result<Authorizer, AuthError> {
+        let text = |name: &str| self.0[name].as_str().map(str::to_owned);
+        let secret = match (text("client_secret"), text("private_key_pem")) {
+            (Some(secret), _) => ClientSecret::Text(Secret::new(secret)),
+            (None, Some(key)) => ClientSecret::Key(Arc::new(SigningKey::from_pem(&key)?)),
+            (None, None) => ClientSecret::None,
+        };
+        let registered = text("client_id").map(|id| Registered { id, secret, issuer: None });
+        let acts_for_itself = text("name").is_some_and(|name| name.contains("client-credentials"));
+        let options = Options {
+            identity: Identity { registered, document: Some(METADATA_DOCUMENT.to_owned()), ..Identity::default() },
+            grant: if acts_for_itself { GrantKind::Client } else { GrantKind::Person },
+            interaction: Interaction::Headless { redirect_uri: REDIRECT_URI.to_owned() },
+            ..Options::default()
+        };
+        Authorizer::new(url, options)
+    }
+
+    /// The calls that the suite wants.
+    fn calls(&self) -> Option<Vec<(String, Map<String, Value>)>> {
+        let calls = self.0["toolCalls"].as_array()?.iter();
+        let call = |call: &Value| {
+            Some((call["name"].as_str()?.to_owned(), call["arguments"].as_object().cloned().unwrap_or_default()))
+        };
+        Some(calls.filter_map(call).collect())
+    }
+}
+
+/// A call of every tool. A parameter that is called `schema` is given that of the first other tool.
+fn calls_of(registry: &Registry) -> Vec<(String, Map<String, Value>)> {
+    let schema = |schema: &RawValue| serde_json::from_str::<Value>(schema.get()).unwrap_or_default();
+    let calls = registry.tools().iter().map(|tool| {
+        let input = schema(&tool.input_schema);
+        let mut arguments = example::object(&input);
+        let other = registry.tools().iter().find(|other| other.name != tool.name);
+        if let (Some(other), true) = (other, input["properties"]["schema"]["type"] == "object") {
+            arguments.insert("schema".to_owned(), schema(&other.input_schema));
+        }
+        (tool.original.clone(), arguments)
+    });
+    calls.collect()
+}
+
+fn members(items: &[Box<RawValue>], name: &str) -> Vec<String> {
+    let member = |item: &RawValue| serde_json::from_str::<Value>(item.get()).ok()?[name].as_str().map(str::to_owned);
+    items.iter().filter_map(|item| member(item)).collect()
+}
+
+/// What a user says who takes every default.
+fn answer(asked: &Asked) -> Answer {
+    Answer::Result(match asked.question {
+        Question::Elicitation => match asked.params.get("requestedSchema") {
+            Some(schema) => json!({ "action": "accept", "content": example::object(schema) }),
+            None => json!({ "action": "accept" }),
+        },
+        Question::Sampling => json!({
+            "role": "assistant",
+            "content": { "type": "text", "text": "test" },
+            "model": "rehearse",
+            "stopReason": "endTurn",
+        }),
+        Question::Roots => json!({ "roots": [] }),
+    })
+}

@@ -1,0 +1,187 @@
+//! What a JSON Schema says of a value, as far as a front end looks: types, members, items.
+
+use serde_json::{Map, Value};
+
+/// References and alternatives within each other beyond this are not followed.
+const MAX_STEPS: usize = 16;
+
+/// A type of JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    Array,
+    Object,
+    String,
+}
+
+impl Type {
+    const ALL: [Type; 7] =
+        [Type::Null, Type::Boolean, Type::Integer, Type::Number, Type::Array, Type::Object, Type::String];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Type::Null => "null",
+            Type::Boolean => "boolean",
+            Type::Integer => "integer",
+            Type::Number => "number",
+            Type::Array => "array",
+            Type::Object => "object",
+            Type::String => "string",
+        }
+    }
+
+    pub(super) fn holds(self, value: &Value) -> bool {
+        match (self, value) {
+            (Type::Null, Value::Null)
+            | (Type::Boolean, Value::Bool(_))
+            | (Type::Number, Value::Number(_))
+            | (Type::Array, Value::Array(_))
+            | (Type::Object, Value::Object(_))
+            | (Type::String, Value::String(_)) => true,
+            (Type::Integer, Value::Number(number)) => {
+                number.is_i64() || number.is_u64() || number.as_f64().is_some_and(|it| it.fract() == 0.0)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A schema within a tool's input schema.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schema<'s> {
+    root: &'s Value,
+    node: &'s Value,
+}
+
+impl<'s> Schema<'s> {
+    pub(super) fn new(root: &'s Value) -> Self {
+        Schema { root, node: root }.resolved()
+    }
+
+    fn at(self, node: &'s Value) -> Self {
+        Schema { root: self.root, node }.resolved()
+    }
+
+    /// Follows references within the document.
+    fn resolved(mut self) -> Self {
+        for _ in 0..MAX_STEPS {
+            let Some(pointer) = self.get("$ref").and_then(Value::as_str).and_then(|it| it.strip_prefix('#')) else {
+                break;
+            };
+            let Some(node) = self.root.pointer(pointer) else { break };
+            self.node = node;
+        }
+        self
+    }
+
+    pub(super) fn get(self, keyword: &str) -> Option<&'s Value> {
+        self.node.get(keyword)
+    }
+
+    pub(super) fn number(self, keyword: &str) -> Option<f64> {
+        self.get(keyword)?.as_f64()
+    }
+
+    pub(super) fn count(self, keyword: &str) -> Option<usize> {
+        self.get(keyword)?.as_u64().and_then(|count| count.try_into().ok())
+    }
+
+    pub(super) fn text(self, keyword: &str) -> Option<&'s str> {
+        self.get(keyword)?.as_str()
+    }
+
+    /// The types that a value may have; none if the schema does not say.
+    pub(super) fn types(self) -> Vec<Type> {
+        self.types_within(MAX_STEPS)
+    }
+
+    fn types_within(self, steps: usize) -> Vec<Type> {
+        let named = |value: &Value| Type::ALL.into_iter().find(|it| Some(it.as_str()) == value.as_str());
+        match self.get("type") {
+            Some(Value::Array(names)) => return names.iter().filter_map(named).collect(),
+            Some(name) => return named(name).into_iter().collect(),
+            None => {}
+        }
+        let Some(steps) = steps.checked_sub(1) else { return Vec::new() };
+        let mut types = Vec::new();
+        if let Some(schemas) = self.alternatives() {
+            for schema in schemas {
+                let further = schema.types_within(steps);
+                if further.is_empty() {
+                    return Vec::new();
+                }
+                types.extend(further.into_iter().filter(|it| !types.contains(it)).collect::<Vec<_>>());
+            }
+        } else if let Some(Value::Array(nodes)) = self.get("allOf") {
+            types = nodes
+                .iter()
+                .map(|node| self.at(node).types_within(steps))
+                .find(|types| !types.is_empty())
+                .unwrap_or_default();
+        }
+        types
+    }
+
+    /// The schemas of `anyOf` or `oneOf`.
+    pub(super) fn alternatives(self) -> Option<impl Iterator<Item = Schema<'s>>> {
+        let nodes = self.get("anyOf").or_else(|| self.get("oneOf"))?.as_array()?;
+        Some(nodes.iter().map(move |node| self.at(node)))
+    }
+
+    /// Of alternatives that one which has this type, so that its members and items are known.
+    pub(super) fn as_type(self, kind: Type) -> Self {
+        let mut schema = self;
+        for _ in 0..MAX_STEPS {
+            let Some(mut schemas) = schema.alternatives() else { break };
+            let Some(found) = schemas.find(|it| it.types().contains(&kind)) else { break };
+            schema = found;
+        }
+        schema
+    }
+
+    pub(super) fn properties(self) -> impl Iterator<Item = (&'s str, Schema<'s>)> {
+        let members = self.members().into_iter().flatten();
+        members.map(move |(name, node)| (&**name, self.at(node)))
+    }
+
+    fn members(self) -> Option<&'s Map<String, Value>> {
+        self.get("properties")?.as_object()
+    }
+
+    /// What is said of this member: by its name, or of any that is not named.
+    pub(super) fn property(self, name: &str) -> Option<Schema<'s>> {
+        let named = self.members().and_then(|members| members.get(name));
+        let node = named.or_else(|| self.get("additionalProperties").filter(|node| node.is_object()))?;
+        Some(self.at(node))
+    }
+
+    pub(super) fn names(self, property: &str) -> bool {
+        self.members().is_some_and(|members| members.contains_key(property))
+    }
+
+    pub(super) fn required(self) -> impl Iterator<Item = &'s str> {
+        self.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    pub(super) fn is_required(self, name: &str) -> bool {
+        self.required().any(|required| required == name)
+    }
+
+    /// What is said of the item of an array at this place.
+    pub(super) fn item(self, index: usize) -> Option<Schema<'s>> {
+        let tuple = self.get("prefixItems").and_then(Value::as_array).and_then(|nodes| nodes.get(index));
+        tuple.or_else(|| self.get("items").filter(|node| node.is_object())).map(|node| self.at(node))
+    }
+
+    /// The only values that are allowed, if the schema lists them.
+    pub(super) fn choices(self) -> Option<Vec<&'s Value>> {
+        match (self.get("enum"), self.get("const")) {
+            (Some(Value::Array(values)), _) => Some(values.iter().collect()),
+            (_, Some(value)) => Some(vec![value]),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Tools for a model that can only write text: it is told of them in its prompt, and asks for them in a form like XML.
+//!
+//! ```text
+//! <read_file>
+//! <path>notes.txt</path>
+//! </read_file>
+//! ```
+//!
+//! The [`Parser`] knows the tools and their schemas, and reads by them: any name that a tool or parameter has can be
+//! written, a tool without required parameters needs none, and a value is what the schema says it is. The form of newer
+//! programs, `<use_mcp_tool>` with `<server_name>`, `<tool_name>` and `<arguments>`, is read as well.
+
+mod element;
+mod error;
+mod prompt;
+mod prose;
+mod scan;
+mod tag;
+#[cfg(test)]
+mod tests;
+mod value;
+mod write;
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+pub use error::{Fault, ParameterError, RequestError};
+pub use prompt::{NO_TOOLS, Section, prompt, system_prompt};
+pub use write::write;
+
+use super::{ToolDefinition, validate::Validator};
+
+/// How a message is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Requests beyond it are reported, not returned.
+    pub max_calls_per_message: usize,
+    pub grammar: Grammar,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grammar {
+    /// Whatever the tools and their schemas name.
+    Registry,
+    /// That of the first MCPilot: names are `[a-z][a-z0-9_]*`, a request has white space around it and at least one
+    /// parameter, and there is no other form.
+    Strict,
+}
+
+impl Default for Options {
+    /// One call, in the grammar of the registry.
+    fn default() -> Self {
+        Options { max_calls_per_message: 1, grammar: Grammar::Registry }
+    }
+}
+
+/// Reads requests for the tools that it knows.
+#[derive(Debug)]
+pub struct Parser {
+    tools: Vec<Tool>,
+    options: Options,
+}
+
+#[derive(Debug)]
+struct Tool {
+    name: String,
+    /// Server and name on the server.
+    origin: Option<(String, String)>,
+    validator: Validator,
+}
+
+/// What a message asks for, each in its order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Requests {
+    pub calls: Vec<ToolRequest>,
+    pub errors: Vec<RequestError>,
+}
+
+/// A call with valid arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolRequest {
+    /// As the model knows it.
+    pub name: String,
+    pub arguments: Map<String, Value>,
+    /// In bytes of the message.
+    pub range: Range<usize>,
+}
+
+impl Parser {
+    /// Of tools with one name the first is known.
+    pub fn new<'a>(tools: impl IntoIterator<Item = ToolDefinition<'a>>, options: Options) -> Parser {
+        let tool = |tool: ToolDefinition<'_>| Tool {
+            name: tool.name.to_owned(),
+            origin: tool.origin.map(|origin| (origin.server.to_owned(), origin.tool.to_owned())),
+            validator: Validator::new(serde_json::from_str(tool.input_schema.get()).unwrap_or_default()),
+        };
+        Parser { tools: tools.into_iter().map(tool).collect(), options }
+    }
+
+    /// The requests of a message.
+    ///
+    /// What is shown in code blocks, code spans and comments, or thought in `<thinking>`, is no request; nor is a tag
+    /// in running text that is never closed. A request that is wrong counts as one: those behind it may build on it.
+    pub fn parse(&self, message: &str) -> Requests {
+        scan::Scan::new(self, message).run()
+    }
+
+    fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// A tool by the name that its server has for it, or by that which the model knows.
+    fn tool_of(&self, server: Option<&str>, name: &str) -> Option<&Tool> {
+        let is_there = |tool: &&Tool| match (&tool.origin, server) {
+            (Some((origin, original)), Some(server)) => origin == server && (original == name || tool.name == name),
+            (Some((_, original)), None) => original == name || tool.name == name,
+            (None, _) => tool.name == name,
+        };
+        self.tool(name).filter(is_there).or_else(|| self.tools.iter().find(is_there))
+    }
+}
