@@ -14,8 +14,6 @@ SKIPPABLE = {
 UNSUPPORTED = {
     "auth/dpop": "SEP-1932: tokens that are bound to a key",
     "auth/dpop-nonce": "SEP-1932: tokens that are bound to a key",
-    "auth/enterprise-managed-authorization": "SEP-990: tokens from an enterprise's identity provider",
-    "auth/wif-jwt-bearer": "SEP-1933: tokens from a workload's identity",
 }
 
 

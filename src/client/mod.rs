@@ -8,6 +8,7 @@ mod answers;
 mod call;
 mod configured;
 mod connect;
+mod deadline;
 pub mod example;
 mod failure;
 mod handler;

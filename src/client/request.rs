@@ -44,7 +44,7 @@ impl Session {
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let due = self.due(limit);
+        let deadline = self.deadline(limit);
         let mut sent = self.send(method, params, options.meta).await?;
         tokio::select! {
             biased;
@@ -53,7 +53,7 @@ impl Session {
                 sent.abandon("cancelled by the user").await;
                 Err(Failure::Cancelled)
             }
-            () = due => {
+            () = deadline.passed() => {
                 sent.abandon("timeout").await;
                 Err(Failure::Timeout(limit))
             }
