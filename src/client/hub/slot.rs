@@ -222,7 +222,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Whether another attempt may go better.
 fn may_pass(error: &ConnectError) -> bool {
-    !matches!(error, ConnectError::NotApplicable { .. } | ConnectError::Invalid(_) | ConnectError::Version { .. })
+    // Somebody would be asked to authorize the client again.
+    let is_unauthorized = matches!(error, ConnectError::Unauthorized { .. });
+    let is_wrong =
+        matches!(error, ConnectError::NotApplicable { .. } | ConnectError::Invalid(_) | ConnectError::Version { .. });
+    !is_wrong && !is_unauthorized
 }
 
 /// By up to half, so that clients which failed together do not come back together.
