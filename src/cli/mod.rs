@@ -6,6 +6,8 @@
 mod config;
 mod failure;
 mod final_answer;
+mod format;
+mod mcp;
 mod mock;
 mod run;
 mod schema;
@@ -16,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use self::failure::Failure;
+use self::{failure::Failure, format::Format};
 use crate::client::Guard;
 
 /// What the exit code of `rehearse` says. The codes are stable.
@@ -82,6 +84,7 @@ enum Command {
     Run(run::RunArgs),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
+    Mcp(mcp::McpArgs),
     Schema(schema::SchemaArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
     /// Kill what a run has left behind that was itself killed
@@ -99,6 +102,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
+            Command::Mcp(args) => mcp::run(args),
             Command::Schema(args) => schema::run(&args),
             Command::FinalAnswer(args) => final_answer::run(&args),
             Command::Guard => {
