@@ -49,9 +49,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
         let statuses = visit.hub.status();
         match args.format {
             Format::Human => {
-                for (server, error) in &found.unreachable {
-                    visit.warn_unreachable(server, &error.to_string());
-                }
+                visit.warn_unreachable(&found.unreachable);
                 for (server, failure) in &found.unlisted {
                     visit.warn(&format!("failed to list MCP tools for server {server}: {failure}"));
                 }

@@ -193,20 +193,19 @@ impl Visit {
             }
         };
         let mut came = stream::iter(&self.names).map(one).buffered(AT_ONCE);
-        let mut reached = Vec::new();
+        let (mut reached, mut unreachable) = (Vec::new(), Vec::new());
         while let Some((name, came)) = came.next().await {
             match came {
                 Ok(came) => reached.push((name, Reached::Answered(came))),
-                Err(HubError::Unreachable { server, error }) => {
-                    self.unreachable(&server, &error)?;
+                Err(HubError::Unreachable { server, error }) if self.unreachable == Unreachable::Skipped => {
+                    unreachable.push((server, error.clone()));
                     reached.push((name, Reached::Not(error)));
                 }
                 Err(error) => return Err(trouble(error)),
             }
         }
-        if reached.iter().all(|(_, came)| matches!(came, Reached::Not(_))) {
-            return Err(Failure::cannot("no MCP server can be reached").into());
-        }
+        drop(came);
+        self.go_on_without(&unreachable)?;
         Ok(reached)
     }
 
@@ -217,12 +216,7 @@ impl Visit {
     /// forbids it.
     pub(super) async fn discover(&self) -> Result<Discovery, Trouble> {
         let found = Box::pin(self.hub.discover()).await.map_err(trouble)?;
-        for (server, error) in &found.unreachable {
-            self.unreachable(server, error)?;
-        }
-        if found.unreachable.len() == self.names.len() {
-            return Err(Failure::cannot("no MCP server can be reached").into());
-        }
+        self.go_on_without(&found.unreachable)?;
         Ok(found)
     }
 
@@ -233,23 +227,28 @@ impl Visit {
         }
     }
 
-    /// Tells that a server cannot be reached.
+    /// Tells which servers cannot be reached.
     ///
     /// # Errors
-    /// The policy wants all of them, or there is no other.
-    pub(super) fn unreachable(&self, server: &Arc<str>, error: &Arc<ConnectError>) -> Result<(), Trouble> {
-        if self.unreachable == Unreachable::Fatal || self.names.len() == 1 {
+    /// There are no others.
+    fn go_on_without(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) -> Result<(), Trouble> {
+        if let ([(server, error)], 1) = (unreachable, self.names.len()) {
             let (server, error) = (server.clone(), error.clone());
             return Err(trouble(HubError::Unreachable { server, error }));
         }
-        self.warn_unreachable(server, &error.to_string());
-        Ok(())
+        self.warn_unreachable(unreachable);
+        match unreachable.len() == self.names.len() {
+            true => Err(Failure::cannot("no MCP server can be reached").into()),
+            false => Ok(()),
+        }
     }
 
-    pub(super) fn warn_unreachable(&self, server: &str, error: &str) {
-        // The words of code_agent.
-        self.warn(&format!("MCP server '{server}' connection failed: {error}"));
-        if self.names.len() > 1 {
+    /// The words of code_agent.
+    pub(super) fn warn_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) {
+        for (server, error) in unreachable {
+            self.warn(&format!("MCP server '{server}' connection failed: {error}"));
+        }
+        if !unreachable.is_empty() && unreachable.len() < self.names.len() {
             self.note("Continuing with other MCP servers");
         }
     }
