@@ -84,7 +84,7 @@ enum Command {
     Run(run::RunArgs),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
-    Mcp(mcp::McpArgs),
+    Mcp(Box<mcp::McpArgs>),
     Schema(schema::SchemaArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
     /// Kill what a run has left behind that was itself killed
@@ -102,7 +102,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
-            Command::Mcp(args) => mcp::run(args),
+            Command::Mcp(args) => mcp::run(&args),
             Command::Schema(args) => schema::run(&args),
             Command::FinalAnswer(args) => final_answer::run(&args),
             Command::Guard => {

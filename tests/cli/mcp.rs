@@ -343,6 +343,13 @@ fn the_trace_has_every_frame_on_a_line_with_its_direction_and_time() {
     assert_eq!(run.stderr().lines().filter(|line| line.contains(" ms ← {")).count(), 3, "{}", run.stderr());
     assert!(run.stderr().contains("stderr: tools is served over stdio"), "{}", run.stderr());
     story(&[]).env("CLICOLOR_FORCE", "1").run().coloured(true);
+
+    // A server whose list changes is not listened to by somebody who is gone before that.
+    let changing =
+        "tools: [{ name: t, steps: [{ enable: { tool: u } }, { reply: x }] }, { name: u, enabled: false, reply: x }]";
+    let run = mcp(["call-tool", "t", "--trace"]).args(stdio("c.yaml")).file("c.yaml", changing).run().stdout("x\n");
+    assert!(run.stderr().contains("\"listChanged\":true"), "{}", run.stderr());
+    assert!(!run.stderr().contains("subscriptions/listen"), "{}", run.stderr());
 }
 
 #[test]
