@@ -7,7 +7,7 @@ use super::{
     connection::{ConnectionArgs, UnreachableArgs},
     content::{print, print_json},
     target::{Select, TargetArgs},
-    visit::{Reached, Visit, failure_json, visit},
+    visit::{Reached, Visit, visit},
 };
 use crate::{
     cli::{
@@ -117,7 +117,7 @@ pub(super) fn run(
 fn report<'a>(visit: &Visit, kind: &Kind, server: &'a str, came: &'a Reached<Listing>) -> ServerReport<'a> {
     let what = match came {
         Reached::Answered(Ok(listing)) => (kind.key, Member::Items(&listing.items)),
-        Reached::Answered(Err(failure)) => ("failure", Member::Failure(failure_json(failure))),
+        Reached::Answered(Err(failure)) => ("failure", Member::Failure(visit.failure_json(failure))),
         Reached::Not(error) => ("unreachable", Member::Failure(visit.hidden(&error.to_string()).into())),
     };
     ServerReport(vec![("server", Member::Name(server)), what])

@@ -277,6 +277,11 @@ impl Visit {
         }
     }
 
+    /// A failed request for programs.
+    pub(super) fn failure_json(&self, failure: &client::Failure) -> Value {
+        failure_json(failure, |text| self.hidden(text))
+    }
+
     pub(super) fn tell_failure(&self, failure: &client::Failure) {
         if self.is_interrupted.is_cancelled() {
             return;
@@ -318,22 +323,22 @@ pub(super) fn trouble(error: HubError) -> Trouble {
 }
 
 /// A failed request for programs.
-pub(super) fn failure_json(failure: &client::Failure) -> Value {
+fn failure_json(failure: &client::Failure, hidden: impl Fn(&str) -> String) -> Value {
     let mut members = Map::from_iter([
         ("kind".to_owned(), json!(failure.kind())),
-        ("message".to_owned(), json!(failure.to_string())),
+        ("message".to_owned(), json!(hidden(&failure.to_string()))),
     ]);
     match failure {
         client::Failure::Rpc(error) => {
-            members.insert("message".to_owned(), json!(error.message));
+            members.insert("message".to_owned(), json!(hidden(&error.message)));
             members.insert("code".to_owned(), json!(error.code));
             if let Some(data) = &error.data {
-                members.insert("data".to_owned(), serde_json::from_str(data.get()).unwrap_or_default());
+                members.insert("data".to_owned(), serde_json::from_str(&hidden(data.get())).unwrap_or_default());
             }
         }
         client::Failure::Http { status, body } => {
             members.insert("status".to_owned(), json!(status));
-            members.insert("body".to_owned(), json!(body));
+            members.insert("body".to_owned(), json!(hidden(body)));
         }
         _ => {}
     }

@@ -425,7 +425,7 @@ async fn arguments_and_annotations_pass_as_they_are() {
     hub.close().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_the_end() {
     let one = server("one", &["echo"]);
     let taps = Arc::new(Mutex::new(Vec::new()));
@@ -456,7 +456,8 @@ async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_
         begins.await.expect("begins");
         hub.close().await;
     };
-    let (outcome, ()) = tokio::join!(deaf, end);
+    let both = async { tokio::join!(deaf, end) };
+    let (outcome, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("comes to an end");
     assert!(matches!(outcome, Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::GivenUp)));
 }
 
