@@ -44,6 +44,7 @@ pub use outcome::{Content, ToolOutcome};
 pub use protocol::{Protocol, UnknownProtocol};
 pub use raw::RawReply;
 pub use session::Session;
+pub use strays::Ignored;
 pub use subscription::Interest;
 pub use task::TaskRun;
 

@@ -93,7 +93,7 @@ impl Session {
     /// Any [`Failure`] but a timeout and a cancellation.
     pub(super) async fn outcome(&self, sent: &mut Sent) -> Result<Box<RawValue>, Failure> {
         let Sent { handle, id, from } = sent;
-        let wanted = Wanted { id: Some(id), unaddressed: false, strays: !self.ignores_strays() };
+        let wanted = Wanted { id: Some(id), unaddressed: false, strays: self.admitted() };
         tokio::select! {
             biased;
             arrival = self.tap().answer(*from, wanted) => match arrival {

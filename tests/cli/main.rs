@@ -8,6 +8,7 @@ mod conformance_client;
 mod final_answer;
 mod mcp;
 mod mcp_connections;
+mod mcp_faults;
 mod mcp_offers;
 mod mock;
 mod mock_exec;

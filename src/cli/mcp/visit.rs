@@ -126,6 +126,7 @@ impl Visit {
         };
         let rest = async {
             if let Some(done) = done {
+                self.tell_strays().await;
                 self.hub.close().await;
                 return done;
             }
@@ -139,6 +140,22 @@ impl Visit {
         tokio::select! {
             done = rest => done,
             _ = signals.next() => Ok(Exit::CannotRun),
+        }
+    }
+
+    /// Tells what servers sent that is no message, one line for each server.
+    async fn tell_strays(&self) {
+        let strays = self.hub.strays().await;
+        for server in &self.names {
+            let mut of_server = strays.iter().filter(|(name, _)| name == server).map(|(_, stray)| stray);
+            if let Some(first) = of_server.next() {
+                let more = match of_server.count() {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                let text = self.hidden(&format!("MCP server '{server}' sent what belongs to nothing: {first}{more}"));
+                style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&text)));
+            }
         }
     }
 

@@ -105,7 +105,7 @@ pub use self::{
     usage::Usage,
 };
 use super::{ConnectError, Failure, Session};
-use crate::config::policy::Unreachable;
+use crate::{config::policy::Unreachable, transport::Stray};
 
 /// How many events a reader may be behind.
 const EVENTS: usize = 256;
@@ -295,6 +295,17 @@ impl Hub {
         self.disconnect_all().await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+
+    /// What servers that are connected have sent, since this was last asked, that is no message or answers nothing.
+    pub async fn strays(&self) -> Vec<(Arc<str>, Stray)> {
+        let mut strays = Vec::new();
+        for slot in self.slots() {
+            let session = slot.open_session().await;
+            let found = session.as_ref().map(|live| live.session.strays()).unwrap_or_default();
+            strays.extend(found.into_iter().map(|stray| (slot.name.clone(), stray)));
+        }
+        strays
     }
 
     /// The tools that there are now.

@@ -16,7 +16,7 @@ use super::{
     status::{State, Status},
 };
 use crate::{
-    client::{ConnectError, Failure, Session},
+    client::{ConnectError, Failure, Ignored, Session},
     transport::{Tap, Transport},
     wire::Era,
 };
@@ -142,6 +142,8 @@ impl Slot {
         };
         match opened {
             Ok(session) => {
+                // Many servers log to their standard output, and are of use all the same.
+                session.ignore(Ignored::Noise);
                 self.set(State::Connected, None);
                 Ok(Live { session, calls })
             }

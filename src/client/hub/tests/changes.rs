@@ -3,6 +3,21 @@
 use super::*;
 
 #[tokio::test]
+async fn a_server_that_logs_to_its_output_is_of_use_and_told_of() {
+    let server = in_memory(|message| {
+        let noise = (message["method"] == "tools/call").then(|| "npm warn deprecated".to_owned());
+        noise.into_iter().chain(answer("s", &["echo"], message)).collect()
+    });
+    let hub = Hub::new([member("s", &server.target)], options());
+    hub.discover().await.expect("discovers");
+    assert_eq!(text(&hub, "echo").await.expect("a result"), "s: echo");
+    let strays: Vec<_> = hub.strays().await.into_iter().map(|(server, stray)| format!("{server}: {stray}")).collect();
+    assert!(strays.len() == 1 && strays[0].contains("npm warn deprecated"), "{strays:?}");
+    assert!(hub.strays().await.is_empty());
+    hub.close().await;
+}
+
+#[tokio::test]
 async fn a_changed_list_changes_the_registry() {
     let (server, _methods) = changing();
     let hub = Hub::new([member("s", &server.target)], options());
