@@ -244,8 +244,9 @@ fn is_valid(token: &TokenStatus) -> bool {
     token.can_be_refreshed || token.expires.is_none_or(|at| SystemTime::now() < time(at))
 }
 
+/// What lies beyond the year 9999 cannot be written.
 fn time(seconds: u64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.min(253_402_300_799))
 }
 
 fn human(server: &Server, token: Option<&TokenStatus>) -> String {
