@@ -428,5 +428,5 @@ fn every_command_of_the_page_says_what_the_page_says() {
             commands += 1;
         }
     }
-    assert_eq!(commands, 5);
+    assert_eq!(commands, 8);
 }

@@ -92,13 +92,15 @@ impl ConnectionArgs {
     /// The file of answers cannot be read.
     pub(super) fn members(&self, servers: &[Server]) -> Result<Vec<Member>, Failure> {
         let script = self.answers()?;
+        // Several browser windows at once would be nobody's wish.
+        let ask = Ask::of_command(self.no_browser || servers.len() > 1);
         let member = |server: &Server| {
             let mut config = server.prepared.config.clone();
             let protocol = self.protocol.unwrap_or_else(|| usual_protocol(&config));
             if let Some(limit) = self.timeout {
                 config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
             }
-            config.authorizer = authorizer(server, Ask::of_command(self.no_browser));
+            config.authorizer = authorizer(server, ask);
             config.answers = Answers::scripted(script.clone(), []);
             let written = &server.written;
             let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
