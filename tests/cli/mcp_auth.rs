@@ -209,5 +209,11 @@ fn who_issues_no_token_is_told() {
     run.stdout("").stderr_has("error: 127.0.0.1 is not authorized: cannot reach http://127.0.0.1:1/").code(3);
     let run = mcp(args).run().stdout("").code(3);
     run.stderr_has("there is no folder for the token; HOME or XDG_DATA_HOME says where it is");
+    // It lets everybody in.
+    let server = Rehearse::new().args(["mock", "basic", "--listen", "127.0.0.1:0"]);
+    let mut server = server.start();
+    let url = format!("http://{}/mcp", server.address("http://", "/mcp"));
+    let run = mcp(["auth", "--headless", "--http", &url]).env("XDG_DATA_HOME", "/nowhere").run().code(3);
+    run.stderr_has("refused to register the client: HTTP 404\nhint: --client-id says");
     mcp(["auth"]).run().stdout("").stderr_has("No MCP servers configured.\n").code(4);
 }

@@ -170,5 +170,8 @@ mod tests {
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
         assert_eq!(Secrets::default().and(&secrets), secrets);
+        server.auth.oauth = Some(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() });
+        let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
+        assert_eq!(secrets.hidden("invalid s3cret"), "invalid ***");
     }
 }

@@ -200,8 +200,13 @@ fn authorizer(server: &Server, options: Options) -> Result<Authorizer, Failure> 
 }
 
 fn failed(server: &Server, error: &AuthError) -> Failure {
-    let error = server.prepared.secrets.hidden(&error.to_string());
-    Failure::cannot(format!("{} is not authorized: {error}", server.name()))
+    let text = server.prepared.secrets.hidden(&error.to_string());
+    let failure = Failure::cannot(format!("{} is not authorized: {text}", server.name()));
+    match error {
+        AuthError::Registration(_) | AuthError::NoIdentity { .. } => failure
+            .hint("--client-id says as whom it knows us; and a server that lets everybody in wants no token at all"),
+        _ => failure,
+    }
 }
 
 impl ClientArgs {
