@@ -46,7 +46,7 @@ pub(crate) fn mcp<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Rehears
 }
 
 fn without_configs() -> Rehearse {
-    let unset = ["XDG_CONFIG_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH"];
+    let unset = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH"];
     let story = unset.into_iter().fold(Rehearse::new(), |story, name| story.env(name, ""));
     story.env("HOME", "home").file("tools.yaml", TOOLS)
 }
@@ -402,6 +402,7 @@ fn every_command_has_examples() {
         "complete",
         "status",
         "ping",
+        "auth",
     ];
     let run = mcp(["--help"]).run().stdout_has("Examples:").stdout_has("Exit codes:").code(0);
     for command in commands {
@@ -427,5 +428,5 @@ fn every_command_of_the_page_says_what_the_page_says() {
             commands += 1;
         }
     }
-    assert_eq!(commands, 5);
+    assert_eq!(commands, 8);
 }

@@ -11,7 +11,7 @@ use super::{
     content::{Saver, indented, print, print_json},
     list_tools::name_of,
     target::{Select, TargetArgs},
-    visit::{Trouble, Visit, visit},
+    visit::{Trouble, Visit, exit_of, visit},
 };
 use crate::{
     cli::{
@@ -152,7 +152,11 @@ async fn call(
             saved: &saver.saved,
         }),
     }
-    Ok(if is_error { Exit::Violation } else { Exit::Success })
+    Ok(match &called {
+        Err(failure) => exit_of(failure),
+        Ok(_) if is_error => Exit::Violation,
+        Ok(_) => Exit::Success,
+    })
 }
 
 /// The blocks one after another, and the structured content unless the text is that already.

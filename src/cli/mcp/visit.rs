@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    authorization::Authorizers,
     connection::{ConnectionArgs, hub_options},
     target::Server,
     trace::Tracer,
@@ -16,7 +17,7 @@ use crate::{
         Exit, Failure,
         config::prepared::Secrets,
         signals::Signals,
-        style::{self, BAD, DIM, DOUBTFUL, printable},
+        style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     },
     client::{
         self, CallOptions, ConnectError, Guard, Session,
@@ -36,6 +37,7 @@ pub(super) struct Visit {
     pub(super) names: Vec<Arc<str>>,
     pub(super) unreachable: Unreachable,
     secrets: Secrets,
+    authorizers: Authorizers,
     is_interrupted: CancellationToken,
 }
 
@@ -75,6 +77,7 @@ pub(super) fn visit(
         return Ok(Exit::NothingSelected);
     }
     let members = args.members(servers)?;
+    let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
     let tracer = args.trace.then(|| Tracer::new((!args.show_secrets).then(|| secrets.clone()), servers.len() > 1));
@@ -98,6 +101,7 @@ pub(super) fn visit(
             names: servers.iter().map(|server| server.name().into()).collect(),
             unreachable,
             secrets,
+            authorizers,
             is_interrupted: CancellationToken::new(),
         };
         let done = visit.until_done_or_interrupted(&mut signals, work).await;
@@ -161,12 +165,30 @@ impl Visit {
 
     fn exit(&self, done: Result<Exit, Trouble>) -> Result<Exit, Failure> {
         match done {
-            Ok(exit) => Ok(exit),
+            Ok(exit) => {
+                self.tell_hint();
+                Ok(exit)
+            }
             Err(Trouble::Call(failure)) => {
                 self.tell_failure(&failure);
-                Ok(Exit::Violation)
+                self.tell_hint();
+                Ok(exit_of(&failure))
+            }
+            Err(Trouble::Failure(failure @ Failure::CannotRun { hint: None, .. })) => {
+                let failure = self.without_secrets(failure);
+                Err(match self.authorizers.hint() {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                })
             }
             Err(Trouble::Failure(failure)) => Err(self.without_secrets(failure)),
+        }
+    }
+
+    /// What to do about servers that want an authorization.
+    fn tell_hint(&self) {
+        if let Some(hint) = self.authorizers.hint().filter(|_| !self.is_interrupted.is_cancelled()) {
+            style::print(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(&hint)));
         }
     }
 
@@ -337,6 +359,14 @@ pub(super) fn trouble(error: HubError) -> Trouble {
             Failure::Usage(error.to_string())
         }
     })
+}
+
+/// How a failed request ends a command.
+pub(super) fn exit_of(failure: &client::Failure) -> Exit {
+    match failure {
+        client::Failure::Unauthorized(_) => Exit::CannotRun,
+        _ => Exit::Violation,
+    }
 }
 
 /// A failed request for programs.
