@@ -160,7 +160,7 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
         (
             "cursor",
             r#"{"command": "x", "args": "-y y"}"#,
-            r#"E-VALUE-TYPE "-y y": `args` must be a list of texts, found the text "-y y" (write each argument as a text of its own: ["-y", "package"])"#,
+            r#"E-VALUE-TYPE "-y y": `args` must be a list of texts, found a text (write each argument as a text of its own: ["-y", "package"])"#,
         ),
         (
             "cursor",
@@ -170,12 +170,12 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
         (
             "cursor",
             r#"{"command": "x", "env": {"PORT": 80}}"#,
-            r#"E-VALUE-TYPE 80: `PORT` must be a text, found the number 80 (write "80")"#,
+            r#"E-VALUE-TYPE 80: `PORT` must be a text, found a number (write it in quotes)"#,
         ),
         (
             "cline",
             r#"{"command": "x", "disabled": "true"}"#,
-            r#"E-VALUE-TYPE "true": `disabled` must be true or false, found the text "true" (write true without quotes)"#,
+            r#"E-VALUE-TYPE "true": `disabled` must be true or false, found a text (write it without quotes)"#,
         ),
         (
             "roo",
@@ -221,7 +221,7 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
         (
             "claude-code",
             r"7",
-            r#"E-VALUE-TYPE 7: a server must be an object, found the number 7 (write { "command": "…" } or { "url": "…" })"#,
+            r#"E-VALUE-TYPE 7: a server must be an object, found a number (write { "command": "…" } or { "url": "…" })"#,
         ),
         ("claude-code", r"{}", r#"E-MISSING "s": the server `s` needs `command` or `url` (say how to reach it)"#),
     ] {

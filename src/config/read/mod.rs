@@ -200,7 +200,7 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
 fn links(node: &Node, findings: &mut Vec<Finding>) -> bool {
     if let Ok(items) = node.items() {
         for item in items.iter().filter(|item| item.str().is_err() && item.entries().is_err()) {
-            let message = format!("what has servers is a path or an object, found {}", item.describe());
+            let message = format!("what has servers is a path or an object, found {}", item.kind());
             findings.push(codes::VALUE_TYPE.at(item.span, message).hint("write \"./servers.json\""));
         }
         return true;
@@ -229,7 +229,7 @@ fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding {
             codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"))
         }
         (None, _) => {
-            let message = format!("a config must be an object, found {}", root.describe());
+            let message = format!("a config must be an object, found {}", root.kind());
             codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
         }
     }
@@ -274,7 +274,7 @@ fn named<'n>(
     findings: &mut Vec<Finding>,
 ) -> Vec<(At<String>, &'n Node)> {
     let wrong = |node: &Node, what: &str| {
-        codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.describe()))
+        codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.kind()))
     };
     match collection {
         Collection::Map => match node.entries() {
