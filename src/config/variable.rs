@@ -248,6 +248,18 @@ mod tests {
         assert_eq!(names[2], (Form::Defaulted, "${HOST:-d}"));
     }
 
+    #[test]
+    fn a_reference_is_shown_without_what_may_be_a_value() {
+        let shown = |text: &str| references(text).next().map(|it| it.shown(text));
+        for text in ["$A_1", "${A}", "${env:A}", "${a}", "{env:A}"] {
+            assert_eq!(shown(text).as_deref(), Some(text));
+        }
+        for text in ["${A-x}", "${A:=x}", "${A:-x}", "${A:x}"] {
+            assert_eq!(shown(text).as_deref(), Some("${A…}"), "{text}");
+        }
+        assert_eq!(shown("pass$word1").as_deref(), Some("$…"));
+    }
+
     proptest! {
         #[test]
         fn no_text_makes_it_panic_and_without_forms_nothing_changes(text in "[${}:\\-a-zA-Z é.]{0,40}") {

@@ -182,3 +182,22 @@ fn told(examined: &Examined, converted: &Converted, to: &Dialect) -> String {
     }
     told
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_stays_open_to_whom_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").args(["-m", "666"]).arg(&path).status().expect("starts");
+        assert!(made.success());
+        // Whoever reads as well does not wait for a reader.
+        open(OpenOptions::new().read(true).write(true), &path, Some(0o600)).expect("opens");
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o666);
+    }
+}

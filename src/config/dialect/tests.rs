@@ -89,6 +89,13 @@ fn a_file_is_known_by_its_place_and_otherwise_by_what_it_holds() {
         examine(&source, path, None, None).detected.map(|found| (found.dialect.name, found.why))
     };
     let empty = r#"{"mcpServers": {}}"#;
+    let servers = r#"{"servers": {"a": {"url": "https://a.example/mcp"}}}"#;
+    let why = "its servers are under `servers`".to_owned();
+    assert_eq!(detected(Some("x/.mcp.json"), servers), Some(("vscode", why)), "Visual Studio's");
+    let container = r#"{"customizations": {"vscode": {"mcp": {"servers": {}}}}}"#;
+    let why = "its servers are under `customizations.vscode.mcp.servers`".to_owned();
+    assert_eq!(detected(Some("some.json"), container), Some(("vscode", why)));
+    assert_eq!(detected(Some(".devcontainer/py/devcontainer.json"), container).map(|it| it.0), Some("vscode"));
     for (path, name) in [
         ("/home/ada/project/.mcp.json", "claude-code"),
         (".vscode/mcp.json", "vscode"),
@@ -234,6 +241,9 @@ fn notes_and_what_vs_code_takes_are_no_findings() {
     assert_eq!(told("claude-code", r#"{"command": "x", "_comment": "mine", "description": "d"}"#), [""; 0]);
     let (servers, findings) = read_as("vscode", r#"{"command": "x", "env": {"PORT": 80, "GONE": null}}"#);
     assert_eq!((findings, servers[0].env.len()), (vec![], 1));
+    for dialect in ["zed", "amazon-q"] {
+        assert_eq!(told(dialect, r#"{"command": "x", "env": null}"#), [""; 0], "{dialect}");
+    }
     let nested = r#"{"transport": {"type": "streamableHttp", "url": "http://a"}, "timeout": 5, "disabled": true}"#;
     let (servers, findings) = read_as("cline", nested);
     assert_eq!(findings, []);

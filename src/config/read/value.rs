@@ -22,6 +22,7 @@ impl Reader<'_> {
                 server.args = words.collect();
             }
             Field::Args => server.args = self.texts(key, node),
+            Field::Env if node.is_null() && self.dialect.null_env => {}
             Field::Env => server.env = self.pairs(key, node),
             Field::EnvFile => server.env_file = self.text(key, node),
             Field::Cwd => server.cwd = self.text(key, node),

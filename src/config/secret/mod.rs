@@ -8,6 +8,8 @@ mod address;
 mod extent;
 mod hidden;
 mod name;
+#[cfg(test)]
+mod tests;
 mod token;
 mod written;
 
@@ -291,84 +293,5 @@ fn in_argument(flag: &str, argument: &str, find: fn(&str, &str) -> Vec<Range<usi
             find(&argument[..at], &argument[rest..]).into_iter().map(here).collect()
         }
         None => find("", argument),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::json;
-
-    #[test]
-    fn only_what_is_secret_is_masked() {
-        for (name, value, expected) in [
-            ("X", "ghp_0123456789abcdefABCD", "***"),
-            ("Authorization", "Bearer abcdefgh12345678", "Bearer ***"),
-            ("Authorization", "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
-            ("url", "https://u:pässwort@h/?api_key=abcdef&q=1", "https://u:***@h/?api_key=***&q=1"),
-            ("PASSWORD", "hunter22", "***"),
-            ("PASSWORD", "<your-password>", "<your-password>"),
-            ("API_TOKEN", "", ""),
-            ("PGTOKEN", "x", "x"),
-            ("NAME", "Ada", "Ada"),
-            ("API_KEY", "${KEY:-geheim}", "${KEY:-***}"),
-            ("OTHER", "Bearer 0123456789", "Bearer ***"),
-            ("PGPASSWORD", "abc", "***"),
-            ("DATABASE_URL", "postgres://ada:geheim@db/x", "postgres://ada:***@db/x"),
-        ] {
-            assert_eq!(mask(name, value), expected, "{name}");
-        }
-        let argument = |flag: &str, text: &str| {
-            in_argument(flag, text, hidden_in).into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(argument("--api-key", "0123456789"), ["0123456789"]);
-        assert_eq!(argument("", "--token=0123456789"), ["0123456789"]);
-        assert_eq!(argument("--header", "Authorization: Bearer 0123456789"), ["0123456789"]);
-        assert_eq!(argument("", "postgres://a:geheim@h/x"), ["geheim"]);
-        assert_eq!(argument("--name", "0123456789"), [""; 0]);
-    }
-
-    #[test]
-    fn what_is_said_and_shown_of_a_source_has_no_secrets() {
-        let source = Source::new("x", "token: ghp_0123456789abcdefABCD\nné: x\n");
-        let secrets = secrets_of(&source, None);
-        assert_eq!(blotted(&source, &secrets).text, "token: ************************\nné: x\n");
-        let references = Source::new("x", "\"API_TOKEN\": \"${env:API_TOKEN}\", --token $TOKEN");
-        assert_eq!(secrets_of(&references, None), []);
-        let problem = Problem::new(Span::default(), "found `ghp_0123456789abcdefABCD`").hint("not `0123456789`");
-        let source = Source::new("x", "password: 0123456789");
-        let hidden = censored(&problem, &source, &secrets_of(&source, None));
-        assert_eq!((&*hidden.message, hidden.hint.as_deref()), ("found `***`", Some("not `***`")));
-        assert_eq!(blotted(&source, &[]).text, source.text);
-    }
-
-    #[test]
-    fn secrets_are_found_where_nobody_reads_them() {
-        for text in [
-            "{ // API_KEY: geheim1234\n}",
-            r#"{"env": {"API_KEY": "geheim1234", "API_KEY": "${X}"}}"#,
-            r#"{"env": "API_KEY=geheim1234"}"#,
-            r#"{"args": "-y b --api-key geheim1234"}"#,
-            r#"{"args": ["--api-key", "geheim1234"], "x": }"#,
-            r#"{"headers": "Authorization: Bearer geheim1234"}"#,
-            r#"{"inputs": [{"password": true, "default": "geheim1234"}]}"#,
-            r#"{ // "API_KEY": "${API_KEY:-geheim1234}""#,
-        ] {
-            let source = Source::new("x", text);
-            let root = json::parse(&source).map(|document| document.root).ok();
-            let found = secrets_of(&source, root.as_ref());
-            assert!(found.iter().any(|span| text[span.start..span.end].contains("geheim1234")), "{text}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn the_secrets_of_a_source_are_found_also_if_nobody_can_read_it() {
-        let text = r#"{"s": {"env": {"API_KEY": "0123456789"}, "args": ["--token", "abcdefghij", "x"], "url": "https://h/?key=1"}}"#;
-        let source = Source::new("x", text);
-        let root = json::parse(&source).expect("reads").root;
-        let shown =
-            |root| secrets_of(&source, root).into_iter().map(|span| &text[span.start..span.end]).collect::<Vec<_>>();
-        assert_eq!(shown(Some(&root)), ["0123456789", "abcdefghij"]);
-        assert_eq!(shown(None), ["0123456789", "abcdefghij"]);
     }
 }
