@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use super::{address::begins_parameter, extent::is_quote};
 
+/// No flag is longer, in bytes.
+const LONGEST_FLAG: usize = 100;
+
 /// A name before a value.
 #[derive(Debug)]
 pub(super) struct Name<'t> {
@@ -30,7 +33,9 @@ pub(super) fn assigned(text: &str) -> impl Iterator<Item = Name<'_>> {
         let is_parameter = text[at..].starts_with('=') && text[..start].ends_with(begins_parameter);
         let is_twice = text[at + 1..].starts_with([':', '=']);
         let name = Name { name: unescaped(name), start, end: at + 1, is_closed: unquoted.is_some() };
-        (!is_parameter && !is_twice).then_some(name)
+        // What a reference has after its name is told by the reference.
+        let is_reference = text[..start].ends_with("${");
+        (!is_parameter && !is_twice && !is_reference).then_some(name)
     })
 }
 
@@ -67,6 +72,10 @@ pub(super) fn flags(text: &str) -> impl Iterator<Item = Name<'_>> {
 
 /// Whether a text begins with a flag, and not with a value that has a dash before it.
 pub(super) fn is_flag(text: &str) -> bool {
+    if !text.starts_with('-') {
+        return false;
+    }
+    let text = &text[..text.floor_char_boundary(LONGEST_FLAG)];
     let word = &text[..text.find(|c: char| c.is_whitespace() || is_quote(c) || c == ',').unwrap_or(text.len())];
     let is_long = || word.len() > 8 && word.bytes().any(|byte| byte.is_ascii_digit());
     word.starts_with("--") || (word.starts_with('-') && !is_long())
