@@ -140,11 +140,15 @@ fn sentence(sentence: &str, at: usize, source: &Source, secrets: &[Span]) -> Str
     /// A sentence is about what stands near it; so not every secret of a file is looked for in every sentence about it.
     const NEIGHBOURS: usize = 16;
     let mut sentence = mask("", sentence).into_owned();
+    if !sentence.contains(['`', '"', '/']) {
+        return sentence;
+    }
+    let mut last = "";
     let index = secrets.partition_point(|secret| secret.start < at);
     let near = &secrets[index.saturating_sub(NEIGHBOURS)..secrets.len().min(index + NEIGHBOURS)];
     for secret in near {
         let written = source.text.get(secret.start..secret.end).unwrap_or_default().trim_matches(['"', '\'']);
-        if written.len() >= SHORTEST && has(&sentence, written) {
+        if std::mem::replace(&mut last, written) != written && written.len() >= SHORTEST && has(&sentence, written) {
             sentence = sentence.replace(written, MASK);
         }
     }
