@@ -53,7 +53,8 @@ const SHORT: [&str; 4] = ["--timeout", "1s", "--protocol", "2025-11-25"];
 #[track_caller]
 fn nothing_is_left_in(folder: &Path) {
     let processes = fs::read_dir("/proc").expect("lists").flatten();
-    let left: Vec<_> = processes.filter(|it| fs::read_link(it.path().join("cwd")).is_ok_and(|cwd| cwd == folder)).collect();
+    let left: Vec<_> =
+        processes.filter(|it| fs::read_link(it.path().join("cwd")).is_ok_and(|cwd| cwd == folder)).collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -67,7 +68,10 @@ fn over_stdio(tool: &str, options: &[&str]) -> Run {
 /// One call in each era, each with a server of its own.
 fn over_http(tool: &str, options: &[&str]) -> Vec<Run> {
     let call = |protocol: &str| {
-        let mut mock = Rehearse::new().file("faulty.yaml", FAULTY).args(["mock", "faulty.yaml", "--listen", "127.0.0.1:0"]).start();
+        let mut mock = Rehearse::new()
+            .file("faulty.yaml", FAULTY)
+            .args(["mock", "faulty.yaml", "--listen", "127.0.0.1:0"])
+            .start();
         let url = format!("http://{}/mcp", mock.address("http://", "/mcp"));
         mcp(["call-tool", "--http", &url, "--protocol", protocol, tool]).args(options.iter().copied()).run()
     };
