@@ -146,7 +146,7 @@ fn nothing_secret_is_told_of_what_is_wrong_or_lost() {
     for server in [
         format!(r#"{{"type": "http", "url": "https://h", "headers": "X-API-Key: {SECRET}"}}"#),
         format!(r#"{{"command": "x", "env": "API_KEY={SECRET}"}}"#),
-        format!(r#"{{"command": "x", "env": "API_KEY=\\u005aq7WvK9mLx2PfR4tJh8N"}}"#),
+        r#"{"command": "x", "env": "API_KEY=\\u005aq7WvK9mLx2PfR4tJh8N"}"#.to_owned(),
         format!(r#"{{"command": "x", "args": "--api-key {SECRET}"}}"#),
         format!(r#"{{"type": "http", "url": "h.io/x?token={SECRET}"}}"#),
         format!(r#"{{"type": "Bearer {SECRET}", "url": "https://h"}}"#),
