@@ -1,7 +1,7 @@
 //! Why a subcommand could not do its work, and how a person is told.
 
 use super::{Exit, style};
-use crate::{config::Diagnostics, mock::script::ScriptError};
+use crate::{config::Diagnostics, mock::script::ScriptError, report::text::printable_lines};
 
 /// Why a subcommand could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,9 @@ impl Failure {
             return style::render(diagnostics);
         }
         let (bad, strong) = (style::BAD, style::STRONG);
-        let mut text = format!("{bad}error:{bad:#} {}\n", style::printable(&self.to_string()));
+        let message = self.to_string();
+        let lines: Vec<_> = printable_lines(&message).collect();
+        let mut text = format!("{bad}error:{bad:#} {}\n", lines.join("\n  "));
         if let Failure::CannotRun { hint: Some(hint), .. } = self {
             text.push_str(&format!("{strong}hint:{strong:#} {hint}\n"));
         }

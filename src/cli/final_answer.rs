@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Exit, Failure,
+    Exit, Failure, Format,
     style::{self, BAD, DIM, STRONG, printable},
 };
 use crate::{
@@ -52,14 +52,6 @@ pub(super) struct FinalAnswerArgs {
     /// Print the definition of the tool `final_answer` as this provider wants it, instead of an answer
     #[arg(long, value_name = "PROVIDER", requires = "schema", conflicts_with_all = ["dialog", "format"])]
     tool: Option<Provider>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Human,
-    /// For programs
-    Json,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -7,6 +7,8 @@ mod config;
 mod conformance;
 mod failure;
 mod final_answer;
+mod format;
+mod mcp;
 mod mock;
 mod run;
 mod schema;
@@ -17,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use self::failure::Failure;
+use self::{failure::Failure, format::Format};
 use crate::client::Guard;
 
 /// What the exit code of `rehearse` says. The codes are stable.
@@ -83,6 +85,7 @@ enum Command {
     Run(run::RunArgs),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
+    Mcp(mcp::McpArgs),
     Schema(schema::SchemaArgs),
     ConformanceClient(conformance::ConformanceArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
@@ -101,6 +104,7 @@ impl Command {
             Command::Run(args) => run::run(args),
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
+            Command::Mcp(args) => mcp::run(args),
             Command::Schema(args) => schema::run(&args),
             Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),

@@ -72,6 +72,12 @@ struct Meta {
 }
 
 impl PeerInfo {
+    /// Whether the server declares a capability.
+    pub fn declares(&self, capability: &str) -> bool {
+        let capabilities = serde_json::from_str::<serde_json::Value>(self.capabilities.get()).unwrap_or_default();
+        capabilities.get(capability).is_some_and(|value| !value.is_null())
+    }
+
     /// Reads the handshake in a trace. `selected` is the version that the client chose where the answer leaves the
     /// choice, as that of `server/discover` does.
     ///

@@ -122,7 +122,8 @@ struct Kind {
 }
 
 impl Content {
-    fn parse(raw: Box<RawValue>) -> Content {
+    /// A block as it came, of a tool, a prompt or a message.
+    pub fn parse(raw: Box<RawValue>) -> Content {
         let Ok(block) = serde_json::from_str::<Block>(raw.get()) else {
             let kind = serde_json::from_str::<Kind>(raw.get()).unwrap_or_default().r#type;
             return Content::Other { kind, raw };

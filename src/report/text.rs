@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
+/// Whether a character controls a terminal, changes the direction of writing, or may be in no XML.
+pub fn is_harmful(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}')
+}
+
 /// One line, with escapes instead of control characters, of what changes the direction of writing, and of what no XML
 /// may contain.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let is_harmful = |character: char| {
-        character.is_control()
-            || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}')
-    };
     if !text.contains(is_harmful) {
         return text.into();
     }

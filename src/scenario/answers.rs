@@ -1,10 +1,12 @@
 //! What the client of a scenario answers when a server asks.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use crate::{
     client::{Answer, AnswerScript},
-    config::{Fields, Node, Problem, Problems, Value, nearest},
+    config::{Diagnostics, Fields, Node, Problem, Problems, Source, Value, nearest, parse_yaml},
     wire::RpcError,
 };
 
@@ -12,6 +14,21 @@ const KEYS: &[&str] = &["elicitation", "sampling", "roots"];
 const ACTIONS: &[&str] = &["accept", "decline", "cancel"];
 /// Who claims to have written a text that a scenario gives in short.
 const MODEL: &str = "scripted";
+
+/// Reads a file of answers: what a scenario has under `answers`, with that key or without.
+///
+/// # Errors
+/// Every mistake in it.
+pub fn parse_answers(source: &Arc<Source>) -> Result<AnswerScript, Diagnostics> {
+    let answers = |root: Node| match root.get("answers") {
+        None => read(&root),
+        Some(answers) => {
+            root.fields("a file of answers", &["answers"])?;
+            read(answers)
+        }
+    };
+    parse_yaml(source).and_then(answers).map_err(|problems| problems.in_source(source))
+}
 
 /// Reads `answers`.
 ///
@@ -115,12 +132,9 @@ fn error(fields: &Fields<'_>) -> Result<Option<Answer>, Problems> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Source, parse_yaml};
 
     fn parse(text: &str) -> Result<AnswerScript, String> {
-        let source = Source::new("a", text);
-        let read = parse_yaml(&source).and_then(|node| super::read(&node));
-        read.map_err(|problems| problems.in_source(&source).to_string())
+        parse_answers(&Source::new("a", text)).map_err(|diagnostics| diagnostics.to_string())
     }
 
     #[test]
@@ -161,8 +175,14 @@ roots: [{ uri: 'file:///a', name: a }]
     }
 
     #[test]
+    fn a_file_may_have_the_key_that_a_scenario_has() {
+        assert_eq!(parse("answers: { sampling: Paris }"), parse("sampling: Paris"));
+    }
+
+    #[test]
     fn mistakes_have_a_position_and_a_hint() {
         for (text, message) in [
+            ("{ answers: { sampling: a }, steps: [] }", "a:1:29: a file of answers has no key `steps`"),
             ("{}", "a:1:1: an `answers` without answers (leave it out)"),
             ("{ elicit: [] }", "a:1:3: `answers` has no key `elicit` (did you mean `elicitation`?)"),
             ("elicitation: []", "a:1:14: the list is empty"),

@@ -25,6 +25,7 @@ mod step;
 mod tests;
 
 pub use action::Action;
+pub use answers::parse_answers;
 pub use expect::Expect;
 pub use model::{Cell, Matrix, Scenario, ScenarioError, find};
 pub use observe::Observation;

@@ -2,8 +2,9 @@
 
 mod connect;
 mod convert;
+pub(in crate::cli) mod prepared;
 mod show;
-mod sources;
+pub(in crate::cli) mod sources;
 mod validate;
 mod walk;
 

@@ -7,17 +7,21 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-use super::{SourceArgs, connect::variables};
+use super::{
+    SourceArgs,
+    prepared::variables,
+    sources::{TOLD, readable, warnings},
+};
 use crate::{
     cli::{
-        Exit, Failure,
+        Exit, Failure, Format,
         style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     },
     config::{
-        Diagnostic, Diagnostics, Machine,
-        finding::{Finding, Severity},
+        Machine,
+        finding::Severity,
         resolve,
-        secret::{blotted, mask, unquoted},
+        secret::mask,
         sources::{Effective, File, Kept, Missing, Setting, settings},
     },
 };
@@ -41,9 +45,6 @@ type Variables = BTreeMap<String, String>;
 /// Columns for a value before its origin; a longer one moves its own origin only.
 const WIDEST: usize = 48;
 
-/// How many problems of one source are told; there may be any number.
-const TOLD: usize = 20;
-
 /// Print the servers that count, with the place where each value was written
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -64,21 +65,11 @@ pub(super) struct ShowArgs {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// For people
-    Human,
-    /// For programs
-    Json,
-}
-
 pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     let machine = Machine::here();
     let mut effective = args.sources.load(&machine)?;
     // What was asked for and cannot be read leaves nothing that would be worth showing.
-    if let Some(file) = effective.files.iter().find(|file| file.rank.is_named() && !file.examined.is_readable) {
-        return Err(Failure::Invalid(problems(file, args.show_secrets)));
-    }
+    readable(&effective, args.show_secrets)?;
     let mut told = warnings(&effective, args.show_secrets);
     if args.resolve {
         told.extend(replace_variables(&mut effective, variables(&machine.directory), args.show_secrets));
@@ -92,35 +83,6 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     let warning = |line: &String| format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line));
     style::print(&told.iter().map(warning).collect::<String>());
     Ok(Exit::Success)
-}
-
-/// What is wrong with a source, with its text.
-fn problems(file: &File, show_secrets: bool) -> Diagnostics {
-    let examined = &file.examined;
-    let (whole, secrets) = (&examined.source, &examined.secrets);
-    let source = if show_secrets { whole.clone() } else { blotted(whole, secrets) };
-    let wrong = examined.findings.iter().filter(|finding| finding.code.severity() > Severity::Advice);
-    let diagnostic = |finding: &Finding| {
-        let mut problem = finding.problem.clone();
-        if !show_secrets {
-            problem.message = unquoted(&problem.message, whole, secrets);
-            problem.hint = problem.hint.map(|hint| unquoted(&hint, whole, secrets));
-        }
-        Diagnostic { problem, source: source.clone() }
-    };
-    Diagnostics(wrong.take(TOLD).map(diagnostic).collect())
-}
-
-/// What nobody would learn otherwise: default files that cannot be read, and what is wrong with sources that are none.
-fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String> {
-    let mut lines = Vec::new();
-    for Missing { name, error, .. } in &effective.missing {
-        lines.extend(error.as_ref().map(|error| format!("{name} cannot be read: {error}")));
-    }
-    for file in effective.files.iter().filter(|file| !file.examined.is_readable || !file.is_whole()) {
-        lines.extend(problems(file, show_secrets).0.iter().map(ToString::to_string));
-    }
-    lines
 }
 
 /// Replaces the variables in all servers, and gives what has no value here. Such a server stays as it is written.

@@ -2,15 +2,20 @@
 
 use std::path::PathBuf;
 
-use super::dialect;
+use super::{dialect, walk::project};
 use crate::{
     cli::Failure,
     config::{
-        Machine,
+        Diagnostic, Diagnostics, Examined, Machine,
         dialect::Dialect,
-        sources::{Effective, SourceError, Sources},
+        finding::{Finding, Severity},
+        secret::{blotted, unquoted},
+        sources::{Effective, File, Missing, Rank, SourceError, Sources},
     },
 };
+
+/// How many problems of one source are told; there may be any number.
+pub(in crate::cli) const TOLD: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct SourceArgs {
@@ -34,6 +39,61 @@ impl SourceArgs {
         let SourceArgs { mcp_config, config, dialect } = self;
         let sources = Sources { mcp_config: mcp_config.clone(), config: config.clone(), dialect: *dialect };
         Ok(sources.load(machine)?)
+    }
+}
+
+/// What is wrong with a source, with its text.
+fn problems(file: &File, show_secrets: bool) -> Diagnostics {
+    let wrong = file.examined.findings.iter().filter(|finding| finding.code.severity() > Severity::Advice);
+    told(wrong, &file.examined, show_secrets)
+}
+
+/// Findings with the text that they are about.
+pub(in crate::cli) fn told<'f>(
+    findings: impl Iterator<Item = &'f Finding>,
+    examined: &Examined,
+    show_secrets: bool,
+) -> Diagnostics {
+    let (whole, secrets) = (&examined.source, &examined.secrets);
+    let source = if show_secrets { whole.clone() } else { blotted(whole, secrets) };
+    let diagnostic = |finding: &Finding| {
+        let mut problem = finding.problem.clone();
+        if !show_secrets {
+            problem.message = unquoted(&problem.message, whole, secrets);
+            problem.hint = problem.hint.map(|hint| unquoted(&hint, whole, secrets));
+        }
+        Diagnostic { problem, source: source.clone() }
+    };
+    Diagnostics(findings.take(TOLD).map(diagnostic).collect())
+}
+
+/// What nobody would learn otherwise: default files that cannot be read, and what is wrong with sources that are none.
+pub(in crate::cli) fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    for Missing { name, error, .. } in &effective.missing {
+        lines.extend(error.as_ref().map(|error| format!("{name} cannot be read: {error}")));
+    }
+    for file in effective.files.iter().filter(|file| !file.examined.is_readable || !file.is_whole()) {
+        lines.extend(problems(file, show_secrets).0.iter().map(ToString::to_string));
+    }
+    lines
+}
+
+/// # Errors
+/// What is wrong with a file that was named and that nobody can read.
+pub(in crate::cli) fn readable(effective: &Effective, show_secrets: bool) -> Result<(), Failure> {
+    let unreadable = |file: &&File| file.rank.is_named() && !file.examined.is_readable;
+    match effective.files.iter().find(unreadable) {
+        Some(file) => Err(Failure::Invalid(problems(file, show_secrets))),
+        None => Ok(()),
+    }
+}
+
+/// Where relative paths of a source begin: in the project that it belongs to.
+pub(in crate::cli) fn folder(file: &File, machine: &Machine) -> PathBuf {
+    match &file.path {
+        Some(path) if !matches!(file.rank, Rank::User | Rank::Local) => project(path),
+        _ => machine.directory.clone(),
     }
 }
 

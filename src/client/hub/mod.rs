@@ -25,27 +25,33 @@ mod tests;
 mod usage;
 mod watch;
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::{
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use futures_util::{StreamExt, stream};
+use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{approval::Granted, registry::Listed, slot::Slot, store::ResultStore, usage::Usages};
 pub use self::{
     call::CallError,
-    options::{Approval, Approver, Connect, Decision, HubOptions, Member, Request, Retry},
+    options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry},
     registry::{DuplicateTool, Notice, RegisteredTool, Registry},
     reload::Reloaded,
     status::{State, Status},
     usage::Usage,
 };
-use super::{ConnectError, Failure};
+use super::{ConnectError, Failure, Session};
 use crate::config::policy::Unreachable;
 
 /// How many events a reader may be behind.
 const EVENTS: usize = 256;
+/// How long work may take that is cancelled. A request needs that time to tell the server.
+const LEAVE: Duration = Duration::from_secs(1);
 
 /// All servers of a config, usable from many tasks at once. Clones are the same hub. [`Hub::close`] takes leave of all.
 #[derive(Clone)]
@@ -250,6 +256,48 @@ impl Hub {
     /// How often each tool was called, by server and the server's own name for it.
     pub fn usage(&self) -> Vec<(Arc<str>, String, Usage)> {
         self.0.usages.all()
+    }
+
+    /// Does something over the session with a server, which is connected to if it is not; its tools are not listed for
+    /// that. Nobody closes the session before the work is done, but whoever wants to cancels the token that the work is
+    /// given, and after a while drops the work.
+    ///
+    /// # Errors
+    /// [`HubError::NoServer`], [`HubError::Disabled`], [`HubError::Unreachable`].
+    pub async fn over<T>(
+        &self,
+        server: &str,
+        work: impl AsyncFnOnce(&Session, CancellationToken) -> T,
+    ) -> Result<T, HubError> {
+        let slot = self.slot(server)?;
+        if slot.status().state == State::Disabled {
+            return Err(HubError::Disabled(slot.name.clone()));
+        }
+        let unreachable = |error| HubError::Unreachable { server: slot.name.clone(), error };
+        let (session, is_new) = slot.session(&self.0.options).await.map_err(unreachable)?;
+        let given_up = || unreachable(Arc::new(ConnectError::GivenUp));
+        let live = session.as_ref().ok_or_else(given_up)?;
+        if is_new {
+            self.tell(Event::Status(slot.name.clone()));
+            self.watch(&slot, live).await;
+        }
+        let too_late = async {
+            live.calls.cancelled().await;
+            tokio::time::sleep(LEAVE).await;
+        };
+        tokio::select! {
+            biased;
+            done = Box::pin(work(&live.session, live.calls.clone())) => Ok(done),
+            () = too_late => Err(given_up()),
+        }
+    }
+
+    /// What a server lists, as it came; what its filter leaves out as well.
+    ///
+    /// # Errors
+    /// [`HubError::NoServer`].
+    pub fn listed(&self, server: &str) -> Result<Arc<Vec<Box<RawValue>>>, HubError> {
+        self.slot(server).map(|slot| slot.tools())
     }
 
     /// What is said about a server.

@@ -11,12 +11,15 @@ use crate::{
         policy::{ApprovalRule, Duplicates, Naming, Policy, Unreachable},
         server::ToolFilter,
     },
+    transport::Tap,
 };
 
 /// A server of a hub.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub config: ServerConfig,
+    /// Which version it is asked for, instead of the hub's.
+    pub protocol: Option<Protocol>,
     pub is_enabled: bool,
     /// Which of its tools there are, read as `policy` says.
     pub filter: ToolFilter,
@@ -48,7 +51,14 @@ pub struct HubOptions {
     pub result_ttl: Option<Duration>,
     /// Where the lines go that servers write to their standard error.
     pub stderr: Option<StderrSink>,
+    /// Who gets the record of each connection before anything goes over it.
+    pub records: Option<RecordSink>,
+    /// Whether changed lists and broken connections are noticed while nobody calls.
+    pub is_watching: bool,
 }
+
+/// Called with the name of a server and the record of a connection that is about to be opened.
+pub type RecordSink = Arc<dyn Fn(&Arc<str>, &Tap) + Send + Sync>;
 
 /// When servers are connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,6 +114,7 @@ impl Member {
     pub fn new(config: ServerConfig) -> Member {
         Member {
             config,
+            protocol: None,
             is_enabled: true,
             filter: ToolFilter::default(),
             policy: &Policy::USUAL,
@@ -117,6 +128,7 @@ impl Member {
     pub(super) fn has_connection_of(&self, other: &Member) -> bool {
         let same = |one: &dyn fmt::Debug, two: &dyn fmt::Debug| format!("{one:?}") == format!("{two:?}");
         self.is_enabled == other.is_enabled
+            && self.protocol == other.protocol
             && same(&self.config.target, &other.config.target)
             && same(&self.config.timeouts, &other.config.timeouts)
     }
@@ -153,6 +165,8 @@ impl Default for HubOptions {
             approval: Approval::Granted,
             result_ttl: None,
             stderr: None,
+            records: None,
+            is_watching: true,
         }
     }
 }

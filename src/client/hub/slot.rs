@@ -156,10 +156,14 @@ impl Slot {
     /// Connects, as often as the options say.
     async fn attempt(&self, options: &HubOptions) -> Result<Session, ConnectError> {
         let member = self.member();
+        let protocol = member.protocol.unwrap_or(options.protocol);
         let mut pauses = options.retry.pauses();
         loop {
             let (stderr, tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
-            let error = match Session::connect_with(&member.config, options.protocol, stderr, tap).await {
+            if let Some(records) = &options.records {
+                records(&self.name, &tap);
+            }
+            let error = match Session::connect_with(&member.config, protocol, stderr, tap).await {
                 Ok(session) => return Ok(session),
                 Err(error) => error,
             };
@@ -170,12 +174,16 @@ impl Slot {
         }
     }
 
-    /// Lists the tools of an open session; what came before a failure is kept.
+    /// Lists the tools of an open session; what came before a failure is kept. A server that declares no tools has none.
     pub(super) async fn list(&self, live: &Live) -> Option<Failure> {
-        let (listing, failure) = tokio::select! {
-            biased;
-            () = live.calls.cancelled() => return Some(Failure::Cancelled),
-            listed = live.session.list_tools_as_far_as_possible() => listed,
+        let (listing, failure) = if live.session.info().declares("tools") {
+            tokio::select! {
+                biased;
+                () = live.calls.cancelled() => return Some(Failure::Cancelled),
+                listed = live.session.list_tools_as_far_as_possible() => listed,
+            }
+        } else {
+            Default::default()
         };
         self.lock_status().tools = Some(listing.items.len());
         let is_modern = live.session.info().version.era() == Era::Modern;

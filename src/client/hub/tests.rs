@@ -424,3 +424,67 @@ async fn arguments_and_annotations_pass_as_they_are() {
     assert_eq!(read_only, [true, false]);
     hub.close().await;
 }
+
+#[tokio::test]
+async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_the_end() {
+    let one = server("one", &["echo"]);
+    let taps = Arc::new(Mutex::new(Vec::new()));
+    let sink = taps.clone();
+    let records: RecordSink = Arc::new(move |server, tap| {
+        assert!(tap.is_empty(), "nothing has gone over it yet");
+        sink.lock().expect("a lock").push((server.clone(), tap.clone()));
+    });
+    let hub = Hub::new([member("one", &one.target)], HubOptions { records: Some(records), ..options() });
+    for _ in 0..2 {
+        let name = hub.over("one", async |session, _| session.name().to_owned()).await.expect("connects");
+        assert_eq!(name, "one");
+    }
+    let (server, tap) = taps.lock().expect("a lock")[..].first().cloned().expect("one connection");
+    assert_eq!((&*server, taps.lock().expect("a lock").len()), ("one", 1));
+    let asked =
+        |method: &str| tap.since(0).iter().any(|frame| frame.message().is_ok_and(|it| it.method() == Some(method)));
+    assert!(asked("initialize") && !asked("tools/list"));
+    assert!(hub.listed("one").expect("a server").is_empty());
+    assert!(matches!(hub.over("two", async |_, _| ()).await, Err(HubError::NoServer(_))));
+
+    let (begun, begins) = tokio::sync::oneshot::channel();
+    let deaf = hub.over("one", async |_, _| {
+        let _ = begun.send(());
+        std::future::pending::<()>().await;
+    });
+    let end = async {
+        begins.await.expect("begins");
+        hub.close().await;
+    };
+    let (outcome, ()) = tokio::join!(deaf, end);
+    assert!(matches!(outcome, Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::GivenUp)));
+}
+
+#[tokio::test]
+async fn a_server_that_declares_no_tools_is_not_asked_for_them() {
+    let bare = in_memory(|message| match message["method"].as_str() {
+        Some("initialize") => {
+            let identity = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "s", "version": "1" } });
+            vec![result(message, &identity.to_string())]
+        }
+        // It would be a failure to be told.
+        Some("tools/list") => vec![result(message, "{}")],
+        _ => Vec::new(),
+    });
+    let hub = Hub::new([member("bare", &bare.target)], options());
+    let found = hub.discover().await.expect("discovers");
+    assert!(found.unlisted.is_empty(), "{:?}", found.unlisted);
+    assert_eq!(hub.status()[0].1.tools, Some(0));
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn a_member_may_be_asked_for_another_version_than_the_hub_asks_for() {
+    let one = server("one", &["echo"]);
+    let mut older = member("one", &one.target);
+    older.protocol = Some(Protocol::Exact(Version::V2026_07_28));
+    let hub = Hub::new([older], options());
+    let version = hub.over("one", async |session, _| session.info().version.to_string()).await.expect("connects");
+    assert_eq!(version, "2026-07-28");
+    hub.close().await;
+}

@@ -20,6 +20,9 @@ const LIST_CHANGED: &str = "notifications/tools/list_changed";
 impl Hub {
     /// Watches a new session until it ends.
     pub(super) async fn watch(&self, slot: &Arc<Slot>, live: &Live) {
+        if !self.0.options.is_watching {
+            return;
+        }
         let capabilities: serde_json::Value =
             serde_json::from_str(live.session.info().capabilities.get()).unwrap_or_default();
         let tells = capabilities["tools"]["listChanged"] == true;

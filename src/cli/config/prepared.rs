@@ -1,0 +1,144 @@
+//! Servers of configs, made ready to be connected to.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use crate::{
+    client::{Protocol, ServerConfig, Target},
+    config::{
+        Machine, Unresolved,
+        dialect::Dialect,
+        finding::{Finding, codes},
+        references, resolve,
+        secret::{MASK, hidden_in, is_secret_name, secrets_in_argument},
+        server,
+    },
+    transport::Transport,
+    wire::Version,
+};
+
+/// Shorter texts occur anywhere.
+const SHORTEST: usize = 4;
+/// A server that leaves the newest way to begin unanswered is asked in the older way only after 10 s.
+const LONG_ENOUGH_TO_ASK_TWICE: Duration = Duration::from_secs(12);
+
+/// A server that can be connected to, and what must not be told of it.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Prepared {
+    pub(in crate::cli) config: ServerConfig,
+    pub(in crate::cli) secrets: Secrets,
+}
+
+/// Texts that must not be told; none by default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::cli) struct Secrets(Vec<String>);
+
+/// The variables of this process, and what programs know by themselves of a project.
+pub(in crate::cli) fn variables(project: &Path) -> BTreeMap<String, String> {
+    let mut variables = Machine::here().variables;
+    let home = variables.get("HOME").cloned().unwrap_or_default();
+    let folder = project.display().to_string();
+    let base = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let known = [
+        ("workspaceFolder", folder.clone()),
+        ("workspaceFolderBasename", base),
+        ("cwd", folder),
+        ("userHome", home),
+        ("pathSeparator", std::path::MAIN_SEPARATOR.to_string()),
+        ("/", std::path::MAIN_SEPARATOR.to_string()),
+    ];
+    variables.extend(known.map(|(name, value)| (name.to_owned(), value)));
+    variables
+}
+
+/// The server of a config with its variables replaced. Relative paths begin at `folder`.
+///
+/// # Errors
+/// A finding for every variable that has no value, or for what is missing.
+pub(in crate::cli) fn prepare(
+    server: &server::ServerConfig,
+    dialect: &Dialect,
+    variables: &BTreeMap<String, String>,
+    folder: &Path,
+) -> Result<Prepared, Vec<Finding>> {
+    let name = &server.name;
+    let resolved = resolve(server, dialect, variables).map_err(|unresolved| {
+        let finding = |it: &Unresolved| {
+            let message = format!("cannot connect to `{}`: {}", name.value, it.describe(dialect.program));
+            codes::CONNECT.at(it.span, message).about(&name.value)
+        };
+        unresolved.iter().map(finding).collect::<Vec<_>>()
+    })?;
+    let config = ServerConfig::configured(&resolved, &dialect.policy, folder).map_err(|error| {
+        vec![codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&name.value)]
+    })?;
+    Ok(Prepared { secrets: Secrets::of(server, &resolved, &config, variables), config })
+}
+
+/// The version that a server is asked for unless somebody wants another: the newest, if there is time to ask for an older
+/// one after that.
+pub(in crate::cli) fn usual_protocol(config: &ServerConfig) -> Protocol {
+    let is_asked_over_http = matches!(config.target.transport(), Transport::Http | Transport::Sse);
+    match is_asked_over_http || config.timeouts.connect >= LONG_ENOUGH_TO_ASK_TWICE {
+        true => Protocol::Auto,
+        false => Protocol::Exact(Version::LATEST_LEGACY),
+    }
+}
+
+impl Secrets {
+    /// What must not be told of a server: what is secret as it is written, and what came of variables with it.
+    pub(in crate::cli) fn of(
+        server: &server::ServerConfig,
+        resolved: &server::ServerConfig,
+        config: &ServerConfig,
+        variables: &BTreeMap<String, String>,
+    ) -> Secrets {
+        let mut secrets = Vec::new();
+        let mut of = |name: &str, value: &str| {
+            secrets.extend(hidden_in(name, value).into_iter().map(|range| value[range].to_owned()));
+        };
+        let pairs = resolved.env.iter().chain(&resolved.headers);
+        pairs.for_each(|pair| of(&pair.name.value, &pair.value.value));
+        // The variables of a file are among those of the process.
+        if let Target::Stdio(spec) = &config.target {
+            spec.env.iter().for_each(|(name, value)| of(name, value));
+        }
+        resolved.url.iter().for_each(|url| of("url", &url.value));
+        let auth = &resolved.auth;
+        let keys = auth.bearer.iter().chain(auth.api_key.iter().map(|api_key| &api_key.key));
+        keys.for_each(|key| of("token", &key.value));
+        let mut flag = "";
+        for arg in &resolved.args {
+            let found = secrets_in_argument(flag, &arg.value);
+            secrets.extend(found.into_iter().map(|range| arg.value[range].to_owned()));
+            flag = if arg.value.starts_with('-') { &arg.value } else { "" };
+        }
+        // What a reference stands for is nobody's business, whatever its name is.
+        let both = server.headers.iter().zip(&resolved.headers);
+        secrets.extend(both.filter(|(written, it)| written.value != it.value).map(|(_, it)| it.value.value.clone()));
+        for text in server.texts() {
+            let secret = references(&text.at.value).filter(|reference| is_secret_name(reference.name));
+            secrets.extend(secret.filter_map(|reference| variables.get(reference.name).cloned()));
+        }
+        // As it stands within a JSON text.
+        let quoted = |secret: &String| serde_json::to_string(secret).map(|text| text[1..text.len() - 1].to_owned());
+        let quoted: Vec<_> = secrets.iter().filter_map(|secret| quoted(secret).ok()).collect();
+        secrets.extend(quoted);
+        secrets.retain(|secret| secret.len() >= SHORTEST);
+        secrets.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
+        secrets.dedup();
+        Secrets(secrets)
+    }
+
+    /// The text without them.
+    pub(in crate::cli) fn hidden(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+    }
+
+    /// Those of both.
+    pub(in crate::cli) fn and(mut self, other: &Secrets) -> Secrets {
+        self.0.extend(other.0.iter().cloned());
+        self.0.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
+        self.0.dedup();
+        self
+    }
+}

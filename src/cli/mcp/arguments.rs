@@ -1,0 +1,299 @@
+//! The arguments of a call as people type them.
+
+use std::{
+    fs,
+    io::{self, Read},
+};
+
+use serde_json::{Map, Value, value::RawValue};
+
+/// How many references in a schema are followed, one from another.
+const DEEPEST: usize = 8;
+/// How many alternatives of a schema are looked at, which may contain themselves.
+const MOST_PARTS: usize = 100;
+
+/// Arguments that are not typed yet.
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    whole: Map<String, Value>,
+    /// In the order in which they were given.
+    single: Vec<(String, Given)>,
+}
+
+#[derive(Debug)]
+enum Given {
+    /// `name=text`: what it means depends on the schema.
+    Text(String),
+    /// `name:=json`
+    Json(Value),
+}
+
+impl Arguments {
+    /// Reads `args`, JSON or `@FILE` or `-`, and words of the forms `name=text`, `name=@FILE`, `name:=JSON`, `@FILE` and
+    /// `-`.
+    ///
+    /// # Errors
+    /// What is not of these forms, or cannot be read.
+    pub(super) fn read<'w>(
+        args: Option<&str>,
+        words: impl IntoIterator<Item = &'w String>,
+    ) -> Result<Arguments, String> {
+        let mut arguments = Arguments::default();
+        if let Some(args) = args {
+            let text = if args == "-" || args.starts_with('@') { text_at(args)? } else { args.to_owned() };
+            arguments.whole = object(&text)?;
+        }
+        for word in words {
+            if word == "-" || word.starts_with('@') {
+                arguments.whole.extend(object(&text_at(word)?)?);
+                continue;
+            }
+            let Some((name, value)) = word.split_once('=') else {
+                return Err(format!("{word:?} is no argument; write name=value, name:=JSON, @FILE or -"));
+            };
+            let (name, given) = match name.strip_suffix(':') {
+                Some(name) => {
+                    let value = serde_json::from_str(value)
+                        .map_err(|error| format!("{name}: {value:?} is no JSON: {error}"))?;
+                    (name, Given::Json(value))
+                }
+                None if value.starts_with('@') => (name, Given::Text(text_at(value)?)),
+                None => (name, Given::Text(value.to_owned())),
+            };
+            arguments.single.push((name.to_owned(), given));
+        }
+        Ok(arguments)
+    }
+
+    /// The object that a tool with this schema is called with; without a schema, what is JSON counts as JSON.
+    ///
+    /// # Errors
+    /// A text that cannot be what the schema wants.
+    pub(super) fn typed(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, String> {
+        let schema: Value = schema.and_then(|schema| serde_json::from_str(schema.get()).ok()).unwrap_or_default();
+        let mut object = self.whole;
+        let mut lists: Vec<String> = Vec::new();
+        for (name, given) in self.single {
+            let text = match given {
+                Given::Json(value) => {
+                    object.insert(name, value);
+                    continue;
+                }
+                Given::Text(text) => text,
+            };
+            let property = property(&schema, &name);
+            let allowed = property.map(|property| Allowed::by(&schema, property)).unwrap_or_default();
+            let is_list =
+                allowed.types.contains(&"array") && !is_json_list(&text) && !allowed.types.contains(&"string");
+            if !is_list {
+                let value =
+                    allowed.value(&text).map_err(|wanted| format!("{name}: expected {wanted}, found {text:?}"))?;
+                object.insert(name, value);
+                continue;
+            }
+            let items = property.and_then(|property| resolved(&schema, property).get("items"));
+            let allowed = items.map(|items| Allowed::by(&schema, items)).unwrap_or_default();
+            let item = allowed.value(&text).map_err(|wanted| format!("{name}: expected {wanted}, found {text:?}"))?;
+            match object.get_mut(&name) {
+                Some(Value::Array(known)) if lists.contains(&name) => known.push(item),
+                _ => {
+                    object.insert(name.clone(), vec![item].into());
+                    lists.push(name);
+                }
+            }
+        }
+        Ok(object)
+    }
+
+    /// The object whose values are all texts, as arguments of prompts are.
+    ///
+    /// # Errors
+    /// A value that is given as JSON and is no text.
+    pub(super) fn texts(self) -> Result<Map<String, Value>, String> {
+        let mut object = self.whole;
+        object.extend(self.single.into_iter().map(|(name, given)| match given {
+            Given::Text(text) => (name, Value::String(text)),
+            Given::Json(value) => (name, value),
+        }));
+        match object.iter().find(|(_, value)| !value.is_string()) {
+            Some((name, value)) => Err(format!("{name}: the arguments of a prompt are texts, found {value}")),
+            None => Ok(object),
+        }
+    }
+}
+
+/// What a schema lets a value be; anything by default.
+#[derive(Default)]
+struct Allowed<'s> {
+    types: Vec<&'s str>,
+    /// All values that there are, if they are listed.
+    values: Vec<&'s Value>,
+}
+
+impl<'s> Allowed<'s> {
+    fn by(root: &'s Value, schema: &'s Value) -> Allowed<'s> {
+        let (mut allowed, mut parts, mut next) = (Allowed::default(), vec![schema], 0);
+        while let Some(part) = parts.get(next).filter(|_| next < MOST_PARTS) {
+            let part = resolved(root, part);
+            next += 1;
+            match &part["type"] {
+                Value::String(name) => allowed.types.push(name),
+                Value::Array(names) => allowed.types.extend(names.iter().filter_map(Value::as_str)),
+                _ => {}
+            }
+            allowed.values.extend(part["enum"].as_array().into_iter().flatten());
+            allowed.values.extend(part.get("const"));
+            parts.extend(["anyOf", "oneOf"].iter().filter_map(|key| part[*key].as_array()).flatten().take(MOST_PARTS));
+        }
+        allowed
+    }
+
+    /// # Errors
+    /// What is wanted instead.
+    fn value(&self, text: &str) -> Result<Value, String> {
+        let spelled = |value: &&&Value| match value {
+            Value::String(known) => known == text,
+            other => other.to_string() == text,
+        };
+        if let Some(value) = self.values.iter().find(spelled) {
+            return Ok((*value).clone());
+        }
+        let json = serde_json::from_str::<Value>(text).ok();
+        let is_text = self.types.contains(&"string");
+        match json {
+            Some(json) if self.types.is_empty() && self.values.is_empty() => Ok(json),
+            Some(json) if !json.is_string() && self.types.iter().any(|name| is_of_type(&json, name)) => Ok(json),
+            _ if is_text || self.types.is_empty() => Ok(text.into()),
+            _ => Err(format!("the type {}", self.types.join(" or "))),
+        }
+    }
+}
+
+fn is_of_type(value: &Value, name: &str) -> bool {
+    match name {
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => false,
+    }
+}
+
+/// The schema of a property, also if only a part of the schema has it.
+fn property<'s>(schema: &'s Value, name: &str) -> Option<&'s Value> {
+    let of = |schema: &'s Value| schema["properties"].get(name);
+    let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
+    of(schema).or_else(|| parts.into_iter().find_map(|part| of(resolved(schema, part))))
+}
+
+/// What a reference within the document stands for.
+fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
+    for _ in 0..DEEPEST {
+        let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+        match pointer.and_then(|pointer| root.pointer(pointer)) {
+            Some(target) => schema = target,
+            None => break,
+        }
+    }
+    schema
+}
+
+fn is_json_list(text: &str) -> bool {
+    serde_json::from_str::<Vec<&RawValue>>(text).is_ok()
+}
+
+fn object(text: &str) -> Result<Map<String, Value>, String> {
+    // The words of cpe.
+    serde_json::from_str(text).map_err(|error| format!("invalid tool arguments JSON: {error}"))
+}
+
+/// The text of standard input, `-`, or of a file, `@FILE`.
+fn text_at(place: &str) -> Result<String, String> {
+    let Some(path) = place.strip_prefix('@') else {
+        let mut text = String::new();
+        io::stdin().lock().read_to_string(&mut text).map_err(|error| format!("cannot read standard input: {error}"))?;
+        return Ok(text);
+    };
+    fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn typed(words: &[&str], schema: &Value) -> Result<Value, String> {
+        let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+        let schema = RawValue::from_string(schema.to_string()).expect("JSON");
+        Arguments::read(None, &words)?.typed(Some(&schema)).map(Value::Object)
+    }
+
+    #[test]
+    fn a_text_becomes_what_the_schema_wants() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "text": { "type": "string" }, "n": { "type": "integer" }, "x": { "type": ["number", "null"] },
+                "on": { "type": "boolean" }, "tags": { "type": "array", "items": { "type": "string" } },
+                "ids": { "type": "array", "items": { "$ref": "#/$defs/id" } },
+                "o": { "type": "object" }, "either": { "anyOf": [{ "type": "integer" }, { "type": "string" }] },
+                "size": { "enum": ["1", 2] }, "free": {}, "r": { "$ref": "#/$defs/id" },
+            },
+            "$defs": { "id": { "type": "integer" } },
+        });
+        for (words, expected) in [
+            (&["text=5", "n=5", "x=null", "on=true"][..], json!({ "text": "5", "n": 5, "x": null, "on": true })),
+            (&["tags=1", "tags=b=c", "ids=1", "ids=2"], json!({ "tags": ["1", "b=c"], "ids": [1, 2] })),
+            (&["tags=[\"a\"]", "o={\"a\":1}"], json!({ "tags": ["a"], "o": { "a": 1 } })),
+            (&["either=5", "size=1", "r=7"], json!({ "either": 5, "size": "1", "r": 7 })),
+            (&["either=x", "size=2"], json!({ "either": "x", "size": 2 })),
+            (&["free=[1]", "unknown=x", "text:=5"], json!({ "free": [1], "unknown": "x", "text": 5 })),
+            (&["text=", "n=1", "n=2"], json!({ "text": "", "n": 2 })),
+        ] {
+            assert_eq!(typed(words, &schema), Ok(expected), "{words:?}");
+        }
+        for (word, error) in [
+            ("n=x", "n: expected the type integer, found \"x\""),
+            ("n=1.5", "n: expected the type integer, found \"1.5\""),
+            ("x=true", "x: expected the type number or null, found \"true\""),
+            ("ids=x", "ids: expected the type integer, found \"x\""),
+            ("nothing", "\"nothing\" is no argument; write name=value, name:=JSON, @FILE or -"),
+        ] {
+            assert_eq!(typed(&[word], &schema), Err(error.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_comes_to_an_end() {
+        let schema = json!({
+            "properties": { "a": { "$ref": "#/$defs/a" }, "b": { "$ref": "#/$defs/b" } },
+            "$defs": { "a": { "$ref": "#/$defs/a" }, "b": { "anyOf": [{ "$ref": "#/$defs/b" }, { "type": "integer" }] } },
+        });
+        assert_eq!(typed(&["a=1", "b=2"], &schema), Ok(json!({ "a": 1, "b": 2 })));
+    }
+
+    #[test]
+    fn words_go_before_what_is_given_as_a_whole_and_files_are_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.json");
+        fs::write(&path, r#"{"b": 2, "c": 3}"#).expect("writes");
+        let words = [format!("@{}", path.display()), "c=4".to_owned(), format!("text=@{}", path.display())];
+        let arguments =
+            Arguments::read(Some(r#"{"a": 1, "b": 1}"#), &words).expect("reads").typed(None).expect("types");
+        let text = json!({ "b": 2, "c": 3 });
+        assert_eq!(Value::Object(arguments), json!({ "a": 1, "b": 2, "c": 4, "text": text }));
+        assert!(Arguments::read(Some("[]"), []).expect_err("a list").starts_with("invalid tool arguments JSON: "));
+        assert!(Arguments::read(Some("@/gone"), []).expect_err("no file").starts_with("cannot read /gone: "));
+    }
+
+    #[test]
+    fn arguments_of_prompts_are_texts() {
+        let words = ["a=1".to_owned(), "b:=\"x\"".to_owned()];
+        let texts = Arguments::read(None, &words).expect("reads").texts();
+        assert_eq!(texts.map(Value::Object), Ok(json!({ "a": "1", "b": "x" })));
+        assert!(Arguments::read(Some(r#"{"a":1}"#), []).expect("reads").texts().is_err());
+    }
+}

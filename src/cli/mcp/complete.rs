@@ -1,0 +1,110 @@
+//! `rehearse mcp complete`: how the value of an argument can go on.
+
+use serde::Deserialize;
+
+use super::{
+    arguments::Arguments,
+    connection::ConnectionArgs,
+    content::{Report, Saver, print, print_json},
+    target::{Select, TargetArgs, only_one},
+    visit::visit,
+};
+use crate::{
+    cli::{
+        Exit, Failure, Format,
+        style::{self, DIM, printable},
+    },
+    client::{self, Reference},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse mcp complete --prompt review language py --server review
+  rehearse mcp complete --resource 'file:///{path}' path src/ --stdio 'npx -y mcp-files'
+  rehearse mcp complete --prompt review framework fl --context language=python";
+
+/// Ask a server how the value of an argument can go on
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CompleteArgs {
+    /// The argument
+    argument: String,
+    /// What is typed of its value so far
+    #[arg(default_value = "")]
+    value: String,
+    /// The prompt whose argument it is
+    #[arg(long, value_name = "NAME", required_unless_present = "resource", conflicts_with = "resource")]
+    prompt: Option<String>,
+    /// The resource, or the template of resources, whose argument it is
+    #[arg(long, value_name = "URI")]
+    resource: Option<String>,
+    /// The value of another argument (repeatable)
+    #[arg(long, value_name = "NAME=VALUE")]
+    context: Vec<String>,
+    /// The server; not needed if there is only one
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+/// 2025-11-25, Completion: Completion Results.
+#[derive(Deserialize)]
+struct Completed {
+    completion: Completion,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Completion {
+    values: Vec<String>,
+    total: Option<u64>,
+    #[serde(default)]
+    has_more: bool,
+}
+
+pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
+    let context = Arguments::read(None, &args.context).and_then(Arguments::texts).map_err(Failure::Usage)?;
+    let context = Some(context).filter(|context| !context.is_empty());
+    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    only_one(&servers, "--server")?;
+    let reference = match (&args.prompt, &args.resource) {
+        (_, Some(uri)) => Reference::Resource(uri),
+        (prompt, None) => Reference::Prompt(prompt.as_deref().unwrap_or_default()),
+    };
+    visit(
+        &args.connection,
+        &servers,
+        |_| {},
+        async |visit| {
+            let server = &visit.names[0];
+            let completed = visit.over(server, async |session, options| {
+                Ok(session.complete(reference, &args.argument, &args.value, context, options).await)
+            });
+            let completed = completed.await?.and_then(|result| {
+                let parsed = serde_json::from_str::<Completed>(result.get());
+                let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("no completion: {error}")))?;
+                Ok((result, parsed.completion))
+            });
+            if let (Format::Human, Ok((_, Completion { values, total, has_more }))) = (args.format, &completed) {
+                print(&values.iter().map(|value| format!("{}\n", printable(value))).collect::<String>());
+                let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
+                match more {
+                    Some(more) => style::print(&format!("{DIM}… and {more} more{DIM:#}\n")),
+                    None if *has_more => style::print(&format!("{DIM}… and more{DIM:#}\n")),
+                    None => {}
+                }
+            }
+            let result = completed.as_ref().map(|(result, _)| &**result);
+            if args.format == Format::Json {
+                print_json(&Report::of(server, result, &Saver::new(None, "")));
+            }
+            result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
+        },
+    )
+}

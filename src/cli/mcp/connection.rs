@@ -1,0 +1,194 @@
+//! How to go about connections: the flags that every command has which connects.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::target::Server;
+use crate::{
+    cli::{Failure, config::prepared::usual_protocol},
+    client::{
+        AnswerScript, Answers, Protocol, Timeouts,
+        hub::{Approval, HubOptions, Member},
+    },
+    config::{
+        Source, parse_duration,
+        policy::{Duplicates, Naming, Unreachable},
+    },
+    scenario::parse_answers,
+};
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Connections")]
+pub(super) struct ConnectionArgs {
+    /// The version of the protocol, or `auto`: the newest that both know [default: auto]
+    #[arg(long, value_name = "VERSION")]
+    protocol: Option<Protocol>,
+    /// How long connecting, a listing and any other request may each take [default: that of the config, or 30s, 30s, 60s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Show what goes over the wire, and what servers write to their standard error
+    #[arg(short, long)]
+    pub(super) trace: bool,
+    /// What to say when a server asks: the `answers` of a scenario, in a file
+    #[arg(long = "answer", value_name = "FILE")]
+    answers: Option<PathBuf>,
+    /// Show tokens and passwords as well
+    #[arg(long)]
+    pub(super) show_secrets: bool,
+}
+
+/// What to do where servers get into each other's way.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Several servers")]
+pub(super) struct PolicyArgs {
+    /// The names of tools: bare, tool@server, mcp_server_tool, server::tool, server.tool, or a template with `{tool}` and
+    /// `{server}` [default: as the program of the config]
+    #[arg(long, value_name = "NAMES", value_parser = naming)]
+    naming: Option<Naming>,
+    /// What to do with a name that another server's tool has [default: as the program of the config]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    duplicates: Option<OnDuplicate>,
+    #[command(flatten)]
+    unreachable: UnreachableArgs,
+}
+
+/// What to do if a server cannot be reached.
+#[derive(Debug, clap::Args)]
+pub(super) struct UnreachableArgs {
+    /// What to do if one of several servers cannot be reached [default: as the program of the config]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_connect_error: Option<OnConnectError>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OnDuplicate {
+    /// Leave the later one out
+    First,
+    /// Leave the earlier one out
+    Last,
+    /// Fail
+    Reject,
+    /// Put the server into the name of the later one
+    Qualify,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum OnConnectError {
+    /// Fail, and close the connections with the others
+    Fail,
+    /// Go on with the others
+    Continue,
+}
+
+impl ConnectionArgs {
+    /// The servers as members of a hub, each with answers of its own.
+    ///
+    /// # Errors
+    /// The file of answers cannot be read.
+    pub(super) fn members(&self, servers: &[Server]) -> Result<Vec<Member>, Failure> {
+        let script = self.answers()?;
+        let member = |server: &Server| {
+            let mut config = server.prepared.config.clone();
+            let protocol = self.protocol.unwrap_or_else(|| usual_protocol(&config));
+            if let Some(limit) = self.timeout {
+                config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
+            }
+            config.answers = Answers::scripted(script.clone(), []);
+            let written = &server.written;
+            let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
+            Member {
+                protocol: Some(protocol),
+                is_enabled: written.is_enabled(),
+                filter: written.tools.clone(),
+                policy: server.policy,
+                tool_timeouts: per_tool.filter(|_| self.timeout.is_none()).collect(),
+                ..Member::new(config)
+            }
+        };
+        Ok(servers.iter().map(member).collect())
+    }
+
+    fn answers(&self) -> Result<AnswerScript, Failure> {
+        let Some(path) = &self.answers else { return Ok(AnswerScript::default()) };
+        let source = Source::read(path)
+            .map_err(|error| Failure::Usage(format!("cannot read the answers {}: {error}", path.display())))?;
+        parse_answers(&source).map_err(Failure::Invalid)
+    }
+}
+
+/// As the program of the first server does it. Whoever types a command allows the call; and nobody is there for long
+/// enough to watch for changes.
+pub(super) fn hub_options(servers: &[Server]) -> HubOptions {
+    let usual = servers.first().map(|server| HubOptions::of(server.policy)).unwrap_or_default();
+    HubOptions { approval: Approval::Granted, is_watching: false, ..usual }
+}
+
+impl PolicyArgs {
+    pub(super) fn apply(&self, options: &mut HubOptions) {
+        self.unreachable.apply(options);
+        if let Some(naming) = self.naming {
+            options.naming = naming;
+        }
+        if let Some(duplicates) = self.duplicates {
+            options.duplicates = match duplicates {
+                OnDuplicate::First => Duplicates::FirstWins,
+                OnDuplicate::Last => Duplicates::LastWins,
+                OnDuplicate::Reject => Duplicates::Rejected,
+                OnDuplicate::Qualify => Duplicates::Qualified,
+            };
+        }
+    }
+}
+
+impl UnreachableArgs {
+    pub(super) fn apply(&self, options: &mut HubOptions) {
+        if let Some(on_connect_error) = self.on_connect_error {
+            options.unreachable = match on_connect_error {
+                OnConnectError::Fail => Unreachable::Fatal,
+                OnConnectError::Continue => Unreachable::Skipped,
+            };
+        }
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let limit = parse_duration(text).filter(|limit| !limit.is_zero());
+    limit.ok_or_else(|| "write it as 500ms, 30s or 2m".to_owned())
+}
+
+fn naming(text: &str) -> Result<Naming, String> {
+    Ok(match text {
+        "bare" => Naming::Bare,
+        "tool@server" => Naming::Literal("{tool}@{server}"),
+        "mcp_server_tool" => Naming::Qualified("mcp_{server}_{tool}"),
+        "server::tool" => Naming::Literal("{server}::{tool}"),
+        "server.tool" => Naming::Literal("{server}.{tool}"),
+        // One for each process, which keeps it to its end.
+        template if template.contains("{tool}") => Naming::Literal(String::leak(template.to_owned())),
+        _ => {
+            return Err(
+                "there are bare, tool@server, mcp_server_tool, server::tool, server.tool, and templates with {tool}"
+                    .to_owned(),
+            );
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tools_follow_the_flag() {
+        let name = |text: &str| naming(text).map(|naming| naming.name("s", "t"));
+        let names =
+            ["bare", "tool@server", "mcp_server_tool", "server::tool", "server.tool", "{server}/{tool}!"].map(name);
+        assert_eq!(names.map(Result::unwrap_or_default), ["t", "t@s", "mcp_s_t", "s::t", "s.t", "s/t!"]);
+        assert!(name("server").is_err());
+    }
+
+    #[test]
+    fn a_time_has_a_unit_and_is_not_nothing() {
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert!(duration("0s").is_err() && duration("30").is_err());
+    }
+}

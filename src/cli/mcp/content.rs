@@ -1,0 +1,309 @@
+//! What servers send, printed so that it cannot control a terminal, or saved.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+
+use super::visit::failure_json;
+use crate::{
+    cli::{Failure, style::printable},
+    client::{self, Content},
+    report::text::{is_harmful, printable_lines},
+};
+
+/// What programs are told of a request: the result as it came, or why there is none.
+#[derive(Serialize)]
+pub(super) struct Report<'a> {
+    server: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<Value>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    saved: &'a [PathBuf],
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn of(
+        server: &'a str,
+        result: Result<&'a RawValue, &client::Failure>,
+        saver: &'a Saver<'_>,
+    ) -> Report<'a> {
+        Report { server, result: result.ok(), failure: result.err().map(failure_json), saved: &saver.saved }
+    }
+}
+
+/// Where binary content goes, and how it is called there.
+pub(super) struct Saver<'a> {
+    output: Option<&'a Path>,
+    stem: String,
+    /// What has been saved so far.
+    pub(super) saved: Vec<PathBuf>,
+}
+
+/// What a resource holds (2025-11-25, Resources: Resource Contents).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceContents {
+    #[serde(default)]
+    uri: String,
+    mime_type: Option<String>,
+    text: Option<String>,
+    /// Base64.
+    blob: Option<String>,
+}
+
+/// Something that belongs into a file.
+struct Binary<'a> {
+    mime_type: &'a str,
+    /// Base64.
+    data: &'a str,
+    /// The name that it has with its server.
+    uri: &'a str,
+}
+
+/// Writes results to standard output, in one piece.
+pub(super) fn print(text: &str) {
+    let mut out = anstream::stdout().lock();
+    // Whoever closes the pipe has read enough.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes a value for programs. Nothing in it can control a terminal.
+pub(super) fn print_json(value: &impl serde::Serialize) {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+/// JSON with escapes for what JSON would let through to a terminal.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\n' | '\t' | '\r' => out.push(character),
+            harmful if is_harmful(harmful) => {
+                let mut units = [0; 2];
+                harmful.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The lines of a text, as they are for whoever reads them from a pipe.
+pub(super) fn text_of(text: &str) -> String {
+    match io::stdout().is_terminal() {
+        true => printable_lines(text).map(|line| line + "\n").collect(),
+        false if text.ends_with('\n') => text.to_owned(),
+        false => format!("{text}\n"),
+    }
+}
+
+/// JSON, indented.
+pub(super) fn indented(raw: &RawValue) -> String {
+    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+    escaped(&serde_json::to_string_pretty(&value).unwrap_or_default())
+}
+
+impl<'a> Saver<'a> {
+    /// What has no name of its own is named after `stem`.
+    pub(super) fn new(output: Option<&'a Path>, stem: &str) -> Saver<'a> {
+        Saver { output, stem: plain(stem), saved: Vec::new() }
+    }
+
+    /// A block of content as text. What is binary is saved, or only named.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(super) fn block(&mut self, content: &Content) -> Result<String, Failure> {
+        Ok(match content {
+            Content::Text { text, .. } => text_of(text),
+            Content::Image { mime_type, data, .. } | Content::Audio { mime_type, data, .. } => {
+                self.binary(&Binary { mime_type, data, uri: "" })?
+            }
+            Content::Resource { raw, .. } => {
+                #[derive(Deserialize)]
+                struct Embedded {
+                    resource: ResourceContents,
+                }
+                match serde_json::from_str::<Embedded>(raw.get()) {
+                    Ok(Embedded { resource }) => {
+                        let mime = resource.mime_type.as_deref().map(|mime| format!(", {}", printable(mime)));
+                        let head = format!("[resource {}{}]\n", printable(&resource.uri), mime.unwrap_or_default());
+                        head + &self.resource(&resource, false)?
+                    }
+                    Err(_) => text_of(raw.get()),
+                }
+            }
+            Content::ResourceLink { uri, name, .. } => {
+                let name = name.as_deref().map(|name| format!("{}: ", printable(name))).unwrap_or_default();
+                format!("[link to {name}{}]\n", printable(uri))
+            }
+            Content::Other { kind, raw } => format!("[{}] {}", printable(kind), text_of(raw.get())),
+        })
+    }
+
+    /// One of the contents of a resource as text. If there is somewhere to save, it is saved, whatever it is.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(super) fn contents(&mut self, raw: &RawValue) -> Result<String, Failure> {
+        match serde_json::from_str::<ResourceContents>(raw.get()) {
+            Ok(contents) => self.resource(&contents, true),
+            Err(_) => Ok(text_of(raw.get())),
+        }
+    }
+
+    fn resource(&mut self, contents: &ResourceContents, saves_text: bool) -> Result<String, Failure> {
+        let ResourceContents { uri, mime_type, text, blob } = contents;
+        let or = |usual: &'static str| mime_type.as_deref().unwrap_or(usual);
+        match (text, blob) {
+            (Some(text), _) if saves_text && self.output.is_some() => self.save(text.as_bytes(), uri, or("text/plain")),
+            (Some(text), _) => Ok(text_of(text)),
+            (None, Some(data)) => self.binary(&Binary { mime_type: or("application/octet-stream"), data, uri }),
+            (None, None) => Ok(format!("[nothing at {}]\n", printable(uri))),
+        }
+    }
+
+    fn binary(&mut self, Binary { mime_type, data, uri }: &Binary<'_>) -> Result<String, Failure> {
+        match BASE64_STANDARD.decode(data) {
+            Ok(bytes) if self.output.is_some() => self.save(&bytes, uri, mime_type),
+            Ok(bytes) => Ok(format!("[{}, {} bytes; --output saves it]\n", printable(mime_type), bytes.len())),
+            Err(error) => Ok(format!("[{}, but its data are no Base64: {error}]\n", printable(mime_type))),
+        }
+    }
+
+    fn save(&mut self, bytes: &[u8], uri: &str, mime_type: &str) -> Result<String, Failure> {
+        let path = self
+            .write(bytes, uri, mime_type)
+            .map_err(|(path, error)| Failure::cannot(format!("cannot write {}: {error}", path.display())))?;
+        let told = format!("[{}, {} bytes; saved as {}]\n", printable(mime_type), bytes.len(), path.display());
+        self.saved.push(path);
+        Ok(told)
+    }
+
+    /// Writes to the file that was named; in a folder, or if that file is written already, never over another.
+    fn write(&self, bytes: &[u8], uri: &str, mime_type: &str) -> Result<PathBuf, (PathBuf, io::Error)> {
+        let output = self.output.unwrap_or(Path::new(""));
+        let is_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
+        let wanted = if is_folder {
+            fs::create_dir_all(output).map_err(|error| (output.to_owned(), error))?;
+            output.join(self.name(uri, mime_type))
+        } else if self.saved.is_empty() {
+            return fs::write(output, bytes).map(|()| output.to_owned()).map_err(|error| (output.to_owned(), error));
+        } else {
+            output.to_owned()
+        };
+        let mut number = 1;
+        loop {
+            let path = numbered(&wanted, number);
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut file) => return file.write_all(bytes).map(|()| path.clone()).map_err(|error| (path, error)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err((path, error)),
+            }
+        }
+    }
+
+    /// The last part of the URI if that is a name of a file; else one that tells the type.
+    fn name(&self, uri: &str, mime_type: &str) -> String {
+        let last = plain(uri.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default());
+        if last.contains('.') {
+            last
+        } else {
+            format!("{}.{}", if last.is_empty() { &self.stem } else { &last }, extension(mime_type))
+        }
+    }
+}
+
+/// What may be part of a file's name, and is no path and not hidden.
+fn plain(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let kept: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).take(100).collect();
+    kept.trim_start_matches(['.', '-']).to_owned()
+}
+
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}-{number}{extension}"))
+}
+
+fn extension(mime_type: &str) -> String {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let known = match essence.as_str() {
+        "text/plain" => "txt",
+        "text/markdown" => "md",
+        "text/javascript" => "js",
+        "image/jpeg" => "jpg",
+        "image/svg+xml" => "svg",
+        "audio/mpeg" => "mp3",
+        "audio/wav" | "audio/x-wav" | "audio/wave" => "wav",
+        "application/octet-stream" => "bin",
+        _ => "",
+    };
+    let subtype = essence.rsplit(['/', '+']).next().unwrap_or_default();
+    let is_short = !subtype.is_empty() && subtype.len() <= 5 && subtype.chars().all(|c| c.is_ascii_alphanumeric());
+    match known {
+        "" if is_short => subtype.to_owned(),
+        "" => "bin".to_owned(),
+        known => known.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_keeps_its_meaning_without_what_controls_a_terminal() {
+        let text = "{\"a\": \"x\u{9b}y\u{202e}\u{ffff}\"\n}";
+        let safe = escaped(text);
+        assert_eq!(safe, "{\"a\": \"x\\u009by\\u202e\\uffff\"\n}");
+        let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+        assert_eq!(value(&safe), value(text));
+    }
+
+    #[test]
+    fn a_server_cannot_choose_where_its_files_go() {
+        let saver = Saver::new(None, "call tool");
+        for (uri, mime_type, name) in [
+            ("file:///a/b.png", "image/png", "b.png"),
+            ("file:///a/..", "image/png", "call_tool.png"),
+            ("x://.bashrc", "text/plain", "bashrc.txt"),
+            ("x://a/b%2fc d?e=/f.g", "application/x-very-long", "b_2fc_d.bin"),
+            ("", "audio/mpeg", "call_tool.mp3"),
+            ("", "application/ld+json; charset=utf-8", "call_tool.json"),
+        ] {
+            assert_eq!(saver.name(uri, mime_type), name, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_file_in_a_folder_is_never_written_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut saver = Saver::new(Some(folder.path()), "x");
+        for name in ["a.png", "a-2.png", "a-3.png"] {
+            let told = saver.save(b"1", "x://a.png", "image/png").expect("writes");
+            assert!(told.contains(&format!("/{name}]")), "{told}");
+        }
+        let file = folder.path().join("out.bin");
+        let mut saver = Saver::new(Some(&file), "x");
+        for _ in 0..2 {
+            saver.save(b"2", "x://a.png", "image/png").expect("writes");
+        }
+        assert_eq!(saver.saved, [file.clone(), folder.path().join("out-2.bin")]);
+    }
+}

@@ -1,0 +1,107 @@
+//! `rehearse mcp get-prompt`.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    arguments::Arguments,
+    connection::ConnectionArgs,
+    content::{Report, Saver, print, print_json},
+    target::{Select, TargetArgs, only_one},
+    visit::visit,
+};
+use crate::{
+    cli::{
+        Exit, Failure, Format,
+        style::{STRONG, printable},
+    },
+    client::{self, Content},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse mcp get-prompt review language=rust code=@src/main.rs --server review
+  rehearse mcp get-prompt --stdio 'npx -y mcp-prompts' greeting name=Ada --format json";
+
+/// Get a prompt, and print its messages
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct GetPromptArgs {
+    /// The prompt
+    name: String,
+    /// Its arguments: NAME=VALUE, NAME=@FILE; or a JSON object, @FILE or - for standard input
+    #[arg(value_name = "NAME=VALUE")]
+    arguments: Vec<String>,
+    /// Its arguments as a JSON object, or @FILE, or - for standard input
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+    /// The server; not needed if there is only one
+    #[arg(long, value_name = "NAME")]
+    server: Option<String>,
+    /// Save images, sounds and other binary content in this file or folder
+    #[arg(short, long, value_name = "FILE|FOLDER")]
+    output: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+/// 2025-11-25, Prompts: Getting a Prompt.
+#[derive(Deserialize)]
+struct Prompt {
+    description: Option<String>,
+    messages: Vec<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    role: String,
+    content: Box<RawValue>,
+}
+
+pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
+    let arguments = Arguments::read(args.args.as_deref(), &args.arguments).map_err(Failure::Usage)?;
+    let arguments = arguments.texts().map_err(Failure::Usage)?;
+    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    only_one(&servers, "--server")?;
+    visit(
+        &args.connection,
+        &servers,
+        |_| {},
+        async |visit| {
+            let server = &visit.names[0];
+            let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+            let got = visit
+                .over(server, async |session, options| Ok(session.get_prompt(&args.name, arguments, options).await));
+            let got = got.await?.and_then(|result| {
+                let parsed = serde_json::from_str::<Prompt>(result.get());
+                let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("no prompt: {error}")))?;
+                Ok((result, parsed))
+            });
+            let mut saver = Saver::new(args.output.as_deref(), &args.name);
+            let mut text = String::new();
+            if let Ok((_, Prompt { description, messages })) = &got {
+                if let Some(description) = description {
+                    text.push_str(&format!("{}\n\n", printable(description)));
+                }
+                let shown = messages.iter().map(|Message { role, content }| {
+                    let block = saver.block(&Content::parse(content.clone()))?;
+                    Ok(format!("{STRONG}## {}{STRONG:#}\n{block}", printable(role)))
+                });
+                text.push_str(&shown.collect::<Result<Vec<_>, Failure>>()?.join("\n"));
+            }
+            let result = got.as_ref().map(|(result, _)| &**result);
+            match args.format {
+                Format::Human => print(&text),
+                Format::Json => print_json(&Report::of(server, result, &saver)),
+            }
+            result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
+        },
+    )
+}

@@ -1,0 +1,110 @@
+//! `rehearse mcp info`: what a server says about itself.
+
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    connection::ConnectionArgs,
+    content::{indented, print, print_json, text_of},
+    target::{Select, TargetArgs},
+    visit::{Trouble, visit},
+};
+use crate::{
+    cli::{
+        Exit, Failure, Format,
+        style::{STRONG, printable},
+    },
+    client::PeerInfo,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse mcp info files --mcp-config .mcp.json
+  rehearse mcp info --stdio 'npx -y mcp-files' --protocol 2025-06-18
+  rehearse mcp info --http http://127.0.0.1:8888/mcp --trace";
+
+/// Connect to a server, and show what it says about itself
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct InfoArgs {
+    /// The server; not needed if there is only one
+    server: Option<String>,
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+/// What programs are told.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    server: &'a str,
+    transport: &'a str,
+    protocol_version: String,
+    server_info: Option<&'a RawValue>,
+    capabilities: &'a RawValue,
+    instructions: Option<&'a str>,
+    /// The whole answer to the handshake.
+    handshake: &'a RawValue,
+}
+
+pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
+    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    super::target::only_one(&servers, "SERVER")?;
+    let transport = servers.first().map(|server| server.prepared.config.target.transport());
+    visit(
+        &args.connection,
+        &servers,
+        |_| {},
+        async |visit| {
+            let server = &visit.names[0];
+            let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await?;
+            match args.format {
+                Format::Human => print(&human(server, &info)),
+                Format::Json => print_json(&Report {
+                    server,
+                    transport: transport.map_or("", |transport| transport.as_str()),
+                    protocol_version: info.version.to_string(),
+                    server_info: info.server_info.as_deref(),
+                    capabilities: &info.capabilities,
+                    instructions: info.instructions.as_deref(),
+                    handshake: &info.raw,
+                }),
+            }
+            Ok(Exit::Success)
+        },
+    )
+}
+
+fn human(server: &str, info: &PeerInfo) -> String {
+    // The words of cpe.
+    let mut text = format!("Connected to server: {}\n", printable(server));
+    let identity: Value =
+        info.server_info.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let word = |key: &str| identity[key].as_str().map(|word| printable(word).into_owned());
+    if let Some(name) = word("name") {
+        let title = word("title").map(|title| format!(" ({title})")).unwrap_or_default();
+        let version = word("version").map(|version| format!(" {version}")).unwrap_or_default();
+        text.push_str(&format!("  Name: {name}{version}{title}\n"));
+    }
+    text.push_str(&format!("  Protocol: {}\n", printable(&info.version.to_string())));
+    let capabilities: serde_json::Map<String, Value> =
+        serde_json::from_str(info.capabilities.get()).unwrap_or_default();
+    let names: Vec<_> = capabilities.keys().map(|name| printable(name)).collect();
+    text.push_str(&format!(
+        "  Capabilities: {}\n",
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    ));
+    if !names.is_empty() {
+        let lines: String = indented(&info.capabilities).lines().map(|line| format!("    {line}\n")).collect();
+        text.push_str(&lines);
+    }
+    if let Some(instructions) = &info.instructions {
+        text.push_str(&format!("\n{STRONG}Instructions:{STRONG:#}\n{}", text_of(instructions)));
+    }
+    text
+}

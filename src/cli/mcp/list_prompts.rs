@@ -1,0 +1,39 @@
+//! `rehearse mcp list-prompts`.
+
+use serde_json::{Map, Value};
+
+use super::listing::{self, Kind, ListingArgs, entry, word};
+use crate::{
+    cli::{Exit, Failure, style::printable},
+    client::Session,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse mcp list-prompts                      of all servers
+  rehearse mcp list-prompts review --format json
+  rehearse mcp list-prompts --stdio 'npx -y mcp-prompts'";
+
+/// List the prompts of a server, or of all
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ListPromptsArgs {
+    #[command(flatten)]
+    listing: ListingArgs,
+}
+
+pub(super) fn run(args: &ListPromptsArgs) -> Result<Exit, Failure> {
+    let kind = Kind { capability: "prompts", title: "Prompts", key: "prompts", human: prompt };
+    listing::run(&args.listing, &kind, async |session: &Session| session.list_prompts().await)
+}
+
+fn prompt(members: &Map<String, Value>) -> String {
+    let mut text = entry(word(members, "name"), &[], members);
+    for argument in members.get("arguments").and_then(Value::as_array).into_iter().flatten() {
+        let required = if argument["required"] == true { "required" } else { "optional" };
+        let about = argument["description"].as_str().map(|about| format!(": {}", printable(about))).unwrap_or_default();
+        let name = printable(argument["name"].as_str().unwrap_or_default());
+        text.push_str(&format!("  - `{name}` ({required}){about}\n"));
+    }
+    text
+}

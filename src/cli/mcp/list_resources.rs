@@ -1,0 +1,63 @@
+//! `rehearse mcp list-resources` and `rehearse mcp list-resource-templates`.
+
+use serde_json::{Map, Value};
+
+use super::listing::{self, Kind, ListingArgs, entry, word};
+use crate::{
+    cli::{Exit, Failure},
+    client::Session,
+};
+
+const RESOURCE_EXAMPLES: &str = "\
+Examples:
+  rehearse mcp list-resources                    of all servers
+  rehearse mcp list-resources docs --format json
+  rehearse mcp list-resources --http http://127.0.0.1:8888/mcp";
+
+const TEMPLATE_EXAMPLES: &str = "\
+Examples:
+  rehearse mcp list-resource-templates           of all servers
+  rehearse mcp list-resource-templates --ws ws://127.0.0.1:8888/ws --format json";
+
+/// List the resources of a server, or of all
+#[derive(Debug, clap::Args)]
+#[command(after_help = RESOURCE_EXAMPLES)]
+pub(super) struct ListResourcesArgs {
+    #[command(flatten)]
+    listing: ListingArgs,
+}
+
+/// List the resource templates of a server, or of all
+#[derive(Debug, clap::Args)]
+#[command(after_help = TEMPLATE_EXAMPLES)]
+pub(super) struct ListResourceTemplatesArgs {
+    #[command(flatten)]
+    listing: ListingArgs,
+}
+
+pub(super) fn run(args: &ListResourcesArgs) -> Result<Exit, Failure> {
+    let kind = Kind { capability: "resources", title: "Resources", key: "resources", human: resource };
+    listing::run(&args.listing, &kind, async |session: &Session| session.list_resources().await)
+}
+
+pub(super) fn run_templates(args: &ListResourceTemplatesArgs) -> Result<Exit, Failure> {
+    let kind = Kind { capability: "resources", title: "Resource templates", key: "resourceTemplates", human: template };
+    listing::run(&args.listing, &kind, async |session: &Session| session.list_resource_templates().await)
+}
+
+fn resource(members: &Map<String, Value>) -> String {
+    let size = members.get("size").and_then(Value::as_u64).map(|size| format!("{size} bytes"));
+    entry(word(members, "uri"), &[name(members), mime_type(members), size.as_deref()], members)
+}
+
+fn template(members: &Map<String, Value>) -> String {
+    entry(word(members, "uriTemplate"), &[name(members), mime_type(members)], members)
+}
+
+fn name(members: &Map<String, Value>) -> Option<&str> {
+    Some(word(members, "name")).filter(|name| !name.is_empty())
+}
+
+fn mime_type(members: &Map<String, Value>) -> Option<&str> {
+    Some(word(members, "mimeType")).filter(|mime_type| !mime_type.is_empty())
+}

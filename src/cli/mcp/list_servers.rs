@@ -1,0 +1,159 @@
+//! `rehearse mcp list-servers`: which servers there are. Nothing is started or dialled.
+
+use serde_json::{Value, json};
+
+use super::{
+    content::{print, print_json},
+    target::{Found, TargetArgs},
+};
+use crate::{
+    cli::{
+        Exit, Failure, Format,
+        style::{DOUBTFUL, printable},
+    },
+    client::Timeouts,
+    config::{
+        secret::{mask, mask_argument},
+        server::{Pair, ServerConfig},
+    },
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse mcp list-servers
+  rehearse mcp list-servers --mcp-config .mcp.json --format json
+  rehearse mcp ls-servers --dialect cursor
+
+`rehearse config show` tells where each value was written.";
+
+/// List the servers of the configs
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ListServersArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Show tokens and passwords as well
+    #[arg(long)]
+    show_secrets: bool,
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+}
+
+pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
+    let found = args.target.all(args.show_secrets)?;
+    let shown: Vec<_> = found.iter().map(|found| Shown::of(found, args.show_secrets)).collect();
+    match args.format {
+        Format::Json => print_json(&json!({ "servers": shown.iter().map(Shown::json).collect::<Vec<_>>() })),
+        Format::Human if shown.is_empty() => print("No MCP servers configured.\n"),
+        Format::Human => {
+            let list: String = shown.iter().map(Shown::human).collect();
+            print(&format!("Configured MCP Servers:\n{list}"));
+        }
+    }
+    Ok(if shown.is_empty() { Exit::NothingSelected } else { Exit::Success })
+}
+
+/// A server without what must not be told of it.
+struct Shown<'a> {
+    server: &'a ServerConfig,
+    /// Where its name stands.
+    origin: Option<String>,
+    command: Option<Vec<String>>,
+    url: Option<String>,
+    env: Vec<(&'a str, String)>,
+    headers: Vec<(&'a str, String)>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(found: &'a Found, show_secrets: bool) -> Shown<'a> {
+        let server = &found.written;
+        let text = |name: &str, value: &str| match show_secrets {
+            true => value.to_owned(),
+            false => mask(name, value).into_owned(),
+        };
+        let pairs = |pairs: &'a [Pair]| -> Vec<_> {
+            pairs.iter().map(|Pair { name, value }| (&*name.value, text(&name.value, &value.value))).collect()
+        };
+        let command = server.command.as_ref().map(|command| {
+            let mut words = vec![text("command", &command.value)];
+            let mut before = "";
+            for arg in &server.args {
+                words.push(match show_secrets {
+                    true => arg.value.clone(),
+                    false => mask_argument(before, &arg.value).into_owned(),
+                });
+                before = &arg.value;
+            }
+            words
+        });
+        Shown {
+            server,
+            origin: found.kept.as_ref().map(|kept| kept.origin().to_string()),
+            command,
+            url: server.url.as_ref().map(|url| text("url", &url.value)),
+            env: pairs(&server.env),
+            headers: pairs(&server.headers),
+        }
+    }
+
+    /// How long a request may take.
+    fn timeout(&self) -> f64 {
+        let own = self.server.timeouts.call.as_ref().map(|call| call.value);
+        own.unwrap_or(Timeouts::default().call).as_secs_f64()
+    }
+
+    /// The words of cpe, and what it does not say.
+    fn human(&self) -> String {
+        let name = printable(&self.server.name.value);
+        let off = if self.server.is_enabled() { String::new() } else { format!(" {DOUBTFUL}disabled{DOUBTFUL:#}") };
+        let mut text = format!("- {name} (Type: {}, Timeout: {}s){off}\n", self.server.transport.value, self.timeout());
+        if let Some(command) = &self.command {
+            text.push_str(&format!("  Command: {}\n", printable(&command.join(" "))));
+        }
+        if let Some(url) = &self.url {
+            text.push_str(&format!("  URL: {}\n", printable(url)));
+        }
+        for (title, pairs, between) in [("Environment Variables", &self.env, "="), ("Headers", &self.headers, ": ")] {
+            if !pairs.is_empty() {
+                text.push_str(&format!("  {title}:\n"));
+            }
+            for (name, value) in pairs {
+                text.push_str(&format!("    {}{between}{}\n", printable(name), printable(value)));
+            }
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let pairs = |pairs: &[(&str, String)]| -> Value {
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), json!(value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        };
+        let mut value = json!({
+            "name": self.server.name.value,
+            "type": self.server.transport.value,
+            "enabled": self.server.is_enabled(),
+            "timeoutSeconds": self.timeout(),
+        });
+        if let Some(origin) = &self.origin {
+            value["origin"] = json!(origin);
+        }
+        if let Some([command, args @ ..]) = self.command.as_deref() {
+            value["command"] = json!(command);
+            value["args"] = json!(args);
+        }
+        if let Some(url) = &self.url {
+            value["url"] = json!(url);
+        }
+        for (key, found) in [("env", &self.env), ("headers", &self.headers)] {
+            if !found.is_empty() {
+                value[key] = pairs(found);
+            }
+        }
+        value
+    }
+}

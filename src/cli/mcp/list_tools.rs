@@ -1,0 +1,292 @@
+//! `rehearse mcp list-tools`: the tools of servers, with what their filters leave out.
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::{
+    connection::{ConnectionArgs, PolicyArgs},
+    content::{indented, print, print_json, text_of},
+    target::{Select, Server, TargetArgs},
+    visit::{Visit, failure_json, trouble, visit},
+};
+use crate::{
+    cli::{
+        Exit, Failure, Format,
+        style::{DIM, STRONG, printable},
+    },
+    client::{
+        self,
+        hub::{RegisteredTool, Registry},
+    },
+    config::server::{At, ToolFilter},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse mcp list-tools                              the tools of all servers
+  rehearse mcp list-tools files --show-all             with those that the config leaves out
+  rehearse mcp list-tools --stdio 'npx -y mcp-files' --format json
+  rehearse mcp ls-tools --naming mcp_server_tool --duplicates qualify";
+
+/// List the tools of a server, or of all
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ListToolsArgs {
+    /// The server [default: all that are not disabled]
+    server: Option<String>,
+    /// List also the tools that the config leaves out
+    #[arg(long)]
+    show_all: bool,
+    /// List only the tools that the config leaves out
+    #[arg(long)]
+    show_filtered: bool,
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Which {
+    Offered,
+    All,
+    Filtered,
+}
+
+/// A tool of a list.
+struct Tool {
+    name: String,
+    is_filtered: bool,
+    registered: Option<Arc<RegisteredTool>>,
+    definition: Box<RawValue>,
+}
+
+/// The tools of one server.
+struct Tools<'a> {
+    server: &'a Server,
+    all: Vec<Tool>,
+    /// Why the list may not be complete.
+    failure: Option<client::Failure>,
+}
+
+pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
+    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let which = match (args.show_all, args.show_filtered) {
+        (true, _) => Which::All,
+        (false, true) => Which::Filtered,
+        (false, false) => Which::Offered,
+    };
+    visit(
+        &args.connection,
+        &servers,
+        |options| args.policy.apply(options),
+        async |visit| {
+            let found = visit.discover().await?;
+            for notice in &found.registry.notices {
+                visit.tell_notice(notice);
+            }
+            let failed: HashSet<_> = found.unreachable.iter().map(|(server, _)| &**server).collect();
+            let mut lists = Vec::new();
+            for server in servers.iter().filter(|server| !failed.contains(server.name())) {
+                let failure = found
+                    .unlisted
+                    .iter()
+                    .find(|(name, _)| **name == *server.name())
+                    .map(|(_, failure)| failure.clone());
+                if let Some(failure) = &failure {
+                    // The words of cpe.
+                    visit.warn(&format!("failed to list MCP tools for server {}: {failure}", server.name()));
+                }
+                let all = tools(visit, server, &found.registry).map_err(trouble)?;
+                lists.push(Tools { server, all, failure });
+            }
+            let is_incomplete = lists.iter().any(|list| list.failure.is_some());
+            if args.json || args.format == Format::Json {
+                let servers: Vec<_> = lists.iter().map(|list| list.report(which)).collect();
+                let unreachable = found
+                    .unreachable
+                    .iter()
+                    .map(|(server, error)| Unreachable { server, error: visit.hidden(&error.to_string()) });
+                print_json(&Report { servers, unreachable: unreachable.collect() });
+            } else {
+                let texts: Vec<_> = lists.iter().map(|list| list.human(which)).collect();
+                print(&texts.join("\n"));
+            }
+            Ok(if is_incomplete { Exit::Violation } else { Exit::Success })
+        },
+    )
+}
+
+fn tools(visit: &Visit, server: &Server, registry: &Registry) -> Result<Vec<Tool>, crate::client::hub::HubError> {
+    let listed = visit.hub.listed(server.name())?;
+    let tool = |definition: &Box<RawValue>| {
+        let name = name_of(definition)?;
+        let is_filtered = !server.written.tools.offers(server.policy, &name);
+        let is_this = |tool: &&Arc<RegisteredTool>| tool.original == name && tool.definition.get() == definition.get();
+        let registered = registry.of_server(server.name()).find(is_this).cloned();
+        Some(Tool { name, is_filtered, registered, definition: definition.clone() })
+    };
+    Ok(listed.iter().filter_map(tool).collect())
+}
+
+/// The name in a definition; `None` if it has none, which the registry tells.
+pub(super) fn name_of(definition: &RawValue) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str::<Named>(definition.get()).ok().map(|named| named.name)
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    servers: Vec<ServerReport<'a>>,
+    unreachable: Vec<Unreachable<'a>>,
+}
+
+#[derive(Serialize)]
+struct Unreachable<'a> {
+    server: &'a str,
+    error: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ServerReport<'a> {
+    server: &'a str,
+    filter_mode: &'static str,
+    total: usize,
+    available: usize,
+    filtered_out: usize,
+    tools: Vec<ToolReport<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<serde_json::Value>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolReport<'a> {
+    /// The name that its server knows.
+    name: &'a str,
+    /// The name that a model calls it by; `null` if it cannot be called.
+    registered_as: Option<&'a str>,
+    filtered: bool,
+    definition: &'a RawValue,
+}
+
+impl Tools<'_> {
+    fn shown(&self, which: Which) -> impl Iterator<Item = &Tool> {
+        self.all.iter().filter(move |tool| match which {
+            Which::Offered => !tool.is_filtered,
+            Which::All => true,
+            Which::Filtered => tool.is_filtered,
+        })
+    }
+
+    fn filtered_out(&self) -> usize {
+        self.all.iter().filter(|tool| tool.is_filtered).count()
+    }
+
+    fn report(&self, which: Which) -> ServerReport<'_> {
+        let (total, filtered_out) = (self.all.len(), self.filtered_out());
+        ServerReport {
+            server: self.server.name(),
+            filter_mode: mode(&self.server.written.tools),
+            total,
+            available: total - filtered_out,
+            filtered_out,
+            tools: self.shown(which).map(Tool::report).collect(),
+            failure: self.failure.as_ref().map(failure_json),
+        }
+    }
+
+    /// The Markdown of cpe.
+    fn human(&self, which: Which) -> String {
+        let server = printable(self.server.name());
+        let title = match which {
+            Which::Offered => format!("Available tools on server '{server}'"),
+            Which::All => format!("All tools on server '{server}' (including filtered)"),
+            Which::Filtered => format!("Filtered-out tools on server '{server}'"),
+        };
+        let filter = &self.server.written.tools;
+        let (total, filtered_out) = (self.all.len(), self.filtered_out());
+        let mut text = format!("{STRONG}# {title}{STRONG:#}\n\n**Filter mode:** `{}`", mode(filter));
+        for (what, names) in [("Enabled", &filter.include), ("Disabled", &filter.exclude)] {
+            if let Some(At { value: names, .. }) = names {
+                let names: Vec<_> = names.iter().map(|name| format!("`{}`", printable(&name.value))).collect();
+                text.push_str(&format!(" | **{what} tools:** {}", names.join(", ")));
+            }
+        }
+        text.push_str(&format!(
+            "\n**Total tools:** {total} | **Available:** {} | **Filtered out:** {filtered_out}\n\n",
+            total - filtered_out
+        ));
+        let before = text.len();
+        for tool in self.shown(which) {
+            text.push_str(&tool.human(which == Which::All));
+        }
+        if text.len() == before {
+            text.push_str("*No tools to display.*\n");
+        }
+        text
+    }
+}
+
+impl Tool {
+    fn report(&self) -> ToolReport<'_> {
+        ToolReport {
+            name: &self.name,
+            registered_as: self.registered.as_ref().map(|tool| &*tool.name),
+            filtered: self.is_filtered,
+            definition: &self.definition,
+        }
+    }
+
+    fn human(&self, has_badge: bool) -> String {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Shown {
+            description: Option<String>,
+            input_schema: Option<Box<RawValue>>,
+            output_schema: Option<Box<RawValue>>,
+        }
+        let badge = if has_badge && self.is_filtered { " 🚫 *filtered*" } else { "" };
+        let mut text = format!("{STRONG}### `{}`{STRONG:#}{badge}\n", printable(&self.name));
+        let Ok(shown) = serde_json::from_str::<Shown>(self.definition.get()) else {
+            return text + &text_of(self.definition.get()) + "\n";
+        };
+        if let Some(description) = &shown.description {
+            text.push_str(&text_of(description));
+        }
+        if let Some(other) = self.registered.as_ref().filter(|tool| tool.name != self.name) {
+            text.push_str(&format!("\n**Called:** `{}`\n", printable(&other.name)));
+        } else if self.registered.is_none() && !self.is_filtered {
+            text.push_str(&format!("\n{DIM}*Not callable by a name of its own: see the warnings.*{DIM:#}\n"));
+        }
+        for (title, schema) in [("Input", &shown.input_schema), ("Output", &shown.output_schema)] {
+            if let Some(schema) = schema {
+                text.push_str(&format!("\n**{title} Schema:**\n\n```json\n{}\n```\n", indented(schema)));
+            }
+        }
+        text + "\n"
+    }
+}
+
+fn mode(filter: &ToolFilter) -> &'static str {
+    match (&filter.include, &filter.exclude) {
+        (None, None) => "all",
+        (Some(_), None) => "whitelist",
+        (None, Some(_)) => "blacklist",
+        (Some(_), Some(_)) => "whitelist and blacklist",
+    }
+}

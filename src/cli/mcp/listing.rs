@@ -1,0 +1,156 @@
+//! What servers list besides tools: resources, their templates, prompts.
+
+use serde::Serialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{
+    connection::{ConnectionArgs, UnreachableArgs},
+    content::{print, print_json},
+    target::{Select, TargetArgs},
+    visit::{Reached, Visit, failure_json, visit},
+};
+use crate::{
+    cli::{
+        Exit, Failure, Format,
+        style::{STRONG, printable},
+    },
+    client::{self, Listing, Session},
+    report::text::printable_lines,
+};
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListingArgs {
+    /// The server [default: all that are not disabled]
+    server: Option<String>,
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    unreachable: UnreachableArgs,
+}
+
+/// One kind of what servers list.
+pub(super) struct Kind {
+    /// The capability that a server with such things declares.
+    pub(super) capability: &'static str,
+    /// The words for several of them.
+    pub(super) title: &'static str,
+    /// What the list is called for programs.
+    pub(super) key: &'static str,
+    pub(super) human: fn(&Map<String, Value>) -> String,
+}
+
+/// What programs are told.
+#[derive(Serialize)]
+struct Report<'a> {
+    servers: Vec<ServerReport<'a>>,
+}
+
+/// Members of one server's object.
+struct ServerReport<'a>(Vec<(&'static str, Member<'a>)>);
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Member<'a> {
+    Name(&'a str),
+    /// As they came.
+    Items(&'a [Box<RawValue>]),
+    Failure(Value),
+}
+
+impl Serialize for ServerReport<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, member)| (key, member)))
+    }
+}
+
+/// Lists one kind of things of every server that is meant.
+///
+/// # Errors
+/// As [`visit`].
+pub(super) fn run(
+    args: &ListingArgs,
+    kind: &Kind,
+    list: impl AsyncFn(&Session) -> Result<Listing, client::Failure>,
+) -> Result<Exit, Failure> {
+    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    visit(
+        &args.connection,
+        &servers,
+        |options| args.unreachable.apply(options),
+        async |visit| {
+            let list = async |session: &Session| match session.info().declares(kind.capability) {
+                true => list(session).await,
+                // Whoever does not declare it has none, and need not be asked.
+                false => Ok(Listing::default()),
+            };
+            let reached = visit.each(async |session, _| list(session).await).await?;
+            let mut has_failed = false;
+            for (server, came) in &reached {
+                if let Reached::Answered(Err(failure)) = came {
+                    has_failed = true;
+                    visit.warn(&format!(
+                        "{} of server '{server}' cannot be listed: {failure}",
+                        kind.title.to_lowercase()
+                    ));
+                }
+            }
+            match args.format {
+                Format::Human => {
+                    let texts: Vec<_> = reached.iter().filter_map(|(server, came)| human(kind, server, came)).collect();
+                    print(&texts.join("\n"));
+                }
+                Format::Json => {
+                    let servers = reached.iter().map(|(server, came)| report(visit, kind, server, came));
+                    print_json(&Report { servers: servers.collect() });
+                }
+            }
+            Ok(if has_failed { Exit::Violation } else { Exit::Success })
+        },
+    )
+}
+
+fn report<'a>(visit: &Visit, kind: &Kind, server: &'a str, came: &'a Reached<Listing>) -> ServerReport<'a> {
+    let what = match came {
+        Reached::Answered(Ok(listing)) => (kind.key, Member::Items(&listing.items)),
+        Reached::Answered(Err(failure)) => ("failure", Member::Failure(failure_json(failure))),
+        Reached::Not(error) => ("unreachable", Member::Failure(visit.hidden(&error.to_string()).into())),
+    };
+    ServerReport(vec![("server", Member::Name(server)), what])
+}
+
+/// `None` for a server of which nothing is known.
+fn human(kind: &Kind, server: &str, came: &Reached<Listing>) -> Option<String> {
+    let Reached::Answered(Ok(listing)) = came else { return None };
+    let mut text = format!("{STRONG}# {} of server '{}'{STRONG:#}\n\n", kind.title, printable(server));
+    for item in &listing.items {
+        match serde_json::from_str::<Map<String, Value>>(item.get()) {
+            Ok(members) => text.push_str(&(kind.human)(&members)),
+            Err(_) => text.push_str(&format!("- {}\n", printable(item.get()))),
+        }
+    }
+    if listing.items.is_empty() {
+        text.push_str(&format!("*No {} to display.*\n", kind.title.to_lowercase()));
+    }
+    Some(text)
+}
+
+/// A line with a name and what belongs to it, and below it the description.
+pub(super) fn entry(name: &str, beside: &[Option<&str>], members: &Map<String, Value>) -> String {
+    let beside: Vec<_> = beside.iter().flatten().map(|text| printable(text)).collect();
+    let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join(", ")) };
+    let mut text = format!("- `{}`{beside}\n", printable(name));
+    if let Some(description) = members.get("description").and_then(Value::as_str) {
+        text.extend(printable_lines(description).map(|line| format!("  {line}\n")));
+    }
+    text
+}
+
+/// A member that is a text; empty if there is none.
+pub(super) fn word<'m>(members: &'m Map<String, Value>, key: &str) -> &'m str {
+    members.get(key).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,240 @@
+//! Which servers a command is about: those of configs, or the one that the command line describes.
+
+use super::ad_hoc::AdHocArgs;
+use crate::{
+    cli::{
+        Failure,
+        config::{
+            SourceArgs,
+            prepared::{Prepared, Secrets, prepare, variables},
+            sources::{folder, readable, told, warnings},
+        },
+        style::{self, DOUBTFUL, printable},
+    },
+    client::ServerConfig,
+    config::{
+        Diagnostics, Machine,
+        dialect::Dialect,
+        finding::{Finding, Severity},
+        nearest,
+        policy::{ApprovalRule, Naming, Policy},
+        server,
+        sources::{Effective, File, Kept},
+    },
+};
+
+/// What the server of a command line is treated like.
+static AD_HOC: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
+
+#[derive(Debug, clap::Args)]
+pub(super) struct TargetArgs {
+    #[command(flatten)]
+    sources: SourceArgs,
+    #[command(flatten)]
+    ad_hoc: AdHocArgs,
+}
+
+/// Which servers are meant.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Select<'a> {
+    Named(&'a str),
+    /// Those that are not switched off.
+    Enabled,
+    All,
+}
+
+impl<'a> Select<'a> {
+    pub(super) fn of(name: Option<&'a str>) -> Select<'a> {
+        name.map_or(Select::Enabled, Select::Named)
+    }
+
+    fn name(self) -> Option<&'a str> {
+        match self {
+            Select::Named(name) => Some(name),
+            Select::Enabled | Select::All => None,
+        }
+    }
+}
+
+/// A server that can be connected to.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) written: server::ServerConfig,
+    pub(super) policy: &'static Policy,
+    pub(super) prepared: Prepared,
+}
+
+/// A server as it was found, switched off or not.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) written: server::ServerConfig,
+    /// `None` for the server of a command line.
+    pub(super) kept: Option<Kept>,
+}
+
+impl Server {
+    pub(super) fn name(&self) -> &str {
+        &self.written.name.value
+    }
+}
+
+impl TargetArgs {
+    /// Every server that there is, in order.
+    ///
+    /// # Errors
+    /// A file that was named cannot be read.
+    pub(super) fn all(&self, show_secrets: bool) -> Result<Vec<Found>, Failure> {
+        if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
+            return Ok(vec![Found { written, kept: None }]);
+        }
+        let effective = self.effective(&Machine::here(), show_secrets)?;
+        for unread in &effective.unread {
+            warn(&format!("the server '{}' is not understood: {}, {}", unread.name, unread.code.name, unread.origin));
+        }
+        Ok(effective.servers.into_iter().map(|kept| Found { written: kept.server.clone(), kept: Some(kept) }).collect())
+    }
+
+    /// The servers that are meant, in order; none if there are none.
+    ///
+    /// # Errors
+    /// There is no server of this name, or it is switched off; a file that was named cannot be read; what is said about a
+    /// server that was asked for, or in a file that was named, cannot work.
+    pub(super) fn servers(&self, select: Select<'_>, show_secrets: bool) -> Result<Vec<Server>, Failure> {
+        let name = select.name();
+        if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
+            let server = ad_hoc(written, show_secrets)?;
+            return match name {
+                Some(name) if name != server.name() => Err(Failure::Usage(format!(
+                    "there is no server {name:?}; the command line describes {:?}",
+                    server.name()
+                ))),
+                _ => Ok(vec![server]),
+            };
+        }
+        let machine = Machine::here();
+        let effective = self.effective(&machine, show_secrets)?;
+        let (mut servers, mut problems) = (Vec::new(), Vec::new());
+        for kept in &effective.servers {
+            let is_meant = match select {
+                Select::Named(name) => name == kept.server.name.value,
+                Select::Enabled => kept.server.is_enabled(),
+                Select::All => true,
+            };
+            if !is_meant {
+                continue;
+            }
+            if name.is_some() && !kept.server.is_enabled() {
+                return Err(Failure::Usage(format!(
+                    "the server {:?} is disabled in {}",
+                    kept.server.name.value,
+                    kept.origin()
+                )));
+            }
+            let file = &effective.files[kept.file];
+            match ready(kept, file, &machine, show_secrets) {
+                Ok(server) => servers.push(server),
+                Err(found) if name.is_some() || (file.rank.is_named() && kept.server.is_enabled()) => {
+                    problems.extend(found.0);
+                }
+                Err(found) => leave_out(&kept.server.name.value, &found),
+            }
+        }
+        for unread in effective.unread.iter().filter(|unread| name.is_none_or(|name| name == unread.name)) {
+            let Some(file) = effective
+                .files
+                .iter()
+                .find(|file| std::sync::Arc::ptr_eq(&file.examined.source, &unread.origin.source))
+            else {
+                continue;
+            };
+            let found = told(errors(file, &unread.name), &file.examined, show_secrets);
+            match name.is_some() || file.rank.is_named() {
+                true => problems.extend(found.0),
+                false => leave_out(&unread.name, &found),
+            }
+        }
+        match (name, servers.is_empty()) {
+            _ if !problems.is_empty() => Err(Failure::Invalid(Diagnostics(problems))),
+            (Some(name), true) => Err(not_found(name, &effective)),
+            _ => Ok(servers),
+        }
+    }
+
+    fn effective(&self, machine: &Machine, show_secrets: bool) -> Result<Effective, Failure> {
+        let effective = self.sources.load(machine)?;
+        readable(&effective, show_secrets)?;
+        warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
+        Ok(effective)
+    }
+}
+
+fn not_found(name: &str, effective: &Effective) -> Failure {
+    if effective.servers.is_empty() {
+        return Failure::Usage("no MCP servers configured".to_owned());
+    }
+    let names: Vec<_> = effective.servers.iter().map(|kept| &*kept.server.name.value).collect();
+    let near = nearest(name, &names)
+        .map_or_else(|| format!("; there are {}", names.join(", ")), |near| format!("; did you mean '{near}'?"));
+    // The words of cpe.
+    Failure::Usage(format!("server '{name}' not found in configuration{near}"))
+}
+
+/// The errors that were found in a server.
+fn errors<'f>(file: &'f File, name: &str) -> impl Iterator<Item = &'f Finding> {
+    let is_of_it =
+        move |finding: &&Finding| finding.code.severity() == Severity::Error && finding.server.as_deref() == Some(name);
+    file.examined.findings.iter().filter(is_of_it)
+}
+
+fn ready(kept: &Kept, file: &File, machine: &Machine, show_secrets: bool) -> Result<Server, Diagnostics> {
+    let Kept { server, dialect, .. } = kept;
+    if errors(file, &server.name.value).next().is_some() {
+        return Err(told(errors(file, &server.name.value), &file.examined, show_secrets));
+    }
+    let folder = folder(file, machine);
+    let prepared = prepare(server, dialect, &variables(&folder), &folder);
+    let prepared = prepared.map_err(|findings| told(findings.iter(), &file.examined, show_secrets))?;
+    Ok(server_of(server.clone(), dialect, prepared, show_secrets))
+}
+
+fn server_of(
+    written: server::ServerConfig,
+    dialect: &'static Dialect,
+    prepared: Prepared,
+    show_secrets: bool,
+) -> Server {
+    let secrets = if show_secrets { Secrets::default() } else { prepared.secrets };
+    Server { written, policy: &dialect.policy, prepared: Prepared { secrets, ..prepared } }
+}
+
+fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, Failure> {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let config =
+        ServerConfig::configured(&written, &AD_HOC, &folder).map_err(|error| Failure::Usage(error.to_string()))?;
+    let secrets = match show_secrets {
+        true => Secrets::default(),
+        false => Secrets::of(&written, &written, &config, &std::collections::BTreeMap::new()),
+    };
+    Ok(Server { written, policy: &AD_HOC, prepared: Prepared { config, secrets } })
+}
+
+fn leave_out(name: &str, problems: &Diagnostics) {
+    let what: Vec<_> = problems.0.iter().map(ToString::to_string).collect();
+    warn(&format!("MCP server '{name}' is left out: {}", what.join("; ")));
+}
+
+fn warn(line: &str) {
+    style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(line)));
+}
+
+/// # Errors
+/// There are several servers, and this is what says which of them is meant.
+pub(super) fn only_one(servers: &[Server], which: &str) -> Result<(), Failure> {
+    match servers {
+        [] | [_] => Ok(()),
+        several => {
+            let names: Vec<_> = several.iter().map(Server::name).collect();
+            Err(Failure::Usage(format!("there are several servers; say which with {which}: {}", names.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Connections with servers, held as long as a command works, and closed however that ends.
+
+use std::{process::Command, sync::Arc};
+
+use futures_util::{StreamExt, stream};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    connection::{ConnectionArgs, hub_options},
+    target::Server,
+    trace::Tracer,
+};
+use crate::{
+    cli::{
+        Exit, Failure,
+        config::prepared::Secrets,
+        signals::Signals,
+        style::{self, BAD, DIM, DOUBTFUL, printable},
+    },
+    client::{
+        self, CallOptions, ConnectError, Guard, Session,
+        hub::{Discovery, Hub, HubError, HubOptions, Notice},
+    },
+    config::policy::Unreachable,
+    report::text::printable_lines,
+};
+
+/// How many servers are asked at a time.
+const AT_ONCE: usize = 8;
+
+/// The servers of a command, connected to when something is asked of them.
+pub(super) struct Visit {
+    pub(super) hub: Hub,
+    /// In order.
+    pub(super) names: Vec<Arc<str>>,
+    pub(super) unreachable: Unreachable,
+    secrets: Secrets,
+    is_interrupted: CancellationToken,
+}
+
+/// Why a command cannot go on.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Failure(Failure),
+    /// The call reached the server, and brought no result.
+    Call(client::Failure),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Trouble::Failure(failure)
+    }
+}
+
+impl From<client::Failure> for Trouble {
+    fn from(failure: client::Failure) -> Self {
+        Trouble::Call(failure)
+    }
+}
+
+/// Works over the servers, with the options of a hub as `set` changes them. Whatever comes of it, even if somebody
+/// interrupts it, all connections are closed and all processes have ended when this returns.
+///
+/// # Errors
+/// What the work gives; this machine does not let us start anything.
+pub(super) fn visit(
+    args: &ConnectionArgs,
+    servers: &[Server],
+    set: impl FnOnce(&mut HubOptions),
+    work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
+) -> Result<Exit, Failure> {
+    if servers.is_empty() {
+        style::print("No MCP servers configured.\n");
+        return Ok(Exit::NothingSelected);
+    }
+    let members = args.members(servers)?;
+    let none = Secrets::default();
+    let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
+    let tracer = args.trace.then(|| Tracer::new((!args.show_secrets).then(|| secrets.clone()), servers.len() > 1));
+    let mut options = hub_options(servers);
+    set(&mut options);
+    options.records = tracer.as_ref().map(Tracer::records);
+    options.stderr = tracer.as_ref().map(Tracer::stderr);
+    let rehearse = std::env::current_exe()
+        .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
+    let mut guard = Command::new(rehearse);
+    guard.arg("guard");
+    Guard::install(guard);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let done = runtime.block_on(Box::pin(async {
+        let mut signals =
+            Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+        let unreachable = options.unreachable;
+        let visit = Visit {
+            hub: Hub::new(members, options),
+            names: servers.iter().map(|server| server.name().into()).collect(),
+            unreachable,
+            secrets,
+            is_interrupted: CancellationToken::new(),
+        };
+        let done = visit.until_done_or_interrupted(&mut signals, work).await;
+        visit.hub.close().await;
+        if let Some(tracer) = tracer {
+            tracer.finish().await;
+        }
+        visit.exit(done)
+    }));
+    drop(runtime);
+    Guard::dismiss();
+    done
+}
+
+impl Visit {
+    async fn until_done_or_interrupted(
+        &self,
+        signals: &mut Signals,
+        work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
+    ) -> Result<Exit, Trouble> {
+        let mut working = Box::pin(work(self));
+        tokio::select! {
+            done = &mut working => return done,
+            _ = signals.next() => {}
+        }
+        style::leave_line();
+        style::print("interrupted: closing the connections\n");
+        self.is_interrupted.cancel();
+        // To close the hub cancels the calls; a second signal does not wait for that.
+        tokio::select! {
+            (_, ()) = async { tokio::join!(working, self.hub.close()) } => {}
+            _ = signals.next() => {}
+        }
+        Ok(Exit::CannotRun)
+    }
+
+    fn exit(&self, done: Result<Exit, Trouble>) -> Result<Exit, Failure> {
+        match done {
+            Ok(exit) => Ok(exit),
+            Err(Trouble::Call(failure)) => {
+                self.tell_failure(&failure);
+                Ok(Exit::Violation)
+            }
+            Err(Trouble::Failure(failure)) => Err(self.without_secrets(failure)),
+        }
+    }
+
+    fn without_secrets(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::CannotRun { what, hint } => Failure::CannotRun { what: self.hidden(&what), hint },
+            Failure::Usage(what) => Failure::Usage(self.hidden(&what)),
+            other => other,
+        }
+    }
+
+    /// A text without the secrets of all servers.
+    pub(super) fn hidden(&self, text: &str) -> String {
+        self.secrets.hidden(text)
+    }
+
+    /// Does something over the session with a server.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or what the work gives.
+    pub(super) async fn over<T>(
+        &self,
+        server: &str,
+        work: impl AsyncFnOnce(&Session, CallOptions) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let work = async |session: &Session, cancel| {
+            work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+        };
+        Box::pin(self.hub.over(server, work)).await.map_err(trouble)?
+    }
+
+    /// The same over each server, in order, with what came of it. A server that cannot be reached ends it, or is told and
+    /// passed over, as the policy says.
+    ///
+    /// # Errors
+    /// A server cannot be reached, and the policy wants all of them, or none can.
+    pub(super) async fn each<T>(
+        &self,
+        work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
+    ) -> Result<Vec<(Arc<str>, Reached<T>)>, Trouble> {
+        let one = |name: &Arc<str>| {
+            let (name, work) = (name.clone(), &work);
+            async move {
+                let work = async |session: &Session, cancel| {
+                    work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+                };
+                let came = Box::pin(self.hub.over(&name, work)).await;
+                (name, came)
+            }
+        };
+        let mut came = stream::iter(&self.names).map(one).buffered(AT_ONCE);
+        let (mut reached, mut unreachable) = (Vec::new(), Vec::new());
+        while let Some((name, came)) = came.next().await {
+            match came {
+                Ok(came) => reached.push((name, Reached::Answered(came))),
+                Err(HubError::Unreachable { server, error }) if self.unreachable == Unreachable::Skipped => {
+                    unreachable.push((server, error.clone()));
+                    reached.push((name, Reached::Not(error)));
+                }
+                Err(error) => return Err(trouble(error)),
+            }
+        }
+        drop(came);
+        self.go_on_without(&unreachable)?;
+        Ok(reached)
+    }
+
+    /// Connects to all servers, lists their tools and registers them; and tells which cannot be reached.
+    ///
+    /// # Errors
+    /// A server cannot be reached, and the policy wants all of them, or none can; or a tool is there twice, and the policy
+    /// forbids it.
+    pub(super) async fn discover(&self) -> Result<Discovery, Trouble> {
+        let found = Box::pin(self.hub.discover()).await.map_err(trouble)?;
+        self.go_on_without(&found.unreachable)?;
+        Ok(found)
+    }
+
+    pub(super) fn tell_notice(&self, notice: &Notice) {
+        match notice {
+            Notice::Filtered { .. } => self.note(&notice.to_string()),
+            _ => self.warn(&notice.to_string()),
+        }
+    }
+
+    /// Tells which servers cannot be reached.
+    ///
+    /// # Errors
+    /// There are no others.
+    fn go_on_without(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) -> Result<(), Trouble> {
+        if let ([(server, error)], 1) = (unreachable, self.names.len()) {
+            let (server, error) = (server.clone(), error.clone());
+            return Err(trouble(HubError::Unreachable { server, error }));
+        }
+        self.warn_unreachable(unreachable);
+        match unreachable.len() == self.names.len() {
+            true => Err(Failure::cannot("no MCP server can be reached").into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The words of code_agent.
+    pub(super) fn warn_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) {
+        for (server, error) in unreachable {
+            self.warn(&format!("MCP server '{server}' connection failed: {error}"));
+        }
+        if !unreachable.is_empty() && unreachable.len() < self.names.len() {
+            self.note("Continuing with other MCP servers");
+        }
+    }
+
+    /// Nobody reads it as an answer.
+    pub(super) fn warn(&self, text: &str) {
+        self.say(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#}"), text);
+    }
+
+    pub(super) fn note(&self, text: &str) {
+        self.say(&format!("{DIM}INFO:{DIM:#}"), text);
+    }
+
+    fn say(&self, level: &str, text: &str) {
+        if !self.is_interrupted.is_cancelled() {
+            let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
+            style::print(&format!("{level} {}\n", lines.join("\n  ")));
+        }
+    }
+
+    pub(super) fn tell_failure(&self, failure: &client::Failure) {
+        if self.is_interrupted.is_cancelled() {
+            return;
+        }
+        let (kind, text) = (failure.kind(), self.hidden(&failure.to_string()));
+        let mut lines = printable_lines(&text);
+        let first = lines.next().unwrap_or_default();
+        let rest: String = lines.map(|line| format!("  {line}\n")).collect();
+        style::print(&format!("{BAD}error:{BAD:#} {kind}: {first}\n{rest}"));
+        if let client::Failure::Http { body, .. } = failure
+            && !body.trim().is_empty()
+        {
+            style::print(&format!("  {}\n", printable(self.hidden(body).trim())));
+        }
+        if let client::Failure::Rpc(error) = failure
+            && let Some(data) = &error.data
+        {
+            style::print(&format!("  data: {}\n", printable(&self.hidden(data.get()))));
+        }
+    }
+}
+
+/// What came of something that was done with several servers.
+pub(super) enum Reached<T> {
+    Answered(Result<T, client::Failure>),
+    Not(Arc<ConnectError>),
+}
+
+/// How a hub's errors end a command.
+pub(super) fn trouble(error: HubError) -> Trouble {
+    Trouble::Failure(match error {
+        HubError::Unreachable { server, error } => {
+            Failure::cannot(format!("MCP server '{server}' connection failed: {error}"))
+        }
+        error @ (HubError::Duplicate(_) | HubError::NoServer(_) | HubError::Disabled(_)) => {
+            Failure::Usage(error.to_string())
+        }
+    })
+}
+
+/// A failed request for programs.
+pub(super) fn failure_json(failure: &client::Failure) -> Value {
+    let mut members = Map::from_iter([
+        ("kind".to_owned(), json!(failure.kind())),
+        ("message".to_owned(), json!(failure.to_string())),
+    ]);
+    match failure {
+        client::Failure::Rpc(error) => {
+            members.insert("message".to_owned(), json!(error.message));
+            members.insert("code".to_owned(), json!(error.code));
+            if let Some(data) = &error.data {
+                members.insert("data".to_owned(), serde_json::from_str(data.get()).unwrap_or_default());
+            }
+        }
+        client::Failure::Http { status, body } => {
+            members.insert("status".to_owned(), json!(status));
+            members.insert("body".to_owned(), json!(body));
+        }
+        _ => {}
+    }
+    members.into()
+}

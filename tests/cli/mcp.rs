@@ -1,0 +1,390 @@
+//! `rehearse mcp` as a user meets it: which servers there are, what they list, and calls of their tools.
+
+use serde_json::{Value as Json, json};
+
+use crate::rehearse::{Rehearse, Running};
+
+const TOKEN: &str = "ghp_0123456789abcdefABCD";
+
+/// With what a call can bring: a text, a failure, data, content of every kind, and a long wait.
+const TOOLS: &str = r#"
+server: { name: tools, version: 1.0.0 }
+instructions: Be kind.
+tools:
+  - name: echo
+    description: Returns its input text.
+    inputSchema: { type: object, properties: { text: { type: string }, n: { type: integer } }, required: [text] }
+    reply: "{{ args.text }} {{ args.n | default('-') }}"
+  - { name: fail, reply: { error: It never works. } }
+  - { name: refuse, reply: { rpcError: { code: -31000, message: No such city, data: { city: Oslo } } } }
+  - name: data
+    outputSchema: { type: object, properties: { ok: { type: boolean } }, required: [ok] }
+    reply: { structured: { ok: true } }
+  - name: both
+    reply: { result: { content: [{ type: text, text: Said. }], structuredContent: { n: 1.0 } } }
+  - name: pictures
+    reply:
+      content:
+        - { type: text, text: "plain \u001b[2J" }
+        - { type: image, data: iVBORw0KGgo=, mimeType: image/png }
+        - { type: image, data: iVBORw0KGgo=, mimeType: image/png }
+        - { type: audio, data: UklGRg==, mimeType: audio/wav }
+        - { type: resource, resource: { uri: "file:///b.bin", blob: AAEC } }
+        - { type: resource_link, uri: "file:///b.txt", name: b }
+  - { name: never, delay: 60s, reply: never }
+  - name: ask
+    steps:
+      - elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: { name: { type: string } } } }
+      - reply: "Hello {{ guest.content.name }}"
+  - { name: env, reply: "{{ env.CITY | default('none') }}" }
+"#;
+
+/// On a machine where nobody has any config yet, in a folder with the script `tools.yaml`.
+pub(crate) fn mcp<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Rehearse {
+    let unset = ["XDG_CONFIG_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH"];
+    let story = unset.into_iter().fold(Rehearse::new(), |story, name| story.env(name, ""));
+    story.env("HOME", "home").file("tools.yaml", TOOLS).args(["mcp"]).args(args)
+}
+
+/// The flags for this script as a server of the command line.
+pub(crate) fn stdio(script: &str) -> [String; 2] {
+    ["--stdio".to_owned(), format!("{} mock {script}", Rehearse::BINARY)]
+}
+
+/// A config with these servers.
+fn config(servers: &Json) -> String {
+    json!({ "mcpServers": servers }).to_string()
+}
+
+fn mock(script: &str) -> Json {
+    json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", script] })
+}
+
+pub(crate) fn json_of(story: Rehearse, code: i32) -> Json {
+    serde_json::from_str(story.args(["--format", "json"]).run().code(code).stdout_text()).expect("JSON")
+}
+
+/// The mock on the network, and its address.
+pub(crate) fn listening(script: &str) -> (Running, String) {
+    let story =
+        Rehearse::new().file("tools.yaml", TOOLS).args(["mock", script, "--listen", "127.0.0.1:0", "--verbose"]);
+    let mut running = story.start();
+    let address = running.address("http://", "/mcp");
+    (running, address)
+}
+
+#[test]
+fn servers_are_listed_without_their_secrets() {
+    let servers = json!({
+        "files": { "command": "npx", "args": ["-y", "files", "--token", "geheim1234"], "env": { "CITY": "Oslo", "TOKEN": TOKEN } },
+        "web": { "type": "http", "url": "https://a.example/mcp?token=geheim1234", "headers": { "Authorization": format!("Bearer {TOKEN}") } },
+    });
+    let story = |args: &[&str]| mcp(["list-servers"]).args(args.iter().copied()).file(".mcp.json", &config(&servers));
+    story(&[])
+        .run()
+        .stdout(
+            "\
+Configured MCP Servers:
+- files (Type: stdio, Timeout: 60s)
+  Command: npx -y files --token ***
+  Environment Variables:
+    CITY=Oslo
+    TOKEN=***
+- web (Type: http, Timeout: 60s)
+  URL: https://a.example/mcp?token=***
+  Headers:
+    Authorization: Bearer ***
+",
+        )
+        .code(0);
+    story(&["--show-secrets"]).run().stdout_has("geheim1234\n").stdout_has(&format!("TOKEN={TOKEN}"));
+    let listed = json_of(story(&[]), 0);
+    assert_eq!(listed["servers"][0]["args"], json!(["-y", "files", "--token", "***"]));
+    assert_eq!(listed["servers"][0]["origin"], ".mcp.json:1:16");
+    assert_eq!(listed["servers"][1]["headers"], json!({ "Authorization": "Bearer ***" }));
+    mcp(["ls-servers"]).run().stdout("No MCP servers configured.\n").code(4);
+    mcp(["list-servers", "--http", "http://u:geheim1234@h/"]).run().stdout_has("URL: http://u:***@h/");
+}
+
+#[test]
+fn a_server_says_what_it_is() {
+    let story = |args: &[&str]| mcp(["info"]).args(args.iter().copied()).args(stdio("tools.yaml"));
+    story(&["--protocol", "2025-06-18"])
+        .run()
+        .stdout(
+            "\
+Connected to server: rehearse
+  Name: tools 1.0.0
+  Protocol: 2025-06-18
+  Capabilities: tools
+    {
+      \"tools\": {}
+    }
+
+Instructions:
+Be kind.
+",
+        )
+        .code(0);
+    let info = json_of(story(&[]), 0);
+    assert_eq!((&info["protocolVersion"], &info["transport"]), (&json!("2026-07-28"), &json!("stdio")));
+    assert_eq!(info["serverInfo"]["name"], "tools");
+}
+
+#[test]
+fn tools_are_listed_as_markdown_with_what_the_config_leaves_out() {
+    let cpe = format!(
+        "version: \"1.0\"\nmcpServers:\n  t:\n    type: stdio\n    command: {}\n    args: [mock, two.yaml]\n    disabledTools: [b]\n",
+        Rehearse::BINARY
+    );
+    let two = "tools: [{ name: a, description: First., reply: x }, { name: b, reply: x }]";
+    let story = |args: &[&str]| {
+        mcp(["list-tools", "t"]).args(args.iter().copied()).file("two.yaml", two).file("cpe.yaml", &cpe)
+    };
+    let schema = "**Input Schema:**\n\n```json\n{\n  \"type\": \"object\"\n}\n```\n";
+    let stats = "**Filter mode:** `blacklist` | **Disabled tools:** `b`\n**Total tools:** 2 | **Available:** 1 | **Filtered out:** 1\n";
+    let run = story(&[]).run().code(0);
+    let expected = format!("# Available tools on server 't'\n\n{stats}\n### `a`\nFirst.\n\n{schema}\n");
+    run.stdout(&expected).stderr_has("INFO: the filter of server 't' leaves out b\n");
+    let all = format!(
+        "# All tools on server 't' (including filtered)\n\n{stats}\n### `a`\nFirst.\n\n{schema}\n### `b` 🚫 *filtered*\n\n{schema}\n"
+    );
+    story(&["--show-all"]).run().stdout(&all).code(0);
+    story(&["--show-all", "--show-filtered"]).run().stdout(&all).code(0);
+    let filtered = format!("# Filtered-out tools on server 't'\n\n{stats}\n### `b`\n\n{schema}\n");
+    story(&["--show-filtered"]).run().stdout(&filtered).code(0);
+    let run = mcp(["ls-tools", "--show-filtered"]).args(stdio("tools.yaml")).run();
+    run.stdout_has("**Filter mode:** `all`").stdout_has("*No tools to display.*\n").code(0);
+
+    let listed = json_of(story(&["--show-all"]), 0);
+    let server = &listed["servers"][0];
+    assert_eq!((&server["total"], &server["filteredOut"]), (&json!(2), &json!(1)));
+    assert_eq!((&server["tools"][1]["filtered"], &server["tools"][1]["registeredAs"]), (&json!(true), &Json::Null));
+    assert_eq!(server["tools"][0]["definition"]["description"], "First.");
+    story(&["--json"]).run().stdout_has("\"filterMode\": \"blacklist\"").code(0);
+}
+
+#[test]
+fn what_is_wrong_with_tools_of_several_servers_is_told_apart_from_the_list() {
+    let servers =
+        config(&json!({ "one": mock("tools.yaml"), "two": mock("tools.yaml"), "gone": { "command": "/gone" } }));
+    let story = |args: &[&str]| mcp(["list-tools"]).args(args.iter().copied()).file(".mcp.json", &servers);
+    let run = story(&["--naming", "bare"]).run().code(0);
+    run.stdout_has("# Available tools on server 'one'")
+        .stdout_has("# Available tools on server 'two'")
+        .stderr_has("WARN: MCP server 'gone' connection failed: \"/gone\" could not be started")
+        .stderr_has("INFO: Continuing with other MCP servers\n")
+        .stderr_has(
+            "WARN: skipping duplicate tool name 'echo' in server 'two' (already registered from server 'one')\n",
+        );
+    let listed = json_of(story(&["--naming", "bare", "--duplicates", "qualify"]), 0);
+    assert_eq!(listed["servers"][1]["tools"][0]["registeredAs"], "two__echo");
+    assert_eq!(listed["unreachable"][0]["server"], "gone");
+    let run = story(&["--naming", "bare", "--duplicates", "reject"]).run().stdout("");
+    run.stderr_has("duplicate tool name \"echo\": found in both \"one\" and \"two\"").code(2);
+    story(&[]).run().stdout_has("**Called:** `mcp__two__echo`").code(0);
+    story(&["--on-connect-error", "fail"]).run().stdout("").stderr_has("MCP server 'gone' connection failed").code(3);
+    mcp(["list-tools"]).run().stderr_has("No MCP servers configured.").code(4);
+}
+
+#[test]
+fn a_call_prints_what_the_tool_returns() {
+    let call = |args: &[&str]| mcp(["call-tool"]).args(args.iter().copied()).args(stdio("tools.yaml"));
+    call(&["echo", "text=5", "n=7"]).run().stdout("5 7\n").code(0);
+    call(&["--tool", "echo", "--args", r#"{"text": "a"}"#, "n=1"]).run().stdout("a 1\n").code(0);
+    call(&["echo", "-"]).stdin(r#"{"text": "b"}"#).run().stdout("b -\n").code(0);
+    call(&["echo", "text=@text.txt"]).file("text.txt", "from a file").run().stdout("from a file -\n").code(0);
+    call(&["data"]).run().stdout("{\n  \"ok\": true\n}\n").code(0);
+    call(&["both"]).run().stdout("Said.\n{\n  \"n\": 1.0\n}\n").code(0);
+    call(&["ask", "--answer", "a.yaml"])
+        .file("a.yaml", "elicitation: { content: { name: Ada } }")
+        .run()
+        .stdout("Hello Ada\n");
+
+    let called = json_of(call(&["echo", "text=a"]), 0);
+    assert_eq!((&called["tool"], &called["isError"]), (&json!("echo"), &json!(false)));
+    assert_eq!(called["result"]["content"][0]["text"], "a -");
+}
+
+#[test]
+fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
+    let call = |args: &[&str]| mcp(["call-tool"]).args(args.iter().copied()).args(stdio("tools.yaml"));
+    let run = call(&["fail"]).run().stdout("It never works.\n");
+    run.stderr_has("error: the tool fail reports that it failed").code(1);
+    let run = call(&["refuse"]).run().stdout("");
+    run.stderr_has("error: rpc: error -31000: No such city\n  data: {\"city\":\"Oslo\"}\n").code(1);
+    let run = call(&["ecko", "text=a"]).run();
+    run.stderr_has("INFO: server 'rehearse' lists no tool \"ecko\"; did you mean \"echo\"?\n")
+        .stderr_has("-32602")
+        .code(1);
+    call(&["never", "--timeout", "300ms"]).run().stderr_has("error: timeout: no answer within 300ms").code(1);
+    call(&["ask", "--protocol", "2025-11-25"]).run().stdout_has("does not declare the capability elicitation").code(1);
+    let failed = json_of(call(&["refuse"]), 1);
+    assert_eq!(failed["failure"]["code"], -31000);
+    assert_eq!(json_of(call(&["fail"]), 1)["isError"], true);
+
+    call(&[]).run().stderr_has("error: --tool is required").code(2);
+    call(&["echo", "n=x"]).run().stderr_has("error: n: expected the type integer, found \"x\"").code(2);
+    call(&["echo", "text"]).run().stderr_has("\"text\" is no argument").code(2);
+    call(&["echo", "--args", "[]"]).run().stderr_has("error: invalid tool arguments JSON: ").code(2);
+    call(&["echo", "--answer", "gone.yaml"]).run().stderr_has("cannot read the answers gone.yaml").code(2);
+    call(&["echo", "--answer", "a.yaml"])
+        .file("a.yaml", "elicit: []")
+        .run()
+        .stderr_has("did you mean `elicitation`?")
+        .code(2);
+    call(&["echo", "--protocol", "2020-01-01"]).run().stderr_has("unknown protocol").code(2);
+    call(&["echo", "--header", "A: b"]).run().stderr_has("--http").code(2);
+    call(&["echo", "--mcp-config", "x"]).run().stderr_has("cannot be used with").code(2);
+    mcp(["call-tool", "x", "--stdio", "a 'b"]).run().stderr_has("a ' has no end").code(2);
+    mcp(["call-tool", "x", "--http", "http://127.0.0.1:1/mcp"]).run().stderr_has("cannot reach").code(3);
+    mcp(["call-tool", "x", "--stdio", "false"]).run().stderr_has("the server left during the handshake").code(3);
+    mcp(["info", "--sse", "http://127.0.0.1:1/sse", "--protocol", "2026-07-28"])
+        .run()
+        .stderr_has("does not exist")
+        .code(3);
+}
+
+#[test]
+fn what_is_binary_is_saved_or_only_named() {
+    let call = |args: &[&str]| mcp(["call-tool", "pictures"]).args(args.iter().copied()).args(stdio("tools.yaml"));
+    let named = "[image/png, 8 bytes; --output saves it]\n";
+    call(&[])
+        .run()
+        .stdout_has(&format!("{named}{named}[audio/wav, 4 bytes; --output saves it]\n[resource file:///b.bin]\n"))
+        .stdout_has("[application/octet-stream, 3 bytes; --output saves it]\n[link to b: file:///b.txt]\n")
+        .code(0);
+    let run = call(&["--output", "out/"]).run().stdout_has("[image/png, 8 bytes; saved as out/pictures-2.png]").code(0);
+    assert_eq!(std::fs::read(run.path("out/pictures.png")).expect("saved"), b"\x89PNG\r\n\x1a\n");
+    assert_eq!(std::fs::read(run.path("out/b.bin")).expect("saved"), [0, 1, 2]);
+    let saved = json_of(call(&["--output", "one.png"]), 0)["saved"].clone();
+    assert_eq!(saved, json!(["one.png", "one-2.png", "one-3.png", "one-4.png"]));
+    call(&["--output", "tools.yaml/x"]).run().stderr_has("cannot write tools.yaml/x").code(3);
+}
+
+#[test]
+fn a_tool_is_found_by_the_name_of_its_server_or_by_that_of_the_model() {
+    let two = "tools: [{ name: other, reply: other }, { name: echo, reply: second }]";
+    let servers = json!({ "one": mock("tools.yaml"), "two": mock("two.yaml") });
+    let call = |args: &[&str]| {
+        mcp(["call-tool"]).args(args.iter().copied()).file(".mcp.json", &config(&servers)).file("two.yaml", two)
+    };
+    call(&["other"]).run().stdout("other\n").code(0);
+    call(&["mcp__two__echo"]).run().stdout("second\n").code(0);
+    call(&["echo", "--server", "two"]).run().stdout("second\n").code(0);
+    call(&["echo", "--naming", "bare", "text=a"]).run().stdout("a -\n").stderr_has("").code(0);
+    call(&["echo"])
+        .run()
+        .stdout("")
+        .stderr_has("several servers have a tool \"echo\"; say which with --server: one, two")
+        .code(2);
+    call(&["othe"]).run().stdout("").stderr_has("no server has a tool \"othe\"; did you mean \"other\"?").code(2);
+    call(&["echo", "--server", "twoo"])
+        .run()
+        .stderr_has("error: server 'twoo' not found in configuration; did you mean 'two'?")
+        .code(2);
+    mcp(["info", "x"]).run().stderr_has("error: no MCP servers configured").code(2);
+    call(&[]).run().code(2);
+    let filtered = format!(
+        "version: \"1.0\"\nmcpServers: {{ t: {{ type: stdio, command: {}, args: [mock, two.yaml], enabledTools: [echo] }} }}\n",
+        Rehearse::BINARY
+    );
+    let run = mcp(["call-tool", "other"]).file("cpe.yaml", &filtered).file("two.yaml", two).run();
+    run.stdout("").stderr_has("the filter of server 't' leaves out the tool \"other\"").code(2);
+}
+
+#[test]
+fn a_server_without_a_config_is_reached_over_every_transport() {
+    let (running, address) = listening("tools.yaml");
+    for (flag, scheme, path) in [("--http", "http", "/mcp"), ("--sse", "http", "/sse"), ("--ws", "ws", "/ws")] {
+        let url = format!("{scheme}://{address}{path}");
+        mcp(["call-tool", "echo", "text=a", flag, &url]).run().stdout("a -\n").code(0);
+        let info = json_of(mcp(["info", flag, &url, "--protocol", "2025-11-25"]).file("x", ""), 0);
+        if flag != "--sse" {
+            assert_eq!(info["protocolVersion"], "2025-11-25");
+        }
+        assert_eq!(info["server"], "127.0.0.1");
+    }
+    drop(running);
+    mcp(["call-tool", "env", "--env", "CITY=Oslo"]).args(stdio("tools.yaml")).run().stdout("Oslo\n").code(0);
+}
+
+#[test]
+fn a_token_goes_to_the_server_and_nowhere_else() {
+    let script =
+        format!("auth: {{ tokens: [{{ token: {TOKEN} }}] }}\ntools: [{{ name: tell, reply: 'It is {TOKEN}' }}]");
+    let story = Rehearse::new().file("m.yaml", &script).args(["mock", "m.yaml", "--listen", "127.0.0.1:0"]);
+    let mut running = story.start();
+    let url = format!("http://{}/mcp", running.address("http://", "/mcp"));
+    let header = format!("Authorization: Bearer {TOKEN}");
+    mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("HTTP 401").code(3);
+    let run = mcp(["call-tool", "tell", "--http", &url, "--header", &header, "--trace"]).run().code(0);
+    assert!(run.stderr().contains("← ") && run.stderr().contains("It is ***"), "{}", run.stderr());
+    assert!(!run.stderr().contains(TOKEN), "{}", run.stderr());
+    let run =
+        mcp(["call-tool", "tell", "--http", &url, "--header", &header, "--trace", "--show-secrets"]).run().code(0);
+    assert!(run.stderr().contains(&format!("It is {TOKEN}")), "{}", run.stderr());
+}
+
+#[test]
+fn the_trace_has_every_frame_on_a_line_with_its_direction_and_time() {
+    let story = |args: &[&str]| {
+        mcp(["call-tool", "echo", "text=a", "--trace", "--protocol", "2025-11-25"])
+            .args(args.iter().copied())
+            .args(stdio("tools.yaml"))
+    };
+    let run = story(&[]).run().stdout("a -\n").coloured(false).code(0);
+    let methods = ["initialize", "notifications/initialized", "tools/list", "tools/call"];
+    let sent: Vec<_> = run.stderr().lines().filter(|line| line.contains(" ms → {")).collect();
+    assert_eq!(sent.len(), methods.len(), "{}", run.stderr());
+    for (line, method) in sent.iter().zip(methods) {
+        assert!(line.contains(&format!("\"method\":\"{method}\"")), "{line}");
+    }
+    assert_eq!(run.stderr().lines().filter(|line| line.contains(" ms ← {")).count(), 3, "{}", run.stderr());
+    assert!(run.stderr().contains("stderr: tools is served over stdio"), "{}", run.stderr());
+    story(&[]).env("CLICOLOR_FORCE", "1").run().coloured(true);
+}
+
+#[test]
+fn a_config_that_is_wrong_is_told_with_its_place() {
+    let run = mcp(["info", "--mcp-config", "gone.json"]).run();
+    run.stderr_has("cannot read the config gone.json, which --mcp-config names").code(2);
+    let broken = mcp(["list-tools", "--mcp-config", "b.json"]).file("b.json", "{\"mcpServers\": ");
+    broken.run().stderr_has("b.json:1:").code(2);
+    let servers = config(&json!({ "s": { "type": "stdio" }, "good": mock("tools.yaml") }));
+    let wrong = |args: &[&str]| mcp(args.iter().copied()).file(".mcp.json", &servers);
+    wrong(&["info", "s"]).run().stderr_has(".mcp.json:1:").stderr_has("command").code(2);
+    wrong(&["list-tools", "--mcp-config", ".mcp.json"]).run().stdout("").stderr_has("command").code(2);
+    let run = wrong(&["call-tool", "echo", "text=a"]).run().stdout("a -\n");
+    run.stderr_has("WARN: MCP server 's' is left out: .mcp.json:1:").code(0);
+    let unset =
+        r#"{"mcp": {"servers": {"s": {"type": "stdio", "command": "x", "env": {"A": "${NOBODY_HAS_SET_THIS}"}}}}}"#;
+    let run = mcp(["info", "--dialect", "code_agent", "--mcp-config", "c.json"]).file("c.json", unset).run();
+    run.stderr_has("c.json:1:").stderr_has("${NOBODY_HAS_SET_THIS}").code(2);
+    let off = r#"{"mcp": {"servers": {"s": {"type": "stdio", "command": "x"}}, "enabled": false}}"#;
+    let run = mcp(["info", "s", "--dialect", "code_agent", "--mcp-config", "c.json"]).file("c.json", off).run();
+    run.stderr_has("error: the server \"s\" is disabled in c.json:1:").code(2);
+}
+
+#[test]
+fn every_command_has_examples() {
+    let commands = [
+        "list-servers",
+        "info",
+        "list-tools",
+        "call-tool",
+        "list-resources",
+        "list-resource-templates",
+        "read-resource",
+        "list-prompts",
+        "get-prompt",
+        "complete",
+        "status",
+        "ping",
+    ];
+    let run = mcp(["--help"]).run().stdout_has("Examples:").stdout_has("Exit codes:").code(0);
+    for command in commands {
+        assert!(run.stdout_text().contains(&format!("\n  {command} ")), "{command}");
+        mcp([command, "--help"]).run().stdout_has(&format!("Examples:\n  rehearse mcp {command}")).code(0);
+    }
+}
