@@ -296,8 +296,8 @@ impl Hub {
     ///
     /// # Errors
     /// [`HubError::NoServer`].
-    pub fn listed(&self, server: &str) -> Result<Arc<Vec<Box<RawValue>>>, HubError> {
-        self.slot(server).map(|slot| slot.tools())
+    pub fn listed(&self, server: &str) -> Result<Vec<Box<RawValue>>, HubError> {
+        self.slot(server).map(|slot| slot.listing().tools.clone())
     }
 
     /// What is said about a server.
