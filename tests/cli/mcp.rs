@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::rehearse::{Rehearse, Running};
 
+const PAGE: &str = include_str!("../../docs/mcp-commands.md");
 const TOKEN: &str = "ghp_0123456789abcdefABCD";
 
 /// With what a call can bring: a text, a failure, data, content of every kind, and a long wait.
@@ -41,9 +42,13 @@ tools:
 
 /// On a machine where nobody has any config yet, in a folder with the script `tools.yaml`.
 pub(crate) fn mcp<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Rehearse {
+    without_configs().args(["mcp"]).args(args)
+}
+
+fn without_configs() -> Rehearse {
     let unset = ["XDG_CONFIG_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH"];
     let story = unset.into_iter().fold(Rehearse::new(), |story, name| story.env(name, ""));
-    story.env("HOME", "home").file("tools.yaml", TOOLS).args(["mcp"]).args(args)
+    story.env("HOME", "home").file("tools.yaml", TOOLS)
 }
 
 /// The flags for this script as a server of the command line.
@@ -343,6 +348,13 @@ fn the_trace_has_every_frame_on_a_line_with_its_direction_and_time() {
     assert_eq!(run.stderr().lines().filter(|line| line.contains(" ms ← {")).count(), 3, "{}", run.stderr());
     assert!(run.stderr().contains("stderr: tools is served over stdio"), "{}", run.stderr());
     story(&[]).env("CLICOLOR_FORCE", "1").run().coloured(true);
+
+    // A server whose list changes is not listened to by somebody who is gone before that.
+    let changing =
+        "tools: [{ name: t, steps: [{ enable: { tool: u } }, { reply: x }] }, { name: u, enabled: false, reply: x }]";
+    let run = mcp(["call-tool", "t", "--trace"]).args(stdio("c.yaml")).file("c.yaml", changing).run().stdout("x\n");
+    assert!(run.stderr().contains("\"listChanged\":true"), "{}", run.stderr());
+    assert!(!run.stderr().contains("subscriptions/listen"), "{}", run.stderr());
 }
 
 #[test]
@@ -387,4 +399,24 @@ fn every_command_has_examples() {
         assert!(run.stdout_text().contains(&format!("\n  {command} ")), "{command}");
         mcp([command, "--help"]).run().stdout_has(&format!("Examples:\n  rehearse mcp {command}")).code(0);
     }
+}
+
+/// As who has the binary on the path.
+#[test]
+fn every_command_of_the_page_says_what_the_page_says() {
+    let blocks: Vec<_> = PAGE.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect();
+    let (_, config) = blocks.iter().find(|(info, _)| *info == "json .mcp.json").expect("a config");
+    let folder = Rehearse::BINARY.strip_suffix("/rehearse").expect("a folder");
+    let path = format!("{folder}:{}", std::env::var("PATH").expect("a path"));
+    let path: &'static str = path.leak();
+    let mut commands = 0;
+    for (_, console) in blocks.iter().filter(|(info, _)| *info == "console") {
+        for command in console.split("$ ").skip(1) {
+            let (command, expected) = command.split_once('\n').expect("a command has an output");
+            let story = without_configs().program("sh").args(["-c", &format!("{command} 2>&1")]);
+            story.env("PATH", path).file(".mcp.json", config).run().stdout(&format!("{}\n", expected.trim_end()));
+            commands += 1;
+        }
+    }
+    assert_eq!(commands, 5);
 }

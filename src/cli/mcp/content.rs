@@ -101,7 +101,11 @@ fn escaped(json: &str) -> String {
 
 /// The lines of a text, as they are for whoever reads them from a pipe.
 pub(super) fn text_of(text: &str) -> String {
-    match io::stdout().is_terminal() {
+    text_for(text, io::stdout().is_terminal())
+}
+
+fn text_for(text: &str, is_for_terminal: bool) -> String {
+    match is_for_terminal {
         true => printable_lines(text).map(|line| line + "\n").collect(),
         false if text.ends_with('\n') => text.to_owned(),
         false => format!("{text}\n"),
@@ -274,6 +278,13 @@ mod tests {
         assert_eq!(safe, "{\"a\": \"x\\u009by\\u202e\\uffff\"\n}");
         let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
         assert_eq!(value(&safe), value(text));
+    }
+
+    #[test]
+    fn a_text_is_changed_only_for_a_terminal() {
+        let text = "a\u{1b}[2J\n\tb";
+        assert_eq!(text_for(text, true), "a\\u{1b}[2J\n    b\n");
+        assert_eq!((text_for(text, false), text_for("a\n", false)), (format!("{text}\n"), "a\n".to_owned()));
     }
 
     #[test]

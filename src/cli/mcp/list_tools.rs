@@ -129,14 +129,14 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
 
 fn tools(visit: &Visit, server: &Server, registry: &Registry) -> Result<Vec<Tool>, crate::client::hub::HubError> {
     let listed = visit.hub.listed(server.name())?;
-    let tool = |definition: &Box<RawValue>| {
+    let tool = |definition: &RawValue| {
         let name = name_of(definition)?;
         let is_filtered = !server.written.tools.offers(server.policy, &name);
         let is_this = |tool: &&Arc<RegisteredTool>| tool.original == name && tool.definition.get() == definition.get();
         let registered = registry.of_server(server.name()).find(is_this).cloned();
-        Some(Tool { name, is_filtered, registered, definition: definition.clone() })
+        Some(Tool { name, is_filtered, registered, definition: definition.to_owned() })
     };
-    Ok(listed.iter().filter_map(tool).collect())
+    Ok(listed.iter().filter_map(|definition| tool(definition)).collect())
 }
 
 /// The name in a definition; `None` if it has none, which the registry tells.

@@ -73,19 +73,19 @@ enum McpCommand {
     Ping(ping::PingArgs),
 }
 
-pub(super) fn run(args: McpArgs) -> Result<Exit, Failure> {
-    match args.command {
-        McpCommand::ListServers(args) => list_servers::run(&args),
-        McpCommand::Info(args) => info::run(&args),
-        McpCommand::ListTools(args) => list_tools::run(&args),
-        McpCommand::CallTool(args) => call_tool::run(&args),
-        McpCommand::ListResources(args) => list_resources::run(&args),
-        McpCommand::ListResourceTemplates(args) => list_resources::run_templates(&args),
-        McpCommand::ReadResource(args) => read_resource::run(&args),
-        McpCommand::ListPrompts(args) => list_prompts::run(&args),
-        McpCommand::GetPrompt(args) => get_prompt::run(&args),
-        McpCommand::Complete(args) => complete::run(&args),
-        McpCommand::Status(args) => status::run(&args),
-        McpCommand::Ping(args) => ping::run(&args),
+pub(super) fn run(args: &McpArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        McpCommand::ListServers(args) => list_servers::run(args),
+        McpCommand::Info(args) => info::run(args),
+        McpCommand::ListTools(args) => list_tools::run(args),
+        McpCommand::CallTool(args) => call_tool::run(args),
+        McpCommand::ListResources(args) => list_resources::run(args),
+        McpCommand::ListResourceTemplates(args) => list_resources::run_templates(args),
+        McpCommand::ReadResource(args) => read_resource::run(args),
+        McpCommand::ListPrompts(args) => list_prompts::run(args),
+        McpCommand::GetPrompt(args) => get_prompt::run(args),
+        McpCommand::Complete(args) => complete::run(args),
+        McpCommand::Status(args) => status::run(args),
+        McpCommand::Ping(args) => ping::run(args),
     }
 }

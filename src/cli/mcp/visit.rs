@@ -101,7 +101,6 @@ pub(super) fn visit(
             is_interrupted: CancellationToken::new(),
         };
         let done = visit.until_done_or_interrupted(&mut signals, work).await;
-        visit.hub.close().await;
         if let Some(tracer) = tracer {
             tracer.finish().await;
         }
@@ -113,25 +112,34 @@ pub(super) fn visit(
 }
 
 impl Visit {
+    /// Works, and closes the hub. A signal cancels the work; another one does not wait for servers to take leave, whose
+    /// processes are killed then.
     async fn until_done_or_interrupted(
         &self,
         signals: &mut Signals,
         work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
     ) -> Result<Exit, Trouble> {
         let mut working = Box::pin(work(self));
+        let done = tokio::select! {
+            done = &mut working => Some(done),
+            _ = signals.next() => None,
+        };
+        let rest = async {
+            if let Some(done) = done {
+                self.hub.close().await;
+                return done;
+            }
+            style::leave_line();
+            style::print("interrupted: closing the connections\n");
+            self.is_interrupted.cancel();
+            // To close the hub cancels the calls, and so the work comes to its end.
+            let (_, ()) = tokio::join!(working, self.hub.close());
+            Ok(Exit::CannotRun)
+        };
         tokio::select! {
-            done = &mut working => return done,
-            _ = signals.next() => {}
+            done = rest => done,
+            _ = signals.next() => Ok(Exit::CannotRun),
         }
-        style::leave_line();
-        style::print("interrupted: closing the connections\n");
-        self.is_interrupted.cancel();
-        // To close the hub cancels the calls; a second signal does not wait for that.
-        tokio::select! {
-            (_, ()) = async { tokio::join!(working, self.hub.close()) } => {}
-            _ = signals.next() => {}
-        }
-        Ok(Exit::CannotRun)
     }
 
     fn exit(&self, done: Result<Exit, Trouble>) -> Result<Exit, Failure> {
