@@ -175,7 +175,7 @@ impl Person {
     async fn approve(&self, request: &Request) -> Decision {
         let talk = self.conversation().await;
         let (tool, server) = (printable(&request.tool.original), printable(&request.tool.server));
-        if let Some(arguments) = &request.arguments {
+        if let Some(arguments) = request.arguments.as_ref().filter(|arguments| !arguments.is_empty()) {
             say(&format!("{DIM}arguments: {}{DIM:#}", printable(&Value::from(arguments.clone()).to_string())));
         }
         // The words of MCPilot.

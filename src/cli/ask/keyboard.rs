@@ -16,7 +16,7 @@ use reedline::{
     Color, ExternalPrinter, Highlighter, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
     Signal, StyledText,
 };
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use crate::cli::style::{self, DOUBTFUL};
 
@@ -116,7 +116,7 @@ pub(in crate::cli) fn is_coloured() -> bool {
 
 /// Edits lines, and shows above them what is printed in the meantime.
 pub(in crate::cli) struct Editor {
-    reedline: Option<Reedline>,
+    reedline: Option<Box<Reedline>>,
     waiting: Arc<Waiting>,
 }
 
@@ -132,17 +132,20 @@ impl Editor {
         };
         let reedline =
             reedline.with_break_signal(stop).with_external_printer(printer).with_idle_callback(Box::new(show));
-        Editor { reedline: Some(reedline), waiting }
+        Editor { reedline: Some(Box::new(reedline)), waiting }
     }
 
-    /// Waits for a line on a thread of its own, for nothing else can.
+    /// Waits for a line on a thread of its own, for nothing else can. Nobody waits for that thread: the keyboard of a
+    /// terminal that is gone is read in vain for ever.
     async fn read(self, turn: Turn, prompt: String) -> (Editor, io::Result<Typed>) {
+        let (done, reading) = oneshot::channel();
         let waiting = self.waiting.clone();
-        let reading = tokio::task::spawn_blocking(move || {
+        std::thread::spawn(move || {
             let mut editor = self;
             let typed = editor.read_here(&Prompt(prompt));
             drop(turn);
-            (editor, typed)
+            // Nobody may be waiting any more.
+            let _ = done.send((editor, typed));
         });
         reading.await.unwrap_or_else(|error| (Editor { reedline: None, waiting }, Err(io::Error::other(error))))
     }

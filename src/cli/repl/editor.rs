@@ -31,7 +31,7 @@ pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
         ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]),
     );
     keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
-    let menu = Box::new(ColumnarMenu::default().with_name(MENU));
+    let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
     let mut reedline = Reedline::create()
         .with_edit_mode(Box::new(Emacs::new(keys)))
         .with_completer(Box::new(Completions(shell.clone())))

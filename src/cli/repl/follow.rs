@@ -28,8 +28,7 @@ const PAUSES: [Duration; 6] = [
 /// Tells what changes.
 pub(super) async fn events(shell: &Arc<Shell>) -> Never {
     let mut events = shell.hub.events();
-    let (mut states, mut tools) = (HashMap::new(), Tools::default());
-    let mut mending = FuturesUnordered::new();
+    let (mut tools, mut mending) = (Tools::default(), FuturesUnordered::new());
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
@@ -47,14 +46,13 @@ pub(super) async fn events(shell: &Arc<Shell>) -> Never {
             }
             Ok(Event::Rejected(duplicate)) => visit.warn(&duplicate.to_string()),
             Ok(Event::Status(server)) => {
-                let state = shell.hub.status().into_iter().find(|(name, _)| *name == server).map(|(_, status)| status);
-                let Some(status) = state else { continue };
-                let before = states.insert(server.clone(), (status.state, status.since));
-                if status.state == State::Connected && before != Some((status.state, status.since)) {
-                    if let Some(started) = locked(&shell.started).remove(&server) {
-                        let took = started.elapsed().as_secs_f64() * 1000.0;
-                        shell.debug(&server, &format!("connecting to '{server}' took {took:.1} ms"));
-                    }
+                let is_connected =
+                    |(name, status): &(Arc<str>, Status)| *name == server && status.state == State::Connected;
+                let started =
+                    shell.hub.status().iter().any(is_connected).then(|| locked(&shell.started).remove(&server));
+                if let Some(started) = started.flatten() {
+                    let took = started.elapsed().as_secs_f64() * 1000.0;
+                    shell.debug(&server, &format!("connecting to '{server}' took {took:.1} ms"));
                 }
             }
             Ok(Event::Tools) => {

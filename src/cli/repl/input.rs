@@ -3,10 +3,11 @@
 use std::{
     io::{self, BufRead},
     sync::Arc,
+    time::Duration,
 };
 
 use rustix::process::Signal;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -22,6 +23,8 @@ use crate::cli::{
 };
 
 const PROMPT: &str = "mcp> ";
+/// How long it may take to give the terminal back.
+const LET_GO: Duration = Duration::from_secs(1);
 
 pub(super) enum Input {
     Terminal { keyboard: Keyboard, editor: Option<Editor> },
@@ -79,19 +82,18 @@ impl Input {
         loop {
             let Some(editor) = place.take() else { return Next::End };
             let mut reading = Box::pin(keyboard.command(editor, PROMPT));
-            let mut is_over = false;
-            let (editor, typed) = loop {
-                tokio::select! {
-                    done = &mut reading => break done,
-                    _ = signals.next() => {
-                        is_over = true;
-                        keyboard.disturb();
-                    }
+            let done = tokio::select! {
+                done = &mut reading => Some(done),
+                _ = signals.next() => {
+                    keyboard.disturb();
+                    // Whoever reads from a terminal that is gone does not give up.
+                    let _ = timeout(LET_GO, &mut reading).await;
+                    None
                 }
             };
+            let Some((editor, typed)) = done else { return Next::Signal };
             *place = Some(editor);
             match typed {
-                _ if is_over => return Next::Signal,
                 Ok(Typed::Line(line)) => return Next::Line(line),
                 Ok(Typed::Interrupted) => return Next::Interrupted,
                 Ok(Typed::Ended) => return Next::End,
@@ -106,7 +108,7 @@ impl Input {
     pub(super) async fn close(&mut self) {
         if let Input::Terminal { keyboard, editor } = self {
             drop(editor.take());
-            drop(keyboard.turn().await);
+            let _ = timeout(LET_GO, keyboard.turn()).await;
         }
     }
 }
