@@ -13,8 +13,8 @@ use crate::{
         Session, Target, example,
         hub::{Registry, registry::Listed},
         oauth::{
-            AuthError, Authorizer, ClientSecret, GrantKind, Identity, Interaction, Options, Registered, Secret,
-            SigningKey,
+            AuthError, Authorizer, ClientSecret, GrantKind, Identity, IdentityProvider, Interaction, Options,
+            Registered, Secret, SigningKey,
         },
         skill::{self, Skill},
     },
@@ -212,14 +212,27 @@ impl Context {
             (None, None) => ClientSecret::None,
         };
         let registered = text("client_id").map(|id| Registered { id, secret, issuer: None });
-        let acts_for_itself = text("name").is_some_and(|name| name.contains("client-credentials"));
         let options = Options {
             identity: Identity { registered, document: Some(METADATA_DOCUMENT.to_owned()), ..Identity::default() },
-            grant: if acts_for_itself { GrantKind::Client } else { GrantKind::Person },
+            grant: self.grant(),
             interaction: Interaction::Headless { redirect_uri: REDIRECT_URI.to_owned() },
             ..Options::default()
         };
         Authorizer::new(url, options)
+    }
+
+    /// On whose behalf the client acts, by what it is given to show.
+    fn grant(&self) -> GrantKind {
+        let text = |name: &str| self.0[name].as_str().map(str::to_owned);
+        let is_for_itself = || text("name").is_some_and(|name| name.contains("client-credentials"));
+        match (text("valid_jwt"), text("idp_token_endpoint"), text("idp_client_id"), text("idp_id_token")) {
+            (Some(certificate), ..) => GrantKind::Workload(Secret::new(certificate)),
+            (None, Some(token_endpoint), Some(client_id), Some(id_token)) => {
+                GrantKind::Enterprise(IdentityProvider { token_endpoint, client_id, id_token: Secret::new(id_token) })
+            }
+            _ if is_for_itself() => GrantKind::Client,
+            _ => GrantKind::Person,
+        }
     }
 
     /// The calls that the suite wants.

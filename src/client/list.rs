@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use serde_json::{Map, Value, value::RawValue};
-use tokio::time::Instant;
 
 use super::{CallOptions, Failure, Session};
 
@@ -57,11 +56,11 @@ impl Session {
 
     async fn list_into(&self, listing: &mut Listing, method: &str, member: &str) -> Result<(), Failure> {
         let limit = self.timeouts().list;
-        let deadline = Instant::now() + limit;
+        let deadline = self.deadline(limit);
         let (mut cursors, mut cursor) = (HashSet::new(), None);
         loop {
             let params = cursor.take().map(|cursor| Map::from_iter([("cursor".to_owned(), Value::String(cursor))]));
-            let rest = deadline.saturating_duration_since(Instant::now());
+            let rest = deadline.rest();
             let page = match self.request(method, params, CallOptions::within(rest)).await {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
                 page => page?,

@@ -8,6 +8,7 @@ mod answers;
 mod call;
 mod configured;
 mod connect;
+mod deadline;
 pub mod example;
 mod failure;
 mod handler;
@@ -43,6 +44,7 @@ pub use outcome::{Content, ToolOutcome};
 pub use protocol::{Protocol, UnknownProtocol};
 pub use raw::RawReply;
 pub use session::Session;
+pub use strays::Ignored;
 pub use subscription::Interest;
 pub use task::TaskRun;
 

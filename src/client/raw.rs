@@ -47,7 +47,7 @@ impl Session {
             Err(_) => return Err(Failure::Timeout(timeout)),
         };
         let mut reply = RawReply { status: sent.status, body: sent.body, ..RawReply::default() };
-        let wanted = Wanted { id: id.as_ref(), unaddressed: true, strays: !self.ignores_strays() };
+        let wanted = Wanted { id: id.as_ref(), unaddressed: true, strays: self.admitted() };
         let answered = async {
             let Some(answer) = sent.answer else {
                 let accepted = reply.status.is_none_or(|status| (200..300).contains(&status));

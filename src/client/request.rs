@@ -44,7 +44,7 @@ impl Session {
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let due = self.due(limit);
+        let deadline = self.deadline(limit);
         let mut sent = self.send(method, params, options.meta).await?;
         tokio::select! {
             biased;
@@ -53,7 +53,7 @@ impl Session {
                 sent.abandon("cancelled by the user").await;
                 Err(Failure::Cancelled)
             }
-            () = due => {
+            () = deadline.passed() => {
                 sent.abandon("timeout").await;
                 Err(Failure::Timeout(limit))
             }
@@ -93,7 +93,7 @@ impl Session {
     /// Any [`Failure`] but a timeout and a cancellation.
     pub(super) async fn outcome(&self, sent: &mut Sent) -> Result<Box<RawValue>, Failure> {
         let Sent { handle, id, from } = sent;
-        let wanted = Wanted { id: Some(id), unaddressed: false, strays: !self.ignores_strays() };
+        let wanted = Wanted { id: Some(id), unaddressed: false, strays: self.admitted() };
         tokio::select! {
             biased;
             arrival = self.tap().answer(*from, wanted) => match arrival {

@@ -63,10 +63,10 @@ impl Session {
         options: CallOptions,
     ) -> Result<Finished, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let deadline = Instant::now() + limit;
+        let deadline = self.deadline(limit);
         let mut with_answers = params.clone();
         for _ in 0..MAX_ROUNDS {
-            let rest = deadline.saturating_duration_since(Instant::now());
+            let rest = deadline.rest();
             let round = CallOptions { timeout: Some(rest), ..options.clone() };
             let result = match self.request(method, Some(with_answers), round).await {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
@@ -87,7 +87,9 @@ impl Session {
                 InputRequired { input_requests: None, request_state: None } => {
                     return Err(malformed("neither `inputRequests` nor `requestState`"));
                 }
-                InputRequired { input_requests: None, .. } => sleep_until((Instant::now() + PAUSE).min(deadline)).await,
+                InputRequired { input_requests: None, .. } => {
+                    sleep_until((Instant::now() + PAUSE).min(deadline.instant())).await
+                }
                 InputRequired { input_requests: Some(requests), .. } => {
                     with_answers.insert("inputResponses".to_owned(), self.answer(requests).await?.into());
                 }

@@ -8,12 +8,12 @@ use std::{
 };
 
 use rmcp::{RoleClient, service::Peer};
-use tokio::time::Instant;
 
 use super::{
     Answers, ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
+    deadline::Deadline,
     handshake::{self, Running},
-    oauth::{self, Authorizer},
+    oauth::Authorizer,
     strays::Judged,
     subscription::Subscription,
 };
@@ -68,21 +68,21 @@ impl Session {
         if !protocol.is_carried_by(transport) {
             return Err(ConnectError::NotApplicable { transport, protocol });
         }
-        let (deadline, target) = (Instant::now() + config.timeouts.connect, describe(&config.target));
+        let (deadline, target) =
+            (Deadline::after(config.timeouts.connect, config.authorizer.as_ref()), describe(&config.target));
         let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, stderr };
-        let authorizer = config.authorizer.as_ref();
-        let paused = authorizer.map(Authorizer::paused).unwrap_or_default();
         let opened = tokio::select! {
             biased;
-            opened = open(config, stderr, tap.clone()) => opened,
-            () = oauth::due(authorizer, deadline, paused) => return Err(late(Vec::new())),
+            opened = Box::pin(open(config, stderr, tap.clone())) => opened,
+            () = deadline.passed() => return Err(late(Vec::new())),
         };
         let opened = opened.map_err(|error| ConnectError::from_open(error, &target))?;
         let Opened { link, raw, child } = opened;
+        let shaking = handshake::perform(&tap, link, transport, protocol, &config.answers, &target);
         let shaken = tokio::select! {
             biased;
-            shaken = Box::pin(handshake::perform(&tap, link, transport, protocol, &config.answers, &target)) => Some(shaken),
-            () = oauth::due(authorizer, deadline, paused) => None,
+            shaken = Box::pin(shaking) => Some(shaken),
+            () = deadline.passed() => None,
         };
         let (running, info) = match shaken {
             Some(Ok(shaken)) => shaken,
@@ -155,10 +155,9 @@ impl Session {
         }
     }
 
-    /// Ends so long from now; time in which a person is asked to authorize the client does not count.
-    pub(super) fn due(&self, limit: Duration) -> impl Future<Output = ()> {
-        let authorizer = self.authorizer.as_ref();
-        oauth::due(authorizer, Instant::now() + limit, authorizer.map(Authorizer::paused).unwrap_or_default())
+    /// So long from now; time in which a person is asked to authorize the client does not count.
+    pub(super) fn deadline(&self, limit: Duration) -> Deadline<'_> {
+        Deadline::after(limit, self.authorizer.as_ref())
     }
 
     pub(super) fn log_level(&self) -> MutexGuard<'_, Option<String>> {

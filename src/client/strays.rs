@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::Session;
 use crate::{
-    transport::{Stray, Strays, Tap},
+    transport::{Admitted, Stray, Strays, Tap},
     wire::{Direction, Frame, Message},
 };
 
@@ -15,7 +15,19 @@ pub(super) struct Judged {
     strays: Strays,
     next: usize,
     taken: HashSet<usize>,
-    are_ignored: bool,
+    ignored: Ignored,
+}
+
+/// What belongs to nothing and is passed over, so that a request waits on for its proper answer. Whatever is not passed
+/// over is taken for the answer by a request that waits alone, which fails at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ignored {
+    #[default]
+    Nothing,
+    /// What is no message, such as the lines that some servers log to their standard output.
+    Noise,
+    /// Also answers to requests that nobody made.
+    Everything,
 }
 
 impl Judged {
@@ -37,23 +49,26 @@ impl Session {
     pub fn strays(&self) -> Vec<Stray> {
         let mut judged = self.judged();
         let mut found = Vec::new();
-        for frame in self.tap().since(judged.next) {
-            let index = judged.next;
-            judged.next += 1;
+        for (index, frame) in self.tap().numbered_since(judged.next) {
+            judged.next = index + 1;
             let stray = judged.strays.show(&frame);
             found.extend(stray.filter(|_| !judged.taken.remove(&index)));
         }
         found
     }
 
-    /// Whether frames that belong to nothing are passed over, so that a request waits on for its proper answer. Otherwise
-    /// a request that waits alone takes such a frame for its answer, and fails at once.
-    pub fn ignore_strays(&self, ignore: bool) {
-        self.judged().are_ignored = ignore;
+    /// Says what is passed over from now on.
+    pub fn ignore(&self, ignored: Ignored) {
+        self.judged().ignored = ignored;
     }
 
-    pub(super) fn ignores_strays(&self) -> bool {
-        self.judged().are_ignored
+    /// What is taken for an answer.
+    pub(super) fn admitted(&self) -> Admitted {
+        match self.judged().ignored {
+            Ignored::Nothing => Admitted::Anything,
+            Ignored::Noise => Admitted::Answers,
+            Ignored::Everything => Admitted::Nothing,
+        }
     }
 
     /// Marks a frame as one that has been an answer.

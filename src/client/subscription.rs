@@ -112,7 +112,7 @@ impl Session {
 
     async fn open_subscription(&self, interest: &Interest, options: CallOptions) -> Result<(), Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let due = self.due(limit);
+        let deadline = self.deadline(limit);
         let params = Map::from_iter([("notifications".to_owned(), interest.filter().into())]);
         let mut sent = self.send("subscriptions/listen", Some(params), options.meta).await?;
         let (from, id) = (sent.from, sent.id.clone());
@@ -130,7 +130,7 @@ impl Session {
                 sent.abandon("cancelled by the user").await;
                 return Err(Failure::Cancelled);
             }
-            () = due => {
+            () = deadline.passed() => {
                 sent.abandon("timeout").await;
                 return Err(Failure::Timeout(limit));
             }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CallOptions, Failure, Session, ToolOutcome,
+    deadline::Deadline,
     request::cancelled,
     rounds::{Finished, complete_result},
 };
@@ -50,7 +51,7 @@ struct Polled<'a> {
     session: &'a Session,
     id: String,
     options: CallOptions,
-    deadline: Instant,
+    deadline: Deadline<'a>,
     statuses: &'a mut Vec<String>,
     answered: HashSet<String>,
 }
@@ -79,7 +80,7 @@ impl Session {
         statuses: &mut Vec<String>,
     ) -> Result<Box<RawValue>, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
-        let deadline = Instant::now() + limit;
+        let deadline = self.deadline(limit);
         let mut capabilities = self.answers().capabilities();
         capabilities.insert("extensions".to_owned(), json!({ EXTENSION: {} }));
         options.meta.get_or_insert_default().insert(CAPABILITIES.to_owned(), capabilities.into());
@@ -95,7 +96,7 @@ impl Session {
             outcome => outcome,
         };
         if matches!(outcome, Err(Failure::Timeout(_) | Failure::Unanswered { .. } | Failure::Malformed(_))) {
-            polled.deadline = Instant::now() + FAREWELL;
+            polled.deadline = self.deadline(FAREWELL);
             let _ = polled.request("tasks/cancel", None).await;
         }
         outcome
@@ -142,8 +143,8 @@ impl Polled<'_> {
 
     /// Waits, and passes a cancellation on.
     async fn sleep(&self, until: Instant, cancel: &mut Option<CancellationToken>) -> Result<(), Failure> {
-        if until > self.deadline {
-            sleep_until(self.deadline).await;
+        if until > self.deadline.instant() {
+            self.deadline.passed().await;
             return Err(Failure::Timeout(Duration::ZERO));
         }
         tokio::select! {
@@ -173,7 +174,7 @@ impl Polled<'_> {
         if let Some(responses) = responses {
             params.insert("inputResponses".to_owned(), responses.into());
         }
-        let timeout = Some(self.deadline.saturating_duration_since(Instant::now()));
+        let timeout = Some(self.deadline.rest());
         self.session.request(method, Some(params), CallOptions { timeout, ..self.options.clone() }).await
     }
 }

@@ -14,7 +14,7 @@ use super::{
     result::{CellResult, Problem, Status, StepResult, TraceLine},
 };
 use crate::{
-    client::{Answers, ConnectError, LastLines, Session, StderrLine, StderrSink},
+    client::{Answers, ConnectError, Ignored, LastLines, Session, StderrLine, StderrSink},
     transport::{Stray, Tap},
     wire::Version,
 };
@@ -238,9 +238,11 @@ impl Runner<'_> {
 
     /// Opens the session of a step's server. The inner error is what the step observes if that fails.
     async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, String> {
+        // Where a step expects noise, everything that is some is passed over.
+        let ignored = if self.is_noisy { Ignored::Everything } else { Ignored::Nothing };
         let live = self.servers.get_mut(step.server).ok_or("there is no server whose version could be known")?;
         if let Some(session) = &live.session {
-            session.ignore_strays(self.is_noisy);
+            session.ignore(ignored);
             return Ok(Ok(()));
         }
         let mut config = live.config.clone();
@@ -250,7 +252,7 @@ impl Runner<'_> {
         let tap = live.tap.insert(Tap::new()).clone();
         match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone()), tap).await {
             Ok(session) => {
-                session.ignore_strays(self.is_noisy);
+                session.ignore(ignored);
                 live.session = Some(session);
                 Ok(Ok(()))
             }

@@ -42,7 +42,7 @@ struct State {
 struct Waiter {
     id: Option<Id>,
     unaddressed: bool,
-    strays: bool,
+    strays: Admitted,
     arrival: oneshot::Sender<Arrival>,
 }
 
@@ -53,8 +53,18 @@ pub struct Wanted<'a> {
     pub id: Option<&'a Id>,
     /// An error without an id is an answer as well.
     pub unaddressed: bool,
-    /// Any [`Stray`] frame but a repeated answer is an answer, as long as nobody else waits for one.
-    pub strays: bool,
+    /// The stray frames that are an answer as well, as long as nobody else waits for one.
+    pub strays: Admitted,
+}
+
+/// Which [`Stray`] frames are taken for an answer. A repeated answer never is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admitted {
+    #[default]
+    Nothing,
+    /// Answers to nobody knows what, but not what is no message.
+    Answers,
+    Anything,
 }
 
 /// A frame that has been waited for.
@@ -144,6 +154,12 @@ impl Tap {
         self.state().since(index)
     }
 
+    /// As [`Tap::since`], each with its index.
+    pub fn numbered_since(&self, index: usize) -> Vec<(usize, Frame)> {
+        let state = self.state();
+        (index.max(state.dropped)..).zip(state.since(index)).collect()
+    }
+
     /// The first frame from index `from` on that the predicate accepts, with its index; `None` if the connection
     /// closes without one. Every frame is shown to the predicate once. Cancel-safe.
     pub async fn wait_for(&self, mut from: usize, mut predicate: impl FnMut(&Frame) -> bool) -> Option<(usize, Frame)> {
@@ -220,7 +236,7 @@ impl State {
         let mut awaited = std::mem::take(&mut self.awaited);
         let fits = |waiter: &Waiter| {
             let wanted =
-                Wanted { id: waiter.id.as_ref(), unaddressed: waiter.unaddressed, strays: waiter.strays && is_alone };
+                Wanted { id: waiter.id.as_ref(), unaddressed: waiter.unaddressed, strays: waiter.strays.of(is_alone) };
             self.fit(index, frame, &ids, wanted)
         };
         let mut rest = Vec::with_capacity(awaited.len());
@@ -234,7 +250,7 @@ impl State {
     }
 
     fn find(&self, from: usize, wanted: Wanted<'_>, is_alone: bool) -> Option<Arrival> {
-        let wanted = Wanted { strays: wanted.strays && is_alone, ..wanted };
+        let wanted = Wanted { strays: wanted.strays.of(is_alone), ..wanted };
         let frames = (self.dropped..).zip(&self.frames).skip(from.saturating_sub(self.dropped));
         let mut frames = frames.filter(|(_, frame)| frame.direction == Direction::ServerToClient);
         frames.find_map(|(index, frame)| {
@@ -248,7 +264,7 @@ impl State {
         if wanted.id.is_some_and(|id| ids.contains(id)) {
             return Some(Fit::Addressed);
         }
-        if !wanted.unaddressed && !wanted.strays {
+        if !wanted.unaddressed && wanted.strays == Admitted::Nothing {
             return None;
         }
         if ids.is_empty() && matches!(frame.message(), Ok(Message::Request(_) | Message::Notification(_))) {
@@ -261,8 +277,16 @@ impl State {
         match strays.show(frame)? {
             stray @ Stray::Unaddressed(_) => Some(Fit::Stray(stray)),
             Stray::Again(_) => None,
-            stray => wanted.strays.then_some(Fit::Stray(stray)),
+            Stray::NoMessage { .. } if wanted.strays != Admitted::Anything => None,
+            stray => (wanted.strays != Admitted::Nothing).then_some(Fit::Stray(stray)),
         }
+    }
+}
+
+impl Admitted {
+    /// Nothing, unless somebody waits alone.
+    fn of(self, is_alone: bool) -> Admitted {
+        if is_alone { self } else { Admitted::Nothing }
     }
 }
 
@@ -299,7 +323,7 @@ mod tests {
     }
 
     fn by_id(id: &Id) -> Wanted<'_> {
-        Wanted { id: Some(id), unaddressed: false, strays: false }
+        Wanted { id: Some(id), unaddressed: false, strays: Admitted::Nothing }
     }
 
     #[tokio::test(start_paused = true)]
@@ -392,7 +416,7 @@ mod tests {
     async fn a_stray_frame_answers_whoever_waits_alone_and_admits_strays() {
         let tap = Tap::new();
         let (one, two) = (Id::from(1), Id::from(2));
-        let any = |id| Wanted { id: Some(id), unaddressed: false, strays: true };
+        let any = |id| Wanted { id: Some(id), unaddressed: false, strays: Admitted::Anything };
         tap.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"a"}"#));
         let mut first = pin!(tap.answer(0, any(&one)));
         {
@@ -412,6 +436,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_no_message_can_be_passed_over_without_what_answers_nothing() {
+        let tap = Tap::new();
+        let id = Id::from(1);
+        let wanted = Wanted { id: Some(&id), unaddressed: false, strays: Admitted::Answers };
+        let mut waiting = pin!(tap.answer(0, wanted));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        down(&tap, "starting…");
+        assert!(waiting.as_mut().now_or_never().is_none());
+        down(&tap, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#);
+        assert!(matches!(waiting.await.expect("an answer").stray, Some(Stray::Unasked(_))));
+    }
+
+    #[tokio::test]
     async fn an_answer_to_another_request_answers_nobody_else_and_an_error_without_an_id_only_on_demand() {
         let tap = Tap::new();
         let id = Id::from(2);
@@ -421,10 +458,11 @@ mod tests {
         }
         down(&tap, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
         down(&tap, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-        assert!(tap.answered(0, Wanted { id: Some(&id), unaddressed: true, strays: true }).is_none());
+        assert!(tap.answered(0, Wanted { id: Some(&id), unaddressed: true, strays: Admitted::Anything }).is_none());
         down(&tap, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#);
         assert!(tap.answered(0, by_id(&id)).is_none());
-        let found = tap.answered(0, Wanted { id: None, unaddressed: true, strays: false }).expect("an error");
+        let found =
+            tap.answered(0, Wanted { id: None, unaddressed: true, strays: Admitted::Nothing }).expect("an error");
         assert!(matches!(found.stray, Some(Stray::Unaddressed(error)) if error.code == -32700));
     }
 }

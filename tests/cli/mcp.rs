@@ -290,6 +290,9 @@ fn a_tool_is_found_by_the_name_of_its_server_or_by_that_of_the_model() {
         .code(2);
     mcp(["info", "x"]).run().stderr_has("error: no MCP servers configured").code(2);
     call(&[]).run().code(2);
+    let gone = json!({ "one": mock("tools.yaml"), "gone": { "command": "/gone" } });
+    let run = mcp(["call-tool", "other"]).file(".mcp.json", &config(&gone)).run().stdout("");
+    run.stderr_has("error: no server that can be reached has a tool \"other\"").code(3);
     let filtered = format!(
         "version: \"1.0\"\nmcpServers: {{ t: {{ type: stdio, command: {}, args: [mock, two.yaml], enabledTools: [echo] }} }}\n",
         Rehearse::BINARY
@@ -316,19 +319,25 @@ fn a_server_without_a_config_is_reached_over_every_transport() {
 
 #[test]
 fn a_token_goes_to_the_server_and_nowhere_else() {
-    let script =
-        format!("auth: {{ tokens: [{{ token: {TOKEN} }}] }}\ntools: [{{ name: tell, reply: 'It is {TOKEN}' }}]");
+    // Nobody would take it for a token who does not know it.
+    const WORD: &str = "open-sesame";
+    let script = format!(
+        "auth: {{ tokens: [{{ token: {WORD} }}] }}\ntools: [{{ name: tell, reply: 'It is {WORD}' }}, \
+         {{ name: refuse, reply: {{ rpcError: {{ code: 1, message: 'not {WORD}' }} }} }}]"
+    );
     let story = Rehearse::new().file("m.yaml", &script).args(["mock", "m.yaml", "--listen", "127.0.0.1:0"]);
     let mut running = story.start();
     let url = format!("http://{}/mcp", running.address("http://", "/mcp"));
-    let header = format!("Authorization: Bearer {TOKEN}");
+    let header = format!("Authorization: Bearer {WORD}");
+    let call = |tool: &str| mcp(["call-tool", tool, "--http", &*url, "--header", &*header]);
     mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("HTTP 401").code(3);
-    let run = mcp(["call-tool", "tell", "--http", &url, "--header", &header, "--trace"]).run().code(0);
-    assert!(run.stderr().contains("← ") && run.stderr().contains("It is ***"), "{}", run.stderr());
-    assert!(!run.stderr().contains(TOKEN), "{}", run.stderr());
-    let run =
-        mcp(["call-tool", "tell", "--http", &url, "--header", &header, "--trace", "--show-secrets"]).run().code(0);
-    assert!(run.stderr().contains(&format!("It is {TOKEN}")), "{}", run.stderr());
+    let traced = || call("tell").args(["password=hunter22", "--trace"]);
+    let run = traced().run().stdout("It is open-sesame\n").stderr_has("It is ***").code(0);
+    assert!(run.stderr().contains("\"password\":\"***\""), "{}", run.stderr());
+    assert!(!run.stderr().contains(WORD) && !run.stderr().contains("hunter22"), "{}", run.stderr());
+    traced().args(["--show-secrets"]).run().stderr_has("It is open-sesame").stderr_has("hunter22");
+    call("refuse").run().stderr_has("error: rpc: error 1: not ***\n").code(1);
+    assert_eq!(json_of(call("refuse"), 1)["failure"]["message"], "not ***");
 }
 
 #[test]

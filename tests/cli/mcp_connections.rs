@@ -97,3 +97,30 @@ fn an_interrupted_listing_ends_at_once() {
     listing.signal("INT");
     listing.end().stderr_has("interrupted").code(3);
 }
+
+/// A server that does something when it is let go, as the shell of this command.
+fn shell(script: &str) -> [String; 2] {
+    [
+        "--stdio".to_owned(),
+        format!("sh -c \"{}\"", script.replace("$MOCK", &format!("{} mock tools.yaml", Rehearse::BINARY))),
+    ]
+}
+
+#[test]
+fn a_server_is_let_go_in_order() {
+    let run = mcp(["ping"]).args(shell("$MOCK; echo let go > told")).run().code(0);
+    assert_eq!(run.read("told"), "let go\n");
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_server_that_does_not_leave() {
+    let stays = shell("trap '' TERM; $MOCK; sleep 4343; true");
+    let calling = mcp(["call-tool", "never", "--trace"]).args(stays);
+    let (mut calling, mock) = started(calling, [" mock tools.yaml"]);
+    calling.stderr_line("\"method\":\"tools/call\"");
+    calling.signal("INT");
+    calling.stderr_line("interrupted");
+    calling.signal("INT");
+    calling.end().code(3);
+    gone(&mock);
+}

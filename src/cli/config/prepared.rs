@@ -142,3 +142,29 @@ impl Secrets {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::{
+            Source, Span,
+            server::{At, Pair},
+        },
+        transport::Transport,
+    };
+
+    #[test]
+    fn a_secret_is_hidden_as_it_is_and_within_json() {
+        let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
+        let transport = At { value: Transport::Stdio, span: Span::default() };
+        let mut server = server::ServerConfig::new(Source::new("", ""), at("s"), transport);
+        server.command = Some(at("c"));
+        server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
+        let policy = crate::config::policy::Policy::USUAL;
+        let config = ServerConfig::configured(&server, &policy, Path::new("")).expect("a command");
+        let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
+        assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
+        assert_eq!(Secrets::default().and(&secrets), secrets);
+    }
+}

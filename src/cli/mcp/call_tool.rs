@@ -11,7 +11,7 @@ use super::{
     content::{Saver, indented, print, print_json},
     list_tools::name_of,
     target::{Select, TargetArgs},
-    visit::{Trouble, Visit, failure_json, visit_with},
+    visit::{Trouble, Visit, visit_with},
 };
 use crate::{
     cli::{
@@ -151,7 +151,7 @@ async fn call(
             tool,
             is_error,
             result: called.as_ref().ok().map(|outcome| &*outcome.raw),
-            failure: called.as_ref().err().map(failure_json),
+            failure: called.as_ref().err().map(|failure| visit.failure_json(failure)),
             saved: &saver.saved,
         }),
     }
@@ -217,6 +217,9 @@ fn meant(visit: &Visit, found: &Discovery, name: &str) -> Result<Meant, Trouble>
         [server] => {
             visit.note(&format!("server '{server}' lists no tool {name:?}{near}"));
             Ok(Meant { server: server.clone(), tool: name.to_owned(), schema: None })
+        }
+        _ if !found.unreachable.is_empty() => {
+            Err(Failure::cannot(format!("no server that can be reached has a tool {name:?}{near}")).into())
         }
         _ => Err(usage(format!("no server has a tool {name:?}{near}"))),
     }

@@ -102,7 +102,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
             }
             let result = completed.as_ref().map(|(result, _)| &**result);
             if args.format == Format::Json {
-                print_json(&Report::of(server, result, &Saver::new(None, "")));
+                print_json(&Report::of(visit, server, result, &Saver::new(None, "")));
             }
             result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
         },

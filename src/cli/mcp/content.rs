@@ -10,7 +10,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
-use super::visit::failure_json;
+use super::visit::Visit;
 use crate::{
     cli::{Failure, style::printable},
     client::{self, Content},
@@ -31,11 +31,17 @@ pub(super) struct Report<'a> {
 
 impl<'a> Report<'a> {
     pub(super) fn of(
+        visit: &Visit,
         server: &'a str,
         result: Result<&'a RawValue, &client::Failure>,
         saver: &'a Saver<'_>,
     ) -> Report<'a> {
-        Report { server, result: result.ok(), failure: result.err().map(failure_json), saved: &saver.saved }
+        Report {
+            server,
+            result: result.ok(),
+            failure: result.err().map(|failure| visit.failure_json(failure)),
+            saved: &saver.saved,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     connection::{ConnectionArgs, PolicyArgs},
     content::{indented, print, print_json, text_of},
     target::{Select, Server, TargetArgs},
-    visit::{Visit, failure_json, trouble, visit},
+    visit::{Visit, trouble, visit},
 };
 use crate::{
     cli::{
@@ -112,7 +112,7 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
             }
             let is_incomplete = lists.iter().any(|list| list.failure.is_some());
             if args.json || args.format == Format::Json {
-                let servers: Vec<_> = lists.iter().map(|list| list.report(which)).collect();
+                let servers: Vec<_> = lists.iter().map(|list| list.report(visit, which)).collect();
                 let unreachable = found
                     .unreachable
                     .iter()
@@ -206,7 +206,7 @@ impl Tools<'_> {
         self.all.iter().filter(|tool| tool.is_filtered).count()
     }
 
-    fn report(&self, which: Which) -> ServerReport<'_> {
+    fn report(&self, visit: &Visit, which: Which) -> ServerReport<'_> {
         let (total, filtered_out) = (self.all.len(), self.filtered_out());
         ServerReport {
             server: self.server.name(),
@@ -215,7 +215,7 @@ impl Tools<'_> {
             available: total - filtered_out,
             filtered_out,
             tools: self.shown(which).map(Tool::report).collect(),
-            failure: self.failure.as_ref().map(failure_json),
+            failure: self.failure.as_ref().map(|failure| visit.failure_json(failure)),
         }
     }
 

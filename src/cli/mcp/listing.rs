@@ -9,7 +9,7 @@ use super::{
     connection::{ConnectionArgs, UnreachableArgs},
     content::{print, print_json},
     target::{Select, TargetArgs},
-    visit::{Reached, Trouble, Visit, failure_json, visit},
+    visit::{Reached, Trouble, Visit, visit},
 };
 use crate::{
     cli::{
@@ -134,7 +134,7 @@ pub(in crate::cli) fn text(kind: &Kind, reached: &[(Arc<str>, Reached<Listing>)]
 fn report<'a>(visit: &Visit, kind: &Kind, server: &'a str, came: &'a Reached<Listing>) -> ServerReport<'a> {
     let what = match came {
         Reached::Answered(Ok(listing)) => (kind.key, Member::Items(&listing.items)),
-        Reached::Answered(Err(failure)) => ("failure", Member::Failure(failure_json(failure))),
+        Reached::Answered(Err(failure)) => ("failure", Member::Failure(visit.failure_json(failure))),
         Reached::Not(error) => ("unreachable", Member::Failure(visit.hidden(&error.to_string()).into())),
     };
     ServerReport(vec![("server", Member::Name(server)), what])

@@ -8,7 +8,7 @@ use super::{
     connection::{ConnectionArgs, UnreachableArgs},
     content::{print, print_json},
     target::{Select, TargetArgs},
-    visit::{Reached, failure_json, visit},
+    visit::{Reached, visit},
 };
 use crate::{
     cli::{
@@ -95,7 +95,7 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
                                 json!({ "server": server, "method": method, "milliseconds": milliseconds(*after) })
                             }
                             Reached::Answered(Err(failure)) => {
-                                json!({ "server": server, "failure": failure_json(failure) })
+                                json!({ "server": server, "failure": visit.failure_json(failure) })
                             }
                             Reached::Not(error) => {
                                 json!({ "server": server, "unreachable": visit.hidden(&error.to_string()) })

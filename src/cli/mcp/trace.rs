@@ -59,7 +59,8 @@ impl Tracer {
     pub(in crate::cli) fn records(&self) -> RecordSink {
         let tracer = self.clone();
         Arc::new(move |server, tap| {
-            let task = tokio::spawn(follow(tracer.0.clone(), server.clone(), tap.clone()));
+            let (inner, server, tap) = (tracer.0.clone(), server.clone(), tap.clone());
+            let task = tokio::spawn(follow(tap, inner.stop.clone(), move |frame| inner.show(&server, frame)));
             let mut tasks = tracer.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.retain(|task| !task.is_finished());
             tasks.push(task);
@@ -85,13 +86,20 @@ impl Tracer {
     }
 }
 
-async fn follow(tracer: Arc<Inner>, server: Arc<str>, tap: Tap) {
+/// Shows every frame once, as it comes, until the connection or the command ends.
+async fn follow(tap: Tap, stop: CancellationToken, mut show: impl FnMut(&Frame)) {
     let mut seen = 0;
+    let live = |frame: &Frame| {
+        seen += 1;
+        show(frame);
+        false
+    };
     tokio::select! {
-        _ = tap.wait_for(0, |frame| { seen += 1; tracer.show(&server, frame); false }) => {}
-        () = tracer.stop.cancelled() => {}
+        biased;
+        () = stop.cancelled() => {}
+        _ = tap.wait_for(0, live) => {}
     }
-    tap.since(seen).iter().for_each(|frame| tracer.show(&server, frame));
+    tap.since(seen).iter().for_each(show);
 }
 
 impl Inner {
@@ -143,6 +151,20 @@ fn without_secrets(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn every_frame_is_shown_once_also_if_the_end_comes_first() {
+        let (tap, stop, mut shown) = (Tap::new(), CancellationToken::new(), Vec::new());
+        let record = |text: &'static [u8]| tap.record(Direction::ClientToServer, bytes::Bytes::from_static(text));
+        record(b"1");
+        let following = follow(tap.clone(), stop.clone(), |frame| shown.push(frame.bytes.clone()));
+        let mut following = Box::pin(following);
+        assert!(futures_util::FutureExt::now_or_never(&mut following).is_none());
+        record(b"2");
+        stop.cancel();
+        following.await;
+        assert_eq!(shown, ["1", "2"]);
+    }
 
     #[test]
     fn what_looks_like_a_secret_is_hidden_in_a_frame() {

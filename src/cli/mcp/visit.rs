@@ -158,6 +158,7 @@ impl Visit {
         };
         let rest = async {
             if let Some(done) = done {
+                self.tell_strays().await;
                 self.hub.close().await;
                 return done;
             }
@@ -171,6 +172,22 @@ impl Visit {
         tokio::select! {
             done = rest => done,
             _ = signals.next() => Ok(Exit::CannotRun),
+        }
+    }
+
+    /// Tells what servers sent that is no message, one line for each server.
+    async fn tell_strays(&self) {
+        let strays = self.hub.strays().await;
+        for server in &self.names {
+            let mut of_server = strays.iter().filter(|(name, _)| name == server).map(|(_, stray)| stray);
+            if let Some(first) = of_server.next() {
+                let more = match of_server.count() {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                let text = self.hidden(&format!("MCP server '{server}' sent what belongs to nothing: {first}{more}"));
+                style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&text)));
+            }
         }
     }
 
@@ -309,6 +326,11 @@ impl Visit {
         }
     }
 
+    /// A failed request for programs.
+    pub(super) fn failure_json(&self, failure: &client::Failure) -> Value {
+        failure_json(failure, |text| self.hidden(text))
+    }
+
     pub(in crate::cli) fn tell_failure(&self, failure: &client::Failure) {
         if self.is_interrupted.is_cancelled() {
             return;
@@ -350,22 +372,22 @@ pub(in crate::cli) fn trouble(error: HubError) -> Trouble {
 }
 
 /// A failed request for programs.
-pub(super) fn failure_json(failure: &client::Failure) -> Value {
+fn failure_json(failure: &client::Failure, hidden: impl Fn(&str) -> String) -> Value {
     let mut members = Map::from_iter([
         ("kind".to_owned(), json!(failure.kind())),
-        ("message".to_owned(), json!(failure.to_string())),
+        ("message".to_owned(), json!(hidden(&failure.to_string()))),
     ]);
     match failure {
         client::Failure::Rpc(error) => {
-            members.insert("message".to_owned(), json!(error.message));
+            members.insert("message".to_owned(), json!(hidden(&error.message)));
             members.insert("code".to_owned(), json!(error.code));
             if let Some(data) = &error.data {
-                members.insert("data".to_owned(), serde_json::from_str(data.get()).unwrap_or_default());
+                members.insert("data".to_owned(), serde_json::from_str(&hidden(data.get())).unwrap_or_default());
             }
         }
         client::Failure::Http { status, body } => {
             members.insert("status".to_owned(), json!(status));
-            members.insert("body".to_owned(), json!(body));
+            members.insert("body".to_owned(), json!(hidden(body)));
         }
         _ => {}
     }

@@ -11,6 +11,65 @@
 //! does not change from run to run. Each server has a slot that outlives its sessions; a call holds the slot's session for
 //! reading, and whoever closes it cancels the calls first. [`registry`] is pure; everything that waits is here and in
 //! `slot` and `watch`.
+//!
+//! All servers at once:
+//!
+//! ```no_run
+//! use mcp_rehearsal::client::{
+//!     CallOptions, CommandSpec, ServerConfig, Target,
+//!     hub::{Hub, HubOptions, Member},
+//! };
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let command = CommandSpec { program: "weather-server".into(), ..CommandSpec::default() };
+//! let weather = ServerConfig::new("weather", Target::Stdio(command));
+//! let hub = Hub::new([Member::new(weather)], HubOptions::default());
+//! let discovery = hub.discover().await?;
+//! for (server, error) in &discovery.unreachable {
+//!     eprintln!("{server}: {error}");
+//! }
+//! let outcome = hub.call("forecast", None, CallOptions::default()).await?;
+//! println!("{}", outcome.text());
+//! hub.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Or step by step, with whatever a program wants to do in between: connect, discover, filter, rename, register, call,
+//! disconnect.
+//!
+//! ```no_run
+//! use mcp_rehearsal::{
+//!     client::{
+//!         CallOptions, Endpoint, Protocol, ServerConfig, Session, Target,
+//!         hub::{Registry, registry::Listed},
+//!     },
+//!     config::{
+//!         policy::{Duplicates, Naming, Policy},
+//!         server::ToolFilter,
+//!     },
+//! };
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let endpoint = Endpoint { url: "http://localhost:8888/mcp".into(), headers: Vec::new() };
+//! let session = Session::connect(&ServerConfig::new("postgres", Target::Http(endpoint)), Protocol::Auto).await?;
+//! let mut listing = session.list_tools().await?;
+//! listing.items.retain(|tool| !tool.get().contains("drop_table"));
+//! let listed = Listed {
+//!     server: &"postgres".into(),
+//!     filter: &ToolFilter::default(),
+//!     policy: &Policy::USUAL,
+//!     tools: &listing.items,
+//!     mirrors: false,
+//! };
+//! let registry = Registry::of([listed], Naming::Literal("{server}.{tool}"), Duplicates::Rejected)?;
+//! let tool = registry.get("postgres.query").ok_or("there is no such tool")?;
+//! let outcome = session.call_tool(&tool.original, None, CallOptions::default()).await?;
+//! println!("{}", outcome.text());
+//! session.close().await;
+//! # Ok(())
+//! # }
+//! ```
 
 mod approval;
 mod call;
@@ -47,7 +106,7 @@ pub use self::{
 };
 use self::{approval::Granted, registry::Listed, slot::Slot, store::ResultStore, usage::Usages};
 use super::{ConnectError, Failure, Session};
-use crate::config::policy::Unreachable;
+use crate::{config::policy::Unreachable, transport::Stray};
 
 /// How many events a reader may be behind.
 const EVENTS: usize = 256;
@@ -237,6 +296,17 @@ impl Hub {
         self.disconnect_all().await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+
+    /// What servers that are connected have sent, since this was last asked, that is no message or answers nothing.
+    pub async fn strays(&self) -> Vec<(Arc<str>, Stray)> {
+        let mut strays = Vec::new();
+        for slot in self.slots() {
+            let session = slot.open_session().await;
+            let found = session.as_ref().map(|live| live.session.strays()).unwrap_or_default();
+            strays.extend(found.into_iter().map(|stray| (slot.name.clone(), stray)));
+        }
+        strays
     }
 
     /// The tools that there are now.

@@ -16,7 +16,7 @@ use super::{
     status::{State, Status},
 };
 use crate::{
-    client::{ConnectError, Failure, Session},
+    client::{ConnectError, Failure, Ignored, Session},
     transport::{Tap, Transport},
     wire::Era,
 };
@@ -142,6 +142,8 @@ impl Slot {
         };
         match opened {
             Ok(session) => {
+                // Many servers log to their standard output, and are of use all the same.
+                session.ignore(Ignored::Noise);
                 self.set(State::Connected, None);
                 Ok(Live { session, calls })
             }
@@ -230,7 +232,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Whether another attempt may go better.
 fn may_pass(error: &ConnectError) -> bool {
-    !matches!(error, ConnectError::NotApplicable { .. } | ConnectError::Invalid(_) | ConnectError::Version { .. })
+    // Somebody would be asked to authorize the client again.
+    let is_unauthorized = matches!(error, ConnectError::Unauthorized { .. });
+    let is_wrong =
+        matches!(error, ConnectError::NotApplicable { .. } | ConnectError::Invalid(_) | ConnectError::Version { .. });
+    !is_wrong && !is_unauthorized
 }
 
 /// By up to half, so that clients which failed together do not come back together.

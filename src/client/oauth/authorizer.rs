@@ -2,16 +2,18 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use futures_util::FutureExt;
 use reqwest::{StatusCode, header::HeaderValue};
-use tokio::time::{Instant, sleep_until};
 
 use super::{
-    AuthError, Challenge, Identity, Interaction, TokenStore,
+    AuthError, Challenge, GrantKind, Identity, Interaction, TokenStore,
     fetch::Fetcher,
     flow::{Flow, Found, Obtained},
     pause::Pause,
@@ -35,16 +37,6 @@ pub struct Options {
     pub scopes: Option<Vec<String>>,
     pub interaction: Interaction,
     pub store: TokenStore,
-}
-
-/// On whose behalf the client acts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum GrantKind {
-    /// A person's (`authorization_code`).
-    #[default]
-    Person,
-    /// Its own (`client_credentials`).
-    Client,
 }
 
 /// Gives the requests to one server their token, and gets one when the server asks for it. Clones share it: of requests
@@ -129,7 +121,7 @@ impl Authorizer {
         Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades })))
     }
 
-    /// Gets a new token although no request was refused.
+    /// Gets a new token although no request was refused. Where a person is asked, it is in this call.
     ///
     /// # Errors
     /// Any [`AuthError`].
@@ -193,18 +185,6 @@ impl Authorizer {
     }
 }
 
-/// Ends when the deadline has passed. Time in which a person was waited for since `start` does not count.
-pub(crate) async fn due(authorizer: Option<&Authorizer>, deadline: Instant, paused_before: Duration) {
-    let paused = || authorizer.map(|it| it.paused().saturating_sub(paused_before)).unwrap_or_default();
-    loop {
-        let end = deadline + paused();
-        sleep_until(end).await;
-        if deadline + paused() <= Instant::now() {
-            return;
-        }
-    }
-}
-
 impl Shared {
     fn current(&self) -> MutexGuard<'_, Current> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
@@ -241,7 +221,7 @@ impl Shared {
         let is_more_wanted = refusal.status == StatusCode::FORBIDDEN;
         let needed = challenge.as_ref().filter(|it| it.wants_more_scopes()).and_then(|it| it.scopes.clone());
         let is_other_scheme = challenge.is_none() && refusal.headers.contains_key(reqwest::header::WWW_AUTHENTICATE);
-        if is_other_scheme || (is_more_wanted && needed.as_ref().is_none_or(Vec::is_empty)) {
+        if is_other_scheme || (is_more_wanted && needed.is_none()) {
             return Ok(None);
         }
         let mut upgrades = self.upgrades.lock().await;
@@ -259,12 +239,11 @@ impl Shared {
             Some(mut needed) => {
                 needed.sort();
                 needed.dedup();
-                let before = upgrades.iter().filter(|asked| **asked == needed).count();
-                upgrades.push(needed.clone());
-                match before < UPGRADES {
-                    true => Box::pin(self.grant(&challenge, version)).await.map(|token| (token, Origin::Granted)),
-                    false => Err(AuthError::Scopes(needed)),
+                if upgrades.iter().filter(|asked| **asked == needed).count() >= UPGRADES {
+                    return Err(AuthError::Scopes(needed));
                 }
+                upgrades.push(needed);
+                Box::pin(self.grant(&challenge, version)).await.map(|token| (token, Origin::Granted))
             }
             None => Box::pin(self.renew(&challenge, version)).await,
         };
@@ -277,7 +256,7 @@ impl Shared {
         let (origin, is_unproven) = {
             let current = self.current();
             let is_valid = current.token.as_ref().is_some_and(|token| !token.is_expired());
-            (current.origin, is_valid && !current.accepted.load(std::sync::atomic::Ordering::Relaxed))
+            (current.origin, is_valid && !current.accepted.load(Ordering::Relaxed))
         };
         match (origin, is_unproven) {
             (Origin::Granted, true) => return Err(AuthError::Rejected),
@@ -349,9 +328,9 @@ impl Shared {
     async fn grant_with(&self, found: &Found, challenge: &Challenge) -> Result<Token, AuthError> {
         let (server, issuer) = (&self.flow.server, &found.issuer.issuer);
         let record = self.store.load(server)?;
-        let obtained = match self.grant {
+        let obtained = match &self.grant {
             GrantKind::Person => self.flow.authorize(found, challenge, &record).await,
-            GrantKind::Client => self.flow.as_client(found, challenge, &record).await,
+            alone => self.flow.obtain_alone(alone, found, challenge, &record).await,
         };
         let lock = self.store.lock(server).await?;
         // Somebody may have been waited for, and other processes have gone on.

@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 pub struct Challenge {
     /// Where the metadata of the resource are.
     pub resource_metadata: Option<String>,
-    /// The scopes that the request needs.
+    /// The scopes that the request needs, if it names any.
     pub scopes: Option<Vec<String>>,
     /// The code of RFC 6750, section 3.1.
     pub error: Option<String>,
@@ -40,7 +40,10 @@ impl Challenge {
         for (name, value) in params {
             match &*name.to_ascii_lowercase() {
                 "resource_metadata" => challenge.resource_metadata = Some(value),
-                "scope" => challenge.scopes = Some(value.split_ascii_whitespace().map(str::to_owned).collect()),
+                "scope" => {
+                    let scopes: Vec<_> = value.split_ascii_whitespace().map(str::to_owned).collect();
+                    challenge.scopes = Some(scopes).filter(|scopes| !scopes.is_empty());
+                }
                 "error" => challenge.error = Some(value),
                 _ => {}
             }
@@ -129,7 +132,7 @@ mod tests {
             (&["Basic realm=\"x\""][..], None),
             (&["Bearer"], challenge(None, None, None)),
             (&["bearer realm=\"x, y\", Scope=\"a b\""], challenge(None, Some(&["a", "b"]), None)),
-            (&["Bearer scope=\"\""], challenge(None, Some(&[]), None)),
+            (&["Bearer scope=\"\""], challenge(None, None, None)),
             (
                 &[&*format!("Bearer error=\"insufficient_scope\",scope=w,resource_metadata=\"{metadata}\"")],
                 challenge(Some(metadata), Some(&["w"]), Some("insufficient_scope")),

@@ -5,6 +5,7 @@ use reqwest::Url;
 use super::{
     AuthError, Secret,
     discovery::ServerMetadata,
+    error::quoted,
     pkce::{Verifier, unguessable},
 };
 
@@ -74,7 +75,7 @@ impl Request {
         }
         if let Some(error) = parameter(answer, "error") {
             let why = parameter(answer, "error_description").map(|why| format!(": {why}")).unwrap_or_default();
-            return Err(AuthError::Refused(format!("{error}{why}")));
+            return Err(AuthError::Refused(quoted(&format!("{error}{why}"))));
         }
         match parameter(answer, "code") {
             Some(code) if !code.is_empty() => Ok(Secret::new(code)),
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn a_no_is_told_and_one_of_somebody_else_is_not() {
         let request = request(true);
-        let no = "&error=access_denied&error_description=not+today";
+        let no = "&error=access_denied&error_description=not%1Btoday";
         let error = answer(&request, &format!("{no}&iss=https://as")).expect_err("a no");
         assert_eq!(error.to_string(), "the authorization was refused: access_denied: not today");
         let error = answer(&request, &format!("{no}&iss=https://evil")).expect_err("somebody else").to_string();

@@ -133,13 +133,10 @@ pub(super) fn base_of(server: &Url) -> String {
     server.origin().ascii_serialization()
 }
 
-/// The URL by which tokens for a server without metadata are asked for: without query and fragment, and without the slash
-/// of an empty path (2026-07-28, Canonical Server URI).
+/// The URL by which tokens for a server without metadata are asked for: without user, query and fragment, and without the
+/// slash of an empty path (2026-07-28, Canonical Server URI).
 pub(super) fn canonical(server: &Url) -> String {
-    let mut url = server.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    let text = String::from(url);
+    let text = display_url(server.as_str());
     if server.path() == "/" { text.trim_end_matches('/').to_owned() } else { text }
 }
 
@@ -299,7 +296,7 @@ mod tests {
     #[test]
     fn a_server_without_metadata_is_asked_for_in_its_canonical_form() {
         assert_eq!(canonical(&url("https://H/")), "https://h");
-        assert_eq!(canonical(&url("https://h/mcp?key=1#x")), "https://h/mcp");
+        assert_eq!(canonical(&url("https://user:pass@h/mcp?key=1#x")), "https://h/mcp");
         assert_eq!(canonical(&url("https://h/mcp/")), "https://h/mcp/");
         assert_eq!(base_of(&url("https://h:8/v1/mcp")), "https://h:8");
     }

@@ -73,3 +73,9 @@ pub enum AuthError {
     #[error("{0}")]
     Store(String),
 }
+
+/// What somebody else says, as it may be shown: on one line, and of bearable length.
+pub(super) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 300;
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
+}

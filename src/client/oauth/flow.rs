@@ -5,15 +5,17 @@ use std::sync::Arc;
 use reqwest::{Url, header::HeaderValue};
 
 use super::{
-    AuthError, Challenge, ClientSecret, Interaction,
+    AuthError, Challenge, ClientSecret, GrantKind, IdentityProvider, Interaction, Secret,
     code::Request,
     discovery::{self, ResourceMetadata, ServerMetadata, endpoint, protected},
+    error::quoted,
     fetch::{Fetcher, Place},
+    grant::Grant,
     identity::{self, Client, Identity, Registered, SelfRegistered},
     pause::Pause,
     scope::Known,
     store::Record,
-    token::{Grant, Purpose, Token},
+    token::{self, Purpose, Token},
 };
 use crate::transport::client::web::display_url;
 
@@ -59,6 +61,8 @@ impl Flow {
         version: Option<&HeaderValue>,
         preferred: Option<&str>,
     ) -> Result<Found, AuthError> {
+        // Whoever listens in would have the token (OAuth 2.1, section 1.5).
+        protected(self.server.clone(), &self.server)?;
         let Some((at, document)) = self.resource_metadata(challenge, version).await? else {
             return self.discover_at_origin(version).await;
         };
@@ -105,7 +109,7 @@ impl Flow {
         const WHAT: &str = "the metadata of a protected resource";
         if let Some(text) = &challenge.resource_metadata {
             let url = self.server.join(text).map_err(|_| AuthError::Invalid(format!("{text:?} is no URL")))?;
-            let url = if url.origin() == self.server.origin() { url } else { protected(url, &self.server)? };
+            let url = protected(url, &self.server)?;
             let document = self.fetcher.metadata(&url, Place::Named, version, WHAT).await?;
             return Ok(document.map(|document| (url, document)));
         }
@@ -174,23 +178,50 @@ impl Flow {
         Ok(Obtained { token, client: registered })
     }
 
-    /// A token for the client itself (RFC 6749, section 4.4).
+    /// A token that nobody has to be asked for.
     ///
     /// # Errors
-    /// [`AuthError::Invalid`] for a client that has no secret, and all that the requests bring.
-    pub(super) async fn as_client(
+    /// [`AuthError::Invalid`] for a client without what shows who it is, and all that the requests bring.
+    pub(super) async fn obtain_alone(
         &self,
+        kind: &GrantKind,
         found: &Found,
         challenge: &Challenge,
         record: &Record,
     ) -> Result<Obtained, AuthError> {
-        let has_secret = self.identity.registered.as_ref().is_some_and(|it| it.secret != ClientSecret::None);
-        let client = self.known_client(&found.issuer, record, None)?.filter(|_| has_secret);
-        let client =
-            client.ok_or_else(|| AuthError::Invalid("a client of its own needs an id and a secret".to_owned()))?;
+        let needs_secret = !matches!(kind, GrantKind::Workload(_));
+        let registered = self.identity.registered.as_ref();
+        let is_fit = registered.is_some_and(|it| !needs_secret || it.secret != ClientSecret::None);
+        let client = self.known_client(&found.issuer, record, None)?.filter(|_| is_fit);
+        let lacking = || AuthError::Invalid("a client that nobody authorizes needs an id and a secret".to_owned());
+        let client = client.ok_or_else(lacking)?;
         let scopes = self.choose_scopes(found, challenge, record);
-        let token = self.ask(found, &client, &Grant::Client { scopes: &scopes }, &scopes).await?;
+        let exchanged;
+        let grant = match kind {
+            GrantKind::Person => return Err(AuthError::Nobody),
+            GrantKind::Client => Grant::Client { scopes: &scopes },
+            GrantKind::Workload(token) => Grant::Assertion { token, scopes: &scopes },
+            GrantKind::Enterprise(provider) => {
+                exchanged = self.exchange(provider, found, &scopes).await?;
+                Grant::Assertion { token: &exchanged, scopes: &scopes }
+            }
+        };
+        let token = self.ask(found, &client, &grant, &scopes).await?;
         Ok(Obtained { token, client: None })
+    }
+
+    /// What the provider says to the issuer about the person.
+    async fn exchange(
+        &self,
+        provider: &IdentityProvider,
+        found: &Found,
+        scopes: &[String],
+    ) -> Result<Secret, AuthError> {
+        let wrong = |_| AuthError::Invalid(format!("{:?} is no URL", provider.token_endpoint));
+        let url = protected(Url::parse(&provider.token_endpoint).map_err(wrong)?, &self.server)?;
+        let form = provider.form(&found.issuer.issuer, &found.resource, scopes);
+        let (status, body) = self.fetcher.form(&url, &form, None).await?;
+        token::exchanged(status, &body, &display_url(url.as_str()))
     }
 
     /// The next token by the refresh token; `None` if there is none, or it was issued to another client.
@@ -295,5 +326,5 @@ fn why(body: &[u8]) -> Option<String> {
         error_description: Option<String>,
     }
     let no: No = serde_json::from_slice(body).ok()?;
-    Some(no.error_description.map_or(no.error.clone(), |why| format!("{}: {why}", no.error)))
+    Some(quoted(&no.error_description.map_or(no.error.clone(), |why| format!("{}: {why}", no.error))))
 }

@@ -158,7 +158,7 @@ impl Client {
     }
 
     /// Adds what shows who the client is to the form of a token request, and returns the header that does, if one does
-    /// (RFC 6749, section 2.3.1).
+    /// (RFC 6749, section 2.3.1). The id is always in the form, where some servers look for it whatever the method.
     ///
     /// # Errors
     /// [`AuthError::Invalid`] if the key cannot sign.
@@ -167,6 +167,7 @@ impl Client {
         form: &mut Vec<(&'static str, String)>,
         issuer: &str,
     ) -> Result<Option<HeaderValue>, AuthError> {
+        form.push(("client_id", self.id.clone()));
         match (self.method, &self.secret) {
             (Method::Basic, ClientSecret::Text(secret)) => {
                 let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
@@ -177,16 +178,14 @@ impl Client {
                 return Ok(Some(header));
             }
             (Method::Post, ClientSecret::Text(secret)) => {
-                form.push(("client_id", self.id.clone()));
                 form.push(("client_secret", secret.reveal().to_owned()));
             }
             (Method::Key, ClientSecret::Key(key)) => {
                 let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-                form.push(("client_id", self.id.clone()));
                 form.push(("client_assertion_type", kind.to_owned()));
                 form.push(("client_assertion", key.assertion(&self.id, issuer)?));
             }
-            _ => form.push(("client_id", self.id.clone())),
+            _ => {}
         }
         Ok(None)
     }
@@ -258,8 +257,11 @@ mod tests {
     #[test]
     fn a_client_shows_its_secret_in_the_way_that_the_server_knows() {
         for (methods, expected) in [
-            (None, "Basic bWU6YSUyRmIlM0Fj | grant_type=x"),
-            (Some(&["client_secret_post", "client_secret_basic"][..]), "Basic bWU6YSUyRmIlM0Fj | grant_type=x"),
+            (None, "Basic bWU6YSUyRmIlM0Fj | grant_type=x&client_id=me"),
+            (
+                Some(&["client_secret_post", "client_secret_basic"][..]),
+                "Basic bWU6YSUyRmIlM0Fj | grant_type=x&client_id=me",
+            ),
             (Some(&["client_secret_post"]), " | grant_type=x&client_id=me&client_secret=a/b:c"),
             (Some(&["none"]), " | grant_type=x&client_id=me"),
         ] {

@@ -19,8 +19,8 @@ use crate::transport::client::web::display_url;
 
 /// How often to look whether another process has left the lock.
 const AGAIN: Duration = Duration::from_millis(20);
-/// A refresh takes two requests at the most.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A refresh takes four requests at the most, of half a minute each.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Keeps the tokens of each server, apart for every issuer. Clones share them.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
-//! Access tokens and how they are asked for (OAuth 2.1, section 3.2; RFC 8707, section 2.2).
+//! Access tokens (OAuth 2.1, section 3.2).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::{StatusCode, header::HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::{AuthError, Secret, code::Request};
+use super::{AuthError, Secret, error::quoted};
 
 /// So long before its end a token counts as expired, for it has a way to go.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -26,14 +26,6 @@ pub(super) struct Token {
     pub(super) resource: String,
     /// The client that it was issued to.
     pub(super) client: String,
-}
-
-/// What a token is asked for with.
-#[derive(Debug)]
-pub(super) enum Grant<'a> {
-    Code { request: &'a Request, code: &'a Secret },
-    Refresh(&'a Secret),
-    Client { scopes: &'a [String] },
 }
 
 /// What a token is for.
@@ -78,18 +70,8 @@ impl Token {
             refresh_token: Option<Secret>,
             scope: Option<String>,
         }
-        #[derive(Deserialize)]
-        struct No {
-            error: String,
-            error_description: Option<String>,
-        }
         let Purpose { resource, client, endpoint, scopes } = purpose;
-        if let Ok(No { error, error_description: description }) = serde_json::from_slice(body) {
-            return Err(AuthError::Token { error, description });
-        }
-        if !status.is_success() {
-            return Err(AuthError::Http { url: endpoint.to_owned(), status: status.as_u16() });
-        }
+        check(status, body, endpoint)?;
         let malformed = |what| AuthError::Malformed { url: endpoint.to_owned(), what };
         let answer: Answer = serde_json::from_slice(body).map_err(|_| malformed("a token"))?;
         if !answer.token_type.eq_ignore_ascii_case("bearer") {
@@ -115,29 +97,35 @@ impl Token {
     }
 }
 
-impl Grant<'_> {
-    /// The form of the request, without what shows who the client is.
-    pub(super) fn form(&self, resource: &str) -> Vec<(&'static str, String)> {
-        let mut form = match self {
-            Grant::Code { request, code } => vec![
-                ("grant_type", "authorization_code".to_owned()),
-                ("code", code.reveal().to_owned()),
-                ("redirect_uri", request.redirect_uri.clone()),
-                ("code_verifier", request.verifier.text().to_owned()),
-            ],
-            Grant::Refresh(token) => {
-                vec![("grant_type", "refresh_token".to_owned()), ("refresh_token", token.reveal().to_owned())]
-            }
-            Grant::Client { scopes } => {
-                let mut form = vec![("grant_type", "client_credentials".to_owned())];
-                if !scopes.is_empty() {
-                    form.push(("scope", scopes.join(" ")));
-                }
-                form
-            }
-        };
-        form.push(("resource", resource.to_owned()));
-        form
+/// The token that another one was exchanged for (RFC 8693, section 2.2.1).
+///
+/// # Errors
+/// As for [`Token::read`].
+pub(super) fn exchanged(status: StatusCode, body: &[u8], endpoint: &str) -> Result<Secret, AuthError> {
+    #[derive(Deserialize)]
+    struct Answer {
+        access_token: Secret,
+    }
+    check(status, body, endpoint)?;
+    let answer = serde_json::from_slice(body).map(|Answer { access_token }| access_token);
+    answer.map_err(|_| AuthError::Malformed { url: endpoint.to_owned(), what: "a token" })
+}
+
+/// # Errors
+/// The answer of a token endpoint is a no, or none at all.
+fn check(status: StatusCode, body: &[u8], endpoint: &str) -> Result<(), AuthError> {
+    #[derive(Deserialize)]
+    struct No {
+        error: String,
+        error_description: Option<String>,
+    }
+    if let Ok(No { error, error_description: description }) = serde_json::from_slice(body) {
+        let description = description.as_deref().map(quoted);
+        return Err(AuthError::Token { error: quoted(&error), description });
+    }
+    match status.is_success() {
+        true => Ok(()),
+        false => Err(AuthError::Http { url: endpoint.to_owned(), status: status.as_u16() }),
     }
 }
 
@@ -181,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_is_no_token_is_refused_without_showing_it() {
-        let no = r#"{"error":"invalid_grant","error_description":"too late"}"#;
+        let no = r#"{"error":"invalid_grant","error_description":"too\nlate"}"#;
         let error = read(400, no).expect_err("a no").to_string();
         assert_eq!(error, "the authorization server issues no token: invalid_grant: too late");
         assert_eq!(read(503, "<html>").expect_err("no token").to_string(), "https://as/token answered with HTTP 503");
@@ -198,28 +186,5 @@ mod tests {
         }
         let token = read(200, r#"{"access_token":"secret","token_type":"Bearer"}"#).expect("a token");
         assert!(!format!("{token:?}").contains("secret"));
-    }
-
-    #[test]
-    fn every_form_names_the_resource() {
-        let refresh = Secret::new("r");
-        assert_eq!(
-            Grant::Refresh(&refresh).form("https://h"),
-            [
-                ("grant_type", "refresh_token".into()),
-                ("refresh_token", "r".into()),
-                ("resource", "https://h".to_owned())
-            ]
-        );
-        let scopes = ["a".to_owned(), "b".to_owned()];
-        assert_eq!(
-            Grant::Client { scopes: &scopes }.form("https://h"),
-            [
-                ("grant_type", "client_credentials".into()),
-                ("scope", "a b".into()),
-                ("resource", "https://h".to_owned())
-            ]
-        );
-        assert_eq!(Grant::Client { scopes: &[] }.form("https://h").len(), 2);
     }
 }

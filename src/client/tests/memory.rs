@@ -8,7 +8,7 @@ use super::{
     server::{HELLO, error, greet, in_memory, result},
 };
 use crate::{
-    client::{CallOptions, Failure, PeerVersion, Protocol, ServerConfig, Session, Target, Timeouts},
+    client::{CallOptions, Failure, Ignored, PeerVersion, Protocol, ServerConfig, Session, Target, Timeouts},
     wire::Version,
 };
 
@@ -232,14 +232,14 @@ async fn raw_bytes_get_their_own_answer_an_error_without_id_or_silence() {
     let raw = async |text: &'static str| {
         session.raw(Bytes::from_static(text.as_bytes()), &[], Duration::from_secs(1)).await.expect("an open session")
     };
-    session.ignore_strays(true);
+    session.ignore(Ignored::Everything);
     let reply = raw(r#"{"jsonrpc":"2.0","id":"x","method":"odd"}"#).await;
     assert_eq!((reply.status, reply.frames.len()), (None, 2));
     assert!(reply.answer.expect("an answer").bytes.ends_with(br#""id":"x","error":{"code":5,"message":"scripted"}}"#));
-    session.ignore_strays(false);
+    session.ignore(Ignored::Nothing);
     let reply = raw(r#"{"jsonrpc":"2.0","id":"y","method":"odd"}"#).await;
     assert!(reply.answer.expect("an answer").bytes.starts_with(br#"{"jsonrpc":"2.0","id":999"#));
-    session.ignore_strays(true);
+    session.ignore(Ignored::Everything);
     let reply = raw(r#"{"jsonrpc":"1.0","id":6,"method":"odd"}"#).await;
     assert!(reply.answer.expect("an answer").bytes.starts_with(br#"{"jsonrpc":"2.0","id":6"#));
     let reply = raw("{garbage").await;
@@ -302,11 +302,11 @@ async fn what_is_no_message_answers_a_request_that_waits_alone_and_is_stray_othe
         let failure = call(&session, "echo", CallOptions::default()).await.expect_err("taken for the answer");
         assert!(matches!(&failure, Failure::Malformed(what) if what.contains(expected)), "{failure}");
         assert_eq!(session.strays(), [], "it was an answer");
-        session.ignore_strays(true);
+        session.ignore(Ignored::Everything);
         assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("the proper answer").text(), "hello");
         let strays: Vec<_> = session.strays().iter().map(ToString::to_string).collect();
         assert!(strays.len() == 1 && strays[0].contains(expected), "{strays:?}");
-        session.ignore_strays(false);
+        session.ignore(Ignored::Nothing);
         let limit = || CallOptions::within(Duration::from_secs(1));
         let two = [call(&session, "stray", limit()), call(&session, "stray", limit())];
         for outcome in futures_util::future::join_all(two).await {

@@ -365,15 +365,25 @@ mod tests {
         let engine = Engine::new(script, 1, Journal::default());
         let server = MockServer::start(engine, Listen::default()).await.expect("binds");
         let close = "Host: localhost\r\nConnection: close";
-        let metadata = "resource_metadata=\"http://localhost/.well-known/oauth-protected-resource/mcp\"\r\n";
-        for line in ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /sse", "POST /messages", "GET /ws", "GET /nowhere"] {
+        for (line, resource) in [
+            ("POST /mcp", "/mcp"),
+            ("GET /mcp", "/mcp"),
+            ("DELETE /mcp", "/mcp"),
+            ("GET /sse", "/sse"),
+            ("POST /messages", "/sse"),
+            ("GET /ws", "/ws"),
+            ("GET /nowhere", "/mcp"),
+        ] {
             let response = exchange(&server, &format!("{line} HTTP/1.1\r\n{close}\r\n\r\n")).await;
             assert_eq!(status(&response), "401", "{line}");
-            assert!(response.contains(&format!("www-authenticate: Bearer scope=\"a\", {metadata}")), "{response}");
+            let path = format!("/.well-known/oauth-protected-resource{resource}");
+            let challenge = format!("Bearer scope=\"a\", resource_metadata=\"http://localhost{path}\"\r\n");
+            assert!(response.contains(&format!("www-authenticate: {challenge}")), "{response}");
+            let response = exchange(&server, &format!("GET {path} HTTP/1.1\r\n{close}\r\n\r\n")).await;
+            assert!(response.contains(&format!("\"resource\":\"http://localhost{resource}\"")), "{response}");
         }
         let path = "/.well-known/oauth-protected-resource/mcp";
         let response = exchange(&server, &format!("GET {path} HTTP/1.1\r\n{close}\r\n\r\n")).await;
-        assert!(response.contains(r#""resource":"http://localhost/mcp""#), "{response}");
         assert!(response.contains(r#""authorization_servers":["http://localhost"]"#), "{response}");
         for path in ["oauth-protected-resource@evil.example/mcp", "oauth-authorization-server"] {
             let response = exchange(&server, &format!("GET /.well-known/{path} HTTP/1.1\r\n{close}\r\n\r\n")).await;

@@ -1,5 +1,7 @@
 //! HTTP with SSE (2024-11-05, Transports: HTTP with SSE): a GET whose event stream names the endpoint for POSTs.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use reqwest::{
     Client, StatusCode, Url,
@@ -21,7 +23,7 @@ pub struct Poster {
     tap: Tap,
     http: Client,
     endpoint: Url,
-    headers: HeaderMap,
+    headers: Arc<HeaderMap>,
     gate: Option<Gate>,
 }
 
@@ -33,7 +35,7 @@ impl Poster {
     /// and [`LinkError::Unauthorized`].
     pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, LinkError> {
         let record = || self.tap.record(Direction::ClientToServer, bytes.clone());
-        let request = self.http.post(self.endpoint).headers(self.headers);
+        let request = self.http.post(self.endpoint).headers((*self.headers).clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(bytes.clone());
         let response = web::send(&self.http, self.gate.as_ref(), request, record).await?;
         let status = response.status();
@@ -75,7 +77,7 @@ pub(crate) async fn open(
     }
     let mut events = EventReader::new(response);
     let endpoint = endpoint(&mut events, &url).await?;
-    let poster = Poster { tap: tap.clone(), http, endpoint, headers, gate };
+    let poster = Poster { tap: tap.clone(), http, endpoint, headers: Arc::new(headers), gate };
     Ok(Opened::duplex(Duplex::new(tap, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))
 }
 

@@ -254,6 +254,10 @@ impl Play {
     fn issue(&mut self, seen: &Seen, issuer: &str) -> Response<Body> {
         let form = parameters(seen);
         let refuse = |error: &str| reply(400, "application/json", json!({ "error": error }).to_string());
+        if !form.contains_key("client_id") {
+            // As FastMCP does it, whatever else shows who the client is.
+            return refuse("invalid_client");
+        }
         let scopes = match &*form["grant_type"] {
             "authorization_code" => match self.codes.remove(&form["code"]) {
                 Some((challenge, scopes)) if Verifier::of(&form["code_verifier"]).challenge() == challenge => scopes,
@@ -261,6 +265,13 @@ impl Play {
             },
             "refresh_token" if self.refuses_refresh => return refuse("invalid_grant"),
             "refresh_token" => Vec::new(),
+            "urn:ietf:params:oauth:grant-type:token-exchange" if form["subject_token"] == "id-token" => {
+                return server::json(json!({ "access_token": "certificate", "token_type": "N_A" }).to_string());
+            }
+            "urn:ietf:params:oauth:grant-type:jwt-bearer" if form["assertion"] != "certificate" => {
+                return refuse("invalid_grant");
+            }
+            "urn:ietf:params:oauth:grant-type:jwt-bearer" => Vec::new(),
             "client_credentials" => {
                 form.get("scope").map(|it| it.split(' ').map(str::to_owned).collect()).unwrap_or_default()
             }

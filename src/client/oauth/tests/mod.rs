@@ -167,7 +167,46 @@ async fn a_client_of_its_own_needs_nobody() {
     let world = World::new().await;
     let options = Options { grant: GrantKind::Client, ..Options::default() };
     let error = refused(&world, &world.authorizer(options)).await;
-    assert_eq!(error, AuthError::Invalid("a client of its own needs an id and a secret".into()));
+    assert_eq!(error, AuthError::Invalid("a client that nobody authorizes needs an id and a secret".into()));
+}
+
+#[tokio::test]
+async fn somebody_else_may_certify_who_the_client_is_or_acts_for() {
+    let identity = |secret| {
+        let registered = Some(Registered { id: "me".into(), secret, issuer: None });
+        Identity { registered, ..Identity::default() }
+    };
+    let workload = |token: &str| {
+        let grant = GrantKind::Workload(Secret::new(token));
+        Options { identity: identity(ClientSecret::None), grant, ..Options::default() }
+    };
+    let world = World::new().await;
+    connect(&world, &world.authorizer(workload("certificate")), MODERN).await.close().await;
+    assert_eq!(world.asked(), [WHOLE[0], WHOLE[1], WHOLE[4]]);
+    assert_eq!(world.last("/as1/token")["client_id"], "me");
+
+    let world = World::new().await;
+    let error = refused(&world, &world.authorizer(workload("forged"))).await;
+    assert_eq!(error, AuthError::Token { error: "invalid_grant".into(), description: None });
+    assert_eq!(world.times(WHOLE[4]), 1);
+
+    let world = World::new().await;
+    let provider = |id_token: &str| IdentityProvider {
+        token_endpoint: format!("{}/provider/token", world.base()),
+        client_id: "here".into(),
+        id_token: Secret::new(id_token),
+    };
+    let enterprise = |id_token: &str| {
+        let grant = GrantKind::Enterprise(provider(id_token));
+        Options { identity: identity(ClientSecret::Text(Secret::new("s"))), grant, ..Options::default() }
+    };
+    let error = refused(&world, &world.authorizer(enterprise("forged"))).await;
+    assert_eq!(error, AuthError::Token { error: "unsupported_grant_type".into(), description: None });
+    connect(&world, &world.authorizer(enterprise("id-token")), MODERN).await.close().await;
+    let form = world.last("/provider/token");
+    let told = [&form["audience"], &form["resource"], &form["client_id"]];
+    assert_eq!(told, [&format!("{}/as1", world.base()), &world.server.url, "here"]);
+    assert_eq!(world.last("/as1/token")["assertion"], "certificate");
 }
 
 #[tokio::test]

@@ -43,20 +43,26 @@ async fn a_token_that_is_refused_is_refreshed_where_that_is_possible() {
 
 #[tokio::test]
 async fn nothing_of_an_issuer_is_shown_to_the_one_that_comes_after_it() {
-    let world = World::new().await;
-    world.play().token = refreshable(3600);
-    let session = connect(&world, &world.authorizer(World::options()), MODERN).await;
-    let base = world.base();
-    world.play().resource["authorization_servers"] = json!([format!("{base}/as2")]);
-    world.play().forget_tokens();
-    call(&session).await.expect("a result");
-    session.close().await;
-    assert_eq!(world.times("POST /as2/register"), 1);
-    assert_eq!(world.last("/as2/authorize")["client_id"], "client-of/as2");
-    assert_eq!(world.last("/as2/token")["grant_type"], "authorization_code");
-    for seen in world.server.seen().iter().filter(|seen| seen.uri.path().starts_with("/as2")) {
-        let text = format!("{} {:?} {:?}", seen.uri, seen.body, seen.headers);
-        assert!(!text.contains("as1") && !text.contains("refresh-1"), "{text}");
+    for document in [None, Some("https://h/client.json".to_owned())] {
+        let world = World::new().await;
+        world.play().issuer = json!({ "client_id_metadata_document_supported": true });
+        world.play().token = refreshable(3600);
+        let identity = Identity { document: document.clone(), ..Identity::default() };
+        let options = Options { identity, ..World::options() };
+        let session = connect(&world, &world.authorizer(options), MODERN).await;
+        let base = world.base();
+        world.play().resource["authorization_servers"] = json!([format!("{base}/as2")]);
+        world.play().forget_tokens();
+        call(&session).await.expect("a result");
+        session.close().await;
+        // The URL of a document is known everywhere.
+        let expected = document.as_deref().unwrap_or("client-of/as2");
+        assert_eq!(world.last("/as2/authorize")["client_id"], expected);
+        assert_eq!(world.times("POST /as2/register"), usize::from(document.is_none()));
+        for seen in world.server.seen().iter().filter(|seen| seen.uri.path().starts_with("/as2")) {
+            let text = format!("{} {:?} {:?}", seen.uri, seen.body, seen.headers);
+            assert!(!text.contains("as1") && !text.contains("refresh-1"), "{text}");
+        }
     }
 }
 

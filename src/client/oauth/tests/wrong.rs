@@ -180,3 +180,10 @@ async fn another_scheme_is_not_for_us() {
     assert!(matches!(error, crate::client::ConnectError::Http { status: 401, .. }), "{error}");
     assert_eq!((server.seen().len(), authorizer.failure()), (1, None));
 }
+
+#[tokio::test]
+async fn a_server_without_protection_gets_no_token() {
+    let authorizer = Authorizer::new("http://user:pass@192.0.2.1/mcp?key=x", World::options()).expect("an authorizer");
+    let error = authorizer.authorize().await.expect_err("no token");
+    assert_eq!(error, AuthError::Insecure { url: "http://192.0.2.1/mcp".into() });
+}

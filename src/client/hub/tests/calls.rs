@@ -1,0 +1,172 @@
+//! Calls, and what ends them.
+
+use super::*;
+
+#[tokio::test]
+async fn a_call_needs_an_approval_unless_the_config_gives_it() {
+    let server = server("s", &["a", "b"]);
+    let listed = Member { always_allow: vec!["a".into()], ..member("s", &server.target) };
+    let hub = Hub::new([listed], HubOptions { approval: Approval::Refused, ..options() });
+    hub.discover().await.expect("discovers");
+    assert_eq!(text(&hub, "a").await.expect("allowed"), "s: a");
+    let error = text(&hub, "b").await.expect_err("refused").to_string();
+    assert_eq!(error, r#"the tool "b" needs an approval, and nobody is there to give it"#);
+    hub.close().await;
+
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let ask: Approver = Arc::new(move |request: Request| {
+        let first = count.fetch_add(1, Ordering::Relaxed) == 0;
+        Box::pin(async move {
+            match (first, &*request.tool.original) {
+                (true, _) => Decision::Deny,
+                _ => Decision::AllowAlways,
+            }
+        })
+    });
+    let hub = Hub::new([member("s", &server.target)], HubOptions { approval: Approval::Ask(ask), ..options() });
+    hub.discover().await.expect("discovers");
+    assert_eq!(text(&hub, "a").await.expect_err("denied").to_string(), "Tool execution was denied by user.");
+    text(&hub, "a").await.expect("allowed for good");
+    text(&hub, "a").await.expect("not asked again");
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn the_result_of_a_reading_tool_stands_for_a_while_and_calls_are_counted() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    let server = in_memory(move |message| {
+        count.fetch_add(usize::from(message["method"] == "tools/call"), Ordering::Relaxed);
+        answer("s", &["read", "write"], message)
+    });
+    let hub =
+        Hub::new([member("s", &server.target)], HubOptions { result_ttl: Some(Duration::from_secs(60)), ..options() });
+    hub.discover().await.expect("discovers");
+    let call = |tool: &'static str, arguments: Value| {
+        let (hub, arguments) = (hub.clone(), arguments.as_object().cloned());
+        async move { hub.call(tool, arguments, CallOptions::default()).await.expect("a result") }
+    };
+    let first = call("read", json!({ "a": 1, "b": { "c": 1, "d": 2 } })).await;
+    let again = call("read", json!({ "b": { "d": 2, "c": 1 }, "a": 1 })).await;
+    assert_eq!((first.raw.get(), calls.load(Ordering::Relaxed)), (again.raw.get(), 1));
+    call("read", json!({ "a": 2 })).await;
+    call("write", json!({})).await;
+    call("write", json!({})).await;
+    assert_eq!(calls.load(Ordering::Relaxed), 4);
+    let usage: Vec<_> = hub.usage().into_iter().map(|(_, tool, usage)| (tool, usage.calls, usage.stored)).collect();
+    assert_eq!(usage, [("read".to_owned(), 3, 1), ("write".to_owned(), 2, 0)]);
+    hub.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_has_its_own_timeout() {
+    let server = in_memory(|message| match message["method"].as_str() {
+        Some("tools/call") => Vec::new(),
+        _ => answer("s", &["slow"], message),
+    });
+    let mut slow = member("s", &server.target);
+    slow.tool_timeouts.insert("slow".into(), Duration::from_secs(3));
+    let hub = Hub::new([slow], options());
+    hub.discover().await.expect("discovers");
+    let started = tokio::time::Instant::now();
+    assert!(matches!(text(&hub, "slow").await, Err(CallError::Failed(Failure::Timeout(_)))));
+    assert_eq!(started.elapsed().as_secs(), 3);
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn closing_cancels_the_calls_under_way_on_the_wire() {
+    let (server, mut methods) = changing();
+    let hub = Hub::new([member("s", &server.target)], options());
+    hub.discover().await.expect("discovers");
+    let calling = tokio::spawn({
+        let hub = hub.clone();
+        async move { text(&hub, "never").await }
+    });
+    while methods.recv().await.as_deref() != Some("tools/call") {}
+    hub.close().await;
+    assert!(matches!(calling.await.expect("ends"), Err(CallError::Failed(Failure::Cancelled))));
+    assert_eq!(methods.recv().await.as_deref(), Some("notifications/cancelled"));
+    let error = hub.connect("s").await.expect_err("closed").to_string();
+    assert!(error.ends_with("given up"), "{error}");
+}
+
+#[tokio::test]
+async fn disconnecting_cancels_the_calls_of_that_server_only() {
+    let (server, mut methods) = changing();
+    let (other, mut others) = changing();
+    let naming = Naming::Literal("{server}.{tool}");
+    let members = [member("s", &server.target), member("o", &other.target)];
+    let hub = Hub::new(members, HubOptions { naming, ..options() });
+    hub.discover().await.expect("discovers");
+    let call = |name: &'static str| {
+        let hub = hub.clone();
+        tokio::spawn(async move { text(&hub, name).await })
+    };
+    let (calling, waiting) = (call("s.never"), call("o.never"));
+    for methods in [&mut methods, &mut others] {
+        while methods.recv().await.as_deref() != Some("tools/call") {}
+    }
+    hub.disconnect("s").await.expect("disconnects");
+    assert!(matches!(calling.await.expect("ends"), Err(CallError::Failed(Failure::Cancelled))));
+    assert!(!waiting.is_finished());
+    assert_eq!(states(&hub), [State::NotConnected, State::Connected]);
+    hub.close().await;
+    assert!(waiting.await.expect("ends").is_err());
+}
+
+#[tokio::test]
+async fn arguments_and_annotations_pass_as_they_are() {
+    let (seen, mut messages) = mpsc::unbounded_channel();
+    let server = in_memory(move |message| {
+        let _ = seen.send(message.clone());
+        answer("s", &["read", "write"], message)
+    });
+    let hub = Hub::new([member("s", &server.target)], options());
+    hub.discover().await.expect("discovers");
+    let arguments = Map::from_iter([("é".to_owned(), json!([1.5, null]))]);
+    hub.call("write", Some(arguments), CallOptions::default()).await.expect("a result");
+    let sent = std::iter::from_fn(|| messages.try_recv().ok()).find(|message| message["method"] == "tools/call");
+    assert_eq!(sent.expect("a call")["params"]["arguments"], json!({ "é": [1.5, null] }));
+    let read_only: Vec<_> = hub.registry().tools().iter().map(|tool| tool.annotations.read_only).collect();
+    assert_eq!(read_only, [true, false]);
+    hub.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_the_end() {
+    let one = server("one", &["echo"]);
+    let taps = Arc::new(Mutex::new(Vec::new()));
+    let sink = taps.clone();
+    let records: RecordSink = Arc::new(move |server, tap| {
+        assert!(tap.is_empty(), "nothing has gone over it yet");
+        sink.lock().expect("a lock").push((server.clone(), tap.clone()));
+    });
+    let hub = Hub::new([member("one", &one.target)], HubOptions { records: Some(records), ..options() });
+    for _ in 0..2 {
+        let name = hub.over("one", async |session, _| session.name().to_owned()).await.expect("connects");
+        assert_eq!(name, "one");
+    }
+    let (server, tap) = taps.lock().expect("a lock")[..].first().cloned().expect("one connection");
+    assert_eq!((&*server, taps.lock().expect("a lock").len()), ("one", 1));
+    let asked =
+        |method: &str| tap.since(0).iter().any(|frame| frame.message().is_ok_and(|it| it.method() == Some(method)));
+    assert!(asked("initialize") && !asked("tools/list"));
+    assert!(hub.listed("one").expect("a server").is_empty());
+    assert!(matches!(hub.over("two", async |_, _| ()).await, Err(HubError::NoServer(_))));
+
+    let (begun, begins) = tokio::sync::oneshot::channel();
+    let deaf = hub.over("one", async |_, _| {
+        let _ = begun.send(());
+        std::future::pending::<()>().await;
+    });
+    let end = async {
+        begins.await.expect("begins");
+        hub.close().await;
+    };
+    let both = async { tokio::join!(deaf, end) };
+    let (outcome, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("comes to an end");
+    assert!(matches!(outcome, Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::GivenUp)));
+}

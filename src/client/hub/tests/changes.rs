@@ -1,0 +1,88 @@
+//! What changes while a hub is used.
+
+use super::*;
+
+#[tokio::test]
+async fn a_server_that_logs_to_its_output_is_of_use_and_told_of() {
+    let server = in_memory(|message| {
+        let noise = (message["method"] == "tools/call").then(|| "npm warn deprecated".to_owned());
+        noise.into_iter().chain(answer("s", &["echo"], message)).collect()
+    });
+    let hub = Hub::new([member("s", &server.target)], options());
+    hub.discover().await.expect("discovers");
+    assert_eq!(text(&hub, "echo").await.expect("a result"), "s: echo");
+    let strays: Vec<_> = hub.strays().await.into_iter().map(|(server, stray)| format!("{server}: {stray}")).collect();
+    assert!(strays.len() == 1 && strays[0].contains("npm warn deprecated"), "{strays:?}");
+    assert!(hub.strays().await.is_empty());
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn a_changed_list_changes_the_registry() {
+    let (server, _methods) = changing();
+    let hub = Hub::new([member("s", &server.target)], options());
+    hub.discover().await.expect("discovers");
+    let mut events = hub.events();
+    text(&hub, "change").await.expect("a result");
+    until(&mut events, |event| matches!(event, Event::Tools)).await;
+    assert_eq!(names(&hub), ["s/other", "s/die", "s/never"]);
+    hub.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_broke_is_made_again_as_the_options_say() {
+    let (server, _methods) = changing();
+    let hub = Hub::new([member("s", &server.target)], options());
+    hub.discover().await.expect("discovers");
+    let mut events = hub.events();
+    assert!(matches!(text(&hub, "die").await, Err(CallError::Failed(Failure::Disconnected { .. }))));
+    until(&mut events, |event| matches!(event, Event::Broke { .. })).await;
+    assert_eq!(states(&hub), [State::Failed]);
+    hub.close().await;
+
+    let retry = Retry { attempts: 2, pause: Duration::from_secs(1), longest: Duration::from_secs(1) };
+    let (server, _methods) = changing();
+    let hub = Hub::new([member("s", &server.target)], HubOptions { retry, ..options() });
+    hub.discover().await.expect("discovers");
+    let mut events = hub.events();
+    assert!(matches!(text(&hub, "die").await, Err(CallError::Failed(Failure::Disconnected { .. }))));
+    until(&mut events, |event| matches!(event, Event::Tools)).await;
+    assert_eq!((states(&hub)[0], names(&hub)[0].as_str()), (State::Connected, "s/other"));
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn a_changed_config_restarts_only_what_changed() {
+    let (one, two, three) = (server("one", &["a"]), server("two", &["b"]), server("three", &["c"]));
+    let hub = Hub::new([member("one", &one.target), member("two", &two.target)], options());
+    hub.discover().await.expect("discovers");
+    let mut renamed = member("two", &two.target);
+    renamed.config.timeouts.call = Duration::from_secs(5);
+    let allowed = Member { is_trusted: true, ..member("one", &one.target) };
+    let reloaded = hub.reload([member("three", &three.target), renamed, allowed]).await.expect("reloads");
+    let told = |names: &[Arc<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!((told(&reloaded.added), told(&reloaded.restarted)), (vec!["three".into()], vec!["two".into()]));
+    assert_eq!(names(&hub), ["three/c", "two/b", "one/a"]);
+    assert!(hub.member("one").expect("there").is_trusted);
+    let reloaded = hub.reload([member("one", &one.target)]).await.expect("reloads");
+    assert_eq!((told(&reloaded.removed), names(&hub)), (vec!["three".into(), "two".into()], vec!["one/a".to_owned()]));
+    hub.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_any_more_counts_as_gone() {
+    let server = in_memory(|message| match message["method"].as_str() {
+        Some("ping") => Vec::new(),
+        _ => answer("s", &["echo"], message),
+    });
+    let health = Some(Duration::from_secs(30));
+    let hub = Hub::new([member("s", &server.target)], HubOptions { health, ..options() });
+    hub.discover().await.expect("discovers");
+    let mut events = hub.events();
+    until(&mut events, |event| matches!(event, Event::Broke { .. })).await;
+    assert_eq!(states(&hub), [State::Failed]);
+    let (_, status) = &hub.status()[0];
+    assert_eq!(status.last_error.as_deref(), Some("ping was not answered"));
+    assert_eq!(text(&hub, "echo").await.expect("connects again"), "s: echo");
+    hub.close().await;
+}

@@ -1,0 +1,188 @@
+//! Connecting, listing, registering.
+
+use super::*;
+
+#[tokio::test]
+async fn tools_are_registered_in_the_order_of_the_config_whoever_answers_first() {
+    let waits = Arc::new(Notify::new());
+    let held = Arc::new(Mutex::new(Vec::<String>::new()));
+    let (hold, known) = (held.clone(), waits.clone());
+    // The first server answers nothing before the second has.
+    let (address, mut listener) = memory::listen();
+    let slow = tokio::spawn(async move {
+        known.notified().await;
+        while let Some(stream) = listener.accept().await {
+            let (reader, writer) = tokio::io::split(stream);
+            let (mut reader, mut writer) =
+                (crate::transport::LineReader::new(reader), crate::transport::LineWriter::new(writer));
+            while let Ok(Some(Ok(line))) = reader.next().await {
+                let message = serde_json::from_slice(&line).unwrap_or_default();
+                for line in answer("slow", &["echo"], &message) {
+                    let _ = writer.write(line.as_bytes()).await;
+                }
+            }
+        }
+    });
+    let done = waits.clone();
+    let quick = in_memory(move |message| {
+        if message["method"] == "tools/list" {
+            hold.lock().expect("a lock").push("quick listed".into());
+            done.notify_one();
+        }
+        answer("quick", &["echo", "list"], message)
+    });
+    let hub = Hub::new([member("slow", &Target::Memory(address)), member("quick", &quick.target)], options());
+    let discovery = hub.discover().await.expect("discovers");
+    assert_eq!(names(&hub), ["slow/echo", "quick/list"]);
+    assert_eq!(discovery.registry.notices.len(), 1);
+    assert_eq!(text(&hub, "echo").await.expect("a result"), "slow: echo");
+    assert_eq!(states(&hub), [State::Connected, State::Connected]);
+    hub.close().await;
+    assert_eq!(states(&hub), [State::NotConnected, State::NotConnected]);
+    slow.abort();
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
+    let good = server("good", &["echo"]);
+    // The first hangs up only after the last could not be reached.
+    let (hear, mut heard) = mpsc::unbounded_channel();
+    let last = Target::Memory(memory::listen().0);
+    let late = in_memory(move |_| {
+        let _ = hear.send(());
+        vec!["hang up".into()]
+    });
+    let hub = Hub::new([member("bad", &late.target), member("good", &good.target), member("worse", &last)], options());
+    let discovery = hub.discover().await.expect("discovers");
+    heard.recv().await.expect("was asked");
+    let unreachable: Vec<_> = discovery.unreachable.iter().map(|(server, _)| server.to_string()).collect();
+    assert_eq!(unreachable, ["bad", "worse"]);
+    assert_eq!((names(&hub), states(&hub)[1]), (vec!["good/echo".to_owned()], State::Connected));
+    hub.close().await;
+    let hub = Hub::new([member("bad", &nobody()), member("good", &good.target)], options());
+    hub.discover().await.expect("discovers");
+    assert_eq!(states(&hub), [State::Failed, State::Connected]);
+    let (_, status) = &hub.status()[0];
+    assert!(status.last_error.as_deref().is_some_and(|error| error.contains("cannot reach")), "{status:?}");
+    hub.close().await;
+
+    let fatal = HubOptions { unreachable: Unreachable::Fatal, ..options() };
+    let hub = Hub::new([member("good", &good.target), member("bad", &nobody())], fatal);
+    let error = hub.discover().await.expect_err("fatal").to_string();
+    assert!(error.starts_with("server bad: connecting: cannot reach"), "{error}");
+    assert_eq!(states(&hub)[0], State::NotConnected);
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn a_lazy_hub_connects_when_it_is_needed_and_says_so_until_then() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let count = connections.clone();
+    let server = in_memory(move |message| {
+        count.fetch_add(usize::from(message["method"] == "initialize"), Ordering::Relaxed);
+        answer("s", &["echo"], message)
+    });
+    let hub = Hub::new([member("s", &server.target)], HubOptions { connect: Connect::Lazy, ..options() });
+    assert_eq!((states(&hub)[0], connections.load(Ordering::Relaxed)), (State::NotConnected, 0));
+    assert_eq!(states(&hub)[0].to_string(), "Not connected yet");
+    hub.connect("s").await.expect("connects");
+    hub.connect("s").await.expect("stays connected");
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
+    assert_eq!(names(&hub), ["s/echo"]);
+    hub.disconnect("s").await.expect("disconnects");
+    assert_eq!((names(&hub).len(), states(&hub)[0]), (0, State::NotConnected));
+    assert!(matches!(text(&hub, "echo").await, Err(CallError::NoTool { .. })));
+    assert!(matches!(hub.connect("t").await, Err(HubError::NoServer(_))));
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn a_disabled_server_is_not_connected_to_until_it_is_enabled() {
+    let server = server("s", &["echo"]);
+    let off = Member { is_enabled: false, ..member("s", &server.target) };
+    let hub = Hub::new([off], options());
+    assert!(hub.discover().await.expect("discovers").registry.tools().is_empty());
+    assert!(matches!(hub.connect("s").await, Err(HubError::Disabled(_))));
+    hub.enable("s").await.expect("connects");
+    assert_eq!(text(&hub, "echo").await.expect("a result"), "s: echo");
+    hub.disable("s").await.expect("switches off");
+    assert_eq!((names(&hub).len(), states(&hub)[0]), (0, State::Disabled));
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn the_server_gets_its_own_name_of_a_tool_and_only_one_of_each_is_registered() {
+    let (one, two) = (server("one", &["echo"]), server("two", &["echo"]));
+    let members = || [member("one", &one.target), member("two", &two.target)];
+    let hub = Hub::new(members(), HubOptions { naming: Naming::Literal("{tool}@{server}"), ..options() });
+    hub.discover().await.expect("discovers");
+    assert_eq!(text(&hub, "echo@two").await.expect("a result"), "two: echo");
+    let error = text(&hub, "echo@tow").await.expect_err("no such tool").to_string();
+    assert_eq!(error, r#"there is no tool "echo@tow"; did you mean "echo@two"?"#);
+    hub.close().await;
+    let hub = Hub::new(members(), HubOptions { duplicates: Duplicates::Rejected, ..options() });
+    assert!(matches!(hub.discover().await, Err(HubError::Duplicate(_))));
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn a_listing_that_fails_keeps_what_came() {
+    let server = in_memory(|message| match (message["method"].as_str(), message["params"]["cursor"].as_str()) {
+        (Some("tools/list"), None) => {
+            vec![result(message, &json!({ "tools": definitions(&["a"]), "nextCursor": "2" }).to_string())]
+        }
+        (Some("tools/list"), _) => vec![crate::client::tests::server::error(message, -32603)],
+        _ => answer("s", &[], message),
+    });
+    let hub = Hub::new([member("s", &server.target)], options());
+    let discovery = hub.discover().await.expect("discovers");
+    assert_eq!((discovery.unlisted.len(), names(&hub)), (1, vec!["s/a".to_owned()]));
+    assert_eq!(hub.status()[0].1.tools, Some(1));
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn many_servers_are_discovered_at_once_and_all_are_closed() {
+    let servers: Vec<_> = (0..100).map(|_| server("s", &["echo"])).collect();
+    let members = servers.iter().enumerate().map(|(index, server)| member(&format!("s{index}"), &server.target));
+    let naming = Naming::Qualified("{server}_{tool}");
+    let hub = Hub::new(members, HubOptions { naming, ..options() });
+    let discovery = hub.discover().await.expect("discovers");
+    assert_eq!(discovery.registry.tools().len(), 100);
+    let calls = (0..100).map(|index| {
+        let hub = hub.clone();
+        async move { text(&hub, &format!("s{index}_echo")).await.expect("a result") }
+    });
+    assert_eq!(futures_util::future::join_all(calls).await, vec!["s: echo"; 100]);
+    hub.close().await;
+    assert!(states(&hub).iter().all(|state| *state == State::NotConnected));
+}
+
+#[tokio::test]
+async fn a_server_that_declares_no_tools_is_not_asked_for_them() {
+    let bare = in_memory(|message| match message["method"].as_str() {
+        Some("initialize") => {
+            let identity = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": { "name": "s", "version": "1" } });
+            vec![result(message, &identity.to_string())]
+        }
+        // It would be a failure to be told.
+        Some("tools/list") => vec![result(message, "{}")],
+        _ => Vec::new(),
+    });
+    let hub = Hub::new([member("bare", &bare.target)], options());
+    let found = hub.discover().await.expect("discovers");
+    assert!(found.unlisted.is_empty(), "{:?}", found.unlisted);
+    assert_eq!(hub.status()[0].1.tools, Some(0));
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn a_member_may_be_asked_for_another_version_than_the_hub_asks_for() {
+    let one = server("one", &["echo"]);
+    let mut older = member("one", &one.target);
+    older.protocol = Some(Protocol::Exact(Version::V2026_07_28));
+    let hub = Hub::new([older], options());
+    let version = hub.over("one", async |session, _| session.info().version.to_string()).await.expect("connects");
+    assert_eq!(version, "2026-07-28");
+    hub.close().await;
+}

@@ -1,0 +1,85 @@
+//! `rehearse conformance-client`, which the official suite starts.
+
+use serde_json::Value as Json;
+
+use crate::rehearse::{Rehearse, Running};
+
+const SCRIPT: &str = "
+server: { name: stories }
+tools:
+  - name: add
+    inputSchema:
+      type: object
+      properties: { a: { type: number }, unit: { type: string, default: mm }, note: { type: string } }
+      required: [a]
+    reply: done
+  - name: ask
+    steps:
+      - elicit: { as: user, message: Who?, requestedSchema: { type: object, properties: { name: { type: string, default: Ada } } } }
+      - reply: { text: 'hello {{ user.content.name }}' }
+  - { name: fails, reply: { rpcError: { code: -32000, message: no } } }
+resources: [{ uri: 'memo://a', name: a, text: A }]
+prompts: [{ name: greet, arguments: [{ name: who, required: true }], reply: { messages: [{ role: user, content: { type: text, text: 'hi {{ args.who }}' } }] } }]
+";
+
+fn served() -> (Running, String) {
+    let command = ["mock", "mock.yaml", "--listen", "127.0.0.1:0", "--journal", "journal.jsonl"];
+    let mut mock = Rehearse::new().file("mock.yaml", SCRIPT).args(command).start();
+    let address = mock.address("http://", "/mcp");
+    (mock, address)
+}
+
+/// The methods of what a mock received, each with the name or URI of what it is about.
+fn requests(journal: &str) -> Vec<String> {
+    let entries = journal.lines().map(|line| serde_json::from_str::<Json>(line).expect("JSON"));
+    let about = |entry: Json| {
+        let (method, params) = (entry["method"].as_str()?.to_owned(), &entry["request"]["params"]);
+        let name = params["name"].as_str().or(params["uri"].as_str());
+        Some(name.map_or(method.clone(), |name| format!("{method} {name}")))
+    };
+    entries.filter_map(about).collect()
+}
+
+#[test]
+fn everything_that_a_server_offers_is_used_once_in_both_eras() {
+    let (mock, address) = served();
+    for version in ["2025-11-25", "2026-07-28"] {
+        let url = format!("http://{address}/mcp");
+        let client = Rehearse::new().env("MCP_CONFORMANCE_PROTOCOL_VERSION", version);
+        client.args(["conformance-client", &url]).run().stderr_has("tools/call fails: rpc: error -32000: no").code(0);
+    }
+    mock.signal("INT");
+    let ended = mock.end();
+    let journal = ended.read("journal.jsonl");
+    let calls = requests(&journal);
+    for wanted in ["tools/call add", "tools/call fails", "resources/read memo://a", "prompts/get greet"] {
+        assert_eq!(calls.iter().filter(|call| *call == wanted).count(), 2, "{wanted}: {calls:?}");
+    }
+    // Asked in a round of its own by the modern server.
+    assert_eq!(calls.iter().filter(|call| *call == "tools/call ask").count(), 3, "{calls:?}");
+    assert!(journal.contains(r#""arguments":{"a":1.0,"unit":"mm"}"#), "{journal}");
+    assert!(journal.contains(r#""content":{"name":"Ada"}"#), "{journal}");
+}
+
+#[test]
+fn the_suite_says_which_calls_to_make() {
+    let (mock, address) = served();
+    let context = r#"{"toolCalls": [{"name": "add", "arguments": {"a": 7}}]}"#;
+    let client = Rehearse::new().env("MCP_CONFORMANCE_CONTEXT", context);
+    client.args(["conformance-client", &format!("http://{address}/mcp")]).run().code(0);
+    mock.signal("INT");
+    let journal = mock.end().read("journal.jsonl");
+    let calls: Vec<_> = requests(&journal).into_iter().filter(|call| call.starts_with("tools/call")).collect();
+    assert_eq!(calls, ["tools/call add"]);
+    assert!(journal.contains(r#""arguments":{"a":7}"#), "{journal}");
+}
+
+#[test]
+fn what_cannot_be_used_is_told() {
+    let client = |url: &str| Rehearse::new().args(["conformance-client", url]);
+    client("http://127.0.0.1:1/mcp").run().stderr_has("cannot reach http://127.0.0.1:1/mcp").code(3);
+    client("nonsense").run().stderr_has("nonsense").code(2);
+    let wrong = client("http://127.0.0.1:1/mcp").env("MCP_CONFORMANCE_PROTOCOL_VERSION", "2020-01-01");
+    wrong.run().stderr_has("unknown protocol").code(2);
+    client("http://127.0.0.1:1/mcp").env("MCP_CONFORMANCE_CONTEXT", "{").run().stderr_has("is no JSON").code(2);
+}
