@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr. Both are coloured only on a terminal, and as `NO_COLOR`, `CLICOLOR`
 //! and `CLICOLOR_FORCE` say.
 
+mod ask;
 mod config;
 mod conformance;
 mod failure;
@@ -10,6 +11,7 @@ mod final_answer;
 mod format;
 mod mcp;
 mod mock;
+mod repl;
 mod run;
 mod schema;
 mod signals;
@@ -86,6 +88,7 @@ enum Command {
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
     Mcp(Box<mcp::McpArgs>),
+    Repl(Box<repl::ReplArgs>),
     Schema(schema::SchemaArgs),
     ConformanceClient(conformance::ConformanceArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
@@ -105,6 +108,7 @@ impl Command {
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
             Command::Mcp(args) => mcp::run(&args),
+            Command::Repl(args) => repl::run(*args),
             Command::Schema(args) => schema::run(&args),
             Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),

@@ -3,6 +3,7 @@
 use std::{
     fmt,
     io::{IsTerminal, Write},
+    sync::{Mutex, PoisonError},
 };
 
 use anstyle::AnsiColor;
@@ -32,8 +33,34 @@ pub(super) fn width() -> usize {
     terminal_size::terminal_size_of(std::io::stdout()).map_or(160, |(width, _)| width.0.into())
 }
 
+/// Who takes what is printed while a person types a line.
+static ABOVE: Mutex<Option<Above>> = Mutex::new(None);
+
+/// Gets a text that is to stand above the line that a person types.
+pub(super) type Above = Box<dyn Fn(&str) + Send>;
+
+/// As long as it lives, what is printed goes elsewhere.
+#[derive(Debug)]
+pub(super) struct Diverted(());
+
+/// Has texts put above the line that a person types, instead of into it.
+#[must_use = "it counts only as long as this lives"]
+pub(super) fn divert(above: Above) -> Diverted {
+    *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(above);
+    Diverted(())
+}
+
+impl Drop for Diverted {
+    fn drop(&mut self) {
+        *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
 /// Writes to stderr in one piece. A stderr that nobody reads is no failure.
 pub(super) fn print(text: &str) {
+    if let Some(above) = &*ABOVE.lock().unwrap_or_else(PoisonError::into_inner) {
+        return above(text);
+    }
     let mut stderr = anstream::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }

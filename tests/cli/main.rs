@@ -18,6 +18,7 @@ mod mock_scripts;
 mod orphans;
 mod parity;
 mod rehearse;
+mod repl;
 mod run;
 mod schema;
 mod validate_config;

@@ -91,7 +91,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
 ///
 /// # Errors
 /// A quote has no end.
-fn command_words(line: &str) -> Result<Vec<String>, String> {
+pub(in crate::cli) fn command_words(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut characters = line.chars().peekable();
     while let Some(character) = characters.next() {

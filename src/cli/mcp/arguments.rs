@@ -14,7 +14,7 @@ const MOST_PARTS: usize = 100;
 
 /// Arguments that are not typed yet.
 #[derive(Debug, Default)]
-pub(super) struct Arguments {
+pub(in crate::cli) struct Arguments {
     whole: Map<String, Value>,
     /// In the order in which they were given.
     single: Vec<(String, Given)>,
@@ -34,7 +34,7 @@ impl Arguments {
     ///
     /// # Errors
     /// What is not of these forms, or cannot be read.
-    pub(super) fn read<'w>(
+    pub(in crate::cli) fn read<'w>(
         args: Option<&str>,
         words: impl IntoIterator<Item = &'w String>,
     ) -> Result<Arguments, String> {
@@ -69,7 +69,7 @@ impl Arguments {
     ///
     /// # Errors
     /// A text that cannot be what the schema wants.
-    pub(super) fn typed(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, String> {
+    pub(in crate::cli) fn typed(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, String> {
         let schema: Value = schema.and_then(|schema| serde_json::from_str(schema.get()).ok()).unwrap_or_default();
         let mut object = self.whole;
         let mut lists: Vec<String> = Vec::new();
@@ -109,7 +109,7 @@ impl Arguments {
     ///
     /// # Errors
     /// A value that is given as JSON and is no text.
-    pub(super) fn texts(self) -> Result<Map<String, Value>, String> {
+    pub(in crate::cli) fn texts(self) -> Result<Map<String, Value>, String> {
         let mut object = self.whole;
         object.extend(self.single.into_iter().map(|(name, given)| match given {
             Given::Text(text) => (name, Value::String(text)),
@@ -167,6 +167,34 @@ impl<'s> Allowed<'s> {
             _ => Err(format!("the type {}", self.types.join(" or "))),
         }
     }
+}
+
+/// The names of the arguments that a schema knows, those first that it requires.
+pub(in crate::cli) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
+    let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
+    let schemas = std::iter::once(schema).chain(parts.map(|part| resolved(schema, part)));
+    let mut names: Vec<(&str, bool)> = Vec::new();
+    for name in schemas.filter_map(|schema| schema["properties"].as_object()).flat_map(Map::keys) {
+        if names.iter().all(|(known, _)| known != name) {
+            names.push((name, required.contains(&&**name)));
+        }
+    }
+    names.sort_by_key(|(_, is_required)| !is_required);
+    names
+}
+
+/// The values that an argument can have, if they can be counted.
+pub(in crate::cli) fn values_of(schema: &Value, name: &str) -> Vec<String> {
+    let Some(property) = property(schema, name) else { return Vec::new() };
+    let allowed = Allowed::by(schema, property);
+    let of_items = resolved(schema, property).get("items").map(|items| Allowed::by(schema, items)).unwrap_or_default();
+    let text = |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut values: Vec<_> = allowed.values.iter().chain(&of_items.values).map(text).collect();
+    if allowed.types.contains(&"boolean") {
+        values.extend(["true".to_owned(), "false".to_owned()]);
+    }
+    values
 }
 
 fn is_of_type(value: &Value, name: &str) -> bool {
@@ -264,6 +292,23 @@ mod tests {
         ] {
             assert_eq!(typed(&[word], &schema), Err(error.to_owned()));
         }
+    }
+
+    #[test]
+    fn names_and_values_of_arguments_are_those_of_the_schema() {
+        let schema = json!({
+            "properties": {
+                "free": { "type": "string" }, "on": { "type": "boolean" }, "size": { "enum": ["s", 2] },
+                "tags": { "type": "array", "items": { "$ref": "#/$defs/tag" } },
+            },
+            "required": ["size"],
+            "anyOf": [{ "properties": { "other": { "const": "x" } } }, { "properties": { "on": {} } }],
+            "$defs": { "tag": { "enum": ["a", "b"] } },
+        });
+        let names = [("size", true), ("free", false), ("on", false), ("tags", false), ("other", false)];
+        assert_eq!(names_of(&schema), names);
+        let values = ["free", "on", "size", "tags", "other", "unknown"].map(|name| values_of(&schema, name).join(" "));
+        assert_eq!(values, ["", "true false", "s 2", "a b", "x", ""]);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(super) enum Ask {
 }
 
 /// The authorizers of a command's servers, each with its server.
+#[derive(Default)]
 pub(super) struct Authorizers(Vec<(Authorizer, Server)>);
 
 impl Ask {

@@ -11,11 +11,12 @@ use super::{
     content::{Saver, indented, print, print_json},
     list_tools::name_of,
     target::{Select, TargetArgs},
-    visit::{Trouble, Visit, exit_of, visit},
+    visit::{Trouble, Visit, exit_of, visit_with},
 };
 use crate::{
     cli::{
         Exit, Failure, Format,
+        ask::Person,
         style::{self, BAD, STRONG, printable},
     },
     client::{
@@ -100,7 +101,8 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     };
     let arguments = Arguments::read(args.args.as_deref(), words).map_err(Failure::Usage)?;
     let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
-    visit(
+    visit_with(
+        Person::at_terminal(),
         &args.connection,
         &servers,
         |options| args.policy.apply(options),
@@ -123,8 +125,9 @@ async fn call(
     let timeout = visit.hub.member(server).ok().and_then(|member| member.tool_timeouts.get(tool).copied());
     let called = visit
         .over(server, async |session, options| {
-            let options = CallOptions { timeout, ..options };
-            Ok::<_, Trouble>(session.call_tool(tool, Some(arguments), options).await)
+            let limit = timeout.unwrap_or(session.timeouts().call);
+            let call = async |options: CallOptions| session.call_tool(tool, Some(arguments), options).await;
+            Ok::<_, Trouble>(Person::in_time(visit.person.as_ref(), limit, options, call).await)
         })
         .await?;
     let mut saver = Saver::new(args.output.as_deref(), tool);
@@ -160,7 +163,7 @@ async fn call(
 }
 
 /// The blocks one after another, and the structured content unless the text is that already.
-fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
+pub(in crate::cli) fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
     let structured = outcome.structured_content.as_deref();
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     let is_said = |text: &str| structured.is_some_and(|raw| value(raw.get()) == value(text));

@@ -7,7 +7,7 @@ use super::{
     target::Server,
 };
 use crate::{
-    cli::{Failure, config::prepared::usual_protocol},
+    cli::{Failure, ask::Person, config::prepared::usual_protocol},
     client::{
         AnswerScript, Answers, Protocol, Timeouts,
         hub::{Approval, HubOptions, Member},
@@ -21,7 +21,7 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connections")]
-pub(super) struct ConnectionArgs {
+pub(in crate::cli) struct ConnectionArgs {
     /// The version of the protocol, or `auto`: the newest that both know [default: auto]
     #[arg(long, value_name = "VERSION")]
     protocol: Option<Protocol>,
@@ -30,7 +30,7 @@ pub(super) struct ConnectionArgs {
     timeout: Option<Duration>,
     /// Show what goes over the wire, and what servers write to their standard error
     #[arg(short, long)]
-    pub(super) trace: bool,
+    pub(in crate::cli) trace: bool,
     /// What to say when a server asks: the `answers` of a scenario, in a file
     #[arg(long = "answer", value_name = "FILE")]
     answers: Option<PathBuf>,
@@ -39,13 +39,13 @@ pub(super) struct ConnectionArgs {
     no_browser: bool,
     /// Show tokens and passwords as well
     #[arg(long)]
-    pub(super) show_secrets: bool,
+    pub(in crate::cli) show_secrets: bool,
 }
 
 /// What to do where servers get into each other's way.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several servers")]
-pub(super) struct PolicyArgs {
+pub(in crate::cli) struct PolicyArgs {
     /// The names of tools: bare, tool@server, mcp_server_tool, server::tool, server.tool, or a template with `{tool}` and
     /// `{server}` [default: as the program of the config]
     #[arg(long, value_name = "NAMES", value_parser = naming)]
@@ -86,11 +86,11 @@ enum OnConnectError {
 }
 
 impl ConnectionArgs {
-    /// The servers as members of a hub, each with answers of its own.
+    /// The servers as members of a hub, each with answers of its own, and those of a person if there is one.
     ///
     /// # Errors
     /// The file of answers cannot be read.
-    pub(super) fn members(&self, servers: &[Server]) -> Result<Vec<Member>, Failure> {
+    pub(in crate::cli) fn members(&self, servers: &[Server], person: Option<&Person>) -> Result<Vec<Member>, Failure> {
         let script = self.answers()?;
         // Several browser windows at once would be nobody's wish.
         let ask = Ask::of_command(self.no_browser || servers.len() > 1);
@@ -101,7 +101,10 @@ impl ConnectionArgs {
                 config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
             }
             config.authorizer = authorizer(server, ask);
-            config.answers = Answers::scripted(script.clone(), []);
+            config.answers = match person {
+                Some(person) => Answers::given_by(script.clone(), person.respondent(server.name())),
+                None => Answers::scripted(script.clone(), []),
+            };
             let written = &server.written;
             let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
             Member {
@@ -109,6 +112,8 @@ impl ConnectionArgs {
                 is_enabled: written.is_enabled(),
                 filter: written.tools.clone(),
                 policy: server.policy,
+                is_trusted: written.approval.trust.as_ref().is_some_and(|trust| trust.value),
+                always_allow: written.approval.always_allow.iter().map(|tool| tool.value.clone()).collect(),
                 tool_timeouts: per_tool.filter(|_| self.timeout.is_none()).collect(),
                 ..Member::new(config)
             }
@@ -126,13 +131,13 @@ impl ConnectionArgs {
 
 /// As the program of the first server does it. Whoever types a command allows the call; and nobody is there for long
 /// enough to watch for changes.
-pub(super) fn hub_options(servers: &[Server]) -> HubOptions {
+pub(in crate::cli) fn hub_options(servers: &[Server]) -> HubOptions {
     let usual = servers.first().map(|server| HubOptions::of(server.policy)).unwrap_or_default();
     HubOptions { approval: Approval::Granted, is_watching: false, ..usual }
 }
 
 impl PolicyArgs {
-    pub(super) fn apply(&self, options: &mut HubOptions) {
+    pub(in crate::cli) fn apply(&self, options: &mut HubOptions) {
         self.unreachable.apply(options);
         if let Some(naming) = self.naming {
             options.naming = naming;
@@ -159,7 +164,7 @@ impl UnreachableArgs {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let limit = parse_duration(text).filter(|limit| !limit.is_zero());
     limit.ok_or_else(|| "write it as 500ms, 30s or 2m".to_owned())
 }

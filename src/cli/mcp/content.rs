@@ -46,7 +46,7 @@ impl<'a> Report<'a> {
 }
 
 /// Where binary content goes, and how it is called there.
-pub(super) struct Saver<'a> {
+pub(in crate::cli) struct Saver<'a> {
     output: Option<&'a Path>,
     stem: String,
     /// What has been saved so far.
@@ -75,7 +75,7 @@ struct Binary<'a> {
 }
 
 /// Writes results to standard output, in one piece.
-pub(super) fn print(text: &str) {
+pub(in crate::cli) fn print(text: &str) {
     let mut out = anstream::stdout().lock();
     // Whoever closes the pipe has read enough.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -119,14 +119,14 @@ fn text_for(text: &str, is_for_terminal: bool) -> String {
 }
 
 /// JSON, indented.
-pub(super) fn indented(raw: &RawValue) -> String {
+pub(in crate::cli) fn indented(raw: &RawValue) -> String {
     let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     escaped(&serde_json::to_string_pretty(&value).unwrap_or_default())
 }
 
 impl<'a> Saver<'a> {
     /// What has no name of its own is named after `stem`.
-    pub(super) fn new(output: Option<&'a Path>, stem: &str) -> Saver<'a> {
+    pub(in crate::cli) fn new(output: Option<&'a Path>, stem: &str) -> Saver<'a> {
         Saver { output, stem: plain(stem), saved: Vec::new() }
     }
 

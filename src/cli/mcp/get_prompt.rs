@@ -54,9 +54,29 @@ pub(super) struct GetPromptArgs {
 
 /// 2025-11-25, Prompts: Getting a Prompt.
 #[derive(Deserialize)]
-struct Prompt {
+pub(in crate::cli) struct Prompt {
     description: Option<String>,
     messages: Vec<Message>,
+}
+
+impl Prompt {
+    /// # Errors
+    /// It is something else.
+    pub(in crate::cli) fn parse(result: &RawValue) -> Result<Prompt, client::Failure> {
+        let parsed = serde_json::from_str(result.get());
+        parsed.map_err(|error| client::Failure::Malformed(format!("no prompt: {error}")))
+    }
+
+    /// # Errors
+    /// A file cannot be written.
+    pub(in crate::cli) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
+        let about = self.description.as_ref().map(|description| format!("{}\n\n", printable(description)));
+        let shown = self.messages.iter().map(|Message { role, content }| {
+            let block = saver.block(&Content::parse(content.clone()))?;
+            Ok(format!("{STRONG}## {}{STRONG:#}\n{block}", printable(role)))
+        });
+        Ok(about.unwrap_or_default() + &shown.collect::<Result<Vec<_>, Failure>>()?.join("\n"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -79,23 +99,12 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
             let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
             let got = visit
                 .over(server, async |session, options| Ok(session.get_prompt(&args.name, arguments, options).await));
-            let got = got.await?.and_then(|result| {
-                let parsed = serde_json::from_str::<Prompt>(result.get());
-                let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("no prompt: {error}")))?;
-                Ok((result, parsed))
-            });
+            let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
             let mut saver = Saver::new(args.output.as_deref(), &args.name);
-            let mut text = String::new();
-            if let Ok((_, Prompt { description, messages })) = &got {
-                if let Some(description) = description {
-                    text.push_str(&format!("{}\n\n", printable(description)));
-                }
-                let shown = messages.iter().map(|Message { role, content }| {
-                    let block = saver.block(&Content::parse(content.clone()))?;
-                    Ok(format!("{STRONG}## {}{STRONG:#}\n{block}", printable(role)))
-                });
-                text.push_str(&shown.collect::<Result<Vec<_>, Failure>>()?.join("\n"));
-            }
+            let text = match &got {
+                Ok((_, prompt)) => prompt.text(&mut saver)?,
+                Err(_) => String::new(),
+            };
             let result = got.as_ref().map(|(result, _)| &**result);
             match args.format {
                 Format::Human => print(&text),

@@ -80,7 +80,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     )
 }
 
-fn human(server: &str, info: &PeerInfo) -> String {
+pub(in crate::cli) fn human(server: &str, info: &PeerInfo) -> String {
     // The words of cpe.
     let mut text = format!("Connected to server: {}\n", printable(server));
     let identity: Value =

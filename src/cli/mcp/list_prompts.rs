@@ -22,9 +22,11 @@ pub(super) struct ListPromptsArgs {
     listing: ListingArgs,
 }
 
+pub(in crate::cli) const PROMPTS: Kind =
+    Kind { capability: "prompts", title: "Prompts", key: "prompts", human: prompt };
+
 pub(super) fn run(args: &ListPromptsArgs) -> Result<Exit, Failure> {
-    let kind = Kind { capability: "prompts", title: "Prompts", key: "prompts", human: prompt };
-    listing::run(&args.listing, &kind, async |session: &Session| session.list_prompts().await)
+    listing::run(&args.listing, &PROMPTS, async |session: &Session| session.list_prompts().await)
 }
 
 fn prompt(members: &Map<String, Value>) -> String {

@@ -35,14 +35,17 @@ pub(super) struct ListResourceTemplatesArgs {
     listing: ListingArgs,
 }
 
+pub(in crate::cli) const RESOURCES: Kind =
+    Kind { capability: "resources", title: "Resources", key: "resources", human: resource };
+pub(in crate::cli) const TEMPLATES: Kind =
+    Kind { capability: "resources", title: "Resource templates", key: "resourceTemplates", human: template };
+
 pub(super) fn run(args: &ListResourcesArgs) -> Result<Exit, Failure> {
-    let kind = Kind { capability: "resources", title: "Resources", key: "resources", human: resource };
-    listing::run(&args.listing, &kind, async |session: &Session| session.list_resources().await)
+    listing::run(&args.listing, &RESOURCES, async |session: &Session| session.list_resources().await)
 }
 
 pub(super) fn run_templates(args: &ListResourceTemplatesArgs) -> Result<Exit, Failure> {
-    let kind = Kind { capability: "resources", title: "Resource templates", key: "resourceTemplates", human: template };
-    listing::run(&args.listing, &kind, async |session: &Session| session.list_resource_templates().await)
+    listing::run(&args.listing, &TEMPLATES, async |session: &Session| session.list_resource_templates().await)
 }
 
 fn resource(members: &Map<String, Value>) -> String {

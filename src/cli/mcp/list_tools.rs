@@ -18,7 +18,7 @@ use crate::{
     },
     client::{
         self,
-        hub::{RegisteredTool, Registry},
+        hub::{HubError, RegisteredTool, Registry},
     },
     config::server::{At, ToolFilter},
 };
@@ -127,7 +127,16 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
     )
 }
 
-fn tools(visit: &Visit, server: &Server, registry: &Registry) -> Result<Vec<Tool>, crate::client::hub::HubError> {
+/// The tools of a server that its filter lets through, as Markdown.
+///
+/// # Errors
+/// There is no such server.
+pub(in crate::cli) fn offered(visit: &Visit, server: &Server, registry: &Registry) -> Result<String, HubError> {
+    let all = tools(visit, server, registry)?;
+    Ok(Tools { server, all, failure: None }.human(Which::Offered))
+}
+
+fn tools(visit: &Visit, server: &Server, registry: &Registry) -> Result<Vec<Tool>, HubError> {
     let listed = visit.hub.listed(server.name())?;
     let tool = |definition: &RawValue| {
         let name = name_of(definition)?;
@@ -140,7 +149,7 @@ fn tools(visit: &Visit, server: &Server, registry: &Registry) -> Result<Vec<Tool
 }
 
 /// The name in a definition; `None` if it has none, which the registry tells.
-pub(super) fn name_of(definition: &RawValue) -> Option<String> {
+pub(in crate::cli) fn name_of(definition: &RawValue) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Named {
         name: String,

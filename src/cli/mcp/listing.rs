@@ -1,5 +1,7 @@
 //! What servers list besides tools: resources, their templates, prompts.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
@@ -7,7 +9,7 @@ use super::{
     connection::{ConnectionArgs, UnreachableArgs},
     content::{print, print_json},
     target::{Select, TargetArgs},
-    visit::{Reached, Visit, visit},
+    visit::{Reached, Trouble, Visit, visit},
 };
 use crate::{
     cli::{
@@ -34,7 +36,7 @@ pub(super) struct ListingArgs {
 }
 
 /// One kind of what servers list.
-pub(super) struct Kind {
+pub(in crate::cli) struct Kind {
     /// The capability that a server with such things declares.
     pub(super) capability: &'static str,
     /// The words for several of them.
@@ -83,35 +85,50 @@ pub(super) fn run(
         &servers,
         |options| args.unreachable.apply(options),
         async |visit| {
-            let list = async |session: &Session| match session.info().declares(kind.capability) {
-                true => list(session).await,
-                // Whoever does not declare it has none, and need not be asked.
-                false => Ok(Listing::default()),
-            };
-            let reached = visit.each(async |session, _| list(session).await).await?;
-            let mut has_failed = false;
-            for (server, came) in &reached {
-                if let Reached::Answered(Err(failure)) = came {
-                    has_failed = true;
-                    visit.warn(&format!(
-                        "{} of server '{server}' cannot be listed: {failure}",
-                        kind.title.to_lowercase()
-                    ));
-                }
-            }
+            let reached = reached(visit, kind, list).await?;
             match args.format {
-                Format::Human => {
-                    let texts: Vec<_> = reached.iter().filter_map(|(server, came)| human(kind, server, came)).collect();
-                    print(&texts.join("\n"));
-                }
+                Format::Human => print(&text(kind, &reached)),
                 Format::Json => {
                     let servers = reached.iter().map(|(server, came)| report(visit, kind, server, came));
                     print_json(&Report { servers: servers.collect() });
                 }
             }
-            Ok(if has_failed { Exit::Violation } else { Exit::Success })
+            Ok(if has_failed(&reached) { Exit::Violation } else { Exit::Success })
         },
     )
+}
+
+/// What each server lists of one kind; what cannot be listed is told.
+///
+/// # Errors
+/// As [`Visit::each`].
+pub(in crate::cli) async fn reached(
+    visit: &Visit,
+    kind: &Kind,
+    list: impl AsyncFn(&Session) -> Result<Listing, client::Failure>,
+) -> Result<Vec<(Arc<str>, Reached<Listing>)>, Trouble> {
+    let list = async |session: &Session| match session.info().declares(kind.capability) {
+        true => list(session).await,
+        // Whoever does not declare it has none, and need not be asked.
+        false => Ok(Listing::default()),
+    };
+    let reached = visit.each(async |session, _| list(session).await).await?;
+    for (server, came) in &reached {
+        if let Reached::Answered(Err(failure)) = came {
+            visit.warn(&format!("{} of server '{server}' cannot be listed: {failure}", kind.title.to_lowercase()));
+        }
+    }
+    Ok(reached)
+}
+
+/// Whether a server did not list what it was asked for.
+pub(in crate::cli) fn has_failed(reached: &[(Arc<str>, Reached<Listing>)]) -> bool {
+    reached.iter().any(|(_, came)| matches!(came, Reached::Answered(Err(_))))
+}
+
+pub(in crate::cli) fn text(kind: &Kind, reached: &[(Arc<str>, Reached<Listing>)]) -> String {
+    let texts: Vec<_> = reached.iter().filter_map(|(server, came)| human(kind, server, came)).collect();
+    texts.join("\n")
 }
 
 fn report<'a>(visit: &Visit, kind: &Kind, server: &'a str, came: &'a Reached<Listing>) -> ServerReport<'a> {

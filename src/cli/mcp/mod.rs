@@ -3,28 +3,28 @@
 //! [`target`] says which servers there are, [`visit`] holds the connections with them while a command works, and
 //! [`content`] prints or saves what came.
 
-mod ad_hoc;
-mod arguments;
+pub(in crate::cli) mod ad_hoc;
+pub(in crate::cli) mod arguments;
 mod auth;
 mod authorization;
-mod call_tool;
+pub(in crate::cli) mod call_tool;
 mod complete;
-mod connection;
-mod content;
-mod get_prompt;
-mod info;
-mod list_prompts;
-mod list_resources;
+pub(in crate::cli) mod connection;
+pub(in crate::cli) mod content;
+pub(in crate::cli) mod get_prompt;
+pub(in crate::cli) mod info;
+pub(in crate::cli) mod list_prompts;
+pub(in crate::cli) mod list_resources;
 mod list_servers;
-mod list_tools;
-mod listing;
+pub(in crate::cli) mod list_tools;
+pub(in crate::cli) mod listing;
 mod ping;
-mod read_resource;
+pub(in crate::cli) mod read_resource;
 mod status;
-mod table;
-mod target;
-mod trace;
-mod visit;
+pub(in crate::cli) mod table;
+pub(in crate::cli) mod target;
+pub(in crate::cli) mod trace;
+pub(in crate::cli) mod visit;
 
 use clap::{Args, Subcommand};
 

@@ -45,8 +45,23 @@ pub(super) struct ReadResourceArgs {
 
 /// 2025-11-25, Resources: Reading Resources.
 #[derive(Deserialize)]
-struct Contents {
+pub(in crate::cli) struct Contents {
     contents: Vec<Box<RawValue>>,
+}
+
+impl Contents {
+    /// # Errors
+    /// It is something else.
+    pub(in crate::cli) fn parse(result: &RawValue) -> Result<Contents, client::Failure> {
+        let parsed = serde_json::from_str(result.get());
+        parsed.map_err(|error| client::Failure::Malformed(format!("no contents of a resource: {error}")))
+    }
+
+    /// # Errors
+    /// A file cannot be written.
+    pub(in crate::cli) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
+        self.contents.iter().map(|raw| saver.contents(raw)).collect()
+    }
 }
 
 pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
@@ -61,18 +76,11 @@ pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
             let read = visit.over(server, async |session, options| Ok(session.read_resource(&args.uri, options).await));
             let read = read.await?;
             let mut saver = Saver::new(args.output.as_deref(), "resource");
-            let read = read.and_then(|result| {
-                let parsed = serde_json::from_str::<Contents>(result.get());
-                let parsed = parsed
-                    .map_err(|error| client::Failure::Malformed(format!("no contents of a resource: {error}")))?;
-                Ok((result, parsed))
-            });
-            let mut text = String::new();
-            if let Ok((_, Contents { contents })) = &read {
-                for raw in contents {
-                    text.push_str(&saver.contents(raw)?);
-                }
-            }
+            let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
+            let text = match &read {
+                Ok((_, contents)) => contents.text(&mut saver)?,
+                Err(_) => String::new(),
+            };
             let result = read.as_ref().map(|(result, _)| &**result);
             match args.format {
                 Format::Human => print(&text),

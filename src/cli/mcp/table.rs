@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use anstyle::Style;
+
 use crate::{
     cli::style::{BAD, DIM, DOUBTFUL, GOOD, printable},
     client::hub::{State, Status},
@@ -17,45 +19,57 @@ pub(in crate::cli) fn status_table(servers: &[(impl AsRef<str>, Status)], now: S
         [printable(name).into_owned(), status.state.to_string(), tools, updated(status, now)]
     };
     let rows: Vec<_> = servers.iter().map(row).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row: &[String; 4]| row[column].chars().count());
-        cells.chain([HEADS[column].len()]).max().unwrap_or_default()
+    let style = |row: usize, column: usize| match servers[row].1.state {
+        _ if column != 1 => Style::new(),
+        State::Connected => GOOD,
+        State::Failed => BAD,
+        State::Connecting => DOUBTFUL,
+        State::NotConnected | State::Disabled => DIM,
     };
-    let widths = [0, 1, 2, 3].map(width);
+    format!(
+        "MCP Servers Status:\n{}\nUse '{prefix}list-tools' to see all tools\nUse '{prefix}debug <server>' for more details\n",
+        drawn(HEADS, &rows, style)
+    )
+}
+
+/// A table in a box; each cell, by its row and column, in a style of its own.
+pub(in crate::cli) fn drawn<const N: usize>(
+    heads: [&str; N],
+    rows: &[[String; N]],
+    style: impl Fn(usize, usize) -> Style,
+) -> String {
+    let columns: [usize; N] = std::array::from_fn(|column| column);
+    let widths = columns.map(|column| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([heads[column].chars().count()]).max().unwrap_or_default()
+    });
     let rule = |left: &str, between: &str, right: &str| {
         let parts = widths.map(|width| "─".repeat(width + 2));
         format!("{left}{}{right}\n", parts.join(between))
     };
-    let line = |cells: [String; 4]| format!("│ {} │\n", cells.join(" │ "));
-    let mut text = format!("MCP Servers Status:\n{}", rule("┌", "┬", "┐"));
-    text.push_str(&line([0, 1, 2, 3].map(|column| format!("{:1$}", HEADS[column], widths[column]))));
+    let line = |cells: [String; N]| format!("│ {} │\n", cells.join(" │ "));
+    let mut text = rule("┌", "┬", "┐");
+    text.push_str(&line(columns.map(|column| format!("{:1$}", heads[column], widths[column]))));
     text.push_str(&rule("├", "┼", "┤"));
-    for (row, (_, status)) in rows.iter().zip(servers) {
-        let style = match status.state {
-            State::Connected => GOOD,
-            State::Failed => BAD,
-            State::Connecting => DOUBTFUL,
-            State::NotConnected | State::Disabled => DIM,
-        };
-        text.push_str(&line([0, 1, 2, 3].map(|column| {
-            let cell = format!("{:1$}", row[column], widths[column]);
-            if column == 1 { format!("{style}{cell}{style:#}") } else { cell }
+    for (index, row) in rows.iter().enumerate() {
+        text.push_str(&line(columns.map(|column| {
+            let style = style(index, column);
+            format!("{style}{:1$}{style:#}", row[column], widths[column])
         })));
     }
-    text.push_str(&rule("└", "┴", "┘"));
-    text.push_str(&format!(
-        "\nUse '{prefix}list-tools' to see all tools\nUse '{prefix}debug <server>' for more details\n"
-    ));
-    text
+    text + &rule("└", "┴", "┘")
+}
+
+/// How long ago something was, as of `now`.
+pub(in crate::cli) fn ago(time: SystemTime, now: SystemTime) -> String {
+    format!("{} ago", age(now.duration_since(time).unwrap_or_default()))
 }
 
 fn updated(status: &Status, now: SystemTime) -> String {
     match status.state {
         State::Failed => "Error".to_owned(),
         State::NotConnected | State::Disabled => "-".to_owned(),
-        State::Connected | State::Connecting => {
-            format!("{} ago", age(now.duration_since(status.since).unwrap_or_default()))
-        }
+        State::Connected | State::Connecting => ago(status.since, now),
     }
 }
 

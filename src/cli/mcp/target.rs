@@ -1,5 +1,11 @@
 //! Which servers a command is about: those of configs, or the one that the command line describes.
 
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
 use super::ad_hoc::AdHocArgs;
 use crate::{
     cli::{
@@ -13,7 +19,7 @@ use crate::{
     },
     client::ServerConfig,
     config::{
-        Diagnostics, Machine,
+        Diagnostics, Machine, Source,
         dialect::Dialect,
         finding::{Finding, Severity},
         nearest,
@@ -27,7 +33,7 @@ use crate::{
 static AD_HOC: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
 
 #[derive(Debug, clap::Args)]
-pub(super) struct TargetArgs {
+pub(in crate::cli) struct TargetArgs {
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
@@ -58,10 +64,10 @@ impl<'a> Select<'a> {
 
 /// A server that can be connected to.
 #[derive(Clone, Debug)]
-pub(super) struct Server {
-    pub(super) written: server::ServerConfig,
-    pub(super) policy: &'static Policy,
-    pub(super) prepared: Prepared,
+pub(in crate::cli) struct Server {
+    pub(in crate::cli) written: server::ServerConfig,
+    pub(in crate::cli) policy: &'static Policy,
+    pub(in crate::cli) prepared: Prepared,
 }
 
 /// A server as it was found, switched off or not.
@@ -73,7 +79,7 @@ pub(super) struct Found {
 }
 
 impl Server {
-    pub(super) fn name(&self) -> &str {
+    pub(in crate::cli) fn name(&self) -> &str {
         &self.written.name.value
     }
 
@@ -118,51 +124,38 @@ impl TargetArgs {
         }
         let machine = Machine::here();
         let effective = self.effective(&machine, show_secrets)?;
-        let (mut servers, mut problems) = (Vec::new(), Vec::new());
-        for kept in &effective.servers {
-            let is_meant = match select {
-                Select::Named(name) => name == kept.server.name.value,
-                Select::Enabled => kept.server.is_enabled(),
-                Select::All => true,
-            };
-            if !is_meant {
-                continue;
-            }
-            if name.is_some() && !kept.server.is_enabled() {
-                return Err(Failure::Usage(format!(
-                    "the server {:?} is disabled in {}",
-                    kept.server.name.value,
-                    kept.origin()
-                )));
-            }
-            let file = &effective.files[kept.file];
-            match ready(kept, file, &machine, show_secrets) {
-                Ok(server) => servers.push(server),
-                Err(found) if name.is_some() || (file.rank.is_named() && kept.server.is_enabled()) => {
-                    problems.extend(found.0);
-                }
-                Err(found) => leave_out(&kept.server.name.value, &found),
-            }
+        selected(&effective, &machine, select, |file| file.rank.is_named(), show_secrets)
+    }
+
+    /// Every server that can be connected to, switched off or not, and the files that they come from. If it is not the first
+    /// time, files that have changed since `before` must be without errors.
+    ///
+    /// # Errors
+    /// As [`TargetArgs::servers`]; and what is wrong with a file that has changed.
+    pub(in crate::cli) fn read(
+        &self,
+        before: Option<&Files>,
+        show_secrets: bool,
+    ) -> Result<(Vec<Server>, Files), Failure> {
+        if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
+            return Ok((vec![ad_hoc(written, show_secrets)?], Files::default()));
         }
-        for unread in effective.unread.iter().filter(|unread| name.is_none_or(|name| name == unread.name)) {
-            let Some(file) = effective
-                .files
-                .iter()
-                .find(|file| std::sync::Arc::ptr_eq(&file.examined.source, &unread.origin.source))
-            else {
-                continue;
-            };
-            let found = told(errors(file, &unread.name), &file.examined, show_secrets);
-            match name.is_some() || file.rank.is_named() {
-                true => problems.extend(found.0),
-                false => leave_out(&unread.name, &found),
-            }
+        let machine = Machine::here();
+        let effective = self.sources.load(&machine)?;
+        readable(&effective, show_secrets)?;
+        let files = Files::of(&effective);
+        let has_changed = |file: &File| before.is_some_and(|before| before.differs(file));
+        let wrong = effective.files.iter().filter(|file| has_changed(file)).flat_map(|file| {
+            let errors = file.examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error);
+            told(errors, &file.examined, show_secrets).0
+        });
+        let wrong: Vec<_> = wrong.collect();
+        if !wrong.is_empty() {
+            return Err(Failure::Invalid(Diagnostics(wrong)));
         }
-        match (name, servers.is_empty()) {
-            _ if !problems.is_empty() => Err(Failure::Invalid(Diagnostics(problems))),
-            (Some(name), true) => Err(not_found(name, &effective)),
-            _ => Ok(servers),
-        }
+        warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
+        let is_strict = |file: &File| file.rank.is_named() || has_changed(file);
+        Ok((selected(&effective, &machine, Select::All, is_strict, show_secrets)?, files))
     }
 
     fn effective(&self, machine: &Machine, show_secrets: bool) -> Result<Effective, Failure> {
@@ -170,6 +163,86 @@ impl TargetArgs {
         readable(&effective, show_secrets)?;
         warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
         Ok(effective)
+    }
+}
+
+/// The files that servers come from, or would come from if they were there.
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct Files(BTreeMap<PathBuf, Option<Arc<Source>>>);
+
+impl Files {
+    fn of(effective: &Effective) -> Files {
+        let read =
+            effective.files.iter().filter_map(|file| Some((file.path.clone()?, Some(file.examined.source.clone()))));
+        let missing = effective.missing.iter().map(|missing| (missing.path.clone(), None));
+        Files(missing.chain(read).collect())
+    }
+
+    /// Whether a file holds something else now.
+    fn differs(&self, file: &File) -> bool {
+        let known = file.path.as_ref().map(|path| self.0.get(path).and_then(Option::as_ref));
+        known.is_some_and(|known| known.is_none_or(|known| known.text != file.examined.source.text))
+    }
+
+    pub(in crate::cli) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.keys().map(PathBuf::as_path)
+    }
+}
+
+/// The servers that are meant. What is wrong with one of a file that is held strictly to it is an error; others are left
+/// out.
+///
+/// # Errors
+/// As [`TargetArgs::servers`].
+fn selected(
+    effective: &Effective,
+    machine: &Machine,
+    select: Select<'_>,
+    is_strict: impl Fn(&File) -> bool,
+    show_secrets: bool,
+) -> Result<Vec<Server>, Failure> {
+    let name = select.name();
+    let (mut servers, mut problems) = (Vec::new(), Vec::new());
+    for kept in &effective.servers {
+        let is_meant = match select {
+            Select::Named(name) => name == kept.server.name.value,
+            Select::Enabled => kept.server.is_enabled(),
+            Select::All => true,
+        };
+        if !is_meant {
+            continue;
+        }
+        if name.is_some() && !kept.server.is_enabled() {
+            return Err(Failure::Usage(format!(
+                "the server {:?} is disabled in {}",
+                kept.server.name.value,
+                kept.origin()
+            )));
+        }
+        let file = &effective.files[kept.file];
+        match ready(kept, file, machine, show_secrets) {
+            Ok(server) => servers.push(server),
+            Err(found) if name.is_some() || (is_strict(file) && kept.server.is_enabled()) => {
+                problems.extend(found.0);
+            }
+            Err(found) => leave_out(&kept.server.name.value, &found),
+        }
+    }
+    for unread in effective.unread.iter().filter(|unread| name.is_none_or(|name| name == unread.name)) {
+        let Some(file) = effective.files.iter().find(|file| Arc::ptr_eq(&file.examined.source, &unread.origin.source))
+        else {
+            continue;
+        };
+        let found = told(errors(file, &unread.name), &file.examined, show_secrets);
+        match name.is_some() || is_strict(file) {
+            true => problems.extend(found.0),
+            false => leave_out(&unread.name, &found),
+        }
+    }
+    match (name, servers.is_empty()) {
+        _ if !problems.is_empty() => Err(Failure::Invalid(Diagnostics(problems))),
+        (Some(name), true) => Err(not_found(name, effective)),
+        _ => Ok(servers),
     }
 }
 

@@ -25,11 +25,15 @@ const PROGRESS: &str = "\"progressToken\":";
 
 /// Shows the frames of any number of connections.
 #[derive(Clone)]
-pub(super) struct Tracer(Arc<Inner>);
+pub(in crate::cli) struct Tracer(Arc<Inner>);
+
+/// Whether the frames of a server are shown at the moment.
+pub(in crate::cli) type Shows = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 struct Inner {
-    secrets: Option<Secrets>,
+    secrets: Mutex<Option<Secrets>>,
     names_servers: bool,
+    shows: Shows,
     stop: CancellationToken,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -37,30 +41,45 @@ struct Inner {
 impl Tracer {
     /// Without `secrets` nothing is hidden. Servers are named if there are several.
     pub(super) fn new(secrets: Option<Secrets>, names_servers: bool) -> Tracer {
-        let (stop, tasks) = (CancellationToken::new(), Mutex::default());
-        Tracer(Arc::new(Inner { secrets, names_servers, stop, tasks }))
+        Tracer::of_some(secrets, names_servers, Arc::new(|_| true))
+    }
+
+    /// As [`Tracer::new`], with the frames of those servers alone that are shown when they come.
+    pub(in crate::cli) fn of_some(secrets: Option<Secrets>, names_servers: bool, shows: Shows) -> Tracer {
+        let (secrets, stop, tasks) = (Mutex::new(secrets), CancellationToken::new(), Mutex::default());
+        Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, tasks }))
+    }
+
+    /// Hides other secrets from now on.
+    pub(in crate::cli) fn hide(&self, secrets: Option<Secrets>) {
+        *self.0.secrets.lock().unwrap_or_else(PoisonError::into_inner) = secrets;
     }
 
     /// For the records of a hub.
-    pub(super) fn records(&self) -> RecordSink {
+    pub(in crate::cli) fn records(&self) -> RecordSink {
         let tracer = self.clone();
         Arc::new(move |server, tap| {
             let (inner, server, tap) = (tracer.0.clone(), server.clone(), tap.clone());
             let task = tokio::spawn(follow(tap, inner.stop.clone(), move |frame| inner.show(&server, frame)));
-            tracer.0.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
+            let mut tasks = tracer.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            tasks.retain(|task| !task.is_finished());
+            tasks.push(task);
         })
     }
 
-    pub(super) fn stderr(&self) -> StderrSink {
+    pub(in crate::cli) fn stderr(&self) -> StderrSink {
         let tracer = self.0.clone();
         Arc::new(move |StderrLine { server, line }| {
+            if !(tracer.shows)(&server) {
+                return;
+            }
             let line = tracer.hidden(&line);
             style::print(&format!("{DIM}{:>9}    {}stderr:{DIM:#} {}\n", "", tracer.label(&server), printable(&line)));
         })
     }
 
     /// Shows what is left.
-    pub(super) async fn finish(self) {
+    pub(in crate::cli) async fn finish(self) {
         self.0.stop.cancel();
         let tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         futures_util::future::join_all(tasks).await;
@@ -85,6 +104,9 @@ async fn follow(tap: Tap, stop: CancellationToken, mut show: impl FnMut(&Frame))
 
 impl Inner {
     fn show(&self, server: &str, frame: &Frame) {
+        if !(self.shows)(server) {
+            return;
+        }
         let (arrow, style) = match frame.direction {
             Direction::ClientToServer => ("→", GOOD),
             Direction::ServerToClient => ("←", ADDED),
@@ -103,8 +125,10 @@ impl Inner {
     }
 
     fn hidden(&self, text: &str) -> String {
-        let Some(secrets) = &self.secrets else { return text.to_owned() };
-        without_secrets(&secrets.hidden(text))
+        match &*self.secrets.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(secrets) => without_secrets(&secrets.hidden(text)),
+            None => text.to_owned(),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     cli::{
         Exit, Failure,
+        ask::Person,
         config::prepared::Secrets,
         signals::Signals,
         style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
@@ -31,19 +32,21 @@ use crate::{
 const AT_ONCE: usize = 8;
 
 /// The servers of a command, connected to when something is asked of them.
-pub(super) struct Visit {
-    pub(super) hub: Hub,
+pub(in crate::cli) struct Visit {
+    pub(in crate::cli) hub: Hub,
     /// In order.
-    pub(super) names: Vec<Arc<str>>,
+    pub(in crate::cli) names: Vec<Arc<str>>,
     pub(super) unreachable: Unreachable,
     secrets: Secrets,
     authorizers: Authorizers,
     is_interrupted: CancellationToken,
+    /// Who is asked what servers want to know.
+    pub(in crate::cli) person: Option<Person>,
 }
 
 /// Why a command cannot go on.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(in crate::cli) enum Trouble {
     Failure(Failure),
     /// The call reached the server, and brought no result.
     Call(client::Failure),
@@ -72,11 +75,25 @@ pub(super) fn visit(
     set: impl FnOnce(&mut HubOptions),
     work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
 ) -> Result<Exit, Failure> {
+    visit_with(None, args, servers, set, work)
+}
+
+/// As [`visit`], with a person who is asked what servers want to know.
+///
+/// # Errors
+/// As [`visit`].
+pub(super) fn visit_with(
+    person: Option<Person>,
+    args: &ConnectionArgs,
+    servers: &[Server],
+    set: impl FnOnce(&mut HubOptions),
+    work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
+) -> Result<Exit, Failure> {
     if servers.is_empty() {
         style::print("No MCP servers configured.\n");
         return Ok(Exit::NothingSelected);
     }
-    let members = args.members(servers)?;
+    let members = args.members(servers, person.as_ref())?;
     let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
@@ -85,14 +102,7 @@ pub(super) fn visit(
     set(&mut options);
     options.records = tracer.as_ref().map(Tracer::records);
     options.stderr = tracer.as_ref().map(Tracer::stderr);
-    let rehearse = std::env::current_exe()
-        .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
-    let mut guard = Command::new(rehearse);
-    guard.arg("guard");
-    Guard::install(guard);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
-    let done = runtime.block_on(Box::pin(async {
+    with_servers(async {
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
         let unreachable = options.unreachable;
@@ -103,19 +113,42 @@ pub(super) fn visit(
             secrets,
             authorizers,
             is_interrupted: CancellationToken::new(),
+            person,
         };
         let done = visit.until_done_or_interrupted(&mut signals, work).await;
         if let Some(tracer) = tracer {
             tracer.finish().await;
         }
         visit.exit(done)
-    }));
+    })
+}
+
+/// Does what starts servers. Whatever becomes of this process, none of theirs is left.
+///
+/// # Errors
+/// What the work gives; this machine does not let us start anything.
+pub(in crate::cli) fn with_servers<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let rehearse = std::env::current_exe()
+        .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
+    let mut guard = Command::new(rehearse);
+    guard.arg("guard");
+    Guard::install(guard);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let done = runtime.block_on(Box::pin(work));
     drop(runtime);
     Guard::dismiss();
     done
 }
 
 impl Visit {
+    /// For whoever holds the hub.
+    pub(in crate::cli) fn to(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> Visit {
+        let is_interrupted = CancellationToken::new();
+        let (unreachable, authorizers) = (Unreachable::Skipped, Authorizers::default());
+        Visit { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
+    }
+
     /// Works, and closes the hub. A signal cancels the work; another one does not wait for servers to take leave, whose
     /// processes are killed then.
     async fn until_done_or_interrupted(
@@ -201,7 +234,7 @@ impl Visit {
     }
 
     /// A text without the secrets of all servers.
-    pub(super) fn hidden(&self, text: &str) -> String {
+    pub(in crate::cli) fn hidden(&self, text: &str) -> String {
         self.secrets.hidden(text)
     }
 
@@ -209,7 +242,7 @@ impl Visit {
     ///
     /// # Errors
     /// The server cannot be reached, or what the work gives.
-    pub(super) async fn over<T>(
+    pub(in crate::cli) async fn over<T>(
         &self,
         server: &str,
         work: impl AsyncFnOnce(&Session, CallOptions) -> Result<T, Trouble>,
@@ -225,7 +258,7 @@ impl Visit {
     ///
     /// # Errors
     /// A server cannot be reached, and the policy wants all of them, or none can.
-    pub(super) async fn each<T>(
+    pub(in crate::cli) async fn each<T>(
         &self,
         work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
     ) -> Result<Vec<(Arc<str>, Reached<T>)>, Trouble> {
@@ -267,7 +300,7 @@ impl Visit {
         Ok(found)
     }
 
-    pub(super) fn tell_notice(&self, notice: &Notice) {
+    pub(in crate::cli) fn tell_notice(&self, notice: &Notice) {
         match notice {
             Notice::Filtered { .. } => self.note(&notice.to_string()),
             _ => self.warn(&notice.to_string()),
@@ -301,11 +334,11 @@ impl Visit {
     }
 
     /// Nobody reads it as an answer.
-    pub(super) fn warn(&self, text: &str) {
+    pub(in crate::cli) fn warn(&self, text: &str) {
         self.say(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#}"), text);
     }
 
-    pub(super) fn note(&self, text: &str) {
+    pub(in crate::cli) fn note(&self, text: &str) {
         self.say(&format!("{DIM}INFO:{DIM:#}"), text);
     }
 
@@ -321,7 +354,7 @@ impl Visit {
         failure_json(failure, |text| self.hidden(text))
     }
 
-    pub(super) fn tell_failure(&self, failure: &client::Failure) {
+    pub(in crate::cli) fn tell_failure(&self, failure: &client::Failure) {
         if self.is_interrupted.is_cancelled() {
             return;
         }
@@ -344,13 +377,13 @@ impl Visit {
 }
 
 /// What came of something that was done with several servers.
-pub(super) enum Reached<T> {
+pub(in crate::cli) enum Reached<T> {
     Answered(Result<T, client::Failure>),
     Not(Arc<ConnectError>),
 }
 
 /// How a hub's errors end a command.
-pub(super) fn trouble(error: HubError) -> Trouble {
+pub(in crate::cli) fn trouble(error: HubError) -> Trouble {
     Trouble::Failure(match error {
         HubError::Unreachable { server, error } => {
             Failure::cannot(format!("MCP server '{server}' connection failed: {error}"))

@@ -12,7 +12,7 @@ mod stage;
 mod stdio;
 mod terminal;
 mod verdict;
-mod watch;
+pub(in crate::cli) mod watch;
 
 use std::{
     fs::File,

@@ -78,7 +78,7 @@ pub(super) async fn follow(watch: Option<Watch>, engine: &Engine, started: Insta
 }
 
 /// The content of a regular file. To open a pipe does not wait for a writer.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub(in crate::cli) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -98,19 +98,19 @@ fn parse(path: &Path, content: &[u8]) -> Result<Script, Failure> {
 
 /// Tells which contents of a file are new and complete.
 #[derive(Debug)]
-struct Edits {
+pub(in crate::cli) struct Edits {
     taken: Vec<u8>,
     /// Different from what was taken, but perhaps half written.
     fresh: Option<Vec<u8>>,
 }
 
 impl Edits {
-    fn of(content: Vec<u8>) -> Edits {
+    pub(in crate::cli) fn of(content: Vec<u8>) -> Edits {
         Edits { taken: content, fresh: None }
     }
 
     /// Whether this content is to be taken: it is not the one that was taken last, and the same as a moment ago.
-    fn take(&mut self, content: Vec<u8>) -> bool {
+    pub(in crate::cli) fn take(&mut self, content: Vec<u8>) -> bool {
         if content == self.taken {
             self.fresh = None;
             return false;

@@ -95,8 +95,8 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{approval::Granted, registry::Listed, slot::Slot, store::ResultStore, usage::Usages};
 pub use self::{
+    approval::Denial,
     call::CallError,
     options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry},
     registry::{DuplicateTool, Notice, RegisteredTool, Registry},
@@ -104,6 +104,7 @@ pub use self::{
     status::{State, Status},
     usage::Usage,
 };
+use self::{approval::Granted, registry::Listed, slot::Slot, store::ResultStore, usage::Usages};
 use super::{ConnectError, Failure, Session};
 use crate::{config::policy::Unreachable, transport::Stray};
 

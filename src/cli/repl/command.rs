@@ -1,0 +1,372 @@
+//! The commands of the REPL, and what somebody types for them. No IO.
+
+use std::path::PathBuf;
+
+use crate::{cli::mcp::ad_hoc::command_words, config::nearest};
+
+/// What a command is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Status,
+    ListTools,
+    Connect,
+    Disconnect,
+    Reconnect,
+    Enable,
+    Disable,
+    Debug,
+    Auth,
+    Call,
+    Resources,
+    Read,
+    Prompts,
+    Prompt,
+    Usage,
+    Reload,
+    Help,
+    Quit,
+}
+
+/// How a command is typed.
+#[derive(Debug)]
+pub(super) struct Spec {
+    pub(super) kind: Kind,
+    pub(super) name: &'static str,
+    /// Its other names: those of `rehearse mcp`, and of other programs.
+    aliases: &'static [&'static str],
+    pub(super) arguments: &'static str,
+    pub(super) about: &'static str,
+}
+
+const fn spec(
+    kind: Kind,
+    name: &'static str,
+    aliases: &'static [&'static str],
+    arguments: &'static str,
+    about: &'static str,
+) -> Spec {
+    Spec { kind, name, aliases, arguments, about }
+}
+
+pub(super) const ALL: [Spec; 18] = [
+    spec(
+        Kind::Status,
+        "status",
+        &["list", "list-servers", "ls-servers"],
+        "",
+        "all servers and how it stands with them",
+    ),
+    spec(
+        Kind::ListTools,
+        "list-tools",
+        &["tools", "ls-tools"],
+        "[SERVER]",
+        "the tools of all servers; of one, with schemas",
+    ),
+    spec(Kind::Connect, "connect", &[], "SERVER", "connect to a server"),
+    spec(Kind::Disconnect, "disconnect", &[], "SERVER", "take leave of a server"),
+    spec(Kind::Reconnect, "reconnect", &["restart"], "SERVER", "take leave of a server, and connect anew"),
+    spec(Kind::Enable, "enable", &[], "SERVER", "switch a server on"),
+    spec(Kind::Disable, "disable", &[], "SERVER", "switch a server off"),
+    spec(
+        Kind::Debug,
+        "debug",
+        &["info"],
+        "[SERVER] [on|off]",
+        "what is known of a server; show the wire, or no longer",
+    ),
+    spec(Kind::Auth, "auth", &[], "SERVER [--logout]", "authorize this client with a server"),
+    spec(Kind::Call, "call", &["call-tool"], "TOOL [NAME=VALUE… | JSON] [--output FILE]", "call a tool"),
+    spec(Kind::Resources, "resources", &["list-resources"], "[SERVER]", "the resources, and their templates"),
+    spec(Kind::Read, "read", &["read-resource"], "URI [--server SERVER] [--output FILE]", "read a resource"),
+    spec(Kind::Prompts, "prompts", &["list-prompts"], "[SERVER]", "the prompts"),
+    spec(
+        Kind::Prompt,
+        "prompt",
+        &["get-prompt"],
+        "NAME [NAME=VALUE…] [--server SERVER] [--output FILE]",
+        "get a prompt",
+    ),
+    spec(Kind::Usage, "usage", &["metrics"], "", "how often each tool was called"),
+    spec(Kind::Reload, "reload", &[], "", "read the config files anew"),
+    spec(Kind::Help, "help", &["?"], "", "these commands"),
+    spec(Kind::Quit, "quit", &["exit"], "", "take leave of all servers, and end"),
+];
+
+/// A command with its arguments.
+#[derive(Debug, PartialEq)]
+pub(super) enum Command {
+    Status,
+    ListTools(Option<String>),
+    Connect(String),
+    Disconnect(String),
+    Reconnect(String),
+    Enable(String),
+    Disable(String),
+    Debug { server: Option<String>, on: Option<bool> },
+    Auth { server: String, is_logout: bool },
+    Call { tool: String, given: Given, output: Option<PathBuf> },
+    Resources(Option<String>),
+    Read { uri: String, server: Option<String>, output: Option<PathBuf> },
+    Prompts(Option<String>),
+    Prompt { name: String, words: Vec<String>, server: Option<String>, output: Option<PathBuf> },
+    Usage,
+    Reload,
+    Help,
+    Quit,
+}
+
+/// The arguments of a call as they were typed.
+#[derive(Debug, PartialEq)]
+pub(super) enum Given {
+    Words(Vec<String>),
+    Json(String),
+}
+
+/// The line without the `/mcp` that may stand before a command.
+pub(super) fn without_prefix(line: &str) -> &str {
+    let line = line.trim_start();
+    match line.strip_prefix("/mcp") {
+        Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => rest.trim_start(),
+        _ => line.strip_prefix('/').unwrap_or(line),
+    }
+}
+
+/// The command of a name or another name of it.
+pub(super) fn named(name: &str) -> Option<&'static Spec> {
+    ALL.iter().find(|spec| spec.name == name || spec.aliases.contains(&name))
+}
+
+impl Command {
+    /// What a line asks for; `None` if it asks for nothing.
+    ///
+    /// # Errors
+    /// There is no such command, or it wants other arguments.
+    pub(super) fn parse(line: &str) -> Result<Option<Command>, String> {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(None);
+        }
+        let line = without_prefix(line);
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        if name.is_empty() {
+            return Ok(Some(Command::Help));
+        }
+        let Some(spec) = named(&name.to_lowercase()) else {
+            let names: Vec<_> =
+                ALL.iter().flat_map(|spec| [spec.name].into_iter().chain(spec.aliases.iter().copied())).collect();
+            let near = nearest(&name.to_lowercase(), &names).map(|near| format!("; did you mean '{near}'?"));
+            return Err(format!(
+                "there is no command {name:?}{}",
+                near.unwrap_or_else(|| "; 'help' lists them".to_owned())
+            ));
+        };
+        spec.command(rest.trim()).map(Some)
+    }
+}
+
+/// What stands after the name of a command.
+struct Rest {
+    words: Vec<String>,
+    output: Option<PathBuf>,
+    server: Option<String>,
+    is_logout: bool,
+}
+
+impl Spec {
+    pub(super) fn usage(&self) -> String {
+        format!("{} {}", self.name, self.arguments).trim_end().to_owned()
+    }
+
+    fn command(&self, rest: &str) -> Result<Command, String> {
+        if self.kind == Kind::Call
+            && let Some(command) = self.call_with_json(rest)?
+        {
+            return Ok(command);
+        }
+        let Rest { words, output, server, is_logout } = self.rest(rest)?;
+        let mut words = words.into_iter();
+        let mut next = || words.next();
+        let wanted = |word: Option<String>| word.ok_or_else(|| format!("usage: {}", self.usage()));
+        let command = match self.kind {
+            Kind::Status => Command::Status,
+            Kind::ListTools => Command::ListTools(next()),
+            Kind::Connect => Command::Connect(wanted(next())?),
+            Kind::Disconnect => Command::Disconnect(wanted(next())?),
+            Kind::Reconnect => Command::Reconnect(wanted(next())?),
+            Kind::Enable => Command::Enable(wanted(next())?),
+            Kind::Disable => Command::Disable(wanted(next())?),
+            Kind::Debug => match (next(), next()) {
+                (Some(word), None) if switch(&word).is_some() => Command::Debug { server: None, on: switch(&word) },
+                (server, None) => Command::Debug { server, on: None },
+                (server, Some(word)) => Command::Debug { server, on: Some(wanted_switch(&word)?) },
+            },
+            Kind::Auth => Command::Auth { server: wanted(next())?, is_logout },
+            Kind::Call => {
+                Command::Call { tool: wanted(next())?, given: Given::Words(words.by_ref().collect()), output }
+            }
+            Kind::Resources => Command::Resources(next()),
+            Kind::Read => Command::Read { uri: wanted(next())?, server, output },
+            Kind::Prompts => Command::Prompts(next()),
+            Kind::Prompt => Command::Prompt { name: wanted(next())?, words: words.by_ref().collect(), server, output },
+            Kind::Usage => Command::Usage,
+            Kind::Reload => Command::Reload,
+            Kind::Help => Command::Help,
+            Kind::Quit => Command::Quit,
+        };
+        match words.next() {
+            Some(word) if self.kind != Kind::Help => Err(format!("{word:?} is too much; usage: {}", self.usage())),
+            _ => Ok(command),
+        }
+    }
+
+    /// `TOOL {…}`, whose JSON is taken as it stands.
+    fn call_with_json(&self, rest: &str) -> Result<Option<Command>, String> {
+        let Some((before, _)) = rest.split_once('{').filter(|(before, _)| before.ends_with(char::is_whitespace)) else {
+            return Ok(None);
+        };
+        let Rest { words, output, .. } = self.rest(before)?;
+        let [tool] = &words[..] else { return Ok(None) };
+        let given = Given::Json(rest[before.len()..].to_owned());
+        Ok(Some(Command::Call { tool: tool.clone(), given, output }))
+    }
+
+    /// The words, and the options that the command has.
+    fn rest(&self, text: &str) -> Result<Rest, String> {
+        let mut rest = Rest { words: Vec::new(), output: None, server: None, is_logout: false };
+        let mut words =
+            command_words(text).map_err(|error| error.replace("in the command", "in the line"))?.into_iter();
+        while let Some(word) = words.next() {
+            let has = |option: &str| self.arguments.contains(option);
+            let (option, value) = match word.split_once('=') {
+                Some((option, value)) if option.starts_with("--") => (option, Some(value.to_owned())),
+                _ => (&*word, None),
+            };
+            let mut value = || value.clone().or_else(|| words.next()).ok_or_else(|| format!("{option} needs a value"));
+            match option {
+                "--output" | "-o" if has("--output") => rest.output = Some(value()?.into()),
+                "--server" if has("--server") => rest.server = Some(value()?),
+                "--logout" if has("--logout") => rest.is_logout = true,
+                option if option.starts_with("--") => {
+                    return Err(format!("there is no option {option}; usage: {}", self.usage()));
+                }
+                _ => rest.words.push(word),
+            }
+        }
+        Ok(rest)
+    }
+}
+
+fn switch(word: &str) -> Option<bool> {
+    match word {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn wanted_switch(word: &str) -> Result<bool, String> {
+    switch(word).ok_or_else(|| format!("{word:?} is neither on nor off"))
+}
+
+/// All commands with what they are about.
+pub(super) fn help() -> String {
+    let width =
+        ALL.iter().map(|spec| spec.usage().chars().count()).filter(|width| *width < 40).max().unwrap_or_default();
+    let line = |spec: &Spec| {
+        let usage = spec.usage();
+        match usage.chars().count() > width {
+            true => format!("  {usage}\n  {:width$}  {}\n", "", spec.about),
+            false => format!("  {usage:width$}  {}\n", spec.about),
+        }
+    };
+    let commands: String = ALL.iter().map(line).collect();
+    format!(
+        "Commands, each also with /mcp before it:\n{commands}\n\
+         Arguments: NAME=VALUE becomes what the tool's schema wants, NAME:=JSON is JSON, NAME=@FILE and @FILE are read from a \
+         file.\nTab completes; Ctrl-C cancels what runs, and twice at the prompt ends; Ctrl-D ends.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Command {
+        Command::parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).expect(line)
+    }
+
+    fn words(words: &[&str]) -> Given {
+        Given::Words(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    #[test]
+    fn a_command_may_have_the_prefix_or_another_name() {
+        for line in ["status", "/mcp status", "/mcp   status ", "/status", "STATUS", "list", "/mcp list-servers"] {
+            assert_eq!(parse(line), Command::Status, "{line}");
+        }
+        assert_eq!((parse("/mcp"), parse("/mcp help"), parse("?")), (Command::Help, Command::Help, Command::Help));
+        for line in ["", "  ", "# a note"] {
+            assert_eq!(Command::parse(line), Ok(None), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_command_brings_the_nearest() {
+        for (line, error) in [
+            ("statsu", "there is no command \"statsu\"; did you mean 'status'?"),
+            ("/mcp lst-tools", "there is no command \"lst-tools\"; did you mean 'list-tools'?"),
+            ("/mcpx", "there is no command \"mcpx\"; 'help' lists them"),
+            ("connect", "usage: connect SERVER"),
+            ("connect a b", "\"b\" is too much; usage: connect SERVER"),
+            ("status now", "\"now\" is too much; usage: status"),
+            ("debug a maybe", "\"maybe\" is neither on nor off"),
+            ("call t --server s", "there is no option --server; usage: call TOOL [NAME=VALUE… | JSON] [--output FILE]"),
+            ("read x --output", "--output needs a value"),
+            ("connect 'a", "a ' has no end in the line"),
+        ] {
+            assert_eq!(Command::parse(line), Err(error.to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn servers_are_named_or_not() {
+        assert_eq!(parse("list-tools"), Command::ListTools(None));
+        assert_eq!(parse("tools 'my server'"), Command::ListTools(Some("my server".into())));
+        assert_eq!(parse("debug"), Command::Debug { server: None, on: None });
+        assert_eq!(parse("debug on"), Command::Debug { server: None, on: Some(true) });
+        assert_eq!(parse("debug s"), Command::Debug { server: Some("s".into()), on: None });
+        assert_eq!(parse("info s off"), Command::Debug { server: Some("s".into()), on: Some(false) });
+        assert_eq!(parse("auth s --logout"), Command::Auth { server: "s".into(), is_logout: true });
+    }
+
+    #[test]
+    fn a_call_has_words_or_json() {
+        let call =
+            |given, output: Option<&str>| Command::Call { tool: "t".into(), given, output: output.map(Into::into) };
+        assert_eq!(parse("call t"), call(words(&[]), None));
+        assert_eq!(parse("call t a=1 'b=x y' c:={\"d\":1}"), call(words(&["a=1", "b=x y", "c:={d:1}"]), None));
+        assert_eq!(parse("call t --output=f a={}"), call(words(&["a={}"]), Some("f")));
+        let json = |text: &str| Given::Json(text.to_owned());
+        assert_eq!(parse(r#"call t {"a": "it's"}"#), call(json(r#"{"a": "it's"}"#), None));
+        assert_eq!(parse(r#"call t -o f {"a": 1}"#), call(json(r#"{"a": 1}"#), Some("f")));
+    }
+
+    #[test]
+    fn resources_and_prompts_may_name_their_server() {
+        assert_eq!(
+            parse("read a://b --server s -o f"),
+            Command::Read { uri: "a://b".into(), server: Some("s".into()), output: Some("f".into()) }
+        );
+        assert_eq!(
+            parse("prompt p a=1 --server s"),
+            Command::Prompt { name: "p".into(), words: vec!["a=1".into()], server: Some("s".into()), output: None }
+        );
+    }
+
+    #[test]
+    fn the_help_has_every_command() {
+        let help = help();
+        assert!(ALL.iter().all(|spec| help.contains(&spec.usage()) && help.contains(spec.about)), "{help}");
+    }
+}

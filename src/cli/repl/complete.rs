@@ -1,0 +1,320 @@
+//! How a line can go on: commands, servers, tools, and the arguments of tools by their schemas. No IO.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::command::{ALL, Kind, Spec, named, without_prefix};
+use crate::{
+    cli::mcp::{
+        ad_hoc::command_words,
+        arguments::{names_of, values_of},
+    },
+    client::hub::RegisteredTool,
+    report::text::is_harmful,
+};
+
+/// What there is to complete with.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) servers: Vec<Arc<str>>,
+    pub(super) tools: Vec<Arc<RegisteredTool>>,
+    /// Those that have been listed: their URIs.
+    pub(super) resources: Vec<String>,
+    /// Those that have been listed, with the names of their arguments.
+    pub(super) prompts: Vec<(String, Vec<String>)>,
+}
+
+/// One way to go on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// What stands in place of the text from `start` to the cursor.
+    pub(super) text: String,
+    pub(super) start: usize,
+    pub(super) about: Option<String>,
+    /// Whether a word ends with it.
+    pub(super) is_whole: bool,
+}
+
+/// What stands before the cursor.
+struct Typed<'l> {
+    spec: &'static Spec,
+    /// The words after the command's name that are finished.
+    words: Vec<String>,
+    /// The word that is being typed, and where it begins.
+    word: &'l str,
+    start: usize,
+}
+
+impl<'l> Typed<'l> {
+    /// `None` as long as the command's name is not finished, or unknown.
+    fn of(line: &'l str) -> Option<Typed<'l>> {
+        let command = without_prefix(line);
+        let (name, rest) = command.split_once(char::is_whitespace)?;
+        let start = line.len() - rest.len() + last_word(rest);
+        let words = command_words(&line[line.len() - rest.len()..start]).ok()?;
+        Some(Typed { spec: named(&name.to_lowercase())?, words, word: &line[start..], start })
+    }
+
+    /// The finished words that are no options.
+    fn plain(&self) -> impl Iterator<Item = &String> {
+        self.words.iter().filter(|word| !word.starts_with('-'))
+    }
+
+    fn tool<'k>(&self, known: &'k Known) -> Option<&'k Arc<RegisteredTool>> {
+        let name = self.plain().next().filter(|_| self.spec.kind == Kind::Call)?;
+        let tools = || known.tools.iter();
+        tools().find(|tool| tool.name == *name).or_else(|| tools().find(|tool| tool.original == *name))
+    }
+
+    fn is_given(&self, argument: &str) -> bool {
+        self.plain().skip(1).any(|word| word.split(['=', ':']).next() == Some(argument))
+    }
+}
+
+/// Every way in which the text before the cursor can go on.
+pub(super) fn choices(line: &str, known: &Known) -> Vec<Choice> {
+    let Some(typed) = Typed::of(line) else {
+        return commands(line);
+    };
+    let whole = |text: &str, about: Option<String>| (text.to_owned(), about, true);
+    let plain = typed.plain().count();
+    let servers = || known.servers.iter().map(|server| whole(server, None)).collect::<Vec<_>>();
+    let found: Vec<(String, Option<String>, bool)> = if typed.words.last().is_some_and(|word| word == "--server") {
+        servers()
+    } else if typed.word.starts_with("--") {
+        let options = typed.spec.arguments.split(['[', ']', ' ']).filter(|part| part.starts_with("--"));
+        options.map(|option| whole(option, None)).collect()
+    } else {
+        match (typed.spec.kind, plain) {
+            (Kind::Debug, 0) => servers().into_iter().chain(["on", "off"].map(|word| whole(word, None))).collect(),
+            (Kind::Debug, 1) => ["on", "off"].map(|word| whole(word, None)).into(),
+            (
+                Kind::ListTools
+                | Kind::Connect
+                | Kind::Disconnect
+                | Kind::Reconnect
+                | Kind::Enable
+                | Kind::Disable
+                | Kind::Auth
+                | Kind::Resources
+                | Kind::Prompts,
+                0,
+            ) => servers(),
+            (Kind::Call, 0) => known.tools.iter().map(|tool| whole(&tool.name, about(tool))).collect(),
+            (Kind::Call, _) => typed.tool(known).map(|tool| arguments(&typed, tool)).unwrap_or_default(),
+            (Kind::Read, 0) => known.resources.iter().map(|uri| whole(uri, None)).collect(),
+            (Kind::Prompt, 0) => known.prompts.iter().map(|(name, _)| whole(name, None)).collect(),
+            (Kind::Prompt, _) => {
+                let prompt = known.prompts.iter().find(|(name, _)| Some(name) == typed.plain().next());
+                let names = prompt.map(|(_, names)| &names[..]).unwrap_or_default();
+                names
+                    .iter()
+                    .filter(|name| !typed.is_given(name))
+                    .map(|name| (format!("{name}="), None, false))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
+    };
+    let begin = typed.word.trim_start_matches(['\'', '"']);
+    let fits = |(text, ..): &(String, Option<String>, bool)| text.starts_with(begin) && !text.chars().any(is_harmful);
+    let choice = |(text, about, is_whole)| Choice { text: quoted(text, is_whole), start: typed.start, about, is_whole };
+    found.into_iter().filter(fits).map(choice).collect()
+}
+
+/// What can still be typed, in the words of the help; shown behind the cursor.
+pub(super) fn hint(line: &str, known: &Known) -> String {
+    let Some(typed) = Typed::of(line).filter(|typed| typed.word.is_empty()) else { return String::new() };
+    if let Some(tool) = typed.tool(known) {
+        let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
+        let names = names_of(&schema);
+        let open = names.iter().filter(|(name, _)| !typed.is_given(name) && !name.chars().any(is_harmful));
+        let words =
+            open.map(|(name, is_required)| if *is_required { format!("{name}=") } else { format!("[{name}=]") });
+        return words.collect::<Vec<_>>().join(" ");
+    }
+    if typed.words.is_empty() { typed.spec.arguments.to_owned() } else { String::new() }
+}
+
+fn commands(line: &str) -> Vec<Choice> {
+    let begin = without_prefix(line);
+    if begin.contains(char::is_whitespace) {
+        return Vec::new();
+    }
+    let start = line.len() - begin.len();
+    let prefix = ("/mcp".starts_with(line.trim_start()) && line.trim_start().starts_with('/')).then(|| Choice {
+        text: "/mcp".to_owned(),
+        start: line.len() - line.trim_start().len(),
+        about: None,
+        is_whole: true,
+    });
+    let fitting = ALL.iter().filter(|spec| spec.name.starts_with(&begin.to_lowercase()));
+    let commands = fitting.map(|spec| Choice {
+        text: spec.name.to_owned(),
+        start,
+        about: Some(spec.about.to_owned()),
+        is_whole: true,
+    });
+    prefix.into_iter().chain(commands).collect()
+}
+
+/// The names of arguments that are not given yet; behind a name, the values that its schema lists.
+fn arguments(typed: &Typed<'_>, tool: &RegisteredTool) -> Vec<(String, Option<String>, bool)> {
+    let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
+    if let Some((name, _)) = typed.word.trim_start_matches(['\'', '"']).split_once('=') {
+        let values = values_of(&schema, name.trim_end_matches(':'));
+        return values.into_iter().map(|value| (format!("{name}={value}"), None, true)).collect();
+    }
+    let names = names_of(&schema).into_iter().filter(|(name, _)| !typed.is_given(name));
+    let about = |name: &str| schema["properties"][name]["description"].as_str().and_then(first_line);
+    names.map(|(name, _)| (format!("{name}="), about(name), false)).collect()
+}
+
+fn about(tool: &RegisteredTool) -> Option<String> {
+    let about = tool.description.as_deref().and_then(first_line);
+    Some(match about {
+        Some(about) => format!("{} ({})", about, tool.server),
+        None => tool.server.to_string(),
+    })
+}
+
+fn first_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some(crate::report::text::printable(line).into_owned())
+}
+
+/// Where the last word begins, be it empty. What stands in quotes is no end of a word.
+fn last_word(text: &str) -> usize {
+    let (mut start, mut quote, mut is_escaped) = (0, None, false);
+    for (index, character) in text.char_indices() {
+        match (quote, character) {
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (Some(open), _) if open == character => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(character),
+            (None, space) if space.is_whitespace() => start = index + space.len_utf8(),
+            (None, _) => {}
+        }
+    }
+    start
+}
+
+/// A word that is taken for one.
+fn quoted(text: String, is_whole: bool) -> String {
+    let is_plain = !text.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'));
+    match is_plain || !is_whole {
+        true => text,
+        false if !text.contains('\'') => format!("'{text}'"),
+        false => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, value::to_raw_value};
+
+    use super::*;
+
+    fn known() -> Known {
+        let tool = |server: &str, name: &str, schema: Value| {
+            let raw = to_raw_value(&schema).expect("JSON");
+            Arc::new(RegisteredTool {
+                server: server.into(),
+                name: format!("{server}__{name}"),
+                original: name.to_owned(),
+                description: Some("\n Does it.\nMore.".to_owned()),
+                annotations: Default::default(),
+                definition: raw.clone(),
+                input_schema: raw,
+            })
+        };
+        let schema = json!({
+            "properties": {
+                "city": { "enum": ["Oslo", "New York"] }, "now": { "type": "boolean", "description": "At once" },
+                "text": { "type": "string" },
+            },
+            "required": ["text"],
+        });
+        Known {
+            servers: vec!["files".into(), "my web".into()],
+            tools: vec![tool("files", "echo", schema), tool("files", "bad\u{1b}", json!({}))],
+            resources: vec!["docs://index".to_owned()],
+            prompts: vec![("greet".to_owned(), vec!["name".to_owned()])],
+        }
+    }
+
+    fn texts(line: &str) -> Vec<String> {
+        choices(line, &known()).into_iter().map(|choice| format!("{}{}", &line[..choice.start], choice.text)).collect()
+    }
+
+    #[test]
+    fn commands_are_completed_with_and_without_the_prefix() {
+        assert_eq!(texts("re"), ["reconnect", "resources", "read", "reload"]);
+        assert_eq!(texts("/mcp rel"), ["/mcp reload"]);
+        assert_eq!(texts("/m"), ["/mcp"]);
+        assert_eq!(texts("LIST"), ["list-tools"]);
+        assert_eq!((texts("").len(), texts("nonsense ").len(), texts("nonsense").len()), (ALL.len(), 0, 0));
+    }
+
+    #[test]
+    fn servers_are_completed_where_one_is_wanted() {
+        assert_eq!(texts("connect "), ["connect files", "connect 'my web'"]);
+        assert_eq!(texts("/mcp disable m"), ["/mcp disable 'my web'"]);
+        assert_eq!(texts("disable 'my"), ["disable 'my web'"]);
+        assert_eq!(texts("connect files "), [""; 0]);
+        assert_eq!(texts("debug files o"), ["debug files on", "debug files off"]);
+        assert_eq!(texts("read x --server f"), ["read x --server files"]);
+        assert_eq!(texts("read x --"), ["read x --server", "read x --output"]);
+    }
+
+    #[test]
+    fn tools_and_their_arguments_are_completed_by_their_schemas() {
+        assert_eq!(texts("call fi"), ["call files__echo"]);
+        assert_eq!(
+            texts("call files__echo "),
+            ["text=", "city=", "now="].map(|name| format!("call files__echo {name}"))
+        );
+        assert_eq!(texts("call echo text=1 n"), ["call echo text=1 now="]);
+        assert_eq!(texts("call echo now="), ["call echo now=true", "call echo now=false"]);
+        assert_eq!(texts("call echo city="), ["call echo city=Oslo", "call echo 'city=New York'"]);
+        assert_eq!(texts("call echo 'city=N"), ["call echo 'city=New York'"]);
+        assert_eq!(texts("call unknown "), [""; 0]);
+        let choices = choices("call files__echo ", &known());
+        assert_eq!((choices[2].about.as_deref(), choices[2].is_whole), (Some("At once"), false));
+    }
+
+    #[test]
+    fn what_has_been_listed_is_completed() {
+        assert_eq!(texts("read d"), ["read docs://index"]);
+        assert_eq!(texts("prompt "), ["prompt greet"]);
+        assert_eq!(texts("prompt greet "), ["prompt greet name="]);
+        assert_eq!(texts("prompt greet name=x "), [""; 0]);
+    }
+
+    #[test]
+    fn the_hint_says_what_can_still_be_typed() {
+        let known = known();
+        for (line, expected) in [
+            ("connect ", "SERVER"),
+            ("/mcp debug ", "[SERVER] [on|off]"),
+            ("call files__echo ", "text= [city=] [now=]"),
+            ("call echo text=1 ", "[city=] [now=]"),
+            ("call echo text", ""),
+            ("connect files ", ""),
+            ("con", ""),
+            ("what ", ""),
+        ] {
+            assert_eq!(hint(line, &known), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_quotes_is_one_word() {
+        for (text, start) in [("a b", 2), ("a 'b c", 2), ("a 'b c' ", 8), ("'a\" b", 0), ("a\\ b", 0), ("", 0)] {
+            assert_eq!(last_word(text), start, "{text}");
+        }
+        assert_eq!(quoted("it's \"so\"".to_owned(), true), "\"it's \\\"so\\\"\"");
+    }
+}

@@ -1,0 +1,103 @@
+//! The editor of commands: completion, hints and history in the terminal.
+
+use std::sync::Arc;
+
+use reedline::{
+    Color, ColumnarMenu, Completer, CompletionResult, DefaultHinter, Emacs, Hinter, History, KeyCode, KeyModifiers,
+    MenuBuilder, Reedline, ReedlineEvent, ReedlineMenu, Span, Suggestion, default_emacs_keybindings,
+};
+
+use super::{
+    complete::{Choice, choices, hint},
+    history::{Discreet, place},
+    shell::Shell,
+};
+use crate::{
+    cli::{
+        ask::{Editor, Keyboard, Plain, is_coloured},
+        style::{self, DOUBTFUL},
+    },
+    config::Machine,
+};
+
+const MENU: &str = "completions";
+
+/// An editor that knows what the shell knows.
+pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
+    let mut keys = default_emacs_keybindings();
+    keys.add_binding(
+        KeyModifiers::NONE,
+        KeyCode::Tab,
+        ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]),
+    );
+    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
+    let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(""));
+    let mut reedline = Reedline::create()
+        .with_edit_mode(Box::new(Emacs::new(keys)))
+        .with_completer(Box::new(Completions(shell.clone())))
+        .with_menu(ReedlineMenu::EngineCompleter(menu))
+        .with_quick_completions(true)
+        .with_partial_completions(true)
+        .with_hinter(Box::new(Hints { shell: shell.clone(), history: history_hints(), is_usage: false }))
+        .with_highlighter(Box::new(Plain))
+        .with_ansi_colors(is_coloured());
+    if let Some(path) = place(&Machine::here()) {
+        let known = shell.clone();
+        match Discreet::of_file(&path, move |line| known.hidden(line) != line) {
+            Ok(history) => reedline = reedline.with_history(Box::new(history)),
+            Err(error) => style::print(&format!(
+                "{DOUBTFUL}WARN:{DOUBTFUL:#} what you type is not kept: {}: {error}\n",
+                style::printable(&path.display().to_string())
+            )),
+        }
+    }
+    keyboard.editor(reedline)
+}
+
+fn history_hints() -> DefaultHinter {
+    DefaultHinter::default().with_style(Color::DarkGray.normal())
+}
+
+struct Completions(Arc<Shell>);
+
+impl Completer for Completions {
+    fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
+        let suggestion = |choice: Choice| Suggestion {
+            value: choice.text,
+            description: choice.about,
+            span: Span::new(choice.start, pos),
+            append_whitespace: choice.is_whole,
+            ..Suggestion::default()
+        };
+        let before = line.get(..pos).unwrap_or(line);
+        let found: Vec<_> = choices(before, &self.0.known()).into_iter().map(suggestion).collect();
+        CompletionResult::fresh(found)
+    }
+}
+
+/// What can still be typed; if that is unknown, how an earlier line went on, which the right arrow takes over.
+struct Hints {
+    shell: Arc<Shell>,
+    history: DefaultHinter,
+    is_usage: bool,
+}
+
+impl Hinter for Hints {
+    fn handle(&mut self, line: &str, pos: usize, history: &dyn History, colours: bool, cwd: &str) -> String {
+        let usage = if pos == line.len() { hint(line, &self.shell.known()) } else { String::new() };
+        self.is_usage = !usage.is_empty();
+        match self.is_usage {
+            true if colours => Color::DarkGray.paint(usage).to_string(),
+            true => usage,
+            false => self.history.handle(line, pos, history, colours, cwd),
+        }
+    }
+
+    fn complete_hint(&self) -> String {
+        if self.is_usage { String::new() } else { self.history.complete_hint() }
+    }
+
+    fn next_hint_token(&self) -> String {
+        if self.is_usage { String::new() } else { self.history.next_hint_token() }
+    }
+}

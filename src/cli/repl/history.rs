@@ -1,0 +1,147 @@
+//! The commands of earlier sessions, in a file that nobody else can read. What holds a secret is not kept.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions, Permissions},
+    io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use reedline::{FileBackedHistory, History, HistoryItem, HistoryItemId, HistorySessionId, SearchQuery};
+
+use crate::config::{
+    Machine, Source,
+    secret::{mask, secrets_of},
+};
+
+/// How many commands are kept.
+const MOST: usize = 1000;
+
+/// Where the file is (XDG Base Directory Specification); `None` without a home.
+pub(super) fn place(machine: &Machine) -> Option<PathBuf> {
+    let variable = |name: &str| machine.variables.get(name).filter(|value| value.starts_with('/')).map(PathBuf::from);
+    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
+    Some(state.join("rehearse/history"))
+}
+
+/// A history that leaves out what is nobody's business.
+pub(super) struct Discreet {
+    history: FileBackedHistory,
+    has_secret: Box<dyn Fn(&str) -> bool + Send>,
+}
+
+impl Discreet {
+    /// The history of a file, which is made if it is not there. Lines that `has_secret` are not kept.
+    ///
+    /// # Errors
+    /// The file cannot be made or read.
+    pub(super) fn of_file(path: &Path, has_secret: impl Fn(&str) -> bool + Send + 'static) -> io::Result<Discreet> {
+        if let Some(folder) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        let history = FileBackedHistory::with_file(MOST, path.to_owned()).map_err(io::Error::other)?;
+        Ok(Discreet { history, has_secret: Box::new(has_secret) })
+    }
+}
+
+/// Whether a line has what looks like a secret by its name or by itself.
+pub(super) fn looks_secret(line: &str) -> bool {
+    let has_secret = |word: &str| {
+        let (name, value) = word.split_once('=').unwrap_or(("", word));
+        let name = name.trim_start_matches(['\'', '"']).trim_end_matches(':');
+        let value = value.trim_matches(['\'', '"']);
+        mask(name, value) != value
+    };
+    line.split_whitespace().any(has_secret) || !secrets_of(&Source::new("", line), None).is_empty()
+}
+
+impl History for Discreet {
+    fn save(&mut self, item: HistoryItem) -> reedline::Result<HistoryItem> {
+        if looks_secret(&item.command_line) || (self.has_secret)(&item.command_line) {
+            return Ok(item);
+        }
+        self.history.save(item)
+    }
+
+    fn load(&self, id: HistoryItemId) -> reedline::Result<HistoryItem> {
+        self.history.load(id)
+    }
+
+    fn count(&self, query: SearchQuery) -> reedline::Result<i64> {
+        self.history.count(query)
+    }
+
+    fn search(&self, query: SearchQuery) -> reedline::Result<Vec<HistoryItem>> {
+        self.history.search(query)
+    }
+
+    fn update(&mut self, id: HistoryItemId, updater: &dyn Fn(HistoryItem) -> HistoryItem) -> reedline::Result<()> {
+        self.history.update(id, updater)
+    }
+
+    fn clear(&mut self) -> reedline::Result<()> {
+        self.history.clear()
+    }
+
+    fn delete(&mut self, id: HistoryItemId) -> reedline::Result<()> {
+        self.history.delete(id)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.history.sync()
+    }
+
+    fn session(&self) -> Option<HistorySessionId> {
+        self.history.session()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_a_secret_is_not_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state/rehearse/history");
+        let mut history = Discreet::of_file(&path, |line| line.contains("geheim")).expect("opens");
+        for line in [
+            "status",
+            "call login password=abcdef123 user=me",
+            "call login {\"token\": \"abcdef123\"}",
+            "call x text=ghp_0123456789abcdefABCD0123456789abcdef",
+            "call x text=geheim",
+            "call x text=hello 'b=c d'",
+        ] {
+            history.save(HistoryItem::from_command_line(line)).expect("saves");
+        }
+        history.sync().expect("writes");
+        assert_eq!(fs::read_to_string(&path).expect("reads"), "status\ncall x text=hello 'b=c d'\n");
+        let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().expect("a folder"))), (0o600, 0o700));
+    }
+
+    #[test]
+    fn a_file_that_others_could_read_is_closed_to_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("history");
+        fs::write(&path, "status\n").expect("writes");
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("changes");
+        let history = Discreet::of_file(&path, |_| false).expect("opens");
+        assert_eq!(fs::metadata(&path).expect("is there").permissions().mode() & 0o777, 0o600);
+        assert_eq!(history.count_all().expect("counts"), 1);
+    }
+
+    #[test]
+    fn the_file_is_where_programs_keep_their_state() {
+        let of = |variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            place(&Machine { variables, ..Machine::here() })
+        };
+        assert_eq!(of(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), Some("/s/rehearse/history".into()));
+        assert_eq!(of(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]), Some("/h/.local/state/rehearse/history".into()));
+        assert_eq!(of(&[]), None);
+    }
+}

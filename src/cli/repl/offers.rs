@@ -1,0 +1,283 @@
+//! Commands about what servers offer: tools, resources, prompts.
+
+use std::{path::Path, sync::Arc};
+
+use serde_json::{Value, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use super::{call::cancelled_by, shell::Shell};
+use crate::{
+    cli::{
+        mcp::{
+            arguments::{Arguments, names_of},
+            content::{Saver, print},
+            get_prompt::Prompt,
+            list_prompts::PROMPTS,
+            list_resources::{RESOURCES, TEMPLATES},
+            list_tools,
+            listing::{self, Kind},
+            read_resource::Contents,
+            visit::{Reached, Trouble, Visit},
+        },
+        style::{DIM, STRONG, printable},
+    },
+    client::{CallOptions, Failure, Listing, Session, hub::RegisteredTool},
+};
+
+type Listings = Vec<(Arc<str>, Reached<Listing>)>;
+
+impl Shell {
+    pub(super) async fn list_tools(&self, server: Option<&str>) -> bool {
+        let visit = match self.visit_some(server) {
+            Ok(visit) => visit,
+            Err(error) => return self.failed(&error),
+        };
+        if self.args.lazy {
+            for name in &visit.names {
+                match Box::pin(self.hub.connect(name)).await {
+                    Ok(None) => {}
+                    Ok(Some(failure)) => {
+                        visit.warn(&format!("failed to list MCP tools for server {name}: {failure}"));
+                    }
+                    Err(error) => self.trouble(&error),
+                }
+            }
+        } else if !self.is_settled() {
+            visit.note("some servers are still being connected to");
+        }
+        let registry = self.hub.registry();
+        let Some(name) = server else {
+            print(&overview(visit.names.iter().map(|name| (&**name, registry.of_server(name).collect()))));
+            return true;
+        };
+        let loaded = self.loaded();
+        let Some(written) = loaded.servers.iter().find(|server| server.name() == name) else {
+            return self.failed(&crate::client::hub::HubError::NoServer(name.to_owned()));
+        };
+        match list_tools::offered(&visit, written, &registry) {
+            Ok(text) => print(&text),
+            Err(error) => return self.failed(&error),
+        }
+        true
+    }
+
+    pub(super) async fn resources(&self, server: Option<&str>) -> bool {
+        let visit = match self.visit_some(server) {
+            Ok(visit) => visit,
+            Err(error) => return self.failed(&error),
+        };
+        let resources = self.listed_of(&visit, &RESOURCES, async |session| session.list_resources().await).await;
+        let list = async |session: &Session| session.list_resource_templates().await;
+        let templates = self.listed_of(&visit, &TEMPLATES, list).await;
+        let (Some(resources), Some(templates)) = (resources, templates) else { return false };
+        self.listed().resources =
+            members(&resources).filter_map(|item| Some(item["uri"].as_str()?.to_owned())).collect();
+        print(&listing::text(&RESOURCES, &resources));
+        let has_templates = members(&templates).next().is_some();
+        if has_templates {
+            print(&format!("\n{}", listing::text(&TEMPLATES, &templates)));
+        }
+        !listing::has_failed(&resources) && !listing::has_failed(&templates)
+    }
+
+    pub(super) async fn prompts(&self, server: Option<&str>) -> bool {
+        let visit = match self.visit_some(server) {
+            Ok(visit) => visit,
+            Err(error) => return self.failed(&error),
+        };
+        let listed = self.listed_of(&visit, &PROMPTS, async |session| session.list_prompts().await).await;
+        let Some(prompts) = listed else { return false };
+        let known = |item: Value| {
+            let arguments = item["arguments"].as_array().into_iter().flatten();
+            let names = arguments.filter_map(|argument| Some(argument["name"].as_str()?.to_owned())).collect();
+            Some((item["name"].as_str()?.to_owned(), names))
+        };
+        self.listed().prompts = members(&prompts).filter_map(known).collect();
+        print(&listing::text(&PROMPTS, &prompts));
+        !listing::has_failed(&prompts)
+    }
+
+    /// Reads a resource of a server that is named, or of the one that lists it.
+    pub(super) async fn read(
+        &self,
+        uri: &str,
+        server: Option<&str>,
+        output: Option<&Path>,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let list = async |session: &Session| session.list_resources().await;
+        let Some(visit) = self.holder(server, &RESOURCES, list, "uri", uri, cancel).await else { return false };
+        let read = async |session: &Session, options: CallOptions| session.read_resource(uri, options).await;
+        let Some(result) = self.asked(&visit, read, cancel).await else { return false };
+        let shown = |result: &RawValue| {
+            let contents = Contents::parse(result).map_err(Trouble::Call)?;
+            contents.text(&mut Saver::new(output, "resource")).map_err(Trouble::Failure)
+        };
+        self.show(&visit, shown(&result))
+    }
+
+    /// Gets a prompt of a server that is named, or of the one that lists it.
+    pub(super) async fn prompt(
+        &self,
+        name: &str,
+        words: &[String],
+        server: Option<&str>,
+        output: Option<&Path>,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let arguments = match self.arguments(None, words).and_then(Arguments::texts) {
+            Ok(arguments) => Some(arguments).filter(|arguments| !arguments.is_empty()),
+            Err(error) => {
+                self.error(&error);
+                return false;
+            }
+        };
+        let list = async |session: &Session| session.list_prompts().await;
+        let Some(visit) = self.holder(server, &PROMPTS, list, "name", name, cancel).await else { return false };
+        let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
+        let Some(result) = self.asked(&visit, get, cancel).await else { return false };
+        let shown = |result: &RawValue| {
+            let prompt = Prompt::parse(result).map_err(Trouble::Call)?;
+            prompt.text(&mut Saver::new(output, name)).map_err(Trouble::Failure)
+        };
+        self.show(&visit, shown(&result))
+    }
+
+    fn show(&self, visit: &Visit, text: Result<String, Trouble>) -> bool {
+        match text {
+            Ok(text) => print(&text),
+            Err(trouble) => return self.tell(visit, trouble),
+        }
+        true
+    }
+
+    pub(super) fn tell(&self, visit: &Visit, trouble: Trouble) -> bool {
+        match trouble {
+            Trouble::Call(failure) => visit.tell_failure(&failure),
+            Trouble::Failure(failure) => self.error(&failure.to_string()),
+        }
+        false
+    }
+
+    async fn listed_of(
+        &self,
+        visit: &Visit,
+        kind: &Kind,
+        list: impl AsyncFn(&Session) -> Result<Listing, Failure>,
+    ) -> Option<Listings> {
+        match Box::pin(listing::reached(visit, kind, list)).await {
+            Ok(reached) => Some(reached),
+            Err(trouble) => {
+                self.tell(visit, trouble);
+                None
+            }
+        }
+    }
+
+    /// The server that has something: the one that is named, the only one, or the one that lists it.
+    async fn holder(
+        &self,
+        server: Option<&str>,
+        kind: &Kind,
+        list: impl AsyncFn(&Session) -> Result<Listing, Failure>,
+        key: &str,
+        wanted: &str,
+        cancel: &CancellationToken,
+    ) -> Option<Visit> {
+        let visit = match self.visit_some(server) {
+            Ok(visit) => visit,
+            Err(error) => {
+                self.trouble(&error);
+                return None;
+            }
+        };
+        if visit.names.len() < 2 {
+            if visit.names.is_empty() {
+                self.error("no server is connected");
+                return None;
+            }
+            return Some(visit);
+        }
+        let listed = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return None,
+            listed = self.listed_of(&visit, kind, list) => listed?,
+        };
+        let has_it = |(_, came): &&(Arc<str>, Reached<Listing>)| match came {
+            Reached::Answered(Ok(listing)) => items(listing).any(|item| item[key] == wanted),
+            _ => false,
+        };
+        let names: Vec<_> = listed.iter().filter(has_it).map(|(name, _)| name.clone()).collect();
+        match &names[..] {
+            [_] => Some(self.visit_to(names)),
+            [] => {
+                self.error(&format!("no server lists {wanted:?}; say with --server which one has it"));
+                None
+            }
+            several => {
+                self.error(&format!(
+                    "several servers list {wanted:?}; say which with --server: {}",
+                    several.join(", ")
+                ));
+                None
+            }
+        }
+    }
+
+    /// Asks the only server of a visit.
+    async fn asked(
+        &self,
+        visit: &Visit,
+        ask: impl AsyncFnOnce(&Session, CallOptions) -> Result<Box<RawValue>, Failure>,
+        cancel: &CancellationToken,
+    ) -> Option<Box<RawValue>> {
+        let asked = visit.over(&visit.names[0], async |session, options| {
+            let own = options.cancel.unwrap_or_default().child_token();
+            let options = CallOptions { cancel: Some(own.clone()), ..CallOptions::default() };
+            let limit = session.timeouts().call;
+            let ask = async |options: CallOptions| ask(session, options).await;
+            let asking = crate::cli::ask::Person::in_time(self.person.as_ref(), limit, options, ask);
+            cancelled_by(cancel, &own, asking).await.map_err(Trouble::Call)
+        });
+        match asked.await {
+            Ok(result) => Some(result),
+            Err(trouble) => {
+                self.tell(visit, trouble);
+                None
+            }
+        }
+    }
+}
+
+fn items(listing: &Listing) -> impl Iterator<Item = Value> {
+    listing.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok())
+}
+
+/// Everything that came of all servers.
+fn members(listings: &Listings) -> impl Iterator<Item = Value> {
+    let answered = listings.iter().filter_map(|(_, came)| match came {
+        Reached::Answered(Ok(listing)) => Some(listing),
+        _ => None,
+    });
+    answered.flat_map(items)
+}
+
+/// The tools of each server, one a line, with their arguments.
+fn overview<'t>(servers: impl Iterator<Item = (&'t str, Vec<&'t Arc<RegisteredTool>>)>) -> String {
+    let text = |(server, tools): (&str, Vec<&Arc<RegisteredTool>>)| {
+        let mut text = format!("{STRONG}{}{STRONG:#} ({})\n", printable(server), tools.len());
+        for tool in tools {
+            let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
+            let word = |(name, is_required): (&str, bool)| match is_required {
+                true => format!(" {}", printable(name)),
+                false => format!(" [{}]", printable(name)),
+            };
+            let arguments: String = names_of(&schema).into_iter().map(word).collect();
+            let about = tool.description.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+            let about = about.map(|about| format!("  {}", printable(about.trim()))).unwrap_or_default();
+            text.push_str(&format!("  {}{DIM}{arguments}{DIM:#}{about}\n", printable(&tool.name)));
+        }
+        text
+    };
+    servers.map(text).collect::<Vec<_>>().join("\n")
+}

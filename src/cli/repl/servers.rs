@@ -1,0 +1,178 @@
+//! Commands about servers: how it stands with them, and what is to become of them.
+
+use std::time::SystemTime;
+
+use super::shell::Shell;
+use crate::{
+    cli::{
+        mcp::{
+            content::print,
+            info,
+            table::{ago, drawn, status_table},
+        },
+        style::{self, DIM, STRONG, printable},
+    },
+    client::{
+        Failure,
+        hub::{HubError, State, Usage},
+    },
+    report::text::printable_lines,
+};
+
+impl Shell {
+    pub(super) fn status(&self) -> bool {
+        print(&status_table(&self.hub.status(), SystemTime::now(), "/mcp "));
+        true
+    }
+
+    pub(super) async fn connect(&self, server: &str) -> bool {
+        let came = Box::pin(self.hub.connect(server)).await;
+        self.connected(server, came)
+    }
+
+    pub(super) async fn reconnect(&self, server: &str) -> bool {
+        let came = Box::pin(self.hub.reconnect(server)).await;
+        self.connected(server, came)
+    }
+
+    pub(super) async fn enable(&self, server: &str) -> bool {
+        match Box::pin(self.hub.enable(server)).await {
+            Ok(None) if self.args.lazy => self.done(&format!("'{server}' is enabled")),
+            came => self.connected(server, came),
+        }
+    }
+
+    pub(super) async fn disconnect(&self, server: &str) -> bool {
+        match self.hub.disconnect(server).await {
+            Ok(()) => self.done(&format!("'{server}' is disconnected")),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    pub(super) async fn disable(&self, server: &str) -> bool {
+        match self.hub.disable(server).await {
+            Ok(()) => self.done(&format!("'{server}' is disabled")),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn connected(&self, server: &str, came: Result<Option<Failure>, HubError>) -> bool {
+        match came {
+            Ok(None) => self.done(&format!("'{server}' is connected, with {}", self.count(server))),
+            Ok(Some(failure)) => {
+                self.error(&format!("failed to list MCP tools for server {server}: {failure}"));
+                false
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn done(&self, what: &str) -> bool {
+        print(&format!("MCP server {}\n", printable(what)));
+        true
+    }
+
+    pub(super) fn failed(&self, error: &HubError) -> bool {
+        self.trouble(error);
+        false
+    }
+
+    /// Whoever asks for it learns which servers are looked at closely.
+    pub(super) fn tell_debug(&self) -> bool {
+        for (server, _) in self.hub.status() {
+            print(&format!("{}: {}\n", printable(&server), if self.switch.is_on(&server) { "on" } else { "off" }));
+        }
+        true
+    }
+
+    pub(super) fn switch_debug(&self, server: Option<&str>, is_on: bool) -> bool {
+        if let Some(Err(error)) = server.map(|server| self.hub.member(server)) {
+            return self.failed(&error);
+        }
+        self.switch.set(server, is_on);
+        let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
+        print(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
+        true
+    }
+
+    pub(super) fn auth(&self, server: &str, _is_logout: bool) -> bool {
+        match self.hub.member(server) {
+            Ok(_) => {
+                self.error("there is no authorization from here yet; write a token into the headers of the config");
+                false
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// Everything that is known of a server; it is not connected to for that.
+    pub(super) async fn describe(&self, server: &str) -> bool {
+        let member = match self.hub.member(server) {
+            Ok(member) => member,
+            Err(error) => return self.failed(&error),
+        };
+        let status = self.hub.status().into_iter().find(|(name, _)| **name == *server).map(|(_, status)| status);
+        let Some(status) = status else { return self.failed(&HubError::NoServer(server.to_owned())) };
+        let mut text = String::new();
+        if status.state == State::Connected {
+            let told = Box::pin(self.hub.over(server, async |session, _| {
+                let (frames, bytes) = session
+                    .tap()
+                    .since(0)
+                    .iter()
+                    .fold((0, 0), |(frames, bytes), frame| (frames + 1, bytes + frame.bytes.len()));
+                (info::human(server, session.info()), format!("{frames} frames, {bytes} bytes"))
+            }));
+            match told.await {
+                Ok((info, wire)) => text.push_str(&format!("{info}{STRONG}Wire:{STRONG:#} {wire}\n")),
+                Err(error) => return self.failed(&error),
+            }
+        }
+        let mut fact = |name: &str, value: &str| {
+            text.push_str(&format!("{STRONG}{name}:{STRONG:#} {}\n", printable(&self.hidden(value))));
+        };
+        fact("Status", &format!("{}, since {}", status.state, ago(status.since, SystemTime::now())));
+        fact("Transport", member.config.target.transport().as_str());
+        if let Some(error) = &status.last_error {
+            fact("Last error", error);
+        }
+        if let Some(listed) = status.tools {
+            let offered = self.hub.registry().of_server(server).count();
+            fact("Tools", &if offered == listed { listed.to_string() } else { format!("{offered} of {listed}") });
+        }
+        fact("Wire shown", if self.switch.is_on(server) { "yes" } else { "no" });
+        let words = self.last_words(server);
+        if !words.is_empty() {
+            text.push_str(&format!("{STRONG}Standard error:{STRONG:#}\n"));
+            for line in words.iter().flat_map(|line| printable_lines(&self.hidden(line)).collect::<Vec<_>>()) {
+                text.push_str(&format!("  {DIM}{line}{DIM:#}\n"));
+            }
+        }
+        print(&text);
+        true
+    }
+
+    pub(super) fn usage(&self) -> bool {
+        let now = SystemTime::now();
+        let row = |(server, tool, usage): (std::sync::Arc<str>, String, Usage)| {
+            let reached = u32::try_from(usage.calls - usage.stored).unwrap_or(u32::MAX).max(1);
+            [
+                printable(&server).into_owned(),
+                printable(&tool).into_owned(),
+                usage.calls.to_string(),
+                usage.tool_errors.to_string(),
+                usage.failures.to_string(),
+                format!("{:.1} ms", (usage.time / reached).as_secs_f64() * 1000.0),
+                usage.last.map_or_else(|| "-".to_owned(), |last| ago(last, now)),
+            ]
+        };
+        let rows: Vec<_> = self.hub.usage().into_iter().map(row).collect();
+        if rows.is_empty() {
+            style::print("no tool has been called yet\n");
+            return true;
+        }
+        let heads = ["Server", "Tool", "Calls", "Errors", "Failures", "Mean time", "Last"];
+        print(&drawn(heads, &rows, |_, _| anstyle::Style::new()));
+        true
+    }
+}

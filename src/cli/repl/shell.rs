@@ -1,0 +1,387 @@
+//! The servers of a REPL, and what is done with them.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use futures_util::{StreamExt, stream};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    ReplArgs,
+    command::Command,
+    complete::Known,
+    switch::{Switch, VARIABLE},
+};
+use crate::{
+    cli::{
+        Exit, Failure,
+        ask::Person,
+        config::prepared::Secrets,
+        mcp::{
+            target::{Files, Server},
+            trace::Tracer,
+            visit::Visit,
+        },
+        style::{self, BAD, DIM},
+    },
+    client::{
+        LastLines, StderrLine,
+        hub::{Approval, Connect, Hub, HubError, HubOptions, Member, State},
+    },
+    config::{Machine, nearest, policy::Unreachable},
+    report::text::printable_lines,
+};
+
+/// How many servers are connected to at a time.
+const AT_ONCE: usize = 8;
+
+pub(super) struct Shell {
+    pub(super) args: ReplArgs,
+    pub(super) hub: Hub,
+    pub(super) person: Option<Person>,
+    pub(super) switch: Arc<Switch>,
+    /// By server: when the last attempt to connect began.
+    pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
+    tracer: Tracer,
+    unreachable: Unreachable,
+    loaded: Mutex<Arc<Loaded>>,
+    last_words: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
+    /// What has been listed besides tools, to complete with.
+    listed: Mutex<Known>,
+    /// The first attempts to connect are over.
+    settled: CancellationToken,
+    /// One config is taken over at a time.
+    pub(super) reloading: tokio::sync::Mutex<()>,
+}
+
+/// What the configs say.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) servers: Vec<Server>,
+    pub(super) secrets: Secrets,
+    pub(super) files: Files,
+}
+
+impl Loaded {
+    pub(super) fn of(servers: Vec<Server>, files: Files) -> Loaded {
+        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.and(&server.prepared.secrets));
+        Loaded { servers, secrets, files }
+    }
+}
+
+impl Shell {
+    /// None of the servers is connected to yet.
+    ///
+    /// # Errors
+    /// The file of answers cannot be read.
+    pub(super) fn new(
+        args: ReplArgs,
+        servers: Vec<Server>,
+        files: Files,
+        person: Option<Person>,
+    ) -> Result<Shell, Failure> {
+        let variable = Machine::here().variables.remove(VARIABLE);
+        let switch = Arc::new(Switch::of(args.debug || args.connection.trace, variable.as_deref()));
+        suggest(&switch, &servers);
+        let loaded = Loaded::of(servers, files);
+        let shows = switch.clone();
+        let secrets = (!args.connection.show_secrets).then(|| loaded.secrets.clone());
+        let tracer = Tracer::of_some(secrets, true, Arc::new(move |server| shows.is_on(server)));
+        let (last_words, started) = (
+            Arc::<Mutex<HashMap<Arc<str>, LastLines>>>::default(),
+            Arc::<Mutex<HashMap<Arc<str>, Instant>>>::default(),
+        );
+        let mut options = options(&args, &loaded.servers, person.as_ref());
+        options.stderr = Some({
+            let (show, last_words) = (tracer.stderr(), last_words.clone());
+            Arc::new(move |line: StderrLine| {
+                locked(&last_words).entry(line.server.clone()).or_default().push(line.line.clone());
+                show(line);
+            })
+        });
+        options.records = Some({
+            let (follow, started) = (tracer.records(), started.clone());
+            Arc::new(move |server, tap| {
+                locked(&started).insert(server.clone(), Instant::now());
+                follow(server, tap);
+            })
+        });
+        let unreachable = options.unreachable;
+        let members = args.connection.members(&loaded.servers, person.as_ref())?;
+        Ok(Shell {
+            hub: Hub::new(members, options),
+            args,
+            person,
+            switch,
+            started,
+            tracer,
+            unreachable,
+            loaded: Mutex::new(Arc::new(loaded)),
+            last_words,
+            listed: Mutex::default(),
+            settled: CancellationToken::new(),
+            reloading: tokio::sync::Mutex::default(),
+        })
+    }
+
+    pub(super) fn loaded(&self) -> Arc<Loaded> {
+        locked(&self.loaded).clone()
+    }
+
+    /// Takes over what configs say, for everything but the connections; gives the members for those.
+    ///
+    /// # Errors
+    /// The file of answers cannot be read.
+    pub(super) fn load(&self, servers: Vec<Server>, files: Files) -> Result<Vec<Member>, Failure> {
+        let members = self.args.connection.members(&servers, self.person.as_ref())?;
+        suggest(&self.switch, &servers);
+        let loaded = Loaded::of(servers, files);
+        self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));
+        *locked(&self.loaded) = Arc::new(loaded);
+        Ok(members)
+    }
+
+    /// Connects to all servers, and tells what came of it. Returns if that means the end.
+    pub(super) async fn connect_all(&self) -> Exit {
+        if self.args.lazy {
+            self.settled.cancel();
+            return std::future::pending().await;
+        }
+        let visit = self.visit();
+        let connect = |name: Arc<str>| async move {
+            let came = Box::pin(self.hub.connect(&name)).await;
+            (name, came)
+        };
+        let mut connecting = stream::iter(visit.names.clone()).map(connect).buffer_unordered(AT_ONCE);
+        let mut failed = 0;
+        while let Some((name, came)) = connecting.next().await {
+            match came {
+                Ok(None) => visit.note(&format!("connected to MCP server '{name}': {}", self.count(&name))),
+                Ok(Some(failure)) => visit.warn(&format!("failed to list MCP tools for server {name}: {failure}")),
+                // Somebody was faster.
+                Err(HubError::Disabled(_) | HubError::NoServer(_)) => {}
+                Err(HubError::Unreachable { server, error }) => {
+                    failed += 1;
+                    visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
+                    if self.unreachable == Unreachable::Fatal {
+                        return Exit::CannotRun;
+                    }
+                }
+                Err(HubError::Duplicate(duplicate)) => visit.warn(&duplicate.to_string()),
+            }
+        }
+        drop(connecting);
+        if failed > 0 && failed < visit.names.len() {
+            visit.note("Continuing with other MCP servers");
+        }
+        self.hub.registry().notices.iter().for_each(|notice| visit.tell_notice(notice));
+        self.settled.cancel();
+        std::future::pending().await
+    }
+
+    pub(super) fn count(&self, server: &str) -> String {
+        match self.hub.registry().of_server(server).count() {
+            1 => "1 tool".to_owned(),
+            count => format!("{count} tools"),
+        }
+    }
+
+    /// Waits until the first attempts to connect are over.
+    pub(super) async fn settled(&self) {
+        self.settled.cancelled().await;
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled.is_cancelled()
+    }
+
+    /// Does what a command asks for: whether that went as it should. Who cancels it waits for no more than it takes to
+    /// tell the server.
+    pub(super) async fn run(&self, command: Command, is_piped: bool, cancel: &CancellationToken) -> bool {
+        let work = async {
+            if is_piped {
+                self.settled().await;
+            }
+            match command {
+                Command::Call { tool, given, output } => {
+                    return Some(self.call(&tool, given, output.as_deref(), cancel).await);
+                }
+                Command::Read { uri, server, output } => {
+                    return Some(self.read(&uri, server.as_deref(), output.as_deref(), cancel).await);
+                }
+                Command::Prompt { name, words, server, output } => {
+                    return Some(self.prompt(&name, &words, server.as_deref(), output.as_deref(), cancel).await);
+                }
+                other => tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => None,
+                    is_good = Box::pin(self.run_short(other)) => Some(is_good),
+                },
+            }
+        };
+        // Those which tell the server do that themselves.
+        let given_up = async {
+            cancel.cancelled().await;
+            tokio::time::sleep(super::call::LEAVE).await;
+        };
+        tokio::select! {
+            biased;
+            done = Box::pin(work) => done.unwrap_or_default(),
+            () = given_up => false,
+        }
+    }
+
+    async fn run_short(&self, command: Command) -> bool {
+        match command {
+            Command::Status => self.status(),
+            Command::ListTools(server) => self.list_tools(server.as_deref()).await,
+            Command::Connect(server) => self.connect(&server).await,
+            Command::Disconnect(server) => self.disconnect(&server).await,
+            Command::Reconnect(server) => self.reconnect(&server).await,
+            Command::Enable(server) => self.enable(&server).await,
+            Command::Disable(server) => self.disable(&server).await,
+            Command::Debug { server, on: Some(is_on) } => self.switch_debug(server.as_deref(), is_on),
+            Command::Debug { server: None, on: None } => self.tell_debug(),
+            Command::Debug { server: Some(server), on: None } => self.describe(&server).await,
+            Command::Auth { server, is_logout } => self.auth(&server, is_logout),
+            Command::Resources(server) => self.resources(server.as_deref()).await,
+            Command::Prompts(server) => self.prompts(server.as_deref()).await,
+            Command::Usage => self.usage(),
+            Command::Reload => self.reload().await,
+            // They have been seen to.
+            Command::Call { .. } | Command::Read { .. } | Command::Prompt { .. } | Command::Help | Command::Quit => {
+                true
+            }
+        }
+    }
+
+    /// The servers that are switched on, as the commands of `rehearse mcp` see them.
+    pub(super) fn visit(&self) -> Visit {
+        self.visit_to(self.those(|state| state != State::Disabled))
+    }
+
+    fn those(&self, are_meant: impl Fn(State) -> bool) -> Vec<Arc<str>> {
+        let statuses = self.hub.status().into_iter();
+        statuses.filter(|(_, status)| are_meant(status.state)).map(|(name, _)| name).collect()
+    }
+
+    pub(super) fn visit_to(&self, names: Vec<Arc<str>>) -> Visit {
+        Visit::to(self.hub.clone(), names, self.loaded().secrets.clone())
+    }
+
+    /// Those that are meant: one, or all that are connected or only wait for being needed.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub(super) fn visit_some(&self, server: Option<&str>) -> Result<Visit, HubError> {
+        Ok(match server {
+            None => self.visit_to(self.those(|state| match state {
+                State::Connected => true,
+                State::NotConnected => self.args.lazy,
+                State::Connecting | State::Failed | State::Disabled => false,
+            })),
+            Some(server) => {
+                self.hub.member(server)?;
+                self.visit_to(vec![server.into()])
+            }
+        })
+    }
+
+    /// What there is to complete with.
+    pub(super) fn known(&self) -> Known {
+        let servers = self.hub.status().into_iter().map(|(name, _)| name).collect();
+        Known { servers, tools: self.hub.registry().tools().to_vec(), ..locked(&self.listed).clone() }
+    }
+
+    pub(super) fn listed(&self) -> MutexGuard<'_, Known> {
+        locked(&self.listed)
+    }
+
+    /// What a server wrote last to its standard error.
+    pub(super) fn last_words(&self, server: &str) -> Vec<String> {
+        locked(&self.last_words).get(server).map(LastLines::to_vec).unwrap_or_default()
+    }
+
+    /// A text without the secrets of all servers.
+    pub(super) fn hidden(&self, text: &str) -> String {
+        self.loaded().secrets.hidden(text)
+    }
+
+    /// Tells why a command did not go as it should.
+    pub(super) fn error(&self, text: &str) {
+        let text = self.hidden(text);
+        let lines: Vec<_> = printable_lines(&text).collect();
+        style::print(&format!("{BAD}error:{BAD:#} {}\n", lines.join("\n  ")));
+    }
+
+    /// The same for what a hub says.
+    pub(super) fn trouble(&self, error: &HubError) {
+        let near = match error {
+            HubError::NoServer(name) => {
+                let names: Vec<_> = self.hub.status().into_iter().map(|(name, _)| name).collect();
+                let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+                nearest(name, &names).map(|near| format!("; did you mean '{near}'?"))
+            }
+            _ => None,
+        };
+        let text = match error {
+            HubError::Unreachable { server, error } => format!("MCP server '{server}' connection failed: {error}"),
+            HubError::Disabled(server) => format!("{error}; 'enable {server}' switches it on"),
+            other => other.to_string(),
+        };
+        self.error(&(text + &near.unwrap_or_default()));
+    }
+
+    /// Tells something about a server that is looked at closely.
+    pub(super) fn debug(&self, server: &str, text: &str) {
+        if self.switch.is_on(server) {
+            style::print(&format!("{DIM}DEBUG: {}{DIM:#}\n", style::printable(&self.hidden(text))));
+        }
+    }
+
+    /// Takes leave of all servers.
+    pub(super) async fn close(&self) {
+        self.hub.close().await;
+        self.tracer.clone().finish().await;
+    }
+}
+
+/// As the program of the first server does it, but nobody is thrown out because of one server.
+fn options(args: &ReplArgs, servers: &[Server], person: Option<&Person>) -> HubOptions {
+    let usual = servers.first().map(|server| HubOptions::of(server.policy)).unwrap_or_default();
+    let approval = match (usual.approval, person) {
+        _ if args.yes => Approval::Granted,
+        (Approval::Granted, _) => Approval::Granted,
+        (_, Some(person)) => Approval::Ask(person.approver()),
+        (_, None) => Approval::Refused,
+    };
+    let mut options = HubOptions {
+        approval,
+        connect: if args.lazy { Connect::Lazy } else { Connect::Eager },
+        health: args.health,
+        unreachable: Unreachable::Skipped,
+        ..usual
+    };
+    args.policy.apply(&mut options);
+    options
+}
+
+/// Looks closely at the servers of which their config wants that.
+fn suggest(switch: &Switch, servers: &[Server]) {
+    for server in servers {
+        if let Some(debug) = server.written.debug.as_ref().filter(|debug| debug.value) {
+            switch.suggest(server.name(), debug.value);
+        }
+    }
+}
+
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What never ends.
+pub(super) type Never = Infallible;

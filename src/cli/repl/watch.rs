@@ -1,0 +1,102 @@
+//! Config files that are edited while their servers are in use.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use super::shell::{Never, Shell};
+use crate::{
+    cli::{
+        mock::watch::{Edits, read},
+        style::{self, BAD},
+    },
+    client::hub::Reloaded,
+};
+
+/// How often the files are looked at. An edit counts when it was the same twice.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Takes over every edit.
+pub(super) async fn configs(shell: &Arc<Shell>) -> Never {
+    let mut edits = Edits::of(content(shell));
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        if edits.take(content(shell)) {
+            shell.reload().await;
+        }
+    }
+}
+
+/// What all the files hold, so that any change of them is one of it.
+fn content(shell: &Shell) -> Vec<u8> {
+    let mut content = Vec::new();
+    for path in shell.loaded().files.paths() {
+        content.extend(told_apart(path));
+    }
+    content
+}
+
+fn told_apart(path: &Path) -> Vec<u8> {
+    match read(path) {
+        Ok(text) => [b"+", &text.len().to_le_bytes()[..], &text].concat(),
+        Err(_) => b"-".to_vec(),
+    }
+}
+
+impl Shell {
+    /// Reads the configs anew. What is wrong with an edited file is told, and then the servers stay what they are.
+    pub(super) async fn reload(&self) -> bool {
+        let _one_at_a_time = self.reloading.lock().await;
+        let before = self.loaded();
+        let read = self.args.target.read(Some(&before.files), self.args.connection.show_secrets);
+        let members = match read.and_then(|(servers, files)| self.load(servers, files)) {
+            Ok(members) => members,
+            Err(failure) => {
+                style::print(&format!(
+                    "{}{BAD}not reloaded{BAD:#}: the servers from before are used\n",
+                    failure.text()
+                ));
+                return false;
+            }
+        };
+        let visit = self.visit();
+        match Box::pin(self.hub.reload(members)).await {
+            Ok(reloaded) => {
+                visit.note(&format!("config reloaded: {}", told(&reloaded)));
+                for (server, error) in &reloaded.unreachable {
+                    visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
+                }
+                true
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+}
+
+fn told(reloaded: &Reloaded) -> String {
+    let Reloaded { added, removed, restarted, .. } = reloaded;
+    let kinds = [("added", added), ("removed", removed), ("restarted", restarted)];
+    let told = kinds.into_iter().filter(|(_, names)| !names.is_empty());
+    let told: Vec<_> = told.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
+    if told.is_empty() { "every server is reached as before".to_owned() } else { told.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_a_changed_config_is_told() {
+        assert_eq!(told(&Reloaded::default()), "every server is reached as before");
+        let reloaded =
+            Reloaded { added: vec!["a".into(), "b".into()], restarted: vec!["c".into()], ..Reloaded::default() };
+        assert_eq!(told(&reloaded), "added a, b; restarted c");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_not_an_empty_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a");
+        let gone = told_apart(&path);
+        std::fs::write(&path, "").expect("writes");
+        assert_ne!(told_apart(&path), gone);
+    }
+}

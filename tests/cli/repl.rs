@@ -1,0 +1,351 @@
+//! `rehearse repl` as a script meets it, which pipes commands into it: the servers of configs, and what changes with them.
+
+use serde_json::{Value as Json, json};
+
+use crate::{
+    orphans::{gone_already, started},
+    rehearse::{Rehearse, Running, children},
+};
+
+const PAGE: &str = include_str!("../../docs/repl.md");
+const TOKEN: &str = "ghp_0123456789abcdefABCD";
+
+const TOOLS: &str = r#"
+server: { name: tools, version: 1.0.0 }
+tools:
+  - name: echo
+    description: Returns its input text.
+    inputSchema: { type: object, properties: { text: { type: string }, n: { type: integer } }, required: [text] }
+    reply: "{{ args.text }} {{ args.n | default('-') }}"
+  - { name: fail, reply: { error: It never works. } }
+  - { name: never, delay: 60s, reply: never }
+  - { name: die, steps: [{ exit: 3 }] }
+  - name: ask
+    steps:
+      - elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: { name: { type: string } } } }
+      - reply: "Hello {{ guest.content.name }}"
+resources: [{ uri: "docs://index", name: index, text: The index. }]
+prompts: [{ name: greet, arguments: [{ name: who, required: true }], text: "Greet {{ args.who }}." }]
+"#;
+
+/// On a machine where nobody has any config yet.
+fn repl<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Rehearse {
+    let unset = ["XDG_CONFIG_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH", "CODE_AGENT_MCP_DEBUG"];
+    let story = unset.into_iter().fold(Rehearse::new(), |story, name| story.env(name, ""));
+    story.env("HOME", "home").file("tools.yaml", TOOLS).args(["repl"]).args(args)
+}
+
+/// With the servers of this config, whose program asks nobody.
+fn with(servers: &Json) -> Rehearse {
+    repl(["--mcp-config", "mcp.json", "--yes"]).file("mcp.json", &config(servers))
+}
+
+fn config(servers: &Json) -> String {
+    json!({ "mcpServers": servers }).to_string()
+}
+
+fn mock(script: &str) -> Json {
+    json!({ "command": Rehearse::BINARY, "args": ["mock", script] })
+}
+
+/// Under way, with its servers connected.
+fn connected(story: Rehearse) -> Running {
+    let mut running = story.start();
+    running.stderr_line("INFO: connected to MCP server 'one'");
+    running
+}
+
+/// Saves a config as an editor does: at once.
+fn save(running: &Running, text: &str) {
+    std::fs::write(running.path("next.json"), text).expect("writes");
+    std::fs::rename(running.path("next.json"), running.path("mcp.json")).expect("moves");
+}
+
+#[test]
+fn the_status_of_every_server_is_a_table() {
+    let servers = json!({ "one": mock("tools.yaml"), "gone": { "command": "/gone" } });
+    let run = with(&servers).stdin("/mcp status\nquit\n").run().code(0);
+    let lines: Vec<_> = run.stdout_text().lines().collect();
+    assert_eq!(lines[..2], ["MCP Servers Status:", "┌────────┬───────────┬───────┬─────────┐"]);
+    assert_eq!(lines[2], "│ Server │ Status    │ Tools │ Updated │");
+    assert!(lines[4].starts_with("│ one    │ Connected │ 5     │ ") && lines[4].ends_with("s ago  │"), "{}", lines[4]);
+    assert_eq!(lines[5], "│ gone   │ Failed    │ -     │ Error   │");
+    assert_eq!(
+        lines[7..],
+        ["", "Use '/mcp list-tools' to see all tools", "Use '/mcp debug <server>' for more details"]
+    );
+    run.stderr_has("INFO: connected to MCP server 'one': 5 tools\n")
+        .stderr_has("WARN: MCP server 'gone' connection failed: \"/gone\" could not be started")
+        .stderr_has("INFO: Continuing with other MCP servers\n");
+}
+
+#[test]
+fn a_tool_is_called_by_either_name_and_typed_by_its_schema() {
+    let call = |line: &str| with(&json!({ "one": mock("tools.yaml") })).stdin(&format!("{line}\n")).run();
+    call("call echo text=5 n=7").stdout("5 7\n").code(0);
+    call("/mcp call mcp__one__echo 'text=two words'").stdout("two words -\n").code(0);
+    call(r#"call echo {"text": "it's", "n": 1}"#).stdout("it's 1\n").code(0);
+    call("call fail").stdout("It never works.\n").stderr_has("the tool fail reports that it failed").code(1);
+    call("call echo text=a n=x").stdout("").stderr_has("error: n: expected the type integer, found \"x\"").code(1);
+    call("call ecko").stderr_has("error: no server has a tool \"ecko\"; did you mean \"echo\"?").code(1);
+    call("call echo -").stderr_has("error: standard input is where commands come from; write @FILE").code(1);
+    call("cal echo").stderr_has("error: there is no command \"cal\"; did you mean 'call'?").code(1);
+    call("# only a note\n\n/mcp").stdout_has("Commands, each also with /mcp before it:").code(0);
+    let two = json!({ "one": mock("tools.yaml"), "two": mock("tools.yaml") });
+    let run = with(&two).stdin("call echo text=a\ncall mcp__two__echo text=b\n").run().stdout("b -\n").code(1);
+    run.stderr_has("error: several servers have a tool \"echo\": mcp__one__echo, mcp__two__echo");
+}
+
+#[test]
+fn what_needs_an_approval_is_refused_where_nobody_can_be_asked() {
+    let story = |args: &[&str]| {
+        let one = json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "alwaysAllow": ["echo"] });
+        let story = repl(["--mcp-config", "mcp.json", "--dialect", "roo"]).args(args.iter().copied());
+        story.file("mcp.json", &config(&json!({ "one": one })))
+    };
+    let run = story(&[]).stdin("call echo text=a\ncall fail\n").run().stdout("a -\n").code(1);
+    run.stderr_has("needs an approval, and nobody is there to give it").stderr_has("hint: --yes allows every call");
+    story(&["--yes"]).stdin("call fail\n").run().stdout("It never works.\n").code(1);
+    let ad_hoc = ["--stdio".to_owned(), format!("{} mock tools.yaml", Rehearse::BINARY)];
+    repl(ad_hoc).stdin("call echo text=a\n").run().stdout("a -\n").code(0);
+}
+
+#[test]
+fn what_a_server_asks_is_answered_from_a_file_or_not_at_all() {
+    let story = || with(&json!({ "one": mock("tools.yaml") })).stdin("call ask\n");
+    story().run().stdout("").stderr_has("error: unanswered: elicitation/create is asked for").code(1);
+    let answers = "elicitation: { content: { name: Ada } }";
+    story().args(["--answer", "a.yaml"]).file("a.yaml", answers).run().stdout("Hello Ada\n").code(0);
+}
+
+#[test]
+fn servers_are_switched_off_and_on_again() {
+    let story =
+        |lines: &[&str]| with(&json!({ "one": mock("tools.yaml") })).stdin(&format!("{}\n", lines.join("\n"))).run();
+    let run = story(&["disable one", "status", "call echo text=a"]).code(1);
+    run.stdout_has("MCP server 'one' is disabled\n")
+        .stdout_has("│ one    │ Disabled │ -     │ -       │")
+        .stderr_has("error: no server has a tool \"echo\"\n");
+    let run = story(&["disable one", "connect one", "enable one", "call echo text=a"]).code(1);
+    run.stderr_has("error: the server \"one\" is disabled; 'enable one' switches it on")
+        .stdout_has("MCP server 'one' is connected, with 5 tools\na -\n");
+    let run = story(&["disconnect one", "status", "reconnect one", "call echo text=a"]).code(0);
+    run.stdout_has("│ one    │ Not connected yet │ -     │ -       │").stdout_has("with 5 tools\na -\n");
+    let run = story(&["connect on"]).stdout("").code(1);
+    run.stderr_has("error: there is no server \"on\"; did you mean 'one'?");
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_fails_the_command_about_it() {
+    let servers = json!({ "one": mock("tools.yaml"), "gone": { "command": "/gone" } });
+    let run = with(&servers).stdin("connect gone\ncall echo text=a\nresources\n").run().code(1);
+    run.stdout_has("a -\n")
+        .stdout_has("- `docs://index` (index)")
+        .stderr_has("error: MCP server 'gone' connection failed: \"/gone\" could not be started");
+    with(&servers).args(["--on-connect-error", "fail"]).stdin("").start().end().stderr_has("connection failed").code(3);
+}
+
+#[test]
+fn resources_and_prompts_are_found_with_the_server_that_lists_them() {
+    let plain = "tools: [{ name: t, reply: x }]";
+    let servers = json!({ "plain": mock("plain.yaml"), "one": mock("tools.yaml") });
+    let lines = "resources one\nread docs://index\nprompts\nprompt greet who=Ada\nread docs://other\nprompt greet\n";
+    let run = with(&servers).file("plain.yaml", plain).stdin(lines).run().code(1);
+    run.stdout_has("# Resources of server 'one'\n\n- `docs://index` (index)\nThe index.\n")
+        .stdout_has("# Prompts of server 'one'\n\n- `greet`\n  - `who` (required)\n")
+        .stdout_has("## user\nGreet Ada.\n")
+        .stderr_has("error: no server lists \"docs://other\"; say with --server which one has it")
+        .stderr_has("error: rpc: ");
+}
+
+#[test]
+fn tools_are_listed_with_their_servers_and_counted_when_they_are_called() {
+    let lines = "list-tools\ncall echo text=a\ncall fail\ncall echo text=b\nusage\n";
+    let run = with(&json!({ "one": mock("tools.yaml") })).stdin(lines).run().code(1);
+    run.stdout_has("one (5)\n  mcp__one__echo text [n]  Returns its input text.\n  mcp__one__fail\n")
+        .stdout_has("│ Server │ Tool │ Calls │ Errors │ Failures │")
+        .stdout_has("│ one    │ echo │ 2     │ 0      │ 0        │")
+        .stdout_has("│ one    │ fail │ 1     │ 1      │ 0        │");
+    let run = with(&json!({ "one": mock("tools.yaml") })).stdin("list-tools one\nusage\n").run().code(0);
+    run.stdout_has("# Available tools on server 'one'\n")
+        .stdout_has("### `echo`\n")
+        .stderr_has("no tool has been called yet\n");
+}
+
+#[test]
+fn a_lazy_one_connects_when_something_is_needed() {
+    let story = |line: &str| {
+        let story = with(&json!({ "one": mock("tools.yaml") })).args(["--lazy"]);
+        story.stdin(&format!("status\n{line}\nstatus\n")).run().code(0)
+    };
+    for line in ["list-tools", "call echo text=a", "resources", "connect one"] {
+        let run = story(line);
+        let text = run.stdout_text();
+        let (waiting, connected) = (text.find("│ Not connected yet │"), text.find("│ Connected │"));
+        assert!(waiting.is_some() && connected > waiting, "{line}: {text}");
+    }
+}
+
+#[test]
+fn the_wire_is_shown_without_secrets_when_somebody_wants_it() {
+    let one = || json!({ "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "env": { "TOKEN": TOKEN } });
+    let story = || with(&json!({ "one": one() }));
+    let lines =
+        format!("call echo text=before\ndebug one on\ncall echo text={TOKEN}\ndebug off\ncall echo text=after\n");
+    let run = story().stdin(&lines).run().code(0);
+    run.stdout_has("the wire of 'one' is shown\n").stdout_has("the wire is no longer shown\n");
+    let run = story().stdin(&lines).run();
+    let shown = run.stderr();
+    assert!(shown.contains("→ one {\"jsonrpc\"") && shown.contains("\"text\":\"***\""), "{shown}");
+    assert!(!shown.contains("before") && !shown.contains("after") && !shown.contains(TOKEN), "{shown}");
+    assert!(shown.contains("DEBUG: the call of 'mcp__one__echo' took "), "{shown}");
+
+    let call = "call echo text=a\n";
+    let wire = "\"method\":\"tools/call\"";
+    for run in [
+        story().args(["--debug"]).stdin(call).run(),
+        story().args(["--trace"]).stdin(call).run(),
+        story().env("CODE_AGENT_MCP_DEBUG", "1").stdin(call).run(),
+    ] {
+        run.stderr_has(wire).stderr_has("DEBUG: connecting to 'one' took ").code(0);
+    }
+    let servers = |debug: bool| {
+        let server =
+            json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "debug": debug });
+        json!({ "mcp": { "enabled": true, "servers": { "one": server } } }).to_string()
+    };
+    let story = |debug| {
+        let story = repl(["--mcp-config", "c.json", "--dialect", "code_agent", "--yes"]);
+        story.file("c.json", &servers(debug)).stdin(call).run().code(0)
+    };
+    story(true).stderr_has(wire);
+    assert!(!story(false).stderr().contains(wire));
+}
+
+#[test]
+fn a_server_is_described_with_what_it_wrote_last() {
+    let chatty = format!("echo said hello >&2; exec {} mock tools.yaml", Rehearse::BINARY);
+    let servers = json!({ "one": { "command": "sh", "args": ["-c", chatty] }, "gone": { "command": "/gone" } });
+    let run = with(&servers).stdin("debug one\ndebug gone\ndebug\n").run().code(0);
+    run.stdout_has("Connected to server: one\n  Name: tools 1.0.0\n")
+        .stdout_has("Status: Connected, since ")
+        .stdout_has("Tools: 5\n")
+        .stdout_has("Standard error:\n  said hello\n")
+        .stdout_has("Status: Failed, since ")
+        .stdout_has("Last error: \"/gone\" could not be started")
+        .stdout_has("one: off\ngone: off\n");
+}
+
+#[test]
+fn an_edited_config_is_taken_over_and_a_wrong_one_is_not() {
+    let one = || mock("tools.yaml");
+    let mut running = connected(with(&json!({ "one": one() })));
+    save(&running, &config(&json!({ "one": one(), "two": mock("tools.yaml") })));
+    running.stderr_line("INFO: config reloaded: added two");
+    running.send("call mcp__two__echo text=a");
+    running.stdout_line("a -");
+
+    save(&running, "{\"mcpServers\": {\"one\": {\"comand\": 5}}");
+    running.stderr_line("mcp.json:1:");
+    running.stderr_line("not reloaded: the servers from before are used");
+    running.send("call mcp__two__echo text=b");
+    running.stdout_line("b -");
+
+    save(&running, &config(&json!({ "one": one(), "gone": { "command": "/gone" } })));
+    running.stderr_line("INFO: config reloaded: added gone; removed two");
+    running.stderr_line("WARN: MCP server 'gone' connection failed");
+    running.send("call mcp__two__echo text=c");
+    running.stderr_line("error: no server has a tool \"mcp__two__echo\"");
+    running.send("reload");
+    running.stderr_line("INFO: config reloaded: every server is reached as before");
+    running.hang_up();
+    running.end().code(1);
+}
+
+#[test]
+fn a_default_file_that_becomes_wrong_keeps_its_servers_too() {
+    let story = repl(["--yes"]).file(".mcp.json", &config(&json!({ "one": mock("tools.yaml") })));
+    let mut running = connected(story);
+    std::fs::write(running.path(".mcp.json"), "{").expect("writes");
+    running.stderr_line("not reloaded: the servers from before are used");
+    running.send("call echo text=a");
+    running.stdout_line("a -");
+    std::fs::remove_file(running.path(".mcp.json")).expect("removes");
+    running.stderr_line("INFO: config reloaded: removed one");
+    running.hang_up();
+    running.end().code(0);
+}
+
+#[test]
+fn a_broken_connection_is_told_and_mended() {
+    let mut running = connected(with(&json!({ "one": mock("tools.yaml") })));
+    running.send("call die");
+    running.stderr_line("WARN: the connection with MCP server 'one' broke: ");
+    running.stderr_line("INFO: MCP server 'one' is connected again");
+    running.send("call echo text=a");
+    running.stdout_line("a -");
+    running.hang_up();
+    running.end().code(1);
+}
+
+#[test]
+fn a_changed_list_of_tools_is_told() {
+    let watched = json!({ "command": Rehearse::BINARY, "args": ["mock", "few.yaml", "--watch"] });
+    let few = "tools: [{ name: a, reply: x }, { name: b, reply: x }]";
+    let mut running = connected(with(&json!({ "one": watched })).file("few.yaml", few));
+    std::fs::write(running.path("few.yaml"), "tools: [{ name: b, reply: x }, { name: c, reply: new }]")
+        .expect("writes");
+    running.stderr_line("INFO: the tools of MCP server 'one' changed: +c -a");
+    running.send("call c");
+    running.stdout_line("new");
+    running.hang_up();
+    running.end().code(0);
+}
+
+#[test]
+fn an_interruption_cancels_the_call_and_leaves_nobody() {
+    let story = with(&json!({ "one": mock("tools.yaml") })).args(["--debug"]).stdin("call never\n");
+    let (mut running, processes) = started(story, [" mock tools.yaml", " guard"]);
+    running.stderr_line("\"method\":\"tools/call\"");
+    running.signal("INT");
+    running.end().stderr_has("\"notifications/cancelled\"").stderr_has("interrupted: closing the connections").code(3);
+    gone_already(&processes);
+}
+
+#[test]
+fn it_ends_when_the_pipe_does_and_takes_its_servers_along() {
+    let mut running = connected(with(&json!({ "one": mock("tools.yaml") })));
+    let servers = children(running.id());
+    assert_eq!(servers.len(), 2, "a server and the guard");
+    running.hang_up();
+    running.end().code(0);
+    for server in servers {
+        assert!(!std::path::Path::new(&format!("/proc/{server}")).exists());
+    }
+}
+
+#[test]
+fn without_servers_there_is_nothing_to_talk_to() {
+    repl([""; 0]).run().stdout("").stderr_has("No MCP servers configured.\n").code(4);
+    let wrong = repl(["--mcp-config", "mcp.json"]).file("mcp.json", "{\"mcpServers\": {\"one\": {}}}");
+    wrong.run().stdout("").stderr_has("mcp.json:1:").code(2);
+}
+
+#[test]
+fn the_session_of_the_page_is_what_happens() {
+    let blocks: Vec<_> = PAGE.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect();
+    let (_, config) = blocks.iter().find(|(info, _)| *info == "json .mcp.json").expect("a config");
+    let (_, session) = blocks.iter().find(|(info, _)| *info == "text session").expect("a session");
+    let folder = Rehearse::BINARY.strip_suffix("/rehearse").expect("a folder");
+    let path: &'static str = format!("{folder}:{}", std::env::var("PATH").expect("a path")).leak();
+    let mut parts = session.split("mcp> ").skip(1).map(|part| part.split_once('\n').expect("a command has an output"));
+    let (lines, outputs): (Vec<_>, Vec<_>) = parts.by_ref().unzip();
+    let story = repl(["--yes"]).env("PATH", path).file(".mcp.json", config).stdin(&format!("{}\n", lines.join("\n")));
+    let run = story.run();
+    let mut text = run.stdout_text();
+    for output in outputs {
+        let at = text.find(output.trim_end()).unwrap_or_else(|| panic!("no {output:?} in {text}"));
+        text = &text[at..];
+    }
+    assert_eq!(lines.len(), 4);
+}
