@@ -25,7 +25,7 @@ tools:
       - elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: { name: { type: string } } } }
       - reply: "Hello {{ guest.content.name }}"
 resources: [{ uri: "docs://index", name: index, text: The index. }]
-prompts: [{ name: greet, arguments: [{ name: who, required: true }], text: "Greet {{ args.who }}." }]
+prompts: [{ name: greet, arguments: [{ name: who, required: true }], messages: [{ role: user, content: { type: text, text: "Greet {{ args.who }}." } }] }]
 "#;
 
 /// On a machine where nobody has any config yet.
@@ -113,7 +113,7 @@ fn what_needs_an_approval_is_refused_where_nobody_can_be_asked() {
 #[test]
 fn what_a_server_asks_is_answered_from_a_file_or_not_at_all() {
     let story = || with(&json!({ "one": mock("tools.yaml") })).stdin("call ask\n");
-    story().run().stdout("").stderr_has("error: unanswered: elicitation/create is asked for").code(1);
+    story().run().stdout("").stderr_has("The client does not declare the capability elicitation").code(1);
     let answers = "elicitation: { content: { name: Ada } }";
     story().args(["--answer", "a.yaml"]).file("a.yaml", answers).run().stdout("Hello Ada\n").code(0);
 }

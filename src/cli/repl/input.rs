@@ -159,15 +159,18 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
         };
         style::leave_line();
         cancel.cancel();
-        if signal != Signal::INT || input.is_piped() {
+        let is_end = signal != Signal::INT || input.is_piped();
+        if is_end {
             style::print("interrupted: closing the connections\n");
-            return Exit::CannotRun;
         }
-        was_interrupted = true;
         // Another signal does not wait for what does not end.
         tokio::select! {
             _ = &mut running => {}
             _ = signals.next() => {}
         }
+        if is_end {
+            return Exit::CannotRun;
+        }
+        was_interrupted = true;
     }
 }
