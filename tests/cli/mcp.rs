@@ -330,7 +330,7 @@ fn a_token_goes_to_the_server_and_nowhere_else() {
     let url = format!("http://{}/mcp", running.address("http://", "/mcp"));
     let header = format!("Authorization: Bearer {WORD}");
     let call = |tool: &str| mcp(["call-tool", tool, "--http", &*url, "--header", &*header]);
-    mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("wants an authorization").code(3);
+    mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("wants an authorization: ").code(3);
     let traced = || call("tell").args(["password=hunter22", "--trace"]);
     let run = traced().run().stdout("It is open-sesame\n").stderr_has("It is ***").code(0);
     assert!(run.stderr().contains("\"password\":\"***\""), "{}", run.stderr());

@@ -42,6 +42,8 @@ impl World {
             "tools": [
                 { "name": "read", "reply": "Buy milk." },
                 { "name": "write", "scopes": ["write"], "reply": "Written." },
+                { "name": "tell", "reply": format!("It is {READER}") },
+                { "name": "refuse", "reply": { "rpcError": { "code": 1, "message": format!("not {READER}") } } },
             ],
         });
         let server = Rehearse::new().file("notes.yaml", &script.to_string());
@@ -113,6 +115,17 @@ fn a_token_is_got_once_and_used_until_it_is_forgotten() {
     world.run(&["auth", "--logout"]).stdout("There was no token of web.\n").code(0);
     let again = world.run(&["ping"]).code(3);
     assert!(again.stderr().ends_with("hint: rehearse mcp auth web\n"), "{}", again.stderr());
+}
+
+#[test]
+fn a_token_that_the_server_tells_is_hidden_but_in_results() {
+    let world = World::new();
+    world.run(&["auth", "--headless"]).code(0);
+    let result = format!("It is {READER}\n");
+    let run = world.story(&["call-tool", "tell", "--trace"]).run().stdout(&result).stderr_has("It is ***").code(0);
+    assert!(!run.stderr().contains(SECRET), "{}", run.stderr());
+    world.run(&["call-tool", "refuse", "--trace"]).stderr_has("error: rpc: error 1: not ***\n").code(1);
+    world.story(&["call-tool", "refuse", "--show-secrets"]).run().stderr_has(&format!("not {READER}\n")).code(1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use crate::{
-    client::{Protocol, ServerConfig, Target},
+    client::{Protocol, ServerConfig, Target, oauth::Authorizer},
     config::{
         Machine, Unresolved,
         dialect::Dialect,
@@ -31,8 +31,12 @@ pub(in crate::cli) struct Prepared {
 }
 
 /// Texts that must not be told; none by default.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::cli) struct Secrets(Vec<String>);
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct Secrets {
+    texts: Vec<String>,
+    /// Whose tokens must not be told, whichever they are at the time.
+    authorizers: Vec<Authorizer>,
+}
 
 /// The variables of this process, and what programs know by themselves of a project.
 pub(in crate::cli) fn variables(project: &Path) -> BTreeMap<String, String> {
@@ -130,19 +134,27 @@ impl Secrets {
         secrets.retain(|secret| secret.len() >= SHORTEST);
         secrets.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
         secrets.dedup();
-        Secrets(secrets)
+        Secrets { texts: secrets, authorizers: Vec::new() }
     }
 
     /// The text without them.
     pub(in crate::cli) fn hidden(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
+        let text = self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK));
+        self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK))
     }
 
     /// Those of both.
     pub(in crate::cli) fn and(mut self, other: &Secrets) -> Secrets {
-        self.0.extend(other.0.iter().cloned());
-        self.0.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
-        self.0.dedup();
+        self.texts.extend(other.texts.iter().cloned());
+        self.texts.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
+        self.texts.dedup();
+        self.authorizers.extend(other.authorizers.iter().cloned());
+        self
+    }
+
+    /// These, and the tokens of the authorizers.
+    pub(in crate::cli) fn and_tokens(mut self, of: impl IntoIterator<Item = Authorizer>) -> Secrets {
+        self.authorizers.extend(of);
         self
     }
 }
@@ -169,7 +181,7 @@ mod tests {
         let config = ServerConfig::configured(&server, &policy, Path::new("")).expect("a command");
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
-        assert_eq!(Secrets::default().and(&secrets), secrets);
+        assert_eq!(Secrets::default().and(&secrets).texts, secrets.texts);
         server.auth.oauth = Some(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() });
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden("invalid s3cret"), "invalid ***");

@@ -85,22 +85,31 @@ pub(super) fn has_authorization(server: &Server) -> bool {
 }
 
 /// Where tokens are kept between commands; without a home nothing is.
-pub(super) fn store() -> TokenStore {
+fn store() -> TokenStore {
     TokenStore::usual_folder(|name| std::env::var(name).ok()).map_or_else(TokenStore::memory, TokenStore::Folder)
 }
 
 /// The command that gets a token for the server.
-pub(super) fn command(server: &Server, scopes: &[String]) -> String {
+fn command(server: &Server, scopes: &[String]) -> String {
     let mut words = vec!["rehearse mcp auth".to_owned()];
     match (server.is_ad_hoc(), endpoint(server)) {
         (true, Some(endpoint)) => {
             let flag = server.prepared.config.target.transport();
-            words.push(format!("--{flag} {}", server.prepared.secrets.hidden(&endpoint.url)));
+            words.push(format!("--{flag} {}", word(&server.prepared.secrets.hidden(&endpoint.url))));
         }
-        _ => words.push(server.name().to_owned()),
+        _ => words.push(word(server.name())),
     }
-    words.extend(scopes.iter().map(|scope| format!("--scope {scope}")));
-    words.join(" ")
+    words.extend(scopes.iter().map(|scope| format!("--scope {}", word(scope))));
+    printable(&words.join(" ")).into_owned()
+}
+
+/// The text as one word for a POSIX shell: what a server says must not become a command of whoever copies it.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 fn endpoint(server: &Server) -> Option<&Endpoint> {
@@ -125,5 +134,23 @@ impl Authorizers {
         let commands: Vec<_> =
             waiting.map(|(authorizer, server)| command(server, &authorizer.missing_scopes())).collect();
         (!commands.is_empty()).then(|| commands.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_says_is_one_word_for_a_shell() {
+        for (text, expected) in [
+            ("notes:read", "notes:read"),
+            ("http://h/mcp?a=1&b=2", "'http://h/mcp?a=1&b=2'"),
+            ("x;$(reboot)", "'x;$(reboot)'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(word(text), expected);
+        }
     }
 }

@@ -97,6 +97,8 @@ pub(super) fn visit_with(
     let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
+    let tokens = members.iter().filter_map(|member| member.config.authorizer.clone());
+    let secrets = secrets.and_tokens(tokens.filter(|_| !args.show_secrets));
     let tracer = args.trace.then(|| Tracer::new((!args.show_secrets).then(|| secrets.clone()), servers.len() > 1));
     let mut options = hub_options(servers);
     set(&mut options);

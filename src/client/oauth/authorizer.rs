@@ -13,7 +13,7 @@ use futures_util::FutureExt;
 use reqwest::{StatusCode, header::HeaderValue};
 
 use super::{
-    AuthError, Challenge, GrantKind, Identity, Interaction, TokenStore,
+    AuthError, Challenge, GrantKind, Identity, Interaction, Secret, TokenStore,
     fetch::Fetcher,
     flow::{Flow, Found, Obtained},
     pause::Pause,
@@ -166,6 +166,14 @@ impl Authorizer {
     /// Why the last attempt to get a token brought none.
     pub fn failure(&self) -> Option<AuthError> {
         self.0.current().failure.clone()
+    }
+
+    /// A text with this in place of the tokens that are in use, for whoever shows what others say.
+    pub fn masked(&self, text: &str, mask: &str) -> String {
+        let current = self.0.current();
+        let tokens = current.token.iter().flat_map(|token| std::iter::once(&token.access).chain(&token.refresh));
+        let tokens = tokens.map(Secret::reveal).filter(|token| !token.is_empty());
+        tokens.fold(text.to_owned(), |text, token| text.replace(token, mask))
     }
 
     /// The scopes that the server wanted in addition, the last time that it did.
