@@ -11,6 +11,7 @@ from processes import REHEARSE, ROOT
 HERE = Path(__file__).resolve().parent
 
 MOCKS = ["basic", "pages", "library", "prompts", "worker"]
+AUTHORIZED = [("http", "legacy", "2025-11-25"), ("http", "modern", "2026-07-28"), ("sse", "legacy", "2025-11-25")]
 SDK_CHECKS = """handshake tools echo large tool_error bad_arguments structured unknown_tool timeout cancel alive parallel
     pagination resources prompts progress logging""".split()
 INSPECTOR_CHECKS = """handshake tools echo tool_error bad_arguments structured unknown_tool slow pagination resources
@@ -50,6 +51,8 @@ class Peers:
         for transport, mode in (("stdio", None), ("http", "streamableHttp"), ("sse", "sse")):
             yield f"{everything} · {transport}", self.scenario("everything", transport, self.everything, mode)
             yield f"{fast} · {transport}", self.scenario("fast", transport, self.fast, transport)
+        for transport, era, version in AUTHORIZED:
+            yield f"{fast} with OAuth · {transport} · {era}", self.authorized(transport, version)
         sdk = [self.node, str(HERE / "clients/typescript.mjs")]
         python = [str(HERE / "clients/python.py")]
         clients = [
@@ -74,9 +77,9 @@ class Peers:
         address = self.processes.listen([*command, mode], r"listening on (http://127\.0\.0\.1:\d+)", {"PORT": "0"})
         return address + ("/sse" if mode == "sse" else "/mcp")
 
-    def fast(self, transport):
+    def fast(self, transport, program="fast.py"):
         """The address of a new FastMCP server."""
-        command = [self.processes.env["PYTHON"], str(HERE / "servers/fast.py"), transport]
+        command = [self.processes.env["PYTHON"], str(HERE / "servers" / program), transport]
         address = self.processes.listen(command, r"running on (http://127\.0\.0\.1:\d+)")
         return address + ("/sse" if transport == "sse" else "/mcp")
 
@@ -93,6 +96,38 @@ class Peers:
             summary = next((line for line in reversed(out.splitlines()) if "cells:" in line), "no summary")
             cells = re.search(r"cells: (.*?) \(", summary)
             return cells[1] if cells else summary, [] if code == 0 and cells else [f"it ended with {code}\n{out}{err}"]
+
+        return meet
+
+    def authorized(self, transport, version):
+        """Gets a token from a server that issues it itself, uses it and forgets it."""
+
+        def meet():
+            url = self.fast(transport, "guarded.py")
+            data = self.processes.scratch / f"tokens-{transport}-{version}"
+            call = ["call-tool", "add", "a=2", "b=40", "--protocol", version]
+            steps = [
+                (call, 3, r"\Z", rf"hint: rehearse mcp auth --{transport} {re.escape(url)}\n"),
+                (["auth", "--headless"], 0, r"✓ 127\.0\.0\.1\n(.*\n)*  Scopes: notes\n", ""),
+                (call, 0, r"42\n", ""),
+                ([*call, "--trace"], 0, r"42\n", "tools/call"),
+                (["auth", "--status"], 0, "✓ 127", ""),
+                (["auth", "--logout"], 0, "The token of 127", ""),
+                (call, 3, r"\Z", "wants an authorization"),
+            ]
+            failures, tokens = [], set()
+            for args, expected, said, told in steps:
+                command = [REHEARSE, "mcp", *args, f"--{transport}", url]
+                code, out, err = self.processes.run(command, {"XDG_DATA_HOME": str(data)})
+                kept = "".join(path.read_text() for path in data.glob("rehearse/tokens/*.json"))
+                tokens |= set(re.findall(r'"(?:access|refresh|secret)": "(.+)"', kept))
+                if code != expected or not re.match(said, out, re.S) or not re.search(told, err):
+                    failures.append(f"{' '.join(args)} ended with {code}\n{out}{err}")
+                if any(token in out + err for token in tokens):
+                    failures.append(f"{' '.join(args)} shows a token")
+            if not tokens:
+                failures.append("no token was kept")
+            return f"{len(steps)} steps", failures
 
         return meet
 

@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{CommandSpec, Endpoint, ServerConfig, Target, Timeouts};
+use super::{
+    CommandSpec, Endpoint, ServerConfig, Target, Timeouts,
+    oauth::{ClientSecret, Identity, Options, Registered, Secret},
+};
 use crate::{
     config::{
         parse_dotenv,
@@ -50,6 +53,25 @@ impl ServerConfig {
             call: own.call.as_ref().map_or(usual.call, |it| it.value),
         };
         Ok(ServerConfig { timeouts, ..ServerConfig::new(&server.name.value, target) })
+    }
+}
+
+impl Options {
+    /// How to get tokens as a config says it whose variables are replaced; asks nobody, and remembers nothing. URLs of
+    /// single endpoints are not used, for the metadata of the authorization server have them.
+    pub fn configured(oauth: &server::OAuth) -> Options {
+        let registered = oauth.client_id.as_ref().map(|id| {
+            let secret = oauth.client_secret.as_ref();
+            let secret = secret.map_or(ClientSecret::None, |secret| ClientSecret::Text(Secret::new(&*secret.value)));
+            Registered { id: id.value.clone(), secret, issuer: None }
+        });
+        let scopes: Vec<_> = oauth.scopes.iter().map(|scope| scope.value.clone()).collect();
+        Options {
+            identity: Identity { registered, ..Identity::default() },
+            scopes: Some(scopes).filter(|scopes| !scopes.is_empty()),
+            metadata_url: oauth.metadata_url.as_ref().map(|url| url.value.clone()),
+            ..Options::default()
+        }
     }
 }
 
@@ -140,6 +162,23 @@ mod tests {
         let (server, policy) = server("vscode", r#"{"command": "c", "envFile": "missing"}"#);
         let error = ServerConfig::configured(&server, policy, folder.path()).expect_err("no such file").to_string();
         assert!(error.starts_with("cannot read ") && error.contains("missing"), "{error}");
+    }
+
+    #[test]
+    fn what_a_config_says_of_oauth_is_how_tokens_are_got() {
+        let oauth =
+            r#"{"clientId": "me", "callbackPort": 7, "authServerMetadataUrl": "https://as/m", "scopes": "a b"}"#;
+        let text = format!(r#"{{"type": "http", "url": "http://h/", "oauth": {oauth}}}"#);
+        let mut oauth = server("claude-code", &text).0.auth.oauth.expect("what it says");
+        let options = Options::configured(&oauth);
+        let registered = options.identity.registered.expect("an id");
+        assert_eq!((&*registered.id, registered.secret), ("me", ClientSecret::None));
+        assert_eq!(options.scopes, Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(options.metadata_url.as_deref(), Some("https://as/m"));
+        oauth.client_secret = Some(At { value: "s".to_owned(), span: Span::default() });
+        let registered = Options::configured(&oauth).identity.registered.expect("an id");
+        assert_eq!(registered.secret, ClientSecret::Text(Secret::new("s")));
+        assert_eq!(Options::configured(&server::OAuth::default()).scopes, None);
     }
 
     #[test]

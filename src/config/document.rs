@@ -4,7 +4,7 @@ use std::{collections::HashSet, path::Path};
 
 use super::{
     Duplicate, Node, Problems, Source, Span,
-    dialect::{Dialect, Syntax},
+    dialect::{Dialect, Syntax, without_ending},
     finding::{Code, Finding, codes},
     json::{self, Liberty, LibertyKind},
     yaml,
@@ -42,9 +42,10 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
 }
 
 fn is_json(text: &str, path: Option<&Path>) -> bool {
-    let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str()).unwrap_or_default();
+    let path = path.map(without_ending);
+    let extension = path.as_deref().and_then(Path::extension).and_then(|it| it.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
-        "json" | "jsonc" | "json5" => true,
+        "json" | "jsonc" | "json5" | "code-workspace" => true,
         "yaml" | "yml" => false,
         _ => text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[', '/']),
     }

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use super::{
     ClientConfig, Machine, Node, Problems, Source, Span,
     check::{self, Subject},
-    dialect::{Detected, Dialect, detect},
+    dialect::{Detected, Dialect, detect, is_about_other_things},
     document,
     finding::{Finding, Severity, codes},
     read,
@@ -62,7 +62,7 @@ pub fn examine(
     machine: Option<&Machine>,
 ) -> Examined {
     let mut findings = Vec::new();
-    let document = match document::read(source, path) {
+    let mut document = match document::read(source, path) {
         Ok(document) => document,
         Err(problems) => return unreadable(source, problems),
     };
@@ -70,8 +70,13 @@ pub fn examine(
         Some(dialect) => Some(Detected { dialect, why: "it was asked for".into() }),
         None => detect(path, &document, source),
     };
+    let secrets = secrets_of(source, Some(&document.root));
     if let Some(Detected { dialect, .. }) = &detected {
         document.judge(source, dialect, &mut findings);
+        let is_section = path.is_some_and(|path| is_about_other_things(&path.to_string_lossy()));
+        if let Some(root) = dialect.without_others(&document.root, is_section) {
+            document.root = root;
+        }
     }
     let config = detected.as_ref().map(|Detected { dialect, .. }| {
         if document.is_empty() {
@@ -87,7 +92,6 @@ pub fn examine(
         findings.push(read::nowhere(&document.root));
     }
     findings.sort_by_key(|finding| finding.problem.span.start);
-    let secrets = secrets_of(source, Some(&document.root));
     let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
     let root = Some(document.root);
     Examined { source: source.clone(), is_readable, root, detected, config, secrets, findings }

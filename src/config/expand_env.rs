@@ -19,7 +19,7 @@ pub(super) fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
             let start = at + text[at..].find('$')?;
             let after = &text[start + 1..];
             let (form, name, length) = match after.chars().next() {
-                Some('{') => match after[1..].find('}').filter(|_| start < last) {
+                Some('{') => match (start < last).then(|| after[1..].find('}')).flatten() {
                     Some(length) => (Form::Braced, &after[1..=length], length + 2),
                     None => (Form::Braced, "", 1),
                 },

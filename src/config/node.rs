@@ -64,6 +64,18 @@ impl Node {
         self.problem(format!("expected {what}, found {}", self.describe()))
     }
 
+    /// What is there, without the value, which may be a secret.
+    pub(super) fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Null => "nothing",
+            Value::Bool(_) => "a boolean",
+            Value::Number(_) => "a number",
+            Value::String(_) => "a text",
+            Value::Sequence(_) => "a list",
+            Value::Mapping(_) => "a mapping",
+        }
+    }
+
     pub(super) fn describe(&self) -> String {
         match &self.value {
             Value::Null => "nothing".into(),

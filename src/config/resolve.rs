@@ -13,7 +13,7 @@ use super::{
 pub struct Unresolved {
     /// The reference, or the value if escapes hide its place.
     pub span: Span,
-    /// As it is written.
+    /// As it is written, but for what may be secret in it.
     pub reference: String,
     pub lack: Lack,
 }
@@ -113,7 +113,7 @@ impl Resolver<'_> {
                 Ok(None) => out.push_str(&text[reference.range]),
                 Err(lack) => self.unresolved.push(Unresolved {
                     span: self.server.source.part(value.span, text, reference.range.clone()),
-                    reference: text[reference.range].to_owned(),
+                    reference: reference.shown(text),
                     lack,
                 }),
             }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Source, Span, dialect::Field};
+use super::{Source, Span, dialect::Field, secret::flag};
 use crate::transport::Transport;
 
 /// A value and where it stands in the source of its server.
@@ -69,10 +69,7 @@ impl ServerConfig {
     /// Every text in which a reference may stand, or a secret, in the order of the fields.
     pub fn texts(&self) -> impl Iterator<Item = Text<'_>> {
         let of = |field, name| move |at| Text { field, name, at };
-        let flags = std::iter::once("").chain(self.args.iter().map(|argument| match argument.value.as_str() {
-            flag if flag.starts_with('-') => flag,
-            _ => "",
-        }));
+        let flags = std::iter::once("").chain(self.args.iter().map(|argument| flag(&argument.value)));
         let args = self.args.iter().zip(flags).map(|(at, name)| Text { field: Field::Args, name, at });
         let oauth = self.auth.oauth.as_ref();
         let command = self.command.iter().map(of(Field::Command, "command")).chain(args);

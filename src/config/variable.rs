@@ -54,12 +54,46 @@ pub struct Unset {
     pub range: Range<usize>,
 }
 
+impl<'t> Reference<'t> {
+    /// The name up to what is part of no name: nobody can tell whether `X-y` in `${X-y}` is a name or a name and a value.
+    pub fn variable(&self) -> &'t str {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+        &self.name[..self.name.find(|c| !is_part(c)).unwrap_or(self.name.len())]
+    }
+
+    /// The reference as it may be shown, without anything in it that may be a value or a part of one.
+    pub fn shown(&self, text: &str) -> String {
+        let name = self.variable();
+        match name.len() == self.name.len() && self.default.is_none() && self.is_clear() {
+            true => text[self.range.clone()].to_owned(),
+            false if self.form == Form::Bare => "$…".to_owned(),
+            false => format!("${{{name}…}}"),
+        }
+    }
+
+    /// Whether this is hardly anything else than a reference: of a lone dollar sign, whoever writes capitals means a
+    /// variable.
+    pub fn is_clear(&self) -> bool {
+        let is_capital = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        self.form != Form::Bare || self.name.chars().all(is_capital)
+    }
+}
+
 /// Everything in `text` that anybody takes for a reference, in its order.
 pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
-    let mut at = 0;
+    // The next brace that closes is looked for once, and not for each that opens.
+    let (mut at, mut close) = (0, Some(0));
     std::iter::from_fn(move || {
         loop {
             let start = at + beginning(&text[at..])?;
+            if close.is_some_and(|close| close < start) {
+                close = text[start..].find('}').map(|length| start + length);
+            }
+            let is_braced = text[start..].starts_with("${") || text[start..].starts_with('{');
+            if is_braced && close.is_none_or(|close| close - start > LONGEST + CURLY.len()) {
+                at = start + 1;
+                continue;
+            }
             let Some((form, name, default, length)) = reference(&text[start..]) else {
                 at = start + 1;
                 continue;
@@ -80,7 +114,7 @@ pub(super) fn beginning(text: &str) -> Option<usize> {
 /// The reference at the beginning of a text, and its length.
 pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
     if let Some(after) = text.strip_prefix(CURLY) {
-        let name = before(after, "}").filter(|name| is_name(name))?;
+        let name = before(after, '}').filter(|name| is_name(name))?;
         return Some((Form::Curly, name, None, CURLY.len() + name.len() + 1));
     }
     let after = text.strip_prefix('$')?;
@@ -88,7 +122,7 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
         if !inner.trim_start().starts_with("secrets.") {
             return None;
         }
-        let inner = before(inner, "}}")?;
+        let inner = before(inner, '}').filter(|name| inner[name.len()..].starts_with("}}"))?;
         let name = inner.trim().strip_prefix("secrets.").filter(|name| is_name(name))?;
         return Some((Form::Secret, name, None, inner.len() + 5));
     }
@@ -99,7 +133,7 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
     };
     let is_name_before = |end: usize| inner[end..].starts_with('}') || inner[..end].contains(":-");
     inner.find(|c| c == '}' || !is_of_name(c)).filter(|end| is_name_before(*end))?;
-    let inner = before(inner, "}")?;
+    let inner = before(inner, '}')?;
     let (form, name, default) = match inner.split_once(":-") {
         Some((name, default)) => (Form::Defaulted, name, Some(default)),
         None => match inner.split_once(':') {
@@ -112,7 +146,7 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
 }
 
 /// What stands before the next `end`, if that is not too far away.
-fn before<'t>(text: &'t str, end: &str) -> Option<&'t str> {
+fn before(text: &str, end: char) -> Option<&str> {
     let near = &text[..text.floor_char_boundary(LONGEST)];
     near.find(end).map(|length| &text[..length])
 }
@@ -212,6 +246,18 @@ mod tests {
         let names: Vec<_> = references(all).map(|found| (found.form, &all[found.range])).collect();
         assert_eq!(names.len(), 6, "{names:?}");
         assert_eq!(names[2], (Form::Defaulted, "${HOST:-d}"));
+    }
+
+    #[test]
+    fn a_reference_is_shown_without_what_may_be_a_value() {
+        let shown = |text: &str| references(text).next().map(|it| it.shown(text));
+        for text in ["$A_1", "${A}", "${env:A}", "${a}", "{env:A}"] {
+            assert_eq!(shown(text).as_deref(), Some(text));
+        }
+        for text in ["${A-x}", "${A:=x}", "${A:-x}", "${A:x}"] {
+            assert_eq!(shown(text).as_deref(), Some("${A…}"), "{text}");
+        }
+        assert_eq!(shown("pass$word1").as_deref(), Some("$…"));
     }
 
     proptest! {

@@ -139,3 +139,25 @@ fn a_new_file_is_open_to_nobody_who_could_not_read_its_source_or_who_must_not_re
     let reference = r#"{"mcpServers": {"a": {"command": "x", "env": {"API_TOKEN": "${env:API_TOKEN}"}}}}"#;
     assert_eq!(modes(reference, 0o644, &["-o", "new.json"]), 0o644);
 }
+
+#[test]
+fn nothing_secret_is_told_of_what_is_wrong_or_lost() {
+    const SECRET: &str = "Zq7WvK9mLx2PfR4tJh8N";
+    for server in [
+        format!(r#"{{"type": "http", "url": "https://h", "headers": "X-API-Key: {SECRET}"}}"#),
+        format!(r#"{{"command": "x", "env": "API_KEY={SECRET}"}}"#),
+        r#"{"command": "x", "env": "API_KEY=\\u005aq7WvK9mLx2PfR4tJh8N"}"#.to_owned(),
+        format!(r#"{{"command": "x", "args": "--api-key {SECRET}"}}"#),
+        format!(r#"{{"type": "http", "url": "h.io/x?token={SECRET}"}}"#),
+        format!(r#"{{"type": "Bearer {SECRET}", "url": "https://h"}}"#),
+        format!(r#"{{"type": "http", "url": "https://h", "headers": {{"Authorization: Bearer {SECRET}": ""}}}}"#),
+        format!(r#"{{"command": "x", "ghp_{SECRET}": "a"}}"#),
+        format!(r#"{{"command": "x", "env": {{"API_KEY": {SECRET}}}}}"#),
+        format!(r#"{{"command": "x", "env": {{"PASSWORD": "Zq7${SECRET}"}}}}"#),
+    ] {
+        let file = format!(r#"{{"mcpServers": {{"s": {server}}}}}"#);
+        let story = Rehearse::new().file(".mcp.json", &file).args(["config", "convert", ".mcp.json", "--to", "cursor"]);
+        let run = story.run();
+        assert!(!run.stderr().contains(&SECRET[1..]), "{}", run.stderr());
+    }
+}

@@ -164,3 +164,16 @@ fn variables_are_shown_as_written_unless_they_are_to_be_resolved_and_what_they_h
     let run = show(&["--resolve", "--config", "c.json"]).file("c.json", strict).run();
     run.stdout_has("${NOWHERE_SET}").stderr_has("warning: c.json:1:71: `${NOWHERE_SET}` has no value").code(0);
 }
+
+#[test]
+fn a_name_may_be_long_and_have_a_secret_in_it() {
+    let name = "A".repeat(70_000);
+    let file = format!(
+        r#"{{"mcpServers": {{"{TOKEN}": {{"command": "x", "env": {{"{name}": "y", "API_KEY=geheim77": ""}}}}}}}}"#
+    );
+    for format in ["human", "json"] {
+        let run = show(&["--mcp-config", "a.json", "--format", format]).file("a.json", &file).run().code(0);
+        assert!(run.stdout_text().contains(&name));
+        assert!(!run.stdout_text().contains(&TOKEN[4..]) && !run.stdout_text().contains("geheim77"));
+    }
+}

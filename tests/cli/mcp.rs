@@ -46,7 +46,7 @@ pub(crate) fn mcp<S: Into<String>>(args: impl IntoIterator<Item = S>) -> Rehears
 }
 
 fn without_configs() -> Rehearse {
-    let unset = ["XDG_CONFIG_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH"];
+    let unset = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "CODE_AGENT_MCP_SERVERS", "CODE_AGENT_MCP_CONFIG_PATH"];
     let story = unset.into_iter().fold(Rehearse::new(), |story, name| story.env(name, ""));
     story.env("HOME", "home").file("tools.yaml", TOOLS)
 }
@@ -330,7 +330,7 @@ fn a_token_goes_to_the_server_and_nowhere_else() {
     let url = format!("http://{}/mcp", running.address("http://", "/mcp"));
     let header = format!("Authorization: Bearer {WORD}");
     let call = |tool: &str| mcp(["call-tool", tool, "--http", &*url, "--header", &*header]);
-    mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("HTTP 401").code(3);
+    mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("wants an authorization").code(3);
     let traced = || call("tell").args(["password=hunter22", "--trace"]);
     let run = traced().run().stdout("It is open-sesame\n").stderr_has("It is ***").code(0);
     assert!(run.stderr().contains("\"password\":\"***\""), "{}", run.stderr());
@@ -402,6 +402,7 @@ fn every_command_has_examples() {
         "complete",
         "status",
         "ping",
+        "auth",
     ];
     let run = mcp(["--help"]).run().stdout_has("Examples:").stdout_has("Exit codes:").code(0);
     for command in commands {
@@ -427,5 +428,5 @@ fn every_command_of_the_page_says_what_the_page_says() {
             commands += 1;
         }
     }
-    assert_eq!(commands, 5);
+    assert_eq!(commands, 8);
 }

@@ -93,6 +93,11 @@ impl Rehearse {
         self
     }
 
+    /// The folder that the binary runs in.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(self.program);
         // Whoever is killed leaves temporary files.

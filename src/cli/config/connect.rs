@@ -139,7 +139,7 @@ fn progress(servers: usize) -> ProgressBar {
 async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
     let Candidate { file, server, config, name, tools, policy } = candidate;
     let of = |contact, findings| Outcome { file, server, contact, findings };
-    let Prepared { config, secrets } = match config {
+    let Prepared { config, secrets, .. } = match config {
         Ok(prepared) => prepared,
         Err(findings) => return of(Contact::Failed, findings),
     };

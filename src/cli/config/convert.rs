@@ -18,6 +18,7 @@ use crate::{
         dialect::Dialect,
         examine,
         finding::{Severity, codes},
+        secret::censored,
     },
 };
 
@@ -88,7 +89,10 @@ fn read(path: Option<&Path>) -> Result<Arc<Source>, Failure> {
 fn unknown(examined: Examined) -> Failure {
     let source = &examined.source;
     let findings = examined.findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
-    let diagnostics = findings.map(|finding| Diagnostic { problem: finding.problem, source: source.clone() });
+    let diagnostics = findings.map(|finding| {
+        let problem = censored(&finding.problem, source, &examined.secrets);
+        Diagnostic { problem, source: source.clone() }
+    });
     // Without the text around them, in which there may be secrets.
     Failure::Usage(Diagnostics(diagnostics.collect()).to_string())
 }
@@ -118,9 +122,10 @@ fn open(options: &mut OpenOptions, path: &Path, access: Option<u32>) -> io::Resu
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let Some(access) = access else { return options.open(path) };
     let file = options.mode(access).open(path)?;
-    // One that was there already has kept its own.
-    let mode = file.metadata()?.permissions().mode();
-    if mode & 0o777 & !access != 0 {
+    // One that was there already has kept its own. What is no file, such as a pipe, is not ours to close.
+    let there = file.metadata()?;
+    let mode = there.permissions().mode();
+    if there.is_file() && mode & 0o777 & !access != 0 {
         file.set_permissions(fs::Permissions::from_mode(mode & access))?;
     }
     Ok(file)
@@ -154,16 +159,17 @@ fn access(_source: Option<&Path>, _examined: &Examined) -> Option<u32> {
 fn told(examined: &Examined, converted: &Converted, to: &Dialect) -> String {
     let mut told = String::new();
     for finding in examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error) {
-        let (line, column) = examined.source.position(finding.problem.span.start);
-        let (code, message) = (finding.code.name, printable(&finding.problem.message).into_owned());
+        let problem = censored(&finding.problem, &examined.source, &examined.secrets);
+        let (line, column) = examined.source.position(problem.span.start);
+        let (code, message) = (finding.code.name, printable(&problem.message).into_owned());
         let name = printable(&examined.source.name).into_owned();
         told.push_str(&format!("{BAD}error:{BAD:#} {name}:{line}:{column}: {code}: {message}\n"));
-        if let Some(hint) = &finding.problem.hint {
+        if let Some(hint) = &problem.hint {
             told.push_str(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(hint)));
         }
     }
     for loss in &converted.losses {
-        told.push_str(&format!("{DOUBTFUL}lost:{DOUBTFUL:#} {}\n", printable(&loss.to_string())));
+        told.push_str(&format!("{DOUBTFUL}lost:{DOUBTFUL:#} {}\n", printable(&loss.masked().to_string())));
     }
     let left_out = converted.losses.iter().filter(|loss| loss.left_out).count();
     if !told.is_empty() {
@@ -175,4 +181,23 @@ fn told(examined: &Examined, converted: &Converted, to: &Dialect) -> String {
         told.push_str(&format!("{} for {}{more}\n", servers(converted.servers), to.program));
     }
     told
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_stays_open_to_whom_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").args(["-m", "666"]).arg(&path).status().expect("starts");
+        assert!(made.success());
+        // Whoever reads as well does not wait for a reader.
+        open(OpenOptions::new().read(true).write(true), &path, Some(0o600)).expect("opens");
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o666);
+    }
 }

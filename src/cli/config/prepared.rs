@@ -25,6 +25,8 @@ const LONG_ENOUGH_TO_ASK_TWICE: Duration = Duration::from_secs(12);
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Prepared {
     pub(in crate::cli) config: ServerConfig,
+    /// What the config says about who issues tokens, with its variables replaced.
+    pub(in crate::cli) oauth: server::OAuth,
     pub(in crate::cli) secrets: Secrets,
 }
 
@@ -71,7 +73,8 @@ pub(in crate::cli) fn prepare(
     let config = ServerConfig::configured(&resolved, &dialect.policy, folder).map_err(|error| {
         vec![codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&name.value)]
     })?;
-    Ok(Prepared { secrets: Secrets::of(server, &resolved, &config, variables), config })
+    let secrets = Secrets::of(server, &resolved, &config, variables);
+    Ok(Prepared { secrets, oauth: resolved.auth.oauth.unwrap_or_default(), config })
 }
 
 /// The version that a server is asked for unless somebody wants another: the newest, if there is time to ask for an older
@@ -105,6 +108,7 @@ impl Secrets {
         resolved.url.iter().for_each(|url| of("url", &url.value));
         let auth = &resolved.auth;
         let keys = auth.bearer.iter().chain(auth.api_key.iter().map(|api_key| &api_key.key));
+        let keys = keys.chain(auth.oauth.iter().filter_map(|oauth| oauth.client_secret.as_ref()));
         keys.for_each(|key| of("token", &key.value));
         let mut flag = "";
         for arg in &resolved.args {
@@ -166,5 +170,8 @@ mod tests {
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
         assert_eq!(Secrets::default().and(&secrets), secrets);
+        server.auth.oauth = Some(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() });
+        let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
+        assert_eq!(secrets.hidden("invalid s3cret"), "invalid ***");
     }
 }

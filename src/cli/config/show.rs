@@ -1,6 +1,7 @@
 //! `rehearse config show`: the servers that count, and where everything about them comes from.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     io::Write,
 };
@@ -114,15 +115,20 @@ fn origin(setting: &Setting) -> String {
     setting.origin.as_ref().map_or_else(|| "default".to_owned(), ToString::to_string)
 }
 
+/// A name as it may be shown.
+fn named(name: &str, show_secrets: bool) -> Cow<'_, str> {
+    if show_secrets { name.into() } else { mask("", name) }
+}
+
 fn json(effective: &Effective, show_secrets: bool) -> Json {
     let server = |kept: &Kept| {
         let server = &kept.server;
         let values = settings(kept).into_iter().map(|setting| {
             let shown = json!({ "value": value(&setting, show_secrets), "origin": origin(&setting) });
-            (setting.path, shown)
+            (named(&setting.path, show_secrets).into_owned(), shown)
         });
         json!({
-            "name": server.name.value,
+            "name": named(&server.name.value, show_secrets),
             "transport": server.transport.value,
             "dialect": kept.dialect.name,
             "origin": kept.origin().to_string(),
@@ -158,12 +164,12 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
     json!({
         "servers": effective.servers.iter().map(server).collect::<Vec<_>>(),
         "lost": lost.map(|lost| json!({
-            "name": lost.name,
+            "name": named(&lost.name, show_secrets),
             "origin": lost.origin.to_string(),
             "to": lost.to.to_string(),
         })).collect::<Vec<_>>(),
         "unread": unread.map(|unread| json!({
-            "name": unread.name,
+            "name": named(&unread.name, show_secrets),
             "origin": unread.origin.to_string(),
             "code": unread.code.name,
         })).collect::<Vec<_>>(),
@@ -181,7 +187,10 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
         (&unread.name, &unread.origin, format!("{BAD}not understood:{BAD:#} {}, {}", code.name, code.title))
     });
     let lost = effective.lost.iter().map(|lost| (&lost.name, &lost.origin, format!("lost to {}", lost.to)));
-    let others: Vec<_> = others.chain(lost).map(|(name, origin, fate)| (name, origin.to_string(), fate)).collect();
+    let others: Vec<_> = others
+        .chain(lost)
+        .map(|(name, origin, fate)| (named(name, args.show_secrets), origin.to_string(), fate))
+        .collect();
     let width = others.iter().map(|(name, ..)| columns(&printable(name))).max().unwrap_or_default();
     let second = others.iter().map(|(_, origin, _)| columns(origin)).max().unwrap_or_default();
     for (name, origin, fate) in &others {
@@ -199,7 +208,8 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
 }
 
 fn show_server(out: &mut String, kept: &Kept, show_secrets: bool) {
-    let name = printable(&kept.server.name.value);
+    let name = named(&kept.server.name.value, show_secrets);
+    let name = printable(&name);
     let off = if kept.server.is_enabled() { String::new() } else { format!("  {DOUBTFUL}disabled{DOUBTFUL:#}") };
     let (program, place) = (kept.dialect.program, kept.origin().to_string());
     out.push_str(&format!("{STRONG}{name}{STRONG:#}{off}  {DIM}{program}, {}{DIM:#}\n", printable(&place)));
@@ -213,9 +223,13 @@ fn show_server(out: &mut String, kept: &Kept, show_secrets: bool) {
     };
     let rows: Vec<_> = settings(kept)
         .iter()
-        .map(|setting| (printable(&setting.path).into_owned(), text(&value(setting, show_secrets)), origin(setting)))
+        .map(|setting| {
+            let path = named(&setting.path, show_secrets);
+            (printable(&path).into_owned(), text(&value(setting, show_secrets)), origin(setting))
+        })
         .collect();
-    let path_width = rows.iter().map(|(path, ..)| columns(path)).max().unwrap_or_default();
+    let lengths = rows.iter().map(|(path, ..)| columns(path));
+    let path_width = lengths.filter(|length| *length <= WIDEST).max().unwrap_or_default();
     let lengths = rows.iter().map(|(_, value, _)| columns(value));
     let value_width = lengths.filter(|length| *length <= WIDEST).max().unwrap_or_default();
     for (path, value, origin) in rows {
@@ -286,6 +300,7 @@ fn columns(text: &str) -> usize {
     text.chars().count()
 }
 
+/// A text with blanks after it, unless it is longer.
 fn padded(text: &str, width: usize) -> String {
-    format!("{text:width$}")
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }

@@ -9,7 +9,7 @@ use crate::{
         Diagnostic, Diagnostics, Examined, Machine,
         dialect::Dialect,
         finding::{Finding, Severity},
-        secret::{blotted, unquoted},
+        secret::{blotted, censored},
         sources::{Effective, File, Missing, Rank, SourceError, Sources},
     },
 };
@@ -57,11 +57,7 @@ pub(in crate::cli) fn told<'f>(
     let (whole, secrets) = (&examined.source, &examined.secrets);
     let source = if show_secrets { whole.clone() } else { blotted(whole, secrets) };
     let diagnostic = |finding: &Finding| {
-        let mut problem = finding.problem.clone();
-        if !show_secrets {
-            problem.message = unquoted(&problem.message, whole, secrets);
-            problem.hint = problem.hint.map(|hint| unquoted(&hint, whole, secrets));
-        }
+        let problem = if show_secrets { finding.problem.clone() } else { censored(&finding.problem, whole, secrets) };
         Diagnostic { problem, source: source.clone() }
     };
     Diagnostics(findings.take(TOLD).map(diagnostic).collect())

@@ -11,7 +11,7 @@ use super::{
     content::{Saver, indented, print, print_json},
     list_tools::name_of,
     target::{Select, TargetArgs},
-    visit::{Trouble, Visit, visit_with},
+    visit::{Trouble, Visit, exit_of, visit_with},
 };
 use crate::{
     cli::{
@@ -155,7 +155,11 @@ async fn call(
             saved: &saver.saved,
         }),
     }
-    Ok(if is_error { Exit::Violation } else { Exit::Success })
+    Ok(match &called {
+        Err(failure) => exit_of(failure),
+        Ok(_) if is_error => Exit::Violation,
+        Ok(_) => Exit::Success,
+    })
 }
 
 /// The blocks one after another, and the structured content unless the text is that already.

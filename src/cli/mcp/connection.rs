@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use super::target::Server;
+use super::{
+    authorization::{Ask, authorizer},
+    target::Server,
+};
 use crate::{
     cli::{Failure, ask::Person, config::prepared::usual_protocol},
     client::{
@@ -31,6 +34,9 @@ pub(in crate::cli) struct ConnectionArgs {
     /// What to say when a server asks: the `answers` of a scenario, in a file
     #[arg(long = "answer", value_name = "FILE")]
     answers: Option<PathBuf>,
+    /// Ask nobody to authorize anything; without a terminal nobody is asked anyway
+    #[arg(long)]
+    no_browser: bool,
     /// Show tokens and passwords as well
     #[arg(long)]
     pub(in crate::cli) show_secrets: bool,
@@ -86,12 +92,15 @@ impl ConnectionArgs {
     /// The file of answers cannot be read.
     pub(in crate::cli) fn members(&self, servers: &[Server], person: Option<&Person>) -> Result<Vec<Member>, Failure> {
         let script = self.answers()?;
+        // Several browser windows at once would be nobody's wish.
+        let ask = Ask::of_command(self.no_browser || servers.len() > 1);
         let member = |server: &Server| {
             let mut config = server.prepared.config.clone();
             let protocol = self.protocol.unwrap_or_else(|| usual_protocol(&config));
             if let Some(limit) = self.timeout {
                 config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
             }
+            config.authorizer = authorizer(server, ask);
             config.answers = match person {
                 Some(person) => Answers::given_by(script.clone(), person.respondent(server.name())),
                 None => Answers::scripted(script.clone(), []),

@@ -5,6 +5,8 @@
 
 pub(in crate::cli) mod ad_hoc;
 pub(in crate::cli) mod arguments;
+mod auth;
+mod authorization;
 pub(in crate::cli) mod call_tool;
 mod complete;
 pub(in crate::cli) mod connection;
@@ -35,6 +37,7 @@ Examples:
   rehearse mcp call-tool --stdio 'npx -y mcp-files' read path=README.md
   rehearse mcp read-resource --http https://example.com/mcp docs://index
   rehearse mcp status                                 reach for every server
+  rehearse mcp auth web                               get a token for a server that wants one
 
 Servers come from configs, which are found as `rehearse config show` finds them, or from one of --stdio, --http, --sse \
 and --ws.
@@ -43,7 +46,7 @@ Exit codes:
   0  it worked
   1  the tool reports an error, or the server did not answer as it should
   2  wrong usage, or a config that is wrong
-  3  a server cannot be reached, or it was interrupted
+  3  a server cannot be reached or lets nobody in, or it was interrupted
   4  there are no servers";
 
 /// Talk to MCP servers: list what they offer, call tools, read resources, get prompts
@@ -71,6 +74,7 @@ enum McpCommand {
     Complete(complete::CompleteArgs),
     Status(status::StatusArgs),
     Ping(ping::PingArgs),
+    Auth(auth::AuthArgs),
 }
 
 pub(super) fn run(args: &McpArgs) -> Result<Exit, Failure> {
@@ -87,5 +91,6 @@ pub(super) fn run(args: &McpArgs) -> Result<Exit, Failure> {
         McpCommand::Complete(args) => complete::run(args),
         McpCommand::Status(args) => status::run(args),
         McpCommand::Ping(args) => ping::run(args),
+        McpCommand::Auth(args) => auth::run(args),
     }
 }

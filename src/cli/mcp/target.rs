@@ -63,7 +63,7 @@ impl<'a> Select<'a> {
 }
 
 /// A server that can be connected to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::cli) struct Server {
     pub(in crate::cli) written: server::ServerConfig,
     pub(in crate::cli) policy: &'static Policy,
@@ -81,6 +81,11 @@ pub(super) struct Found {
 impl Server {
     pub(in crate::cli) fn name(&self) -> &str {
         &self.written.name.value
+    }
+
+    /// Whether the command line describes it.
+    pub(super) fn is_ad_hoc(&self) -> bool {
+        std::ptr::eq(self.policy, &AD_HOC)
     }
 }
 
@@ -288,7 +293,7 @@ fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, F
         true => Secrets::default(),
         false => Secrets::of(&written, &written, &config, &std::collections::BTreeMap::new()),
     };
-    Ok(Server { written, policy: &AD_HOC, prepared: Prepared { config, secrets } })
+    Ok(Server { written, policy: &AD_HOC, prepared: Prepared { config, oauth: server::OAuth::default(), secrets } })
 }
 
 fn leave_out(name: &str, problems: &Diagnostics) {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    authorization::Authorizers,
     connection::{ConnectionArgs, hub_options},
     target::Server,
     trace::Tracer,
@@ -17,7 +18,7 @@ use crate::{
         ask::Person,
         config::prepared::Secrets,
         signals::Signals,
-        style::{self, BAD, DIM, DOUBTFUL, printable},
+        style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     },
     client::{
         self, CallOptions, ConnectError, Guard, Session,
@@ -37,6 +38,7 @@ pub(in crate::cli) struct Visit {
     pub(in crate::cli) names: Vec<Arc<str>>,
     pub(super) unreachable: Unreachable,
     secrets: Secrets,
+    authorizers: Authorizers,
     is_interrupted: CancellationToken,
     /// Who is asked what servers want to know.
     pub(in crate::cli) person: Option<Person>,
@@ -92,6 +94,7 @@ pub(super) fn visit_with(
         return Ok(Exit::NothingSelected);
     }
     let members = args.members(servers, person.as_ref())?;
+    let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
     let tracer = args.trace.then(|| Tracer::new((!args.show_secrets).then(|| secrets.clone()), servers.len() > 1));
@@ -108,6 +111,7 @@ pub(super) fn visit_with(
             names: servers.iter().map(|server| server.name().into()).collect(),
             unreachable,
             secrets,
+            authorizers,
             is_interrupted: CancellationToken::new(),
             person,
         };
@@ -141,7 +145,8 @@ impl Visit {
     /// For whoever holds the hub.
     pub(in crate::cli) fn to(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> Visit {
         let is_interrupted = CancellationToken::new();
-        Visit { hub, names, unreachable: Unreachable::Skipped, secrets, is_interrupted, person: None }
+        let (unreachable, authorizers) = (Unreachable::Skipped, Authorizers::default());
+        Visit { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
     }
 
     /// Works, and closes the hub. A signal cancels the work; another one does not wait for servers to take leave, whose
@@ -193,12 +198,30 @@ impl Visit {
 
     fn exit(&self, done: Result<Exit, Trouble>) -> Result<Exit, Failure> {
         match done {
-            Ok(exit) => Ok(exit),
+            Ok(exit) => {
+                self.tell_hint();
+                Ok(exit)
+            }
             Err(Trouble::Call(failure)) => {
                 self.tell_failure(&failure);
-                Ok(Exit::Violation)
+                self.tell_hint();
+                Ok(exit_of(&failure))
+            }
+            Err(Trouble::Failure(failure @ Failure::CannotRun { hint: None, .. })) => {
+                let failure = self.without_secrets(failure);
+                Err(match self.authorizers.hint() {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                })
             }
             Err(Trouble::Failure(failure)) => Err(self.without_secrets(failure)),
+        }
+    }
+
+    /// What to do about servers that want an authorization.
+    fn tell_hint(&self) {
+        if let Some(hint) = self.authorizers.hint().filter(|_| !self.is_interrupted.is_cancelled()) {
+            style::print(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(&hint)));
         }
     }
 
@@ -369,6 +392,14 @@ pub(in crate::cli) fn trouble(error: HubError) -> Trouble {
             Failure::Usage(error.to_string())
         }
     })
+}
+
+/// How a failed request ends a command.
+pub(super) fn exit_of(failure: &client::Failure) -> Exit {
+    match failure {
+        client::Failure::Unauthorized(_) => Exit::CannotRun,
+        _ => Exit::Violation,
+    }
 }
 
 /// A failed request for programs.

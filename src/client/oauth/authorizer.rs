@@ -35,6 +35,8 @@ pub struct Options {
     pub grant: GrantKind,
     /// The scopes to ask for; otherwise those that the server names (2026-07-28, Scope Selection Strategy).
     pub scopes: Option<Vec<String>>,
+    /// Where the metadata of the authorization server are, whatever the server says about that.
+    pub metadata_url: Option<String>,
     pub interaction: Interaction,
     pub store: TokenStore,
 }
@@ -95,6 +97,7 @@ impl Default for Options {
             identity: Identity::default(),
             grant: GrantKind::Person,
             scopes: None,
+            metadata_url: None,
             interaction: Interaction::Nobody,
             store: TokenStore::memory(),
         }
@@ -114,21 +117,23 @@ impl Authorizer {
         };
         let server =
             web::parse_url(&server, &["http", "https"]).map_err(|error| AuthError::Invalid(error.to_string()))?;
-        let Options { identity, grant, scopes, interaction, store } = options;
+        let Options { identity, grant, scopes, metadata_url, interaction, store } = options;
         let (fetcher, pause) = (Fetcher::default(), Pause::default());
-        let flow = Flow { server, identity, scopes, interaction, fetcher, pause };
+        let flow = Flow { server, identity, scopes, metadata_url, interaction, fetcher, pause };
         let (current, upgrades) = (Mutex::default(), tokio::sync::Mutex::default());
         Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades })))
     }
 
-    /// Gets a new token although no request was refused. Where a person is asked, it is in this call.
+    /// Gets a new token, as the server asks for one whom nobody has authorized. Where a person is asked, it is in this
+    /// call.
     ///
     /// # Errors
     /// Any [`AuthError`].
     pub async fn authorize(&self) -> Result<TokenStatus, AuthError> {
         let shared = &self.0;
         let _turn = shared.upgrades.lock().await;
-        let obtained = Box::pin(shared.grant(&Challenge::default(), None)).await;
+        let challenge = shared.flow.challenge().await;
+        let obtained = Box::pin(shared.grant(&challenge, None)).await;
         shared.settle(obtained.map(|token| (token, Origin::Granted)))?;
         self.status()?.ok_or(AuthError::Nobody)
     }
@@ -161,6 +166,11 @@ impl Authorizer {
     /// Why the last attempt to get a token brought none.
     pub fn failure(&self) -> Option<AuthError> {
         self.0.current().failure.clone()
+    }
+
+    /// The scopes that the server wanted in addition, the last time that it did.
+    pub fn missing_scopes(&self) -> Vec<String> {
+        self.0.upgrades.try_lock().ok().and_then(|upgrades| upgrades.last().cloned()).unwrap_or_default()
     }
 
     /// What HTTP requests to the server ask.

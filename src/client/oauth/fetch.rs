@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use url::form_urlencoded;
 
-use super::AuthError;
+use super::{AuthError, Challenge};
 use crate::transport::client::web;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -79,6 +79,15 @@ impl Fetcher {
             };
         }
         Err(http(url, StatusCode::LOOP_DETECTED))
+    }
+
+    /// How a server refuses a request that shows nothing; `None` if it does not. A GET changes nothing, whatever the
+    /// transport.
+    pub(super) async fn challenge(&self, server: &Url) -> Option<Challenge> {
+        let request = self.client(server).ok()?.get(server.clone());
+        let request = request.header(ACCEPT, "application/json, text/event-stream");
+        let response = send(request, server).await.ok()?;
+        (response.status() == StatusCode::UNAUTHORIZED).then(|| Challenge::of(response.headers())).flatten()
     }
 
     /// Sends a form, and returns the status and body of the answer.

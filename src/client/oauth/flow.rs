@@ -25,6 +25,8 @@ pub(super) struct Flow {
     pub(super) server: Url,
     pub(super) identity: Identity,
     pub(super) scopes: Option<Vec<String>>,
+    /// Where the metadata of the authorization server are, whatever the server says.
+    pub(super) metadata_url: Option<String>,
     pub(super) interaction: Interaction,
     pub(super) fetcher: Fetcher,
     pub(super) pause: Pause,
@@ -51,6 +53,11 @@ pub(super) struct Obtained {
 }
 
 impl Flow {
+    /// What the server wants of whoever shows nothing; nothing in particular if that is not to be known.
+    pub(super) async fn challenge(&self) -> Challenge {
+        self.fetcher.challenge(&self.server).await.unwrap_or_default()
+    }
+
     /// Finds out who issues tokens. Of several the one that is `preferred` is taken, or else the first that has metadata.
     ///
     /// # Errors
@@ -63,9 +70,16 @@ impl Flow {
     ) -> Result<Found, AuthError> {
         // Whoever listens in would have the token (OAuth 2.1, section 1.5).
         protected(self.server.clone(), &self.server)?;
-        let Some((at, document)) = self.resource_metadata(challenge, version).await? else {
-            return self.discover_at_origin(version).await;
-        };
+        let document = self.resource_metadata(challenge, version).await?;
+        if let Some(stated) = &self.metadata_url {
+            let issuer = self.stated_metadata(stated, version).await?;
+            let (resource, scopes) = match document {
+                Some((_, document)) => (document.resource_of(&self.server)?.to_owned(), document.scopes_supported),
+                None => (discovery::canonical(&self.server), None),
+            };
+            return Ok(Found { resource, issuer, scopes, is_old: false });
+        }
+        let Some((at, document)) = document else { return self.discover_at_origin(version).await };
         let resource = document.resource_of(&self.server)?.to_owned();
         let mut issuers: Vec<&str> = document.authorization_servers.iter().map(String::as_str).collect();
         issuers.sort_by_key(|&issuer| Some(issuer) != preferred);
@@ -90,6 +104,11 @@ impl Flow {
         issuer: &str,
         version: Option<&HeaderValue>,
     ) -> Result<ServerMetadata, AuthError> {
+        if let Some(stated) = &self.metadata_url {
+            let metadata = self.stated_metadata(stated, version).await?;
+            metadata.check_issuer(issuer)?;
+            return Ok(metadata);
+        }
         for url in discovery::server_metadata_urls(issuer)? {
             let url = protected(url, &self.server)?;
             if let Some(metadata) = self.fetcher.metadata(&url, Place::WellKnown, version, "metadata").await? {
@@ -99,6 +118,14 @@ impl Flow {
             }
         }
         Err(AuthError::NoMetadata { issuer: issuer.to_owned() })
+    }
+
+    /// The metadata at a place that the user has chosen; whoever's they are, the user trusts them.
+    async fn stated_metadata(&self, url: &str, version: Option<&HeaderValue>) -> Result<ServerMetadata, AuthError> {
+        let at = Url::parse(url).map_err(|_| AuthError::Invalid(format!("{url:?} is no URL of metadata")))?;
+        let at = protected(at, &self.server)?;
+        let metadata = self.fetcher.metadata(&at, Place::Named, version, "metadata").await?;
+        metadata.ok_or_else(|| AuthError::NoMetadata { issuer: display_url(url) })
     }
 
     async fn resource_metadata(

@@ -34,7 +34,7 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
     let mut known = HashSet::new();
     let Some(list) = root.get("models") else { return known };
     let Ok(items) = list.items() else {
-        let message = format!("`models` must be a list, found {}", list.describe());
+        let message = format!("`models` must be a list, found {}", list.kind());
         findings.push(codes::VALUE_TYPE.at(list.span, message).hint("begin each model with `- ref: …`"));
         return known;
     };
@@ -59,7 +59,7 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
 fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
     let agent = &entry.node;
     if agent.entries().is_err() {
-        let message = format!("`subagent` must be an object, found {}", agent.describe());
+        let message = format!("`subagent` must be an object, found {}", agent.kind());
         findings.push(codes::VALUE_TYPE.at(agent.span, message).hint("write `name: …` and `description: …` below it"));
         return;
     }
@@ -69,7 +69,7 @@ fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
             Some(node) => match node.str() {
                 Ok(text) if !text.trim().is_empty() => continue,
                 Ok(_) => codes::SUBAGENT.at(node.span, format!("the `{key}` of the subagent is empty")),
-                Err(_) => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a text, found {}", node.describe())),
+                Err(_) => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a text, found {}", node.kind())),
             },
         };
         findings.push(finding.hint("clients see it as the name and description of a tool"));

@@ -9,11 +9,15 @@ use crate::config::{
     finding::{Finding, codes},
     placeholder::placeholder,
     references,
+    secret::hidden_in,
     server::{At, ServerConfig, Text},
 };
 
 /// Programs that give a text to a shell, or are one.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "dash", "cmd", "powershell", "pwsh", "wsl", "ssh", "env", "nix"];
+
+/// A longer command is not written anew in a hint.
+const LONGEST_HINT: usize = 200;
 
 /// What separates the words of a shell.
 const OPERATORS: &[&str] = &["&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&"];
@@ -62,11 +66,15 @@ fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<
         return false;
     }
     let words: Vec<_> = rest.split_whitespace().map(|word| format!("{word:?}")).collect();
+    let words = words.join(", ");
     let key =
         |wanted: Field| subject.dialect().keys.iter().find(|key| key.field == wanted).map_or("args", |key| key.name);
     let message = "the command has its arguments in it, and is taken for the name of one program";
-    let hint =
-        format!("write \"{}\": {first:?}, \"{}\": [{}]", key(Field::Command), key(Field::Args), words.join(", "));
+    let (command_key, args_key) = (key(Field::Command), key(Field::Args));
+    let hint = match hidden_in("", text).is_empty() && words.len() <= LONGEST_HINT {
+        true => format!("write \"{command_key}\": {first:?}, \"{args_key}\": [{words}]"),
+        false => format!("put only the first word into `{command_key}`, and the others into `{args_key}`"),
+    };
     findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
     true
 }
@@ -83,10 +91,10 @@ fn prompt(server: &ServerConfig, command: &At<String>, findings: &mut Vec<Findin
             "-y" | "--yes" | "--no-install" | "--no" | "-yes" => return,
             "-p" | "--package" | "--prefix" | "-c" | "--call" | "-w" | "--workspace" => drop(words.next()),
             option if option.starts_with('-') => {}
-            package => {
+            _ => {
                 let message = "npx asks before it installs a package, and nobody answers";
                 let finding = codes::PACKAGE_PROMPT.at(word.span, message);
-                findings.push(finding.hint(format!("put \"-y\" before {package:?}")));
+                findings.push(finding.hint("put \"-y\" before the package"));
                 return;
             }
         }

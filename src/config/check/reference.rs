@@ -9,13 +9,21 @@ use crate::config::{
     server::{ServerConfig, Text},
 };
 
+/// So many references of one text are told of.
+const MOST: usize = 20;
+
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     let has_shell = has_shell(server) || server.args.iter().any(|word| word.value.starts_with("mcp-remote"));
     for text in server.texts() {
         let rule = subject.dialect().rule(text.field);
         // A shell replaces what is left over, and so does mcp-remote.
         let is_for_shell = has_shell && text.field == Field::Args;
+        let mut told = 0;
         for reference in rule.references(&text.at.value) {
+            if told == MOST {
+                break;
+            }
+            let before = findings.len();
             match replaced(rule, text, &reference) {
                 Ok(()) if rule.by_go && expand_env::is_only_of_go(reference.name) => {
                     findings.push(swallowed(subject, text, &reference));
@@ -26,6 +34,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
                 }
                 Err(_) => {}
             }
+            told += findings.len() - before;
         }
     }
 }
@@ -86,7 +95,7 @@ fn is_meant(text: Text<'_>, reference: &Reference<'_>) -> bool {
 
 fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: Why) -> Finding {
     let (program, rule) = (subject.dialect().program, subject.dialect().rule(text.field));
-    let written = &text.at.value[reference.range.clone()];
+    let written = reference.shown(&text.at.value);
     let (message, hint) = match why {
         Why::Form => {
             let message = format!("{program} does not replace `{written}`: it stays as it is written");
@@ -138,9 +147,15 @@ fn unset(
         Unset::Kept => (&codes::VARIABLE_UNSET, "the reference stays as it is written".into()),
         Unset::Unknown => (&codes::VARIABLE_UNSET, format!("{program} does not say what it makes of it")),
     };
-    let message = format!("the variable {} is not set here: {fate}", reference.name);
-    let hint = match rule.forms.contains(&Form::Defaulted) {
-        true => format!("set it before you start {program}, or write ${{{}:-default}}", reference.name),
+    let name = reference.variable();
+    // What follows such a name may have been meant as a value, and a lone dollar sign may be part of a password.
+    let is_clear = reference.is_clear() && !name.is_empty();
+    let message = match is_clear {
+        true => format!("the variable {name} is not set here: {fate}"),
+        false => format!("this is a variable that is not set here: {fate}"),
+    };
+    let hint = match rule.forms.contains(&Form::Defaulted) && is_clear {
+        true => format!("set it before you start {program}, or write ${{{name}:-default}}"),
         false => format!("set it before you start {program}"),
     };
     findings.push(code.at(subject.part(text, reference.range.clone()), message).hint(hint));

@@ -55,9 +55,8 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
     let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ' '])) else {
         let local = ["localhost", "127.", "[::1]"].iter().any(|host| text.starts_with(host));
         let scheme = if local { schemes[0] } else { schemes[1] };
-        let rest = text.trim_start_matches("//").trim_start_matches(&format!("{scheme}:")).trim_start_matches('/');
         let finding = codes::URL.at(url.span, "a URL begins with its scheme");
-        findings.push(finding.hint(format!("write \"{scheme}://{rest}\"")));
+        findings.push(finding.hint(format!("begin it with {scheme}://")));
         return false;
     };
     let scheme = scheme.to_ascii_lowercase();
@@ -111,7 +110,7 @@ fn headers(server: &ServerConfig, findings: &mut Vec<Finding>) {
     for pair in &server.headers {
         let name = &pair.name.value;
         if name.is_empty() || !name.chars().all(|c| is_token(c) || c == '{' || c == '}') {
-            let message = format!("{name:?} is no name of a header");
+            let message = "this is no name of a header";
             let hint = match name.split_once(':') {
                 Some((before, _)) => format!("the name is `{before}`, the rest belongs into its value"),
                 None => "letters, digits and - are good".into(),

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::config::{Source, Span};
+use crate::config::{Source, Span, secret::mask};
 
 /// Something that the other format has no way to say, or says otherwise. No value of the file is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,16 @@ pub struct Loss {
     pub source: Arc<Source>,
     /// Where the source says it.
     pub span: Span,
+}
+
+impl Loss {
+    /// The same without secrets in its names.
+    #[must_use]
+    pub fn masked(&self) -> Loss {
+        let mask = |text: &String| mask("", text).into_owned();
+        let (server, field, reason) = (self.server.as_ref().map(mask), mask(&self.field), mask(&self.reason));
+        Loss { server, field, reason, ..self.clone() }
+    }
 }
 
 /// `file:line:column: server, field: why`

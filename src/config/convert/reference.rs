@@ -70,13 +70,14 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
                 written.push_str(&reference);
                 expected.push((start..written.len(), left));
                 if left != meaning {
-                    troubles.push(format!("the default of {} is lost: {program} has none", describe(meaning)));
+                    troubles
+                        .push(format!("the default of {} is lost: {program} has none", describe(meaning, original)));
                 }
             }
             Err(reason) => {
                 written.push_str(original);
                 kept.insert(start, written.len());
-                troubles.push(format!("{} stays as it is written: {reason}", describe(meaning)));
+                troubles.push(format!("{} stays as it is written: {reason}", describe(meaning, original)));
             }
         }
     }
@@ -91,7 +92,8 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
         troubles.push(format!("{program} replaces a `$` that means itself here, and has no escape for it"));
     }
     for reference in expected.iter().filter(|reference| !is_among(reference, &read)) {
-        troubles.push(format!("{} cannot be written for {program}", describe(reference.1)));
+        troubles
+            .push(format!("{} cannot be written for {program}", describe(reference.1, &written[reference.0.clone()])));
     }
     Translated { text: written, troubles }
 }
@@ -109,10 +111,18 @@ fn home(text: &str, from: Place, to: Place) -> Option<String> {
     }
 }
 
-fn describe(meaning: Meaning<'_>) -> String {
+/// What a reference is called that is written like this.
+fn describe(meaning: Meaning<'_>, written: &str) -> String {
+    // Another name may have in it what was meant as a default, or be a part of a password.
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let is_clear =
+        written.starts_with('{') || written.starts_with("${") || !written.contains(|c: char| c.is_lowercase());
     match meaning {
-        // Such a name may have in it what was meant as a default.
-        Meaning::Variable { name, .. } if expand_env::is_only_of_go(name) => "a reference".into(),
+        Meaning::Variable { name, .. }
+            if !is_clear || !name.chars().all(is_name) || expand_env::is_only_of_go(name) =>
+        {
+            "a reference".into()
+        }
         Meaning::Variable { name, .. } => format!("the reference to `{name}`"),
         Meaning::Known(name) => format!("`${{{name}}}`"),
         Meaning::Input(name) => format!("the question for `{name}`"),

@@ -65,6 +65,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         places: Places::In(&[Field::Command]),
         ..VariableRule::NONE
     }),
+    null_env: true,
     home: &[Field::Command],
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN

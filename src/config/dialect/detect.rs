@@ -33,11 +33,11 @@ pub fn by_path(path: &Path) -> Option<(&'static Dialect, Place)> {
 
 /// Whether a file of this name may well be without servers, for it is about other things.
 pub(in crate::config) fn is_about_other_things(name: &str) -> bool {
-    by_path(Path::new(name)).is_some_and(|(_, place)| matches!(place, Place::Section(_)))
+    by_path(&without_ending(Path::new(name))).is_some_and(|(_, place)| matches!(place, Place::Section(_)))
 }
 
 /// The path of the file that an example is one of: `.mcp.json` for `.mcp.json.example`.
-fn without_ending(path: &Path) -> PathBuf {
+pub(in crate::config) fn without_ending(path: &Path) -> PathBuf {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("example" | "sample" | "template" | "dist" | "bak") => path.with_extension(""),
         _ => path.to_owned(),
@@ -75,18 +75,27 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
         .find(|key| servers.iter().take(TELLING).any(|it| it.get(key).is_some()));
     let why = match dialect.evidence(root).first().or(telling) {
         Some(key) => format!("it has `{key}`"),
-        None => match dialect.roots.iter().find(|keys| at(root, keys).is_some()) {
-            Some(keys) => format!("its servers are under `{}`", keys.join(".")),
+        None => match dialect.roots.iter().find(|keys| at(dialect.part(root), keys).is_some()) {
+            Some(keys) => {
+                let section = dialect.section(root).map_or(&[][..], |(keys, _)| keys);
+                format!("its servers are under `{}`", [section, *keys].concat().join("."))
+            }
             None => "it is nothing but servers".into(),
         },
     };
     Some(Detected { dialect, why })
 }
 
-/// A program that reads files of this place too, if a file has what only that program knows and fits it better.
+/// A program that reads files of this place too, if a file has what only that program knows and fits it better, or has
+/// servers where only that program looks for them.
 fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source>) -> Option<Detected> {
     let guests = ALL.iter().copied().filter(|dialect| dialect.guest_in.contains(&place));
     guests.into_iter().find_map(|dialect| {
+        if owner.servers(root).is_none()
+            && let Some(keys) = dialect.roots.iter().find(|keys| at(root, keys).is_some_and(|it| it.entries().is_ok()))
+        {
+            return Some(Detected { dialect, why: format!("its servers are under `{}`", keys.join(".")) });
+        }
         let mark = dialect.mark(owner, root)?;
         let is_better = fit(root, dialect, source) < fit(root, owner, source);
         is_better.then(|| Detected { dialect, why: format!("it has `{mark}`") })

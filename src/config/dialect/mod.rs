@@ -24,6 +24,7 @@ mod opencode;
 mod place;
 mod roo;
 mod schema;
+mod section;
 mod variables;
 mod vscode;
 mod windsurf;
@@ -32,7 +33,7 @@ mod zed;
 use std::path::Path;
 
 pub use detect::{Detected, by_path, named};
-pub(super) use detect::{detect, is_about_other_things};
+pub(super) use detect::{detect, is_about_other_things, without_ending};
 pub use place::Place;
 pub use variables::{Empty, Places, Template, Unset, VariableRule};
 
@@ -126,6 +127,8 @@ pub struct Dialect {
     pub command_variables: Option<VariableRule>,
     /// What `env` and `headers` may hold besides texts.
     pub loose_values: bool,
+    /// Whether `env` may be `null`, as if it were not there.
+    pub null_env: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
     pub name_characters: Option<&'static str>,
     /// Names that the program has for itself.
@@ -380,6 +383,7 @@ impl Dialect {
         variables: VariableRule::NONE,
         command_variables: None,
         loose_values: false,
+        null_env: false,
         name_characters: None,
         reserved_names: &[],
         schemes: &[],
@@ -389,13 +393,6 @@ impl Dialect {
         agent: false,
         policy: Policy::USUAL,
     };
-
-    /// The part of a file that is this program's config: all of it, or a section.
-    pub(super) fn part<'n>(&self, root: &'n Node) -> &'n Node {
-        let is_all = self.roots.iter().any(|keys| at(root, keys).is_some());
-        let section = || self.sections.iter().find_map(|keys| at(root, keys));
-        if is_all { root } else { section().unwrap_or(root) }
-    }
 
     /// The servers of a file, if it has any where this program looks for them.
     pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {

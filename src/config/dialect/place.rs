@@ -1,7 +1,7 @@
 //! Where programs keep their files.
 
 /// A file of a program: where the program looks for it, and how to know it by its path. Parts are separated by `/`; a `*`
-/// in the last of them stands for any name.
+/// stands for any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Below the folder of a project.
@@ -35,7 +35,7 @@ impl Place {
     pub(super) fn is_of(self, path: &str) -> bool {
         let (folder, ending) = self.suffix().split_once('*').unwrap_or(("", self.suffix()));
         let Some(before) = path.strip_suffix(ending) else { return false };
-        // What stands for the `*` is no folder, and no hidden file.
+        // What stands for the `*` is one name, and no hidden one.
         let (before, is_named) = match self.suffix().contains('*') {
             true => {
                 let at = before.rfind('/').map_or(0, |slash| slash + 1);
@@ -70,6 +70,11 @@ mod tests {
         }
         let workspaces = Place::Section("*.code-workspace");
         assert!(workspaces.is_of("a.code-workspace") && workspaces.is_of("/p/q/a.code-workspace"));
+        let folders = Place::Section(".devcontainer/*/devcontainer.json");
+        assert!(folders.is_of("/p/.devcontainer/py/devcontainer.json"));
+        assert!(
+            !folders.is_of(".devcontainer/devcontainer.json") && !folders.is_of(".devcontainer/a/b/devcontainer.json")
+        );
         let plain = Place::Named("mcp.json");
         assert!(plain.is_of("mcp.json") && plain.is_of("x/mcp.json") && !plain.is_of("x-mcp.json"));
     }

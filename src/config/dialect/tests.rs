@@ -89,6 +89,13 @@ fn a_file_is_known_by_its_place_and_otherwise_by_what_it_holds() {
         examine(&source, path, None, None).detected.map(|found| (found.dialect.name, found.why))
     };
     let empty = r#"{"mcpServers": {}}"#;
+    let servers = r#"{"servers": {"a": {"url": "https://a.example/mcp"}}}"#;
+    let why = "its servers are under `servers`".to_owned();
+    assert_eq!(detected(Some("x/.mcp.json"), servers), Some(("vscode", why)), "Visual Studio's");
+    let container = r#"{"customizations": {"vscode": {"mcp": {"servers": {}}}}}"#;
+    let why = "its servers are under `customizations.vscode.mcp.servers`".to_owned();
+    assert_eq!(detected(Some("some.json"), container), Some(("vscode", why)));
+    assert_eq!(detected(Some(".devcontainer/py/devcontainer.json"), container).map(|it| it.0), Some("vscode"));
     for (path, name) in [
         ("/home/ada/project/.mcp.json", "claude-code"),
         (".vscode/mcp.json", "vscode"),
@@ -160,7 +167,7 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
         (
             "cursor",
             r#"{"command": "x", "args": "-y y"}"#,
-            r#"E-VALUE-TYPE "-y y": `args` must be a list of texts, found the text "-y y" (write each argument as a text of its own: ["-y", "package"])"#,
+            r#"E-VALUE-TYPE "-y y": `args` must be a list of texts, found a text (write each argument as a text of its own: ["-y", "package"])"#,
         ),
         (
             "cursor",
@@ -170,12 +177,12 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
         (
             "cursor",
             r#"{"command": "x", "env": {"PORT": 80}}"#,
-            r#"E-VALUE-TYPE 80: `PORT` must be a text, found the number 80 (write "80")"#,
+            r#"E-VALUE-TYPE 80: `PORT` must be a text, found a number (write it in quotes)"#,
         ),
         (
             "cline",
             r#"{"command": "x", "disabled": "true"}"#,
-            r#"E-VALUE-TYPE "true": `disabled` must be true or false, found the text "true" (write true without quotes)"#,
+            r#"E-VALUE-TYPE "true": `disabled` must be true or false, found a text (write it without quotes)"#,
         ),
         (
             "roo",
@@ -221,7 +228,7 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
         (
             "claude-code",
             r"7",
-            r#"E-VALUE-TYPE 7: a server must be an object, found the number 7 (write { "command": "…" } or { "url": "…" })"#,
+            r#"E-VALUE-TYPE 7: a server must be an object, found a number (write { "command": "…" } or { "url": "…" })"#,
         ),
         ("claude-code", r"{}", r#"E-MISSING "s": the server `s` needs `command` or `url` (say how to reach it)"#),
     ] {
@@ -234,6 +241,9 @@ fn notes_and_what_vs_code_takes_are_no_findings() {
     assert_eq!(told("claude-code", r#"{"command": "x", "_comment": "mine", "description": "d"}"#), [""; 0]);
     let (servers, findings) = read_as("vscode", r#"{"command": "x", "env": {"PORT": 80, "GONE": null}}"#);
     assert_eq!((findings, servers[0].env.len()), (vec![], 1));
+    for dialect in ["zed", "amazon-q"] {
+        assert_eq!(told(dialect, r#"{"command": "x", "env": null}"#), [""; 0], "{dialect}");
+    }
     let nested = r#"{"transport": {"type": "streamableHttp", "url": "http://a"}, "timeout": 5, "disabled": true}"#;
     let (servers, findings) = read_as("cline", nested);
     assert_eq!(findings, []);

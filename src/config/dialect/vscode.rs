@@ -67,8 +67,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Section("Code/User/settings.json"),
         Place::Section("*.code-workspace"),
         Place::Section(".devcontainer/devcontainer.json"),
+        Place::Section(".devcontainer/*/devcontainer.json"),
         Place::Section(".devcontainer.json"),
     ],
+    // Of Visual Studio, which has the same format beside its solutions and at home.
+    guest_in: &[Place::Project(".mcp.json")],
     sections: &[&["mcp"], &["settings", "mcp"], &["customizations", "vscode", "mcp"]],
     roots: &[&["servers"]],
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),

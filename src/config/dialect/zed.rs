@@ -30,6 +30,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     untyped: Untyped::Inferred(Transport::Http),
     loose_values: true,
+    null_env: true,
     partial: true,
     ..Dialect::PLAIN
 };

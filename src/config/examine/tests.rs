@@ -126,6 +126,9 @@ fn large_files_and_bombs_come_to_an_end() {
             1,
         ),
         ("h.json", format!("[{}]", ",".repeat(500_000)), 0),
+        ("j.yaml", format!("mcpServers:\n  s:\n    type: stdio\n    command: \"{}\"\n", "${".repeat(100_000)), 1),
+        ("k.json", format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"{}}}\"}}}}}}", "${A:-".repeat(50_000)), 1),
+        ("l.json", format!("\"a\": {}", "://a:token=[\\\"".repeat(30_000)), 0),
         ("i.json", format!("\"token\": {}", "token: token: ".repeat(30_000)), 0),
     ] {
         let examined = examine(&Source::new(name, text), Some(Path::new(name)), None, None);

@@ -129,13 +129,13 @@ impl Reader<'_> {
             let (key, key_span) = scalar::key(self)?;
             self.skip_blanks()?;
             if self.peek() != Some(':') {
-                let problem = Problem::new(self.here(), format!("the key `{key}` needs a colon and a value"));
+                let problem = Problem::new(self.here(), "a key needs a colon and a value");
                 return Err(problem.into());
             }
             self.at += 1;
             self.skip_blanks()?;
             if self.peek().is_none_or(|next| matches!(next, '}' | ']' | ',')) {
-                return Err(Problem::new(key_span, format!("the key `{key}` has no value")).into());
+                return Err(Problem::new(key_span, "this key has no value").into());
             }
             let entry = Entry { key, key_span, node: self.value()? };
             match places.find(&entry.key, &entries) {

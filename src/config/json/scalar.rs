@@ -14,7 +14,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Node, Problems> {
             "false" => Value::Bool(false),
             "null" => Value::Null,
             other => {
-                let problem = Problem::new(Span { start, end: reader.at }, format!("`{other}` is no value"));
+                let problem = Problem::new(Span { start, end: reader.at }, "this is no value");
                 return Err(problem
                     .hint(match other {
                         "True" | "False" | "None" | "TRUE" | "FALSE" | "NULL" | "undefined" | "nil" => {
@@ -235,6 +235,6 @@ fn number(reader: &mut Reader<'_>) -> Result<String, Problems> {
         reader.note(LibertyKind::NumberForm, start);
         return Ok(number);
     }
-    let problem = Problem::new(Span { start, end: reader.at }, format!("`{written}` is no number"));
+    let problem = Problem::new(Span { start, end: reader.at }, "this is no number");
     Err(problem.hint("put a text into double quotes").into())
 }

@@ -69,10 +69,10 @@ fn an_object_that_is_not_closed_is_the_outer_one_of_those_that_end_together() {
 #[test]
 fn what_nobody_could_mean_is_refused_at_its_place() {
     for (text, expected) in [
-        ("{\"a\" 1}", "t.json:1:6: the key `a` needs a colon and a value"),
-        ("{\"a\":}", "t.json:1:2: the key `a` has no value"),
-        ("{\"a\":\n  b}", "t.json:2:3: `b` is no value (put a text into double quotes)"),
-        ("[True]", "t.json:1:2: `True` is no value (JSON has true, false and null)"),
+        ("{\"a\" 1}", "t.json:1:6: a key needs a colon and a value"),
+        ("{\"a\":}", "t.json:1:2: this key has no value"),
+        ("{\"a\":\n  b}", "t.json:2:3: this is no value (put a text into double quotes)"),
+        ("[True]", "t.json:1:2: this is no value (JSON has true, false and null)"),
         ("[1}", "t.json:1:3: `}` closes what `[` opens (write `]`, or look for a bracket too many above)"),
         (
             "[\"a\n]",
@@ -81,11 +81,11 @@ fn what_nobody_could_mean_is_refused_at_its_place() {
         ("[\"a", "t.json:1:2: a text without an end (a double quote is missing after this one)"),
         ("[\"C:\\Users\"]", "t.json:1:5: JSON has no escape `\\U` (write a backslash twice: C:\\\\Users)"),
         ("[\"\\u12\"]", "t.json:1:3: `\\u` needs four hexadecimal digits (write a backslash twice: C:\\\\Users)"),
-        ("[1_000]", "t.json:1:2: `1_000` is no number (put a text into double quotes)"),
-        ("[1.2.3]", "t.json:1:2: `1.2.3` is no number (put a text into double quotes)"),
+        ("[1_000]", "t.json:1:2: this is no number (put a text into double quotes)"),
+        ("[1.2.3]", "t.json:1:2: this is no number (put a text into double quotes)"),
         ("{1: 2}", "t.json:1:2: a key was expected, found `1` (put keys into double quotes)"),
         ("[/* x]", "t.json:1:2: a comment without an end (end it with */)"),
-        ("é: [", "t.json:1:1: `é` is no value (put a text into double quotes)"),
+        ("é: [", "t.json:1:1: this is no value (put a text into double quotes)"),
     ] {
         assert_eq!(problem(text), expected, "{text}");
     }

@@ -41,7 +41,7 @@ fn read<'n>(place: &[&str], root: &'n Node, known: &[String], findings: &mut Vec
     let node = place.iter().try_fold(root, |node, key| node.get(key))?;
     let key = place.last().copied().unwrap_or_default();
     let mut wrong = |node: &Node, hint: &str| {
-        let message = format!("`{key}` must be a list of texts, found {}", node.describe());
+        let message = format!("`{key}` must be a list of texts, found {}", node.kind());
         findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
     };
     let Ok(items) = node.items() else {

@@ -200,7 +200,7 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
 fn links(node: &Node, findings: &mut Vec<Finding>) -> bool {
     if let Ok(items) = node.items() {
         for item in items.iter().filter(|item| item.str().is_err() && item.entries().is_err()) {
-            let message = format!("what has servers is a path or an object, found {}", item.describe());
+            let message = format!("what has servers is a path or an object, found {}", item.kind());
             findings.push(codes::VALUE_TYPE.at(item.span, message).hint("write \"./servers.json\""));
         }
         return true;
@@ -210,18 +210,20 @@ fn links(node: &Node, findings: &mut Vec<Finding>) -> bool {
 
 /// The file has nothing where the program looks for servers.
 fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding {
-    let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
+    let is_guest = !dialect.sections.is_empty() && is_about_other_things(name);
+    let keys = dialect.place_in(root, is_guest);
+    let place = keys.join(".");
     let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
     let begin = Span { start: root.span.start, end: root.span.start };
-    let is_guest = !dialect.sections.is_empty() && is_about_other_things(name);
     if is_guest && root.entries().is_ok() && near(root).is_none() {
         return codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked");
     }
     let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
     match (misplaced(root), is_section) {
-        (Some(entry), _) => {
-            codes::ROOT.at(entry.key_span, message).hint(format!("rename `{}` to `{place}`", entry.key))
-        }
+        (Some(entry), _) => codes::ROOT.at(entry.key_span, message).hint(match &keys[..] {
+            [key] => format!("rename `{}` to `{key}`", entry.key),
+            _ => format!("put them under {}", nested(&keys)),
+        }),
         (None, true) if root.entries().is_ok() && !looks_like_servers(root) => {
             codes::NO_SERVERS.at(begin, format!("there are no servers under `{place}`")).hint("nothing was checked")
         }
@@ -229,10 +231,18 @@ fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding {
             codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"))
         }
         (None, _) => {
-            let message = format!("a config must be an object, found {}", root.describe());
+            let message = format!("a config must be an object, found {}", root.kind());
             codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
         }
     }
+}
+
+/// Keys from the root on, as JSON: `"mcp": { "servers": { … } }`.
+fn nested(keys: &[&str]) -> String {
+    keys.iter().rev().fold("{ … }".to_owned(), |inner, key| match inner.starts_with('{') {
+        true => format!("\"{key}\": {inner}"),
+        false => format!("\"{key}\": {{ {inner} }}"),
+    })
 }
 
 /// The file has no servers in any dialect's place.
@@ -274,7 +284,7 @@ fn named<'n>(
     findings: &mut Vec<Finding>,
 ) -> Vec<(At<String>, &'n Node)> {
     let wrong = |node: &Node, what: &str| {
-        codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.describe()))
+        codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.kind()))
     };
     match collection {
         Collection::Map => match node.entries() {

@@ -18,6 +18,9 @@ use crate::{
 /// For more unknown keys of one server nobody looks for what was meant: every one of them takes a while.
 const MOST_HINTS: usize = 20;
 
+/// What may be meant for a transport is no longer.
+const LONGEST_WORD: usize = 16;
+
 /// How a program that only starts servers reaches one at a URL.
 const BRIDGE: &str = "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
 
@@ -45,7 +48,7 @@ impl<'a> Reader<'a> {
 impl Reader<'_> {
     pub(super) fn server(&mut self, name: At<String>, node: &Node) -> Option<ServerConfig> {
         let Ok(entries) = node.entries() else {
-            let message = format!("a server must be an object, found {}", node.describe());
+            let message = format!("a server must be an object, found {}", node.kind());
             self.findings.push(
                 codes::VALUE_TYPE.at(node.span, message).hint("write { \"command\": \"…\" } or { \"url\": \"…\" }"),
             );
@@ -72,9 +75,9 @@ impl Reader<'_> {
             "api_key" | "apiKey" | "api-key" => {
                 server.auth.api_key = server.auth.bearer.take().map(|key| ApiKey { header: None, key });
             }
-            other => {
+            _ => {
                 server.auth.bearer = None;
-                let message = format!("`{}` is {other:?}, and nobody says where its token goes", key.name);
+                let message = format!("nobody says where the token goes with such a `{}`", key.name);
                 self.findings.push(codes::IGNORED.at(entry.node.span, message).hint("write \"bearer\" or \"api_key\""));
             }
         }
@@ -237,7 +240,11 @@ impl Reader<'_> {
             return Some(At { value: *transport, span: node.span });
         }
         let words = self.dialect.words();
-        let message = format!("{} has no transport `{word}`", self.dialect.program);
+        // A long word may be anything, also a secret.
+        let message = match word.len() <= LONGEST_WORD {
+            true => format!("{} has no transport `{word}`", self.dialect.program),
+            false => format!("{} has no such transport", self.dialect.program),
+        };
         let same =
             meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
         // Of its two keys only the first is strict.

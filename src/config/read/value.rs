@@ -22,6 +22,7 @@ impl Reader<'_> {
                 server.args = words.collect();
             }
             Field::Args => server.args = self.texts(key, node),
+            Field::Env if node.is_null() && self.dialect.null_env => {}
             Field::Env => server.env = self.pairs(key, node),
             Field::EnvFile => server.env_file = self.text(key, node),
             Field::Cwd => server.cwd = self.text(key, node),
@@ -77,19 +78,18 @@ impl Reader<'_> {
     }
 
     pub(super) fn wrong_type(&mut self, key: &str, node: &Node, expected: &str) {
-        let message = format!("`{key}` must be {expected}, found {}", node.describe());
+        let message = format!("`{key}` must be {expected}, found {}", node.kind());
         let finding = codes::VALUE_TYPE.at(node.span, message);
         self.findings.push(match (&node.value, expected) {
             (Value::String(text), "a list of texts") if text.contains(' ') => {
                 finding.hint("write each argument as a text of its own: [\"-y\", \"package\"]")
             }
-            (Value::String(text), "a list of texts") => finding.hint(format!("write [{text:?}]")),
-            (Value::Number(text), "a text") => finding.hint(format!("write \"{text}\"")),
+            (Value::String(_), "a list of texts") => finding.hint("put it into brackets: [\"…\"]"),
             (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
             (Value::String(text), "a number") if text.parse::<f64>().is_err() => finding.hint("write a number"),
             (_, whole) if whole.contains("whole number") => finding.hint("write it in digits, without quotes"),
             (Value::Null, _) => finding.hint("remove it, or give it a value"),
-            (Value::String(text), "a number" | "true or false") => finding.hint(format!("write {text} without quotes")),
+            (Value::String(_), "a number" | "true or false") => finding.hint("write it without quotes"),
             (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
             (_, "a list of texts") => finding.hint("write [\"one\", \"two\"]"),
             (_, "an object of texts") => finding.hint("write { \"NAME\": \"value\" }"),

@@ -1,150 +1,103 @@
 //! Which parts of a config are secrets: to warn of them, and to keep them out of everything that is shown.
+//!
+//! A secret is known by its form (`token`, `address`) or by the name before it (`name`, `written`), and then it goes as far
+//! as its value (`extent`), but for what in it is a reference (`hidden`). Whoever hides does so when in doubt; whoever warns
+//! takes what is likely.
 
+mod address;
+mod extent;
+mod hidden;
 mod name;
+#[cfg(test)]
+mod tests;
+mod token;
 mod written;
 
-use std::{
-    borrow::Cow,
-    ops::Range,
-    sync::{Arc, LazyLock},
-};
-
-use regex::Regex;
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 pub use self::name::is_secret_name;
-use self::written::{assigned, flags, parameters, passwords, word};
-use super::{
-    Node, Source, Span, Value,
-    placeholder::{of_ascii_words, placeholder},
-    references,
-    variable::reference,
+use self::{
+    address::{parameters, passwords},
+    extent::{Extent, Notation},
+    hidden::{defaults, hidden_of},
+    token::tokens,
+    written::{Name, assigned, flags},
 };
+use super::{Node, Problem, Source, Span, Value, placeholder::placeholder, variable::reference};
 
 /// What stands for a secret where it is not shown.
 pub const MASK: &str = "***";
 
-/// Tokens that are known by their form.
-static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = [
-        r"\bgh[pousr]_[A-Za-z0-9]{16,}",
-        r"\bgithub_pat_[A-Za-z0-9_]{16,}",
-        r"\bglpat-[A-Za-z0-9_-]{16,}",
-        r"\bsk-[A-Za-z0-9_-]{16,}",
-        r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}",
-        r"\bxox[abeprs]-[A-Za-z0-9-]{10,}",
-        r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-        r"\bAIza[0-9A-Za-z_-]{30,}",
-        r"\bya29\.[0-9A-Za-z_-]{20,}",
-        r"\bnpm_[A-Za-z0-9]{30,}",
-        r"\bhf_[A-Za-z0-9]{20,}",
-        r"\bgsk_[A-Za-z0-9]{20,}",
-        r"\bpplx-[A-Za-z0-9]{20,}",
-        r"\bxai-[A-Za-z0-9]{20,}",
-        r"\btvly-[A-Za-z0-9-]{16,}",
-        r"\bfigd_[A-Za-z0-9_-]{16,}",
-        r"\blin_api_[A-Za-z0-9]{16,}",
-        r"\bntn_[A-Za-z0-9]{20,}",
-        r"\bATATT[A-Za-z0-9_=-]{20,}",
-        r"\bshpat_[a-f0-9]{20,}",
-        r"\bdop_v1_[a-f0-9]{20,}",
-        r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-        r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*",
-    ];
-    regex(&forms.join("|"))
-});
+/// No secret is told by its name alone in a shorter text.
+const SHORTEST: usize = 4;
 
-/// A scheme of an `Authorization` header, or a cookie's name, before what is secret.
-static SCHEME: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)^\s*(?:bearer|basic|token|apikey|api-key|digest)[\s:]+"));
-
-/// A scheme of an `Authorization` header, with what is secret.
-static BEARER: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9+/=_.~-]{8,}"));
-
-/// No text of a [`TOKEN`] or with a [`BEARER`] is shorter.
-const SHORTEST: usize = 14;
-
-fn regex(text: &str) -> Regex {
-    #[expect(clippy::unwrap_used, reason = "the expressions never change")]
-    Regex::new(&of_ascii_words(text)).unwrap()
-}
+/// So near to a name or a mark, in bytes, is what belongs to it in the same object.
+const NEAR: usize = 500;
 
 /// Where a value holds secrets that are written out, given the name of its key, header, variable or flag. In order.
 pub fn secrets_in(name: &str, value: &str) -> Vec<Range<usize>> {
     let mut found = hidden_in(name, value);
-    found.retain(|range| is_likely(&value[range.clone()]));
+    found.retain(|range| is_likely(value, range));
     found
 }
 
 /// As [`secrets_in`], but also what is too short or too plain to warn of.
 pub(crate) fn hidden_in(name: &str, value: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    if value.len() >= SHORTEST {
-        found.extend(tokens(value).chain(after_schemes(value).take(1)));
+    let mut found = in_text(value, Notation::Words);
+    if is_secret_name(name) {
+        found.extend(hidden_of(value));
     }
-    if value.contains(['=', ':']) {
-        let secret = parameters(value).filter(|(name, _)| is_secret_name(name)).map(|(_, range)| range);
-        found.extend(secret.chain(passwords(value)));
-    }
-    let is_named = is_secret_name(name);
-    if is_named {
-        let start = SCHEME.find(value).map_or(0, |scheme| scheme.end());
-        found.push(start..value.len());
-    }
-    found.retain(|range| is_written_out(&value[range.clone()]));
-    for reference in references(value).filter(|it| is_named || is_secret_name(it.name)) {
-        // A default ends before the brace.
-        let length = reference.default.map_or(0, str::len);
-        let end = reference.range.end - 1;
-        found.extend((length > 0).then(|| end - length..end));
-    }
-    found.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
-    found.dedup_by(|later, earlier| later.start < earlier.end);
-    found
+    apart(found)
 }
 
-fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
-    TOKEN.find_iter(text).map(|token| token.range())
+/// The ranges in order, and joined where they overlap.
+fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    ranges.dedup_by(|later, earlier| {
+        let is_joined = later.start < earlier.end;
+        if is_joined {
+            earlier.end = earlier.end.max(later.end);
+        }
+        is_joined
+    });
+    ranges
 }
 
-/// What stands after a scheme of an `Authorization` header.
-fn after_schemes(text: &str) -> impl Iterator<Item = Range<usize>> {
-    BEARER.find_iter(text).map(|found| {
-        let token = found.as_str().split_whitespace().next_back().unwrap_or_default();
-        found.end() - token.len()..found.end()
-    })
-}
-
-/// Whether what stands where a secret belongs is one: no reference, no placeholder, no switch, number or path.
-fn is_written_out(text: &str) -> bool {
-    let text = text.trim();
-    let is_word = |word: &&str| text.eq_ignore_ascii_case(word);
-    !text.is_empty()
-        && references(text).next().is_none()
-        && !text.contains("{{")
-        && placeholder(text).is_none()
-        && !["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"].iter().any(is_word)
-}
-
-/// Whether it is worth a warning: not the name of a file, not a small number.
-fn is_likely(text: &str) -> bool {
-    let text = text.trim();
+/// Whether it is worth a warning: nothing to be filled in, not the name of a file, not a small number, not a word beside a
+/// reference.
+fn is_likely(value: &str, range: &Range<usize>) -> bool {
+    let text = value[range.clone()].trim();
     let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
     let is_named_elsewhere = ["op://", "vault:", "keyring:", "not-", "no-"].iter().any(|begin| text.starts_with(begin));
-    text.len() >= 6 && !is_path && !is_named_elsewhere && (text.len() >= 8 || text.parse::<f64>().is_err())
+    let is_beside = value[..range.start].ends_with('}') || value[range.end..].starts_with(['$', '{']);
+    let has = |of: fn(&u8) -> bool| text.as_bytes().iter().any(of);
+    let is_word = || !(has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)) || text.contains(char::is_whitespace);
+    text.len() >= 6
+        && !is_path
+        && !is_named_elsewhere
+        && (text.len() >= 8 || text.parse::<f64>().is_err())
+        && !(is_beside && (text.len() < 8 || is_word()))
+        && placeholder(text).is_none()
 }
 
-/// The value with [`MASK`] for every secret in it.
+/// The value with [`MASK`] for every secret in it. Without a name it may be anything that is shown: a sentence, a name.
 pub fn mask<'v>(name: &str, value: &'v str) -> Cow<'v, str> {
-    hidden(value, hidden_in(name, value))
+    masked(value, hidden_in(name, value))
 }
 
 /// As [`mask`], for an argument of a command, given the argument before it.
 pub fn mask_argument<'v>(before: &str, argument: &'v str) -> Cow<'v, str> {
-    let flag = if before.starts_with('-') { before } else { "" };
-    hidden(argument, in_argument(flag, argument, hidden_in))
+    masked(argument, in_argument(flag(before), argument, hidden_in))
 }
 
-fn hidden(value: &str, secrets: Vec<Range<usize>>) -> Cow<'_, str> {
+/// What a flag is called, if this argument is one: an argument before a value.
+pub fn flag(argument: &str) -> &str {
+    let flag = argument.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
+    if flag.starts_with('-') { flag } else { "" }
+}
+
+fn masked(value: &str, secrets: Vec<Range<usize>>) -> Cow<'_, str> {
     if secrets.is_empty() {
         return Cow::Borrowed(value);
     }
@@ -175,85 +128,152 @@ pub fn blotted(source: &Source, secrets: &[Span]) -> Arc<Source> {
     Source::new(source.name.clone(), text)
 }
 
-/// A sentence about a source without the secrets that it quotes.
-pub fn unquoted(sentence: &str, source: &Source, secrets: &[Span]) -> String {
-    let quoted = secrets.iter().filter_map(|span| source.text.get(span.start..span.end));
-    quoted.filter(|secret| sentence.contains(secret)).fold(sentence.to_owned(), |text, it| text.replace(it, MASK))
+/// A problem of a source without the secrets in its sentences, and without those that stand near its place.
+///
+/// Sentences quote no values, so that this is for names and words that hold what they should not.
+pub fn censored(problem: &Problem, source: &Source, secrets: &[Span]) -> Problem {
+    let sentence = |text: &String| sentence(text, problem.span.start, source, secrets);
+    Problem { span: problem.span, message: sentence(&problem.message), hint: problem.hint.as_ref().map(sentence) }
+}
+
+fn sentence(sentence: &str, at: usize, source: &Source, secrets: &[Span]) -> String {
+    /// A sentence is about what stands near it; so not every secret of a file is looked for in every sentence about it.
+    const NEIGHBOURS: usize = 16;
+    let mut sentence = mask("", sentence).into_owned();
+    if !sentence.contains(['`', '"', '/']) {
+        return sentence;
+    }
+    let mut last = "";
+    let index = secrets.partition_point(|secret| secret.start < at);
+    let near = &secrets[index.saturating_sub(NEIGHBOURS)..secrets.len().min(index + NEIGHBOURS)];
+    for secret in near {
+        let written = source.text.get(secret.start..secret.end).unwrap_or_default().trim_matches(['"', '\'']);
+        if std::mem::replace(&mut last, written) != written && written.len() >= SHORTEST && has(&sentence, written) {
+            sentence = sentence.replace(written, MASK);
+        }
+    }
+    sentence
+}
+
+/// Whether a sentence has a text in it. Most have not, and a search that learns the text first takes longer.
+fn has(sentence: &str, text: &str) -> bool {
+    let first = text.as_bytes().first();
+    let mut last = sentence.len().checked_sub(text.len()).into_iter().flat_map(|last| 0..=last);
+    last.any(|at| sentence.as_bytes().get(at) == first && sentence.as_bytes()[at..].starts_with(text.as_bytes()))
 }
 
 /// Where a source has secrets: in what was read from it, and in what nobody reads (comments, what a duplicate has
 /// replaced, a text that is no JSON). In order, and apart from each other.
 pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
-    let mut spans = in_text(&source.text);
+    let mut ranges = in_text(&source.text, Notation::of_file(&source.text));
     if let Some(root) = root {
-        collect(source, "", root, &mut spans);
+        collect(source, "", root, &mut |span: Span| ranges.push(span.start..span.end));
     }
-    spans.sort_by_key(|span| span.start);
-    spans.dedup_by(|later, earlier| {
-        let is_joined = later.start < earlier.end;
-        if is_joined {
-            earlier.end = earlier.end.max(later.end);
-        }
-        is_joined
-    });
-    spans
+    apart(ranges).into_iter().map(|Range { start, end }| Span { start, end }).collect()
 }
 
-/// What looks like a secret in a text of any kind.
-fn in_text(text: &str) -> Vec<Span> {
-    let span = |range: Range<usize>| Span { start: range.start, end: range.end };
-    let after_schemes = after_schemes(text).filter(|range| is_written_out(&text[range.clone()]));
-    let mut spans: Vec<Span> = tokens(text).chain(after_schemes).map(span).collect();
-    let mut hide = |values: &mut dyn Iterator<Item = (&str, usize)>| {
-        let mut hidden = 0;
-        for (name, start) in values {
-            if start < hidden || !is_secret_name(name) {
-                continue;
-            }
-            // A word ends at the brace of a reference.
-            let rest = &text[start..];
-            let value = reference(rest).map_or_else(|| word(rest), |(.., length)| &rest[..length]);
-            for range in hidden_in(name, value) {
-                hidden = start + range.end;
-                spans.push(Span { start: start + range.start, end: hidden });
-            }
-        }
+/// What looks like a secret in a text of any kind, in no order.
+fn in_text(text: &str, notation: Notation) -> Vec<Range<usize>> {
+    if text.len() < SHORTEST {
+        return Vec::new();
+    }
+    let mut found: Vec<_> = tokens(text).collect();
+    let mut hide = |range: Range<usize>| {
+        let here = |part: Range<usize>| range.start + part.start..range.start + part.end;
+        found.extend(hidden_of(&text[range.clone()]).into_iter().map(here));
     };
-    hide(&mut assigned(text));
-    hide(&mut flags(text));
-    spans
+    let named = parameters(text).filter(|(name, _)| is_secret_name(name));
+    named.map(|(_, range)| range).chain(passwords(text)).for_each(&mut hide);
+    let extent = Extent::new(text, notation);
+    let (mut hidden, mut near) = (0, Near::default());
+    for name in assigned(text) {
+        if name.start >= hidden
+            && (near.tells(text, &name) || is_secret_name(&name.name))
+            && let Some(range) = extent.of(&name)
+        {
+            hidden = range.end;
+            hide(range);
+        }
+    }
+    hidden = 0;
+    for name in flags(text).filter(|name| is_secret_name(&name.name)) {
+        if name.start >= hidden
+            && let Some(range) = extent.word(name.end)
+        {
+            hidden = range.end;
+            hide(range);
+        }
+    }
+    let of_references = defaults(text).filter(|(name, _)| is_secret_name(name)).map(|(_, range)| range);
+    found.extend(of_references);
+    found
 }
 
-fn collect(source: &Source, name: &str, node: &Node, spans: &mut Vec<Span>) {
+/// What stands in the same object as a value whose own name says nothing: `{"name": "API_KEY", "value": "…"}`,
+/// `{"password": true, "default": "…"}`.
+#[derive(Debug, Default)]
+struct Near {
+    /// Where there was the name of a secret, as long as there is no other name.
+    named: Option<usize>,
+    /// Where it was said that somebody is asked for a password.
+    asked: Option<usize>,
+}
+
+impl Near {
+    /// Whether this is the name of a value that is a secret for what was met before.
+    fn tells(&mut self, text: &str, name: &Name<'_>) -> bool {
+        let value = || text[name.end..].trim_start();
+        match &*name.name {
+            "name" => {
+                let word = value().trim_start_matches(extent::is_quote);
+                let ends = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
+                let word = &word[..word.find(ends).unwrap_or(word.len())];
+                self.named = is_secret_name(word).then_some(name.end);
+            }
+            "password" if value().starts_with("true") => self.asked = Some(name.end),
+            "value" | "default" => {
+                let marks = [self.named, self.asked];
+                return marks.into_iter().flatten().any(|mark| name.start.saturating_sub(mark) < NEAR);
+            }
+            _ => {}
+        }
+        false
+    }
+}
+
+fn collect(source: &Source, name: &str, node: &Node, hide: &mut impl FnMut(Span)) {
     match &node.value {
         Value::String(text) => {
-            let here = |range| source.part(node.span, text, range);
-            spans.extend(hidden_in(name, text).into_iter().map(here));
+            hidden_in(name, text).into_iter().for_each(|range| hide(source.part(node.span, text, range)));
         }
         Value::Sequence(items) => {
-            let mut flag = "";
+            let mut before = "";
             for item in items {
-                let name = if flag.is_empty() { name } else { flag };
+                let name = if before.is_empty() { name } else { before };
                 match &item.value {
                     Value::String(text) => {
-                        spans.extend(
-                            in_argument(name, text, hidden_in)
-                                .into_iter()
-                                .map(|range| source.part(item.span, text, range)),
-                        );
-                        flag = if text.starts_with('-') { text } else { "" };
+                        let found = in_argument(name, text, hidden_in);
+                        found.into_iter().for_each(|range| hide(source.part(item.span, text, range)));
+                        before = flag(text);
                     }
-                    _ => collect(source, name, item, spans),
+                    _ => collect(source, name, item, hide),
                 }
             }
         }
         Value::Mapping(entries) => {
             let is_asked_in_secret = node.get("password").is_some_and(|it| it.value == Value::Bool(true));
+            let named = node.get("name").and_then(|name| name.str().ok()).filter(|name| is_secret_name(name));
             for entry in entries {
-                let name = if is_asked_in_secret && entry.key == "default" { "password" } else { &entry.key };
-                collect(source, name, &entry.node, spans);
+                let name = match &*entry.key {
+                    "default" if is_asked_in_secret => "password",
+                    "value" if is_secret_name(name) => name,
+                    "default" | "value" => named.unwrap_or(&entry.key),
+                    key => key,
+                };
+                collect(source, name, &entry.node, hide);
             }
         }
+        Value::Number(_) if is_secret_name(name) => hide(node.span),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -264,6 +284,10 @@ pub fn secrets_in_argument(flag: &str, argument: &str) -> Vec<Range<usize>> {
 }
 
 fn in_argument(flag: &str, argument: &str, find: fn(&str, &str) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let is_flag = written::is_flag(argument.trim_start());
+    if !is_flag && is_secret_name(flag) {
+        return find(flag, argument);
+    }
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let split = argument.find(['=', ':']).filter(|at| is_name(&argument[..*at]) && !argument[*at..].starts_with("://"));
     match split {
@@ -272,84 +296,6 @@ fn in_argument(flag: &str, argument: &str, find: fn(&str, &str) -> Vec<Range<usi
             let here = |range: Range<usize>| rest + range.start..rest + range.end;
             find(&argument[..at], &argument[rest..]).into_iter().map(here).collect()
         }
-        None if argument.starts_with('-') => find("", argument),
-        None => find(flag, argument),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::json;
-
-    #[test]
-    fn only_what_is_secret_is_masked() {
-        for (name, value, expected) in [
-            ("X", "ghp_0123456789abcdefABCD", "***"),
-            ("Authorization", "Bearer abcdefgh12345678", "Bearer ***"),
-            ("Authorization", "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
-            ("url", "https://u:pässwort@h/?api_key=abcdef&q=1", "https://u:***@h/?api_key=***&q=1"),
-            ("PASSWORD", "hunter22", "***"),
-            ("PASSWORD", "<your-password>", "<your-password>"),
-            ("API_TOKEN", "", ""),
-            ("PGTOKEN", "x", "x"),
-            ("NAME", "Ada", "Ada"),
-            ("API_KEY", "${KEY:-geheim}", "${KEY:-***}"),
-            ("OTHER", "Bearer 0123456789", "Bearer ***"),
-            ("PGPASSWORD", "abc", "***"),
-            ("DATABASE_URL", "postgres://ada:geheim@db/x", "postgres://ada:***@db/x"),
-        ] {
-            assert_eq!(mask(name, value), expected, "{name}");
-        }
-        let argument = |flag: &str, text: &str| {
-            in_argument(flag, text, hidden_in).into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(argument("--api-key", "0123456789"), ["0123456789"]);
-        assert_eq!(argument("", "--token=0123456789"), ["0123456789"]);
-        assert_eq!(argument("--header", "Authorization: Bearer 0123456789"), ["0123456789"]);
-        assert_eq!(argument("", "postgres://a:geheim@h/x"), ["geheim"]);
-        assert_eq!(argument("--name", "0123456789"), [""; 0]);
-    }
-
-    #[test]
-    fn what_is_said_and_shown_of_a_source_has_no_secrets() {
-        let source = Source::new("x", "token: ghp_0123456789abcdefABCD\nné: x\n");
-        let secrets = secrets_of(&source, None);
-        assert_eq!(blotted(&source, &secrets).text, "token: ************************\nné: x\n");
-        let references = Source::new("x", "\"API_TOKEN\": \"${env:API_TOKEN}\", --token $TOKEN");
-        assert_eq!(secrets_of(&references, None), []);
-        let sentence = "found the text \"ghp_0123456789abcdefABCD\"";
-        assert_eq!(unquoted(sentence, &source, &secrets), "found the text \"***\"");
-        assert_eq!(blotted(&source, &[]).text, source.text);
-    }
-
-    #[test]
-    fn secrets_are_found_where_nobody_reads_them() {
-        for text in [
-            "{ // API_KEY: geheim1234\n}",
-            r#"{"env": {"API_KEY": "geheim1234", "API_KEY": "${X}"}}"#,
-            r#"{"env": "API_KEY=geheim1234"}"#,
-            r#"{"args": "-y b --api-key geheim1234"}"#,
-            r#"{"args": ["--api-key", "geheim1234"], "x": }"#,
-            r#"{"headers": "Authorization: Bearer geheim1234"}"#,
-            r#"{"inputs": [{"password": true, "default": "geheim1234"}]}"#,
-            r#"{ // "API_KEY": "${API_KEY:-geheim1234}""#,
-        ] {
-            let source = Source::new("x", text);
-            let root = json::parse(&source).map(|document| document.root).ok();
-            let found = secrets_of(&source, root.as_ref());
-            assert!(found.iter().any(|span| text[span.start..span.end].contains("geheim1234")), "{text}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn the_secrets_of_a_source_are_found_also_if_nobody_can_read_it() {
-        let text = r#"{"s": {"env": {"API_KEY": "0123456789"}, "args": ["--token", "abcdefghij", "x"], "url": "https://h/?key=1"}}"#;
-        let source = Source::new("x", text);
-        let root = json::parse(&source).expect("reads").root;
-        let shown =
-            |root| secrets_of(&source, root).into_iter().map(|span| &text[span.start..span.end]).collect::<Vec<_>>();
-        assert_eq!(shown(Some(&root)), ["0123456789", "abcdefghij"]);
-        assert_eq!(shown(None), ["0123456789", "abcdefghij"]);
+        None => find("", argument),
     }
 }

@@ -1,6 +1,6 @@
 //! Names under which people keep secrets.
 
-/// Words under which people keep secrets; `key` only after one of [`OF_KEYS`].
+/// Words under which people keep secrets. So is `key` after any word but those of [`PLAIN_KEYS`].
 const SECRET: &[&str] = &[
     "token",
     "secret",
@@ -20,13 +20,65 @@ const SECRET: &[&str] = &[
     "pass",
     "pgpass",
     "auth",
+    "sig",
 ];
 
 /// What also ends a longer word: `PGPASSWORD`.
 const ENDINGS: &[&str] = &["password", "passwd", "secret", "apikey"];
 
-const OF_KEYS: &[&str] =
-    &["api", "access", "private", "secret", "auth", "service", "account", "encryption", "signing", "license"];
+/// Before `keys` and `tokens`: models count tokens, too.
+const OF_KEYS: &[&str] = &[
+    "api",
+    "access",
+    "private",
+    "secret",
+    "auth",
+    "service",
+    "account",
+    "encryption",
+    "signing",
+    "license",
+    "bearer",
+    "refresh",
+    "session",
+    "bot",
+    "user",
+];
+
+/// Before `key` where it is none that opens anything.
+const PLAIN_KEYS: &[&str] = &[
+    "public",
+    "primary",
+    "foreign",
+    "unique",
+    "sort",
+    "partition",
+    "row",
+    "index",
+    "group",
+    "hash",
+    "cache",
+    "storage",
+    "object",
+    "map",
+    "item",
+    "config",
+    "data",
+    "json",
+    "message",
+    "translation",
+    "lookup",
+    "lock",
+    "routing",
+    "event",
+    "hot",
+    "shortcut",
+    "any",
+    "a",
+    "the",
+    "this",
+    "no",
+];
 
 /// Words at the end of a name that say something about a secret.
 const ABOUT: &[&str] = &[
@@ -84,7 +136,8 @@ pub fn is_secret_name(name: &str) -> bool {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
         found |= is_one_of(word, SECRET)
             || ENDINGS.iter().any(|ending| ends_with(word, ending))
-            || (word.eq_ignore_ascii_case("key") && is_one_of(last, OF_KEYS));
+            || (word.eq_ignore_ascii_case("key") && !last.is_empty() && !is_one_of(last, PLAIN_KEYS))
+            || (is_one_of(word, &["keys", "tokens"]) && is_one_of(last, OF_KEYS));
         last = word;
     }
     found && !is_one_of(last, ABOUT)
@@ -95,17 +148,19 @@ fn ends_with(word: &str, ending: &str) -> bool {
     start.and_then(|start| word.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(ending))
 }
 
-/// The words of a name: `apiKey` and `API_KEY` are both api and key.
+/// The words of a name: `apiKey`, `APIKey` and `API_KEY` are all api and key.
 fn words(name: &str) -> impl Iterator<Item = &str> {
     let parts = name.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     parts.flat_map(|part| {
         let mut rest = part;
         std::iter::from_fn(move || {
-            let mut was_lower = false;
-            let humps = rest.char_indices().find(|(_, character)| {
-                let begins = character.is_uppercase() && was_lower;
-                was_lower = character.is_lowercase() || character.is_ascii_digit();
-                begins
+            let mut before = '_';
+            let humps = rest.char_indices().find(|(at, character)| {
+                let was_lower = before.is_lowercase() || before.is_ascii_digit();
+                let mut after = rest[*at..].chars().skip(1);
+                let ends_capitals = before.is_uppercase() && after.next().is_some_and(char::is_lowercase);
+                before = *character;
+                character.is_uppercase() && (was_lower || ends_capitals)
             });
             let (word, after) = rest.split_at(humps.map_or(rest.len(), |(at, _)| at));
             rest = after;
@@ -130,6 +185,12 @@ mod tests {
             "AWS_SECRET_ACCESS_KEY",
             "apikey",
             "GH_PAT",
+            "OPENAI_KEY",
+            "API_TOKENS",
+            "API_KEYS",
+            "GITHUBToken",
+            "OPENAIApiKey",
+            "APIKey",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -143,6 +204,9 @@ mod tests {
             "SECRET_NAME",
             "PATH",
             "monkey",
+            "sortKey",
+            "maxOutputTokens",
+            "PublicKEYFile",
             "",
         ] {
             assert!(!is_secret_name(name), "{name}");

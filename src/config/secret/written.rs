@@ -1,88 +1,100 @@
-//! Values with a name in a text of any kind: in comments, in arguments, in URLs, in what is no JSON.
+//! Values with a name in a text of any kind: in comments, in arguments, in sentences, in what is no JSON.
 
-use std::ops::Range;
+use std::borrow::Cow;
 
-/// No secret is longer where nothing but its name tells it.
-const LONGEST: usize = 500;
+use super::{address::begins_parameter, extent::is_quote};
 
-/// Every `name: value` and `name=value`, with or without quotes: the name, and where the value begins. A value may
-/// itself be a name with a value, as in `"env": "API_KEY=…"`.
-pub(super) fn assigned(text: &str) -> impl Iterator<Item = (&str, usize)> {
+/// No flag is longer, in bytes.
+const LONGEST_FLAG: usize = 100;
+
+/// A name before a value.
+#[derive(Debug)]
+pub(super) struct Name<'t> {
+    pub(super) name: Cow<'t, str>,
+    /// Where the name begins, in its quotes.
+    pub(super) start: usize,
+    /// What comes after is the value, or blanks before it.
+    pub(super) end: usize,
+    /// Whether a quote closes the name.
+    pub(super) is_closed: bool,
+}
+
+/// Every `name: value` and `name=value`, with or without quotes. A value may itself be a name with a value, as in
+/// `"env": "API_KEY=…"`.
+pub(super) fn assigned(text: &str) -> impl Iterator<Item = Name<'_>> {
     text.match_indices([':', '=']).filter_map(|(at, _)| {
         let before = text[..at].trim_end();
-        let name = last_name(before.strip_suffix(['"', '\'', '”']).unwrap_or(before))?;
-        let value = text[at + 1..].trim_start().trim_start_matches(['"', '\'', '“', '[']);
-        let is_value = !value.starts_with(ends_word) && !value.starts_with([':', '=']) && !value.is_empty();
-        is_value.then_some((name, text.len() - value.len()))
+        let unquoted = before.strip_suffix(is_quote);
+        let name = unquoted.unwrap_or(before);
+        // A quote in a text that is in quotes itself.
+        let name = if unquoted.is_some() { name.strip_suffix('\\').unwrap_or(name) } else { name };
+        let (end, name) = (name.len(), last_name(name)?);
+        let start = end - name.len();
+        let is_parameter = text[at..].starts_with('=') && text[..start].ends_with(begins_parameter);
+        let is_twice = text[at + 1..].starts_with([':', '=']);
+        let name = Name { name: unescaped(name), start, end: at + 1, is_closed: unquoted.is_some() };
+        // What a reference has after its name is told by the reference.
+        let is_reference = text[..start].ends_with("${");
+        (!is_parameter && !is_twice && !is_reference).then_some(name)
     })
 }
 
-/// Every `--name value`, as words of a command or of a list: the name, and where the value begins.
-pub(super) fn flags(text: &str) -> impl Iterator<Item = (&str, usize)> {
+/// Every `--name value`, as words of a command or of a list; the value follows at once.
+pub(super) fn flags(text: &str) -> impl Iterator<Item = Name<'_>> {
     let is_of_flag = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let mut at = 0;
     let next = move || {
-        let start = at + text[at..].find('-')? + 1;
+        let start = at + text[at..].find('-')?;
         at = start + text[start..].find(|c: char| !is_of_flag(c)).unwrap_or(text.len() - start);
         Some(start..at)
     };
-    std::iter::from_fn(next).filter_map(|range| {
+    std::iter::from_fn(next).filter_map(move |range| {
         let name = text[range.clone()].trim_start_matches('-');
+        let start = range.end - name.len();
         let rest = &text[range.end..];
-        let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
+        let unquoted = rest.strip_prefix(['"', '\'', '`']);
+        let rest = unquoted.unwrap_or(rest);
         let after = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
-        let value = after.strip_prefix(['"', '\'']).unwrap_or(after);
-        let is_name = name.len() > 1 && name.starts_with(|c: char| c.is_ascii_alphabetic()) && after.len() < rest.len();
-        let is_value = !value.starts_with(ends_word) && !value.starts_with('-') && !value.is_empty();
-        (is_name && is_value).then_some((name, text.len() - value.len()))
+        let is_word = text[..range.start].chars().next_back().is_none_or(|c| !is_of_flag(c) && !c.is_alphanumeric());
+        let is_name = name.len() > 1 && name.contains(|c: char| c.is_ascii_alphabetic()) && after.len() < rest.len();
+        // A list of YAML.
+        let value = after.strip_prefix("- ").unwrap_or(after);
+        let is_value = !value.is_empty() && !is_flag(value.trim_start_matches(is_quote));
+        let end = text.len() - value.len();
+        (is_word && is_name && is_value).then_some(Name {
+            name: name.into(),
+            start,
+            end,
+            is_closed: unquoted.is_some(),
+        })
     })
 }
 
-/// Every `name=value` among the parameters of URLs: the name, and where the value stands.
-pub(super) fn parameters(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
-    let mut at = 0;
-    let next = move || {
-        let begin = at + text[at..].find(['?', '&', ';'])? + 1;
-        let equals = begin + text[begin..].find(|c: char| !is_of_name(c))?;
-        at = equals;
-        let name = &text[begin..equals];
-        let Some(rest) = text[equals..].strip_prefix('=').filter(|_| !name.is_empty()) else { return Some(None) };
-        let ends = |c: char| matches!(c, '&' | '#' | ';') || c.is_whitespace();
-        at = equals + 1 + rest.find(ends).unwrap_or(rest.len());
-        Some((at > equals + 1).then_some((name, equals + 1..at)))
-    };
-    std::iter::from_fn(next).flatten()
-}
-
-/// Where the passwords of URLs stand: `://user:password@`.
-pub(super) fn passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
-    text.match_indices("://").filter_map(|(at, scheme)| {
-        let begin = at + scheme.len();
-        let end = begin + text[begin..].find(|c: char| matches!(c, '/' | '@') || c.is_whitespace())?;
-        let (user, password) = text[begin..end].split_once(':')?;
-        let is_there = !password.is_empty() && text[end..].starts_with('@');
-        is_there.then_some(begin + user.len() + 1..end)
-    })
-}
-
-/// What stands at the beginning of a text, up to what cannot be part of a value, or until it is long enough.
-pub(super) fn word(text: &str) -> &str {
-    let near = &text[..text.floor_char_boundary(LONGEST)];
-    &near[..near.find(ends_word).unwrap_or(near.len())]
-}
-
-fn ends_word(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '"' | '\'' | '“' | '”' | '{' | '}' | '[' | ']' | ',')
+/// Whether a text begins with a flag, and not with a value that has a dash before it.
+pub(super) fn is_flag(text: &str) -> bool {
+    if !text.starts_with('-') {
+        return false;
+    }
+    let text = &text[..text.floor_char_boundary(LONGEST_FLAG)];
+    let word = &text[..text.find(|c: char| c.is_whitespace() || is_quote(c) || c == ',').unwrap_or(text.len())];
+    let is_long = || word.len() > 8 && word.bytes().any(|byte| byte.is_ascii_digit());
+    word.starts_with("--") || (word.starts_with('-') && !is_long())
 }
 
 fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '\\' | '%')
 }
 
 /// The name that a text ends with, from its first letter.
 fn last_name(text: &str) -> Option<&str> {
     let name = &text[text.trim_end_matches(is_of_name).len()..];
-    name.find(|c: char| c.is_ascii_alphabetic()).map(|letter| &name[letter..])
+    name.find(|c: char| c.is_ascii_alphabetic() || c == '\\').map(|letter| &name[letter..])
+}
+
+/// A name of which letters may be written as escapes.
+fn unescaped(name: &str) -> Cow<'_, str> {
+    let text = || serde_json::from_str(&format!("\"{name}\"")).ok();
+    if name.contains("\\u") { text().map_or(name.into(), Cow::<str>::Owned) } else { name.into() }
 }
 
 #[cfg(test)]
@@ -90,27 +102,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_values_are_found_however_they_are_quoted() {
-        let found = |text| assigned(text).map(|(name, start)| (name, word(&text[start..]))).collect::<Vec<_>>();
-        assert_eq!(found(r#""A_B": "x y", 'c' : ['d'], e=f;g"#), [("A_B", "x"), ("c", "d"), ("e", "f;g")]);
-        assert_eq!(found("“key”: “é”\nenv: API_KEY=v"), [("key", "é"), ("env", "API_KEY=v"), ("API_KEY", "v")]);
-        assert_eq!(found(r#"{"a": {}, "b": [], : x, 1: y, c: , d:: e"#), [("c", ""); 0]);
+    fn names_are_found_however_they_are_quoted() {
+        let found = |text| {
+            let names = assigned(text).map(|it| (it.name.into_owned(), text[it.end..].trim_start().chars().next()));
+            names.collect::<Vec<_>>()
+        };
+        let expected = |names: &[(&str, char)]| {
+            names.iter().map(|(name, first)| ((*name).to_owned(), Some(*first))).collect::<Vec<_>>()
+        };
+        let names = [("A_B", '"'), ("c", '['), ("e", 'f')];
+        assert_eq!(found(r#""A_B": "x y", 'c' : ['d'], e=f;g"#), expected(&names));
+        assert_eq!(found("“key”: “é”\nenv: API_KEY=v"), expected(&[("key", '“'), ("env", 'A'), ("API_KEY", 'v')]));
+        assert_eq!(found(r#"{\"A\": 1, "B\u005fC": 2, `D`: 3"#), expected(&[("A", '1'), ("B_C", '2'), ("D", '3')]));
+        assert_eq!(found(": x, 1: y, d:: e?f=g"), []);
     }
 
     #[test]
     fn words_after_flags_are_values_unless_they_are_flags() {
-        let found = |text| flags(text).map(|(name, start)| (name, word(&text[start..]))).collect::<Vec<_>>();
-        assert_eq!(found("-y b --api-key v --x --y-z\tw"), [("api-key", "v"), ("y-z", "w")]);
-        assert_eq!(found(r#"["--token", "t", "--b","-c"]"#), [("token", "t")]);
-        assert_eq!(found("a-bc d --"), [("bc", "d")]);
-    }
-
-    #[test]
-    fn urls_have_parameters_and_passwords() {
-        let url = "https://ada:geheim@h:1/p?a=b&c&=d&token=é#e=f;g=h k://a:b/@ ://c:@";
-        let values: Vec<_> = parameters(url).map(|(name, range)| (name, &url[range])).collect();
-        assert_eq!(values, [("a", "b"), ("token", "é"), ("g", "h")]);
-        assert_eq!(passwords(url).map(|range| &url[range]).collect::<Vec<_>>(), ["geheim"]);
-        assert!(parameters("?a=?a=?a=").map(|(_, range)| range).eq(std::iter::once(3..9)));
+        let found = |text| {
+            let names = flags(text).map(|it| format!("{} {}", it.name, &text[it.end..]));
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(found("-y b --api-key v"), ["api-key v"]);
+        assert_eq!(found("--x --y-z\tw"), ["y-z w"]);
+        assert_eq!(found(r#"["--2fa", "t"]"#), [r#"2fa "t"]"#]);
+        assert_eq!(found("- --token\n- t"), ["token t"]);
+        assert_eq!(found("--token -0123abcdef"), ["token -0123abcdef"]);
+        assert_eq!(found(r#"a-bc d -- "--b","-c""#), [""; 0]);
     }
 }

@@ -27,7 +27,6 @@ pub struct Setting {
 /// Where secrets may be in a value.
 #[derive(Clone, Debug, PartialEq)]
 enum Hides {
-    Nothing,
     /// What this key, header or variable holds.
     Named(String),
     /// An argument, after this one.
@@ -37,9 +36,15 @@ enum Hides {
 impl Setting {
     /// The value without the secrets in it.
     pub fn masked(&self) -> Cow<'_, Json> {
-        let Json::String(text) = &self.value else { return Cow::Borrowed(&self.value) };
+        let text = match &self.value {
+            Json::String(text) => text,
+            Json::Array(items) => {
+                let item = |item: &Json| item.as_str().map_or_else(|| item.clone(), |text| mask("", text).into());
+                return Cow::Owned(items.iter().map(item).collect());
+            }
+            _ => return Cow::Borrowed(&self.value),
+        };
         let masked = match &self.hides {
-            Hides::Nothing => return Cow::Borrowed(&self.value),
             Hides::Named(name) => mask(name, text),
             Hides::Argument(before) => mask_argument(before, text),
         };
@@ -80,7 +85,7 @@ impl List<'_> {
             approval,
             debug,
         } = server;
-        self.put("transport", transport.value.as_str().into(), transport.span, Hides::Nothing);
+        self.put("transport", transport.value.as_str().into(), transport.span, Hides::Named(String::new()));
         self.flag("enabled", enabled.as_ref());
         self.text("command", command.as_ref());
         let mut before = "";
@@ -131,7 +136,7 @@ impl List<'_> {
             self.texts("auth.oauth.scopes", scopes, first.span);
         }
         if let Some(At { value, span }) = callback_port {
-            self.put("auth.oauth.callbackPort", (*value).into(), *span, Hides::Nothing);
+            self.put("auth.oauth.callbackPort", (*value).into(), *span, Hides::Named(String::new()));
         }
         self.text("auth.oauth.metadataUrl", metadata_url.as_ref());
         self.text("auth.oauth.authorizationUrl", authorization_url.as_ref());
@@ -151,12 +156,12 @@ impl List<'_> {
 
     fn texts(&mut self, path: &str, texts: &[At<String>], span: Span) {
         let texts = texts.iter().map(|text| text.value.as_str()).collect();
-        self.put(path, texts, span, Hides::Nothing);
+        self.put(path, texts, span, Hides::Named(String::new()));
     }
 
     fn flag(&mut self, path: &str, flag: Option<&At<bool>>) {
         if let Some(At { value, span }) = flag {
-            self.put(path, (*value).into(), *span, Hides::Nothing);
+            self.put(path, (*value).into(), *span, Hides::Named(String::new()));
         }
     }
 
@@ -169,7 +174,7 @@ impl List<'_> {
 
     fn duration(&mut self, path: &str, duration: Option<&At<Duration>>) {
         if let Some(At { value, span }) = duration {
-            self.put(path, shown(*value), *span, Hides::Nothing);
+            self.put(path, shown(*value), *span, Hides::Named(String::new()));
         }
     }
 
@@ -190,8 +195,12 @@ impl List<'_> {
             let default = Duration::from_millis(rule.default * rule.unit);
             missing.extend(each.into_iter().filter(|it| it.1.is_none() && it.2).map(|it| (it.0, shown(default))));
         }
-        let default =
-            |(path, value): (&str, Json)| Setting { path: path.to_owned(), value, origin: None, hides: Hides::Nothing };
+        let default = |(path, value): (&str, Json)| Setting {
+            path: path.to_owned(),
+            value,
+            origin: None,
+            hides: Hides::Named(String::new()),
+        };
         self.settings.extend(missing.into_iter().map(default));
     }
 }

@@ -4,7 +4,6 @@ mod explanation;
 mod github;
 mod human;
 mod json;
-mod masked;
 mod place;
 mod sarif;
 mod snippet;
@@ -15,13 +14,12 @@ use std::{path::PathBuf, str::FromStr, sync::Arc};
 
 pub use explanation::explanation;
 
-use self::masked::Masked;
 use crate::{
     config::{
         Examined, Source, Span,
         dialect::Detected,
         finding::{Finding, Severity},
-        secret::secrets_of,
+        secret::{censored, mask, secrets_of},
     },
     transport::Transport,
 };
@@ -62,6 +60,7 @@ pub struct File {
     /// In the order of the text.
     pub findings: Vec<Finding>,
     secrets: Vec<Span>,
+    shows_secrets: bool,
 }
 
 /// A server of a file.
@@ -154,28 +153,36 @@ impl File {
         let Examined { source, is_readable, detected, config, secrets, findings, .. } = examined;
         let servers = config.map(|config| config.servers).unwrap_or_default().into_iter().map(|server| Server {
             is_enabled: server.is_enabled(),
-            name: server.name.value,
+            name: if shows_secrets { server.name.value } else { mask("", &server.name.value).into_owned() },
             transport: server.transport.value,
             contact: Contact::NotTried,
         });
         let (servers, secrets) = (servers.collect(), if shows_secrets { Vec::new() } else { secrets });
-        let findings = if shows_secrets {
-            findings
-        } else {
-            let masked = Masked { source: &source, secrets: &secrets };
-            findings.into_iter().map(|finding| masked.finding(finding)).collect()
-        };
-        File { path, source, is_readable, detected, servers, findings, secrets }
+        let mut file =
+            File { path, source, is_readable, detected, servers, findings: Vec::new(), secrets, shows_secrets };
+        file.findings = findings.into_iter().map(|finding| file.told(finding)).collect();
+        file
     }
 
     /// A file that nobody can read.
     pub fn unreadable(path: String, source: Arc<Source>, finding: Finding) -> File {
         let (detected, findings, secrets) = (None, vec![finding], secrets_of(&source, None));
-        File { path, source, is_readable: false, detected, servers: Vec::new(), findings, secrets }
+        let servers = Vec::new();
+        File { path, source, is_readable: false, detected, servers, findings, secrets, shows_secrets: false }
+    }
+
+    /// A finding as it may be told.
+    fn told(&self, mut finding: Finding) -> Finding {
+        if !self.shows_secrets {
+            finding.problem = censored(&finding.problem, &self.source, &self.secrets);
+            finding.server = finding.server.map(|server| mask("", &server).into_owned());
+        }
+        finding
     }
 
     /// Adds what was found later.
     pub fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        let findings: Vec<_> = findings.into_iter().map(|finding| self.told(finding)).collect();
         self.findings.extend(findings);
         self.findings.sort_by_key(|finding| finding.problem.span.start);
     }

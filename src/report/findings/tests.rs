@@ -123,6 +123,17 @@ fn secrets_are_hidden_in_lines_and_sentences_and_the_mark_stays_in_its_place() {
 }
 
 #[test]
+fn names_of_servers_are_no_place_for_secrets() {
+    for name in ["ghp_0123456789abcdefABCD", "API_KEY=0123456789abcdefABCD"] {
+        let text = format!(r#"{{"mcpServers": {{"{name}": {{"command": "c", "arg": []}}}}}}"#);
+        for format in Format::ALL {
+            let shown = rendered(format, vec![file(".mcp.json", &text)]);
+            assert!(!shown.contains("0123456789"), "{shown}");
+        }
+    }
+}
+
+#[test]
 fn a_text_cannot_control_the_terminal() {
     let text = "{\"mcpServers\": {\"a\u{1b}[2J\u{202e}\": {\"command\": \"c\", \"arg\": []}}}";
     let shown = plain(vec![file("a\u{1b}b/.mcp.json", text)]);

@@ -223,3 +223,37 @@ async fn an_authorization_can_be_had_before_it_is_asked_for() {
     assert_eq!(world.times("GET /as1/authorize"), 2);
     assert_eq!(world.times("POST /as1/register"), 2);
 }
+
+#[tokio::test]
+async fn whoever_wants_a_token_before_anything_is_refused_asks_as_the_server_wants_it() {
+    let world = World::new().await;
+    world.play().challenge = Some("scope=\"notes\"".to_owned());
+    let status = world.authorizer(World::options()).authorize().await.expect("a token");
+    assert_eq!((world.asked(), status.scopes), (WHOLE.map(str::to_owned).to_vec(), vec!["notes".to_owned()]));
+}
+
+#[tokio::test]
+async fn metadata_that_the_user_has_chosen_come_before_what_the_server_says() {
+    for is_protected in [true, false] {
+        let world = World::new().await;
+        world.play().token = json!({ "refresh_token": "refresh-1", "expires_in": 1 });
+        if !is_protected {
+            (world.play().is_pointing, world.play().resource) = (false, serde_json::Value::Null);
+        }
+        let metadata_url = Some(format!("{}/.well-known/oauth-authorization-server/as2", world.base()));
+        let authorizer = world.authorizer(Options { metadata_url, ..World::options() });
+        let session = connect(&world, &authorizer, MODERN).await;
+        call(&session).await.expect("a result");
+        session.close().await;
+        assert_eq!(world.last("/as2/authorize")["resource"], world.server.url);
+        assert_eq!(world.last("/as2/token")["grant_type"], "refresh_token");
+        assert_eq!(world.times("GET /.well-known/oauth-authorization-server/as1"), 0);
+        assert_eq!(world.times("GET /as2/authorize"), 1);
+    }
+    let world = World::new().await;
+    for (url, expected) in [("x", "no URL"), ("http://as.example/m", "not protected by https")] {
+        let options = Options { metadata_url: Some(url.to_owned()), ..World::options() };
+        let error = refused(&world, &world.authorizer(options)).await.to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}

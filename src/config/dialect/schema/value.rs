@@ -49,6 +49,7 @@ impl Dialect {
             | Field::MetadataUrl => text(),
             Field::CommandLine => json!({ "type": "array", "items": text(), "minItems": 1 }),
             Field::Args | Field::AlwaysAllow => list(),
+            Field::Env if self.null_env => json!({ "anyOf": [pairs(loose), { "type": "null" }] }),
             Field::Env | Field::Headers => pairs(loose),
             // Anything but a number is the default.
             Field::Timeout if self.timeout.is_some_and(|rule| rule.outside == Outside::Clamped) => json!({}),

@@ -1,0 +1,291 @@
+//! `rehearse mcp auth`: gets the token of a server, shows what is known of it, or forgets it.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+
+use super::{
+    authorization::{self, Ask},
+    content::{print, print_json},
+    target::{Select, Server, TargetArgs, only_one},
+};
+use crate::{
+    cli::{
+        Exit, Failure, Format,
+        signals::Signals,
+        style::{self, BAD, GOOD, STRONG, printable},
+    },
+    client::oauth::{
+        AuthError, Authorizer, ClientSecret, GrantKind, Interaction, Options, Registered, Secret, TokenStatus,
+        TokenStore,
+    },
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse mcp auth web                                       opens a browser, and waits for its answer
+  rehearse mcp auth --http https://example.com/mcp --no-browser
+  rehearse mcp auth web --scope notes:read --scope notes:write
+  rehearse mcp auth web --client-credentials --client-id me --client-secret-env SECRET
+  rehearse mcp auth --status                                  what there is a token for
+  rehearse mcp auth web --logout
+
+Tokens are kept in files that only you can read, in $XDG_DATA_HOME/rehearse/tokens or where this system keeps the data \
+of programs; every command of rehearse mcp takes them from there, and renews them. They are never shown.
+
+With --status the exit code is 1 if there is no valid token.";
+
+/// Get a token for a server that wants one, show what is known of it, or forget it
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct AuthArgs {
+    /// The server [default: the only one over the network; with --status, all of them]
+    server: Option<String>,
+    /// Show who issued the token, what for and for how long
+    #[arg(long, group = "what")]
+    status: bool,
+    /// Forget the token, and how we are registered
+    #[arg(long, group = "what")]
+    logout: bool,
+    /// Show where to go, and open nothing
+    #[arg(long)]
+    no_browser: bool,
+    /// Let the authorization server say yes by itself, as those of tests do
+    #[arg(long, hide = true, conflicts_with = "no_browser")]
+    headless: bool,
+    #[command(flatten)]
+    client: ClientArgs,
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Show tokens and passwords of configs as well, in what is wrong with them
+    #[arg(long)]
+    show_secrets: bool,
+}
+
+/// Who asks for the token, and for what.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "The token")]
+struct ClientArgs {
+    /// A scope to ask for (repeatable) [default: those of the config, or what the server names]
+    #[arg(long = "scope", value_name = "SCOPE", conflicts_with = "what")]
+    scopes: Vec<String>,
+    /// As whom the authorization server knows us [default: that of the config, or we register ourselves]
+    #[arg(long, value_name = "ID", conflicts_with = "what")]
+    client_id: Option<String>,
+    /// The variable that holds the client's secret
+    #[arg(long, value_name = "NAME", conflicts_with = "what")]
+    client_secret_env: Option<String>,
+    /// The https URL of our metadata document, which is our id wherever such are known
+    #[arg(long, value_name = "URL", conflicts_with = "what")]
+    client_metadata_url: Option<String>,
+    /// Ask nobody: the client acts for itself, with its id and secret
+    #[arg(long, conflicts_with_all = ["what", "no_browser", "headless"])]
+    client_credentials: bool,
+}
+
+pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
+    let found = args.target.servers(Select::of(args.server.as_deref()), args.show_secrets)?;
+    if found.is_empty() {
+        style::print("No MCP servers configured.\n");
+        return Ok(Exit::NothingSelected);
+    }
+    let is_one = found.len() == 1;
+    let mut servers = Vec::new();
+    for server in found {
+        match why_not(&server) {
+            Some(why) if is_one => return Err(Failure::Usage(why)),
+            Some(_) => {}
+            None => servers.push(server),
+        }
+    }
+    if args.status {
+        return status(args, &servers);
+    }
+    only_one(&servers, "SERVER")?;
+    let Some(server) = servers.first() else {
+        style::print("no server takes tokens\n");
+        return Ok(Exit::NothingSelected);
+    };
+    match args.logout {
+        true => logout(args, server),
+        false => authorize(args, server),
+    }
+}
+
+/// Why a server has nothing to do with tokens.
+fn why_not(server: &Server) -> Option<String> {
+    let name = server.name();
+    if authorization::url(server).is_none() {
+        return Some(format!("the server {name:?} is a process of this machine, which takes no token"));
+    }
+    authorization::has_authorization(server)
+        .then(|| format!("the server {name:?} has an Authorization header already, which goes with every request"))
+}
+
+fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
+    let ask = match (args.headless, args.no_browser) {
+        (true, _) => Ask::Headless,
+        (false, true) => Ask::Shown,
+        (false, false) => Ask::Browser,
+    };
+    let options = args.client.apply(authorization::options(server, ask))?;
+    if matches!(options.store, TokenStore::Memory(_)) {
+        let what = "there is no folder for the token; HOME or XDG_DATA_HOME says where it is";
+        return Err(Failure::cannot(what));
+    }
+    let authorizer = authorizer(server, options)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let got = runtime.block_on(async {
+        let mut signals =
+            Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+        tokio::select! {
+            got = Box::pin(authorizer.authorize()) => got.map(Some).map_err(|error| failed(server, &error)),
+            _ = signals.next() => Ok(None),
+        }
+    });
+    let Some(token) = got? else {
+        style::leave_line();
+        style::print("interrupted: there is no new token\n");
+        return Ok(Exit::CannotRun);
+    };
+    match args.format {
+        Format::Human => print(&human(server, Some(&token))),
+        Format::Json => print_json(&described(server, Some(&token))),
+    }
+    Ok(Exit::Success)
+}
+
+fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
+    let mut tokens = Vec::new();
+    for server in servers {
+        let known = authorizer(server, authorization::options(server, Ask::Nobody))?.status();
+        tokens.push((server, known.map_err(|error| failed(server, &error))?));
+    }
+    match args.format {
+        Format::Human => print(&tokens.iter().map(|(server, token)| human(server, token.as_ref())).collect::<String>()),
+        Format::Json => {
+            let servers: Vec<_> = tokens.iter().map(|(server, token)| described(server, token.as_ref())).collect();
+            print_json(&json!({ "servers": servers }));
+        }
+    }
+    let is_valid = |token: &Option<TokenStatus>| token.as_ref().is_some_and(is_valid);
+    Ok(match tokens.is_empty() {
+        true => Exit::NothingSelected,
+        false if tokens.iter().all(|(_, token)| is_valid(token)) => Exit::Success,
+        false => Exit::Violation,
+    })
+}
+
+fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
+    let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
+    let was_there = authorizer.logout().map_err(|error| failed(server, &error))?;
+    let name = printable(server.name());
+    match (args.format, was_there) {
+        (Format::Json, _) => print_json(&json!({ "server": server.name(), "loggedOut": was_there })),
+        (Format::Human, true) => print(&format!("The token of {STRONG}{name}{STRONG:#} is forgotten.\n")),
+        (Format::Human, false) => print(&format!("There was no token of {STRONG}{name}{STRONG:#}.\n")),
+    }
+    Ok(Exit::Success)
+}
+
+/// # Errors
+/// The URL cannot be used.
+fn authorizer(server: &Server, options: Options) -> Result<Authorizer, Failure> {
+    let url = authorization::url(server).unwrap_or_default();
+    Authorizer::new(url, options).map_err(|error| Failure::Usage(server.prepared.secrets.hidden(&error.to_string())))
+}
+
+fn failed(server: &Server, error: &AuthError) -> Failure {
+    let text = server.prepared.secrets.hidden(&error.to_string());
+    let failure = Failure::cannot(format!("{} is not authorized: {text}", server.name()));
+    match error {
+        AuthError::Registration(_) | AuthError::NoIdentity { .. } => failure
+            .hint("--client-id says as whom it knows us; and a server that lets everybody in wants no token at all"),
+        _ => failure,
+    }
+}
+
+impl ClientArgs {
+    /// # Errors
+    /// There is no secret in the variable, or no client that it belongs to.
+    fn apply(&self, mut options: Options) -> Result<Options, Failure> {
+        if !self.scopes.is_empty() {
+            options.scopes = Some(self.scopes.clone());
+        }
+        if let Some(id) = &self.client_id {
+            options.identity.registered = Some(Registered { id: id.clone(), secret: ClientSecret::None, issuer: None });
+        }
+        if let Some(name) = &self.client_secret_env {
+            let secret = std::env::var(name).ok().filter(|secret| !secret.is_empty());
+            let secret = secret.ok_or_else(|| Failure::Usage(format!("the variable {name} holds no secret")))?;
+            let registered = options.identity.registered.as_mut();
+            let registered = registered
+                .ok_or_else(|| Failure::Usage("--client-secret-env is of no use without --client-id".to_owned()))?;
+            registered.secret = ClientSecret::Text(Secret::new(secret));
+        }
+        if let Some(url) = &self.client_metadata_url {
+            options.identity.document = Some(url.clone());
+        }
+        if self.client_credentials {
+            let has_secret = |registered: &Registered| registered.secret != ClientSecret::None;
+            if !options.identity.registered.as_ref().is_some_and(has_secret) {
+                return Err(Failure::Usage(
+                    "--client-credentials wants an id and a secret: --client-id and --client-secret-env".to_owned(),
+                ));
+            }
+            options.grant = GrantKind::Client;
+            options.interaction = Interaction::Nobody;
+        }
+        Ok(options)
+    }
+}
+
+/// Whether it gets through without asking anybody, as far as is known here.
+fn is_valid(token: &TokenStatus) -> bool {
+    token.can_be_refreshed || token.expires.is_none_or(|at| SystemTime::now() < time(at))
+}
+
+/// What lies beyond the year 9999 cannot be written.
+fn time(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.min(253_402_300_799))
+}
+
+fn human(server: &Server, token: Option<&TokenStatus>) -> String {
+    let name = printable(server.name());
+    let Some(token) = token else { return format!("{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#} there is no token\n") };
+    let mark = if is_valid(token) { format!("{GOOD}✓{GOOD:#}") } else { format!("{BAD}✗{BAD:#}") };
+    let scopes = if token.scopes.is_empty() { "not said".to_owned() } else { token.scopes.join(" ") };
+    let expires = token.expires.map_or_else(
+        || "not said".to_owned(),
+        |at| {
+            let at = time(at);
+            let left = at.duration_since(SystemTime::now()).map(|left| Duration::from_secs(left.as_secs()));
+            let when = left.map_or_else(
+                |_| "it has expired".to_owned(),
+                |left| format!("in {}", humantime::format_duration(left)),
+            );
+            format!("{} ({when})", humantime::format_rfc3339_seconds(at))
+        },
+    );
+    let renewed = if token.can_be_refreshed { "when it expires" } else { "no" };
+    format!(
+        "{mark} {STRONG}{name}{STRONG:#}\n  Issuer: {}\n  Scopes: {}\n  Expires: {expires}\n  Renewed by itself: {renewed}\n",
+        printable(&token.issuer),
+        printable(&scopes)
+    )
+}
+
+fn described(server: &Server, token: Option<&TokenStatus>) -> Value {
+    let mut described = json!({ "server": server.name(), "isAuthorized": token.is_some_and(is_valid) });
+    if let Some(TokenStatus { issuer, scopes, expires, can_be_refreshed }) = token {
+        described["issuer"] = json!(issuer);
+        described["scopes"] = json!(scopes);
+        described["expires"] = json!(expires.map(|at| humantime::format_rfc3339_seconds(time(at)).to_string()));
+        described["canBeRefreshed"] = json!(can_be_refreshed);
+    }
+    described
+}

@@ -1,0 +1,129 @@
+//! Who gives the servers of a command their tokens.
+
+use std::io::IsTerminal;
+
+use super::target::Server;
+use crate::{
+    cli::style::{self, STRONG, printable},
+    client::{
+        Endpoint, Target,
+        hub::Member,
+        oauth::{AuthError, Authorizer, Browser, Interaction, Options, TokenStore, open_browser},
+    },
+};
+
+/// What authorization servers redirect to that ask nobody; nobody listens there.
+const REDIRECT_URI: &str = "http://localhost:3000/callback";
+
+/// Who is asked to authorize something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    Nobody,
+    /// Somebody who is shown where to go, and whose browser is opened.
+    Browser,
+    /// Somebody who is shown where to go.
+    Shown,
+    /// The authorization server itself.
+    Headless,
+}
+
+/// The authorizers of a command's servers, each with its server.
+#[derive(Default)]
+pub(super) struct Authorizers(Vec<(Authorizer, Server)>);
+
+impl Ask {
+    /// Whoever sits at the terminal of a command.
+    pub(super) fn of_command(no_browser: bool) -> Ask {
+        match !no_browser && std::io::stderr().is_terminal() {
+            true => Ask::Browser,
+            false => Ask::Nobody,
+        }
+    }
+
+    fn interaction(self, server: &str, port: Option<u16>) -> Interaction {
+        let opens = match self {
+            Ask::Nobody => return Interaction::Nobody,
+            Ask::Headless => return Interaction::Headless { redirect_uri: REDIRECT_URI.to_owned() },
+            Ask::Browser => true,
+            Ask::Shown => false,
+        };
+        let server = printable(server).into_owned();
+        let show = move |url: &str| {
+            let url = printable(url);
+            style::print(&format!("Open this URL to authorize {STRONG}{server}{STRONG:#}:\n  {url}\n"));
+            if opens && let Err(error) = open_browser(url.as_ref()) {
+                style::print(&format!("no browser can be opened: {error}\n"));
+            }
+        };
+        Interaction::Browser(Browser { port: port.unwrap_or_default(), ..Browser::new(show) })
+    }
+}
+
+/// How to get tokens for a server as its config says it, kept where tokens are kept.
+pub(super) fn options(server: &Server, ask: Ask) -> Options {
+    let oauth = &server.prepared.oauth;
+    let port = oauth.callback_port.as_ref().map(|port| port.value);
+    Options { interaction: ask.interaction(server.name(), port), store: store(), ..Options::configured(oauth) }
+}
+
+/// Gives the server its tokens. There is none for a server that is a process, for one whose config says how to show who
+/// asks, and for a URL that is none, which is told by whoever connects to it.
+pub(super) fn authorizer(server: &Server, ask: Ask) -> Option<Authorizer> {
+    let url = url(server)?;
+    Authorizer::new(url, options(server, ask)).ok().filter(|_| !has_authorization(server))
+}
+
+/// The URL of a server over the network.
+pub(super) fn url(server: &Server) -> Option<&str> {
+    endpoint(server).map(|endpoint| &*endpoint.url)
+}
+
+/// Whether an authorization is written out.
+pub(super) fn has_authorization(server: &Server) -> bool {
+    let is_it = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+    endpoint(server).is_some_and(|endpoint| endpoint.headers.iter().any(is_it))
+}
+
+/// Where tokens are kept between commands; without a home nothing is.
+pub(super) fn store() -> TokenStore {
+    TokenStore::usual_folder(|name| std::env::var(name).ok()).map_or_else(TokenStore::memory, TokenStore::Folder)
+}
+
+/// The command that gets a token for the server.
+pub(super) fn command(server: &Server, scopes: &[String]) -> String {
+    let mut words = vec!["rehearse mcp auth".to_owned()];
+    match (server.is_ad_hoc(), endpoint(server)) {
+        (true, Some(endpoint)) => {
+            let flag = server.prepared.config.target.transport();
+            words.push(format!("--{flag} {}", server.prepared.secrets.hidden(&endpoint.url)));
+        }
+        _ => words.push(server.name().to_owned()),
+    }
+    words.extend(scopes.iter().map(|scope| format!("--scope {scope}")));
+    words.join(" ")
+}
+
+fn endpoint(server: &Server) -> Option<&Endpoint> {
+    match &server.prepared.config.target {
+        Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => Some(endpoint),
+        Target::Stdio(_) | Target::Memory(_) => None,
+    }
+}
+
+impl Authorizers {
+    /// Those of the members, which are the servers in the same order.
+    pub(super) fn of(members: &[Member], servers: &[Server]) -> Authorizers {
+        let both = members.iter().zip(servers);
+        let of = |(member, server): (&Member, &Server)| Some((member.config.authorizer.clone()?, server.clone()));
+        Authorizers(both.filter_map(of).collect())
+    }
+
+    /// What to do about the servers that somebody has to authorize; `None` if there are none.
+    pub(super) fn hint(&self) -> Option<String> {
+        let is_waiting = |authorizer: &Authorizer| authorizer.failure() == Some(AuthError::Nobody);
+        let waiting = self.0.iter().filter(|(authorizer, _)| is_waiting(authorizer));
+        let commands: Vec<_> =
+            waiting.map(|(authorizer, server)| command(server, &authorizer.missing_scopes())).collect();
+        (!commands.is_empty()).then(|| commands.join("; "))
+    }
+}

@@ -1,0 +1,75 @@
+//! The section of a file about other things in which a program keeps its servers.
+
+use super::{Dialect, at};
+use crate::config::{Entry, Node, Value};
+
+impl Dialect {
+    /// The part of a file that is this program's config: a section, or all of it.
+    pub(in crate::config) fn part<'n>(&self, root: &'n Node) -> &'n Node {
+        self.section(root).map_or(root, |(_, node)| node)
+    }
+
+    /// The section of a file about other things that is this program's config, if it has one that is an object.
+    pub(super) fn section<'n>(&self, root: &'n Node) -> Option<(&'static [&'static str], &'n Node)> {
+        self.sections.iter().find_map(|keys| Some((*keys, at(root, keys).filter(|node| node.entries().is_ok())?)))
+    }
+
+    /// Where the servers of a file belong: in a section if it is about other things.
+    pub(in crate::config) fn place_in(&self, root: &Node, is_about_other_things: bool) -> Vec<&'static str> {
+        let servers = self.roots.first().copied().unwrap_or_default();
+        let first = self.sections.first();
+        let begun = || self.sections.iter().find(|keys| keys.first().is_some_and(|key| root.get(key).is_some()));
+        let section = if is_about_other_things { begun().or(first).copied().unwrap_or_default() } else { &[] };
+        [section, servers].concat()
+    }
+
+    /// The file without what stands at its root under the name of our servers, if it is about other things.
+    pub(in crate::config) fn without_others(&self, root: &Node, is_about_other_things: bool) -> Option<Node> {
+        let is_other = |entry: &Entry| self.roots.iter().any(|keys| keys.first() == Some(&&*entry.key));
+        let entries = root
+            .entries()
+            .ok()
+            .filter(|entries| is_about_other_things && !self.sections.is_empty() && entries.iter().any(is_other))?;
+        let value = Value::Mapping(entries.iter().filter(|entry| !is_other(entry)).cloned().collect());
+        Some(Node { span: root.span, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Source, examine};
+
+    /// How many servers there are in a file of this path, and the codes with the hints.
+    fn told(path: &str, text: &str) -> (usize, Vec<String>) {
+        let examined = examine(&Source::new(path, text), Some(Path::new(path)), None, None);
+        let hint = |it: &crate::config::finding::Finding| it.problem.hint.clone().unwrap_or_default();
+        let findings = examined.findings.iter().map(|it| format!("{} {}", it.code.name, hint(it))).collect();
+        (examined.config.map_or(0, |config| config.servers.len()), findings)
+    }
+
+    #[test]
+    fn servers_at_the_root_of_settings_are_something_else() {
+        let settings = ".vscode/settings.json";
+        let mcp = r#""mcp": {"servers": {"a": {"command": "npx", "args": "bad"}}}"#;
+        let (_, findings) = told(settings, &format!(r#"{{"servers": {{"prod": "10.0.0.1"}}, {mcp}}}"#));
+        assert_eq!(findings, ["E-VALUE-TYPE put it into brackets: [\"…\"]"]);
+        let nothing = (0, vec!["A-NO-SERVERS nothing was checked".to_owned()]);
+        assert_eq!(told(settings, r#"{"servers": {"prod": "10.0.0.1"}}"#), nothing);
+        assert_eq!(told(settings, r#"{"mcp": null}"#), nothing);
+        for name in ["mcp.servers", "mcpServers"] {
+            let (_, findings) = told(settings, &format!(r#"{{"{name}": {{"a": {{"command": "x"}}}}}}"#));
+            assert_eq!(findings, [r#"E-ROOT put them under "mcp": { "servers": { … } }"#], "{name}");
+        }
+        assert_eq!(told(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#), (1, vec![]));
+    }
+
+    #[test]
+    fn empty_files_and_examples_of_other_things_need_no_servers() {
+        for path in ["x.code-workspace", ".vscode/settings.json.example"] {
+            let (_, findings) = told(path, if path.ends_with("example") { "{}" } else { "" });
+            assert!(findings.iter().all(|it| it.starts_with("A-NO-SERVERS")), "{path}: {findings:?}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is secret in URLs.
+
+use std::{borrow::Cow, ops::Range};
+
+/// Every `name=value` among the parameters of URLs: the name, and where the value stands.
+pub(super) fn parameters(text: &str) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> {
+    let mut at = 0;
+    let next = move || {
+        let begin = at + text[at..].find(begins_parameter)? + 1;
+        let equals = begin + text[begin..].find(|c: char| !is_of_name(c))?;
+        at = equals;
+        let name = &text[begin..equals];
+        let Some(rest) = text[equals..].strip_prefix('=').filter(|_| !name.is_empty()) else { return Some(None) };
+        let ends = |c: char| matches!(c, '&' | '#' | '"' | '\'' | '`' | '<' | '>') || c.is_whitespace();
+        at = equals + 1 + rest.find(ends).unwrap_or(rest.len());
+        let unescaped = || url::form_urlencoded::parse(name.as_bytes()).next().map(|(name, _)| name);
+        let name = name.contains('%').then(unescaped).flatten().unwrap_or(name.into());
+        Some((at > equals + 1).then_some((name, equals + 1..at)))
+    };
+    std::iter::from_fn(next).flatten()
+}
+
+/// What a parameter may begin after.
+pub(super) fn begins_parameter(c: char) -> bool {
+    matches!(c, '?' | '&' | ';' | '#')
+}
+
+/// A parameter's name may have escapes in it.
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '%')
+}
+
+/// Where the passwords of URLs stand, `://user:password@`, and tokens in the place of a user. A password with characters
+/// that belong into escapes is taken for one as well.
+pub(super) fn passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut begins = text.match_indices("://").map(|(at, _)| at).peekable();
+    let urls = std::iter::from_fn(move || {
+        let begin = begins.next()? + 3;
+        Some(begin..begins.peek().copied().unwrap_or(text.len()).max(begin))
+    });
+    urls.flat_map(|url| {
+        let (begin, rest) = (url.start, &text[url]);
+        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
+        let rest = &rest[..rest.find(ends).unwrap_or(rest.len())];
+        let user = &rest[..rest.find([':', '/', '?', '#', '@', '[', '\\']).unwrap_or(rest.len())];
+        let after = &rest[user.len()..];
+        let password = after.strip_prefix(':').and_then(|after| {
+            let authority = &after[..after.find(['/', '?', '#']).unwrap_or(after.len())];
+            let is_port = authority.bytes().all(|byte| byte.is_ascii_digit());
+            let length = authority.rfind('@').or_else(|| after.rfind('@').filter(|_| !is_port))?;
+            let start = begin + user.len() + 1;
+            (length > 0).then_some(start..start + length)
+        });
+        let is_alone = (password.is_some() || after.starts_with('@')) && is_token(user);
+        [is_alone.then_some(begin..begin + user.len()), password].into_iter().flatten()
+    })
+}
+
+/// Whether what stands in the place of a user is hardly anybody's name.
+fn is_token(user: &str) -> bool {
+    user.len() >= 16 && user.bytes().any(|it| it.is_ascii_digit()) && user.bytes().any(|it| it.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_have_parameters() {
+        let url = "https://h:1/p?a=b&c&=d&token=é#e=f;g=h i?j=k\"";
+        let values: Vec<_> = parameters(url).map(|(name, range)| format!("{name} {}", &url[range])).collect();
+        assert_eq!(values, ["a b", "token é", "e f;g=h", "j k"]);
+        assert!(parameters("?api%5Fkey=x").all(|(name, _)| name == "api_key"));
+        assert!(parameters("?a=?a=?a=").map(|(_, range)| range).eq(std::iter::once(3..9)));
+    }
+
+    #[test]
+    fn a_password_goes_to_the_last_sign_before_the_host() {
+        let of = |url: &str| passwords(url).map(|range| url[range].to_owned()).collect::<Vec<_>>();
+        assert_eq!(of("https://ada:geheim@h:1/p?a=b k://a:b@/"), ["geheim", "b"]);
+        assert_eq!(of("a://u:a@b@h/ b://u:a/b@h/x"), ["a@b", "a/b"]);
+        assert_eq!(of("https://0123456789abcdef@h git+https://0123456789abcdef:x@h").len(), 3);
+        for url in ["https://h:80/@a/b", "https://h/a:b@c", "https://git@h", "http://[::1]:80/@a", "a://b c:d@e"] {
+            assert_eq!(of(url), [""; 0], "{url}");
+        }
+        assert_eq!(of("://c:@ a://b://c:d@e"), ["d"]);
+    }
+}

@@ -1,0 +1,184 @@
+use super::*;
+use crate::config::json;
+
+#[test]
+fn only_what_is_secret_is_masked() {
+    for (name, value, expected) in [
+        ("X", "ghp_0123456789abcdefABCD", "***"),
+        ("Authorization", "Bearer abcdefgh12345678", "Bearer ***"),
+        ("Authorization", "Bearer ${TOKEN}", "Bearer ${TOKEN}"),
+        ("url", "https://u:pässwort@h/?api_key=abcdef&q=1", "https://u:***@h/?api_key=***&q=1"),
+        ("PASSWORD", "hunter22", "***"),
+        ("PASSWORD", "<your-password>", "<your-password>"),
+        ("API_TOKEN", "", ""),
+        ("PGTOKEN", "x", "x"),
+        ("NAME", "Ada", "Ada"),
+        ("API_KEY", "${KEY:-geheim}", "${KEY:-***}"),
+        ("OTHER", "Bearer 0123456789", "Bearer ***"),
+        ("PGPASSWORD", "abc", "***"),
+        ("DATABASE_URL", "postgres://ada:geheim@db/x", "postgres://ada:***@db/x"),
+    ] {
+        assert_eq!(mask(name, value), expected, "{name}");
+    }
+    let argument = |flag: &str, text: &str| {
+        in_argument(flag, text, hidden_in).into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(argument("--api-key", "0123456789"), ["0123456789"]);
+    assert_eq!(argument("", "--token=0123456789"), ["0123456789"]);
+    assert_eq!(argument("--header", "Authorization: Bearer 0123456789"), ["0123456789"]);
+    assert_eq!(argument("", "postgres://a:geheim@h/x"), ["geheim"]);
+    assert_eq!(argument("--name", "0123456789"), [""; 0]);
+}
+
+#[test]
+fn what_is_said_and_shown_of_a_source_has_no_secrets() {
+    let source = Source::new("x", "token: ghp_0123456789abcdefABCD\nné: x\n");
+    let secrets = secrets_of(&source, None);
+    assert_eq!(blotted(&source, &secrets).text, "token: ************************\nné: x\n");
+    let references = Source::new("x", "\"API_TOKEN\": \"${env:API_TOKEN}\", --token $TOKEN");
+    assert_eq!(secrets_of(&references, None), []);
+    let problem = Problem::new(Span::default(), "found `ghp_0123456789abcdefABCD`").hint("not `0123456789`");
+    let source = Source::new("x", "password: 0123456789");
+    let hidden = censored(&problem, &source, &secrets_of(&source, None));
+    assert_eq!((&*hidden.message, hidden.hint.as_deref()), ("found `***`", Some("not `***`")));
+    assert_eq!(blotted(&source, &[]).text, source.text);
+}
+
+#[test]
+fn secrets_are_found_where_nobody_reads_them() {
+    for text in [
+        "{ // API_KEY: geheim1234\n}",
+        r#"{"env": {"API_KEY": "geheim1234", "API_KEY": "${X}"}}"#,
+        r#"{"env": "API_KEY=geheim1234"}"#,
+        r#"{"args": "-y b --api-key geheim1234"}"#,
+        r#"{"args": ["--api-key", "geheim1234"], "x": }"#,
+        r#"{"headers": "Authorization: Bearer geheim1234"}"#,
+        r#"{"inputs": [{"password": true, "default": "geheim1234"}]}"#,
+        r#"{ // "API_KEY": "${API_KEY:-geheim1234}""#,
+    ] {
+        let source = Source::new("x", text);
+        let root = json::parse(&source).map(|document| document.root).ok();
+        let found = secrets_of(&source, root.as_ref());
+        assert!(found.iter().any(|span| text[span.start..span.end].contains("geheim1234")), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn the_secrets_of_a_source_are_found_also_if_nobody_can_read_it() {
+    let text = r#"{"s": {"env": {"API_KEY": "0123456789"}, "args": ["--token", "abcdefghij", "x"], "url": "https://h/?key=1"}}"#;
+    let source = Source::new("x", text);
+    let root = json::parse(&source).expect("reads").root;
+    let shown =
+        |root| secrets_of(&source, root).into_iter().map(|span| &text[span.start..span.end]).collect::<Vec<_>>();
+    assert_eq!(shown(Some(&root)), ["0123456789", "abcdefghij"]);
+    assert_eq!(shown(None), ["0123456789", "abcdefghij"]);
+}
+
+#[test]
+fn a_secret_is_hidden_wherever_it_stands_in_a_value() {
+    for (name, value, expected) in [
+        // What only looks like a reference is part of the password.
+        ("PASSWORD", "Zq7$wordabc1234", "***"),
+        ("PASSWORD", "$geheim1234", "***"),
+        ("PASSWORD", "${P}geheim1234", "${P}***"),
+        ("PASSWORD", "geheim1234${P}", "***${P}"),
+        ("PASSWORD", "geheim{{X}}", "***{{X}}"),
+        ("PASSWORD", "geheim{{X", "***"),
+        ("PASSWORD", "$PASSWORD", "$PASSWORD"),
+        ("PASSWORD", "$A-$B", "$A-$B"),
+        ("API_KEY", "${API_KEY-geheim}", "${API_KEY-***}"),
+        ("API_KEY", "${API_KEY:=geheim}", "${API_KEY:=***}"),
+        ("API_KEY", "${input:api-key}", "${input:api-key}"),
+        ("API_KEY", "${API_KEY:-a}b}", "${API_KEY:-***}***"),
+        ("API_KEY", "Zq7WvK9mxxxxLx2PfR4tJh8N", "***"),
+        ("API_KEY", "your-Zq7WvK9mLx2PfR4tJh8N", "***"),
+        ("CONN", "Server=h; User Id=sa; Password=geheim", "Server=h; User Id=sa; Password=***"),
+        ("CONN", "host=h password=geheim", "host=h password=***"),
+        ("OPTS", "--token geheim --name x", "--token *** --name x"),
+        ("HEADERS", r#"{"X-API-Key": "geheim", "v": "1"}"#, r#"{"X-API-Key": "***", "v": "1"}"#),
+        ("command", r#"x --password "a geheim" y"#, r#"x --password "***" y"#),
+        ("X", "Bearer 0123456789 Bearer 0123456789", "Bearer *** Bearer ***"),
+        ("K", "-----BEGIN PRIVATE KEY-----\nab-cd\n-----END PRIVATE KEY-----", "***-----END PRIVATE KEY-----"),
+        ("url", "https://u:a@geheim@h/#access_token=geheim", "https://u:***@h/#access_token=***"),
+        ("url", "https://h/?api%5Fkey=geheim", "https://h/?api%5Fkey=***"),
+    ] {
+        assert_eq!(mask(name, value), expected, "{name}");
+    }
+    for (before, argument, expected) in [
+        ("--token", "a:geheim", "***"),
+        ("--token", "-Zq7WvK9mLx2P", "***"),
+        ("--token", "--name", "--name"),
+        (" \"--token\"", "geheim", "***"),
+        ("-y", "--header=X-API-Key: geheim", "--header=X-API-Key: ***"),
+        ("run", "--env=API_KEY=geheim", "--env=API_KEY=***"),
+        ("-c", "export API_KEY=geheim && x", "export API_KEY=*** && x"),
+    ] {
+        assert_eq!(mask_argument(before, argument), expected);
+    }
+}
+
+#[test]
+fn what_a_password_is_around_a_reference_is_warned_of_and_a_word_is_not() {
+    assert_eq!(secrets_in("PASSWORD", "Zq7$wordabc1234").len(), 1);
+    assert_eq!(secrets_in("PASSWORD", "${P}geheim1234").len(), 1);
+    assert_eq!(secrets_in("OPTS", "--token geheim1234").len(), 1);
+    assert!(secrets_in("Authorization", "Custom-Scheme ${TOKEN}").is_empty());
+    assert!(secrets_in("API_KEY", "${input:my-api-key}").is_empty());
+}
+
+#[test]
+fn a_sentence_keeps_its_words() {
+    for sentence in [
+        "the key `token`: nobody knows it",
+        "cannot connect to `auth`: the process ended",
+        "nothing uses the input `api-key`",
+        "write { \"NAME\": \"value\" }",
+        "keep it in a variable and write ${API_KEY}",
+        "set it before you start it, or write ${TOKEN:-default}",
+        "there is no x-api-key header",
+    ] {
+        assert_eq!(mask("", sentence).replace("***}", "default}"), sentence);
+    }
+}
+
+/// The text with all that is secret replaced.
+fn hidden(text: &str) -> String {
+    let (mut shown, mut at) = (String::new(), 0);
+    for Span { start, end } in secrets_of(&Source::new("x", text), None) {
+        shown += &text[at..start];
+        shown += MASK;
+        at = end;
+    }
+    shown + &text[at..]
+}
+
+#[test]
+fn a_value_in_a_broken_text_goes_as_far_as_it_may() {
+    for (text, expected) in [
+        (r#"{"PASSWORD":"a b", "x": 1"#, r#"{"PASSWORD":"***", "x": 1"#),
+        (r#"{"PASSWORD":",a}\"'b","#, r#"{"PASSWORD":"***","#),
+        (r#"{"PASSWORD": "=a","#, r#"{"PASSWORD": "***","#),
+        (r#"{"API\u005fKEY": "a b","#, r#"{"API\u005fKEY": "***","#),
+        (r#"{"token":"https://h/<id>?token=A;password:S&token=C","#, r#"{"token":"***","#),
+        (r#"{"Authorization": ["Bearer","S"],"#, r#"{"Authorization": [***],"#),
+        (r#"{"password":true,"default":"S1234","#, r#"{"password":true,"default":"***","#),
+        (r#"[{"name":"API_KEY","value":"S1234"},"#, r#"[{"name":"API_KEY","value":"***"},"#),
+        (r#"["--1password-token","S1234"]"#, r#"["--1password-token","***"]"#),
+        ("{ // https://u:geheim@h", "{ // https://u:***@h"),
+        ("{ // --2fa-secret geheim", "{ // --2fa-secret ***"),
+        ("{ `API_KEY`: `a b`, «API_KEY»: «a b»", "{ `API_KEY`: `***`, «API_KEY»: «***»"),
+        (r#"{"env": "PASSWORD=a b", "x""#, r#"{"env": "PASSWORD=***", "x""#),
+        ("a:\n  PASSWORD: a b\n  x: [", "a:\n  PASSWORD: ***\n  x: ["),
+        ("a:\n  PASSWORD: |\n    a\n\n    b\n  x: [", "a:\n  PASSWORD: ***\n  x: ["),
+        ("a:\n  token:\n    - a\n  x: [", "a:\n  token:***\n  x: ["),
+        ("a:\n  token: &a b\n  x: [", "a:\n  token: ***\n  x: ["),
+        ("Authorization: Token S1\nx: [", "Authorization: Token ***\nx: ["),
+        ("a: # token: b c\n    x: [", "a: # token: ***\n    x: ["),
+        ("auth:\n  type: bearer\n", "auth:\n  type: bearer\n"),
+        ("token: ${TOKEN} # mine\n", "token: ${TOKEN} # mine\n"),
+    ] {
+        assert_eq!(hidden(text), expected);
+    }
+    let long = format!("{{\"API_KEY\": \"{}\"", "äb".repeat(1000));
+    assert_eq!(hidden(&long), "{\"API_KEY\": \"***\"");
+}

@@ -1,0 +1,219 @@
+//! `rehearse mcp auth` as a user meets it, and what the other commands do with its tokens.
+
+use std::{os::unix::fs::PermissionsExt, path::Path};
+
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::{
+    issuer::{Issuer, READER, REFRESHED, SECRET, WRITER},
+    mcp::{json_of, mcp},
+    rehearse::{Rehearse, Run, Running, request},
+};
+
+/// A server that wants tokens, who issues them, and where they are kept.
+struct World {
+    issuer: Issuer,
+    _server: Running,
+    url: String,
+    data: &'static str,
+    _folder: TempDir,
+}
+
+impl World {
+    /// With tokens that live for an hour.
+    fn new() -> World {
+        World::with_tokens_for(3600)
+    }
+
+    fn with_tokens_for(seconds: u64) -> World {
+        let issuer = Issuer::start(seconds);
+        let script = json!({
+            "server": { "name": "notes", "version": "1.0.0" },
+            "auth": {
+                "scopes": ["read"],
+                "tokens": [
+                    { "token": READER, "scopes": ["read"] },
+                    { "token": WRITER, "scopes": ["read", "write"] },
+                    { "token": REFRESHED, "scopes": ["read"] },
+                ],
+                "authorizationServers": [issuer.url],
+            },
+            "tools": [
+                { "name": "read", "reply": "Buy milk." },
+                { "name": "write", "scopes": ["write"], "reply": "Written." },
+            ],
+        });
+        let server = Rehearse::new().file("notes.yaml", &script.to_string());
+        let mut server = server.args(["mock", "notes.yaml", "--listen", "127.0.0.1:0"]).start();
+        let url = format!("http://{}/mcp", server.address("http://", "/mcp"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().to_str().expect("UTF-8").to_owned().leak();
+        World { issuer, _server: server, url, data, _folder: folder }
+    }
+
+    /// `rehearse mcp` with this server in a config.
+    fn story(&self, args: &[&str]) -> Rehearse {
+        self.with_oauth(args, &json!({}))
+    }
+
+    fn with_oauth(&self, args: &[&str], oauth: &Json) -> Rehearse {
+        let server = json!({ "type": "http", "url": self.url, "oauth": oauth });
+        let config = json!({ "mcpServers": { "web": server } }).to_string();
+        mcp(args.iter().copied()).env("XDG_DATA_HOME", self.data).file(".mcp.json", &config)
+    }
+
+    /// What must not be seen is not.
+    #[track_caller]
+    fn run(&self, args: &[&str]) -> Run {
+        without_secrets(self.story(args).run())
+    }
+}
+
+#[track_caller]
+fn without_secrets(run: Run) -> Run {
+    let said = format!("{}{}", run.stdout_text(), run.stderr());
+    assert!(!said.contains(SECRET), "{said}");
+    run
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().expect("it is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn a_token_is_got_once_and_used_until_it_is_forgotten() {
+    let world = World::new();
+    let first = world.run(&["call-tool", "read"]).stdout("").code(3);
+    let hint = "wants an authorization: somebody has to authorize it in a browser\nhint: rehearse mcp auth web\n";
+    first.stderr_has(hint);
+    assert_eq!(world.issuer.times("GET /authorize"), 0);
+    world.run(&["auth", "--status"]).stdout("✗ web there is no token\n").code(1);
+
+    let got = world.run(&["auth", "--headless"]).code(0);
+    got.stdout_has(&format!("✓ web\n  Issuer: {}\n  Scopes: read\n  Expires: ", world.issuer.url))
+        .stdout_has("  Renewed by itself: when it expires\n");
+    let folder = Path::new(world.data).join("rehearse/tokens");
+    assert_eq!(mode(&folder), 0o700);
+    let files: Vec<_> = folder.read_dir().expect("a folder").map(|file| file.expect("a file").path()).collect();
+    assert!(!files.is_empty() && files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+
+    for _ in 0..2 {
+        world.run(&["call-tool", "read", "--trace"]).stdout("Buy milk.\n").stderr_has("tools/call").code(0);
+    }
+    assert_eq!(world.issuer.times("GET /authorize"), 1);
+    assert_eq!(world.issuer.times("POST /token"), 1);
+    let status = json_of(world.story(&["auth", "--status"]), 0);
+    let web = &status["servers"][0];
+    assert_eq!((&web["server"], &web["isAuthorized"], &web["scopes"]), (&json!("web"), &json!(true), &json!(["read"])));
+    assert_eq!((&web["issuer"], &web["canBeRefreshed"]), (&json!(world.issuer.url), &json!(true)));
+    assert!(web["expires"].as_str().is_some_and(|at| at.ends_with('Z')) && !status.to_string().contains(SECRET));
+
+    world.run(&["auth", "--logout"]).stdout("The token of web is forgotten.\n").code(0);
+    world.run(&["auth", "--logout"]).stdout("There was no token of web.\n").code(0);
+    let again = world.run(&["ping"]).code(3);
+    assert!(again.stderr().ends_with("hint: rehearse mcp auth web\n"), "{}", again.stderr());
+}
+
+#[test]
+fn a_token_that_expires_is_renewed_without_asking_anybody() {
+    let world = World::with_tokens_for(1);
+    world.run(&["auth", "--headless"]).code(0);
+    world.run(&["call-tool", "read", "--no-browser"]).stdout("Buy milk.\n").code(0);
+    assert_eq!(world.issuer.last("POST /token").form["grant_type"], "refresh_token");
+    assert_eq!((world.issuer.times("GET /authorize"), world.issuer.times("POST /token")), (1, 2));
+}
+
+#[test]
+fn a_tool_that_needs_more_says_which_scopes_to_ask_for() {
+    let world = World::new();
+    world.run(&["auth", "--headless"]).code(0);
+    let refused = world.run(&["call-tool", "write"]).stdout("").code(3);
+    refused.stderr_has("error: unauthorized: ").stderr_has("\nhint: rehearse mcp auth web --scope write\n");
+    world.run(&["auth", "web", "--scope", "write", "--headless"]).stdout_has("Scopes: read write\n").code(0);
+    world.run(&["call-tool", "write"]).stdout("Written.\n").code(0);
+}
+
+#[test]
+fn a_person_is_shown_where_to_go_and_comes_back() {
+    let world = World::new();
+    let opener = "#!/bin/sh\necho \"$1\" > opened.part && mv opened.part opened\n";
+    let path = |story: &Rehearse| format!("{}:{}", story.folder().display(), std::env::var("PATH").expect("a path"));
+    for flags in [&["--no-browser"][..], &[]] {
+        let mut story = world.story(&["auth", "--http", &world.url]).args(flags.iter().copied());
+        for name in ["xdg-open", "open"] {
+            story = story.file(name, opener).mode(name, 0o700);
+        }
+        let path: &'static str = path(&story).leak();
+        let mut running = story.env("PATH", path).start();
+        running.stderr_line("Open this URL to authorize 127.0.0.1:");
+        let url = running.stderr_line("  http://").trim().to_owned();
+        let to = |url: &str| {
+            let url = url::Url::parse(url).expect("a URL");
+            let address = format!("127.0.0.1:{}", url.port().expect("a port"));
+            request("GET", &address, &url[url::Position::BeforePath..], &[], "")
+        };
+        let redirected = to(&url);
+        let back = redirected.lines().find_map(|line| line.strip_prefix("location: ")).expect("a redirect");
+        assert!(to(back).starts_with("HTTP/1.1 200"), "{back}");
+        let opened = running.path("opened");
+        let run = without_secrets(running.end().code(0)).stdout_has("✓ 127.0.0.1\n");
+        match flags {
+            [] => {
+                // The program that opens it goes on by itself.
+                while !opened.exists() {
+                    std::thread::yield_now();
+                }
+                assert_eq!(run.read("opened").trim(), url);
+            }
+            _ => assert!(!opened.exists()),
+        }
+    }
+    let run = mcp(["call-tool", "read", "--http", &world.url]).env("XDG_DATA_HOME", world.data).run();
+    without_secrets(run).stdout("Buy milk.\n").code(0);
+}
+
+#[test]
+fn what_the_config_and_the_flags_say_of_the_client_is_what_it_asks_with() {
+    let world = World::new();
+    let metadata = format!("{}/.well-known/oauth-authorization-server", world.issuer.url);
+    let oauth = json!({ "clientId": "known", "scopes": "read write", "authServerMetadataUrl": metadata });
+    world.with_oauth(&["auth", "--headless"], &oauth).run().code(0);
+    let asked = world.issuer.last("GET /authorize").form;
+    assert_eq!((&*asked["client_id"], &*asked["scope"]), ("known", "read write"));
+    assert_eq!(world.issuer.times("POST /register"), 0);
+
+    let alone = ["auth", "--client-credentials", "--client-id", "robot", "--client-secret-env", "ROBOT"];
+    let run = world.story(&alone).env("ROBOT", "geheim-robot-1234").run().code(0);
+    without_secrets(run);
+    let asked = world.issuer.last("POST /token");
+    assert_eq!((&*asked.form["grant_type"], &*asked.form["client_id"]), ("client_credentials", "robot"));
+    assert!(asked.authorization.is_some_and(|it| it.starts_with("Basic ")));
+    world.run(&["call-tool", "write"]).stdout("Written.\n").code(0);
+
+    let usage = |args: &[&str], part: &str| drop(world.run(args).stdout("").stderr_has(part).code(2));
+    usage(&["auth", "--client-credentials", "--client-id", "robot"], "wants an id and a secret");
+    usage(&["auth", "--client-id", "robot", "--client-secret-env", "NOBODY_HAS_SET_THIS"], "holds no secret");
+    usage(&["auth", "--status", "--scope", "read"], "cannot be used with");
+    usage(&["auth", "--stdio", "x"], "is a process of this machine");
+    usage(
+        &["auth", "--http", &world.url, "--header", "Authorization: Bearer geheim-own-1234"],
+        "Authorization header already",
+    );
+}
+
+#[test]
+fn who_issues_no_token_is_told() {
+    let args = ["auth", "--headless", "--http", "http://127.0.0.1:1/mcp"];
+    let run = mcp(args).env("XDG_DATA_HOME", "/nowhere").run();
+    run.stdout("").stderr_has("error: 127.0.0.1 is not authorized: cannot reach http://127.0.0.1:1/").code(3);
+    let run = mcp(args).run().stdout("").code(3);
+    run.stderr_has("there is no folder for the token; HOME or XDG_DATA_HOME says where it is");
+    // It lets everybody in.
+    let server = Rehearse::new().args(["mock", "basic", "--listen", "127.0.0.1:0"]);
+    let mut server = server.start();
+    let url = format!("http://{}/mcp", server.address("http://", "/mcp"));
+    let run = mcp(["auth", "--headless", "--http", &url]).env("XDG_DATA_HOME", "/nowhere").run().code(3);
+    run.stderr_has("refused to register the client: HTTP 404\nhint: --client-id says");
+    mcp(["auth"]).run().stdout("").stderr_has("No MCP servers configured.\n").code(4);
+}
