@@ -147,6 +147,39 @@ fn a_tool_that_needs_more_says_which_scopes_to_ask_for() {
     world.run(&["call-tool", "write"]).stdout("Written.\n").code(0);
 }
 
+/// As a person in a browser does.
+#[track_caller]
+fn say_yes(url: &str) {
+    let to = |url: &str| {
+        let url = url::Url::parse(url).expect("a URL");
+        let address = format!("127.0.0.1:{}", url.port().expect("a port"));
+        request("GET", &address, &url[url::Position::BeforePath..], &[], "")
+    };
+    let redirected = to(url);
+    let back = redirected.lines().find_map(|line| line.strip_prefix("location: ")).expect("a redirect");
+    assert!(to(back).starts_with("HTTP/1.1 200"), "{back}");
+}
+
+#[test]
+fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
+    let world = World::new();
+    let story = Rehearse::new().env("XDG_DATA_HOME", world.data).env("HOME", "home").env("XDG_CONFIG_HOME", "");
+    let mut running = story.args(["repl", "--http", &world.url]).start();
+    running.send("auth 127.0.0.1");
+    running.stderr_line("Open this URL to authorize 127.0.0.1:");
+    let url = running.stderr_line("  http://").trim().to_owned();
+    say_yes(&url);
+    running.stdout_line("MCP server '127.0.0.1' is connected, with 4 tools");
+    running.send("call read");
+    running.stdout_line("Buy milk.");
+    running.send("auth 127.0.0.1 --logout");
+    running.stdout_line("The token of 127.0.0.1 is forgotten.");
+    running.send("auth nobody");
+    running.stderr_line("there is no server \"nobody\"");
+    running.hang_up();
+    without_secrets(running.end().code(1));
+}
+
 #[test]
 fn a_person_is_shown_where_to_go_and_comes_back() {
     let world = World::new();
@@ -161,14 +194,7 @@ fn a_person_is_shown_where_to_go_and_comes_back() {
         let mut running = story.env("PATH", path).start();
         running.stderr_line("Open this URL to authorize 127.0.0.1:");
         let url = running.stderr_line("  http://").trim().to_owned();
-        let to = |url: &str| {
-            let url = url::Url::parse(url).expect("a URL");
-            let address = format!("127.0.0.1:{}", url.port().expect("a port"));
-            request("GET", &address, &url[url::Position::BeforePath..], &[], "")
-        };
-        let redirected = to(&url);
-        let back = redirected.lines().find_map(|line| line.strip_prefix("location: ")).expect("a redirect");
-        assert!(to(back).starts_with("HTTP/1.1 200"), "{back}");
+        say_yes(&url);
         let opened = running.path("opened");
         let run = without_secrets(running.end().code(0)).stdout_has("✓ 127.0.0.1\n");
         match flags {

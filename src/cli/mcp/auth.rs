@@ -181,15 +181,51 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
 }
 
 fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
-    let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
-    let was_there = authorizer.logout().map_err(|error| failed(server, &error))?;
-    let name = printable(server.name());
-    match (args.format, was_there) {
-        (Format::Json, _) => print_json(&json!({ "server": server.name(), "loggedOut": was_there })),
-        (Format::Human, true) => print(&format!("The token of {STRONG}{name}{STRONG:#} is forgotten.\n")),
-        (Format::Human, false) => print(&format!("There was no token of {STRONG}{name}{STRONG:#}.\n")),
+    let was_there = forget(server)?;
+    match args.format {
+        Format::Json => print_json(&json!({ "server": server.name(), "loggedOut": was_there })),
+        Format::Human => print(&forgotten(server, was_there)),
     }
     Ok(Exit::Success)
+}
+
+/// Whether there was a token.
+///
+/// # Errors
+/// The file of the token cannot be changed.
+fn forget(server: &Server) -> Result<bool, Failure> {
+    let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
+    authorizer.logout().map_err(|error| failed(server, &error))
+}
+
+fn forgotten(server: &Server, was_there: bool) -> String {
+    let name = printable(server.name());
+    match was_there {
+        true => format!("The token of {STRONG}{name}{STRONG:#} is forgotten.\n"),
+        false => format!("There was no token of {STRONG}{name}{STRONG:#}.\n"),
+    }
+}
+
+/// The same for whoever holds connections: gets a token, or forgets it, and says what to print. Connections find a new
+/// token when the server refuses them the next time.
+///
+/// # Errors
+/// The server takes no token, or none could be got.
+pub(in crate::cli) async fn authorize_or_forget(
+    server: &Server,
+    is_logout: bool,
+    opens_browser: bool,
+) -> Result<String, Failure> {
+    if let Some(why) = why_not(server) {
+        return Err(Failure::Usage(why));
+    }
+    if is_logout {
+        return forget(server).map(|was_there| forgotten(server, was_there));
+    }
+    let ask = if opens_browser { Ask::Browser } else { Ask::Shown };
+    let authorizer = authorizer(server, authorization::options(server, ask))?;
+    let token = Box::pin(authorizer.authorize()).await.map_err(|error| failed(server, &error))?;
+    Ok(human(server, Some(&token)))
 }
 
 /// # Errors

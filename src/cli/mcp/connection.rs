@@ -36,7 +36,7 @@ pub(in crate::cli) struct ConnectionArgs {
     answers: Option<PathBuf>,
     /// Ask nobody to authorize anything; without a terminal nobody is asked anyway
     #[arg(long)]
-    no_browser: bool,
+    pub(in crate::cli) no_browser: bool,
     /// Show tokens and passwords as well
     #[arg(long)]
     pub(in crate::cli) show_secrets: bool,

@@ -5,7 +5,7 @@
 
 pub(in crate::cli) mod ad_hoc;
 pub(in crate::cli) mod arguments;
-mod auth;
+pub(in crate::cli) mod auth;
 mod authorization;
 pub(in crate::cli) mod call_tool;
 mod complete;

@@ -1,11 +1,12 @@
 //! Commands about servers: how it stands with them, and what is to become of them.
 
-use std::time::SystemTime;
+use std::{io::IsTerminal, time::SystemTime};
 
 use super::shell::Shell;
 use crate::{
     cli::{
         mcp::{
+            auth,
             content::print,
             info,
             table::{ago, drawn, status_table},
@@ -95,13 +96,22 @@ impl Shell {
         true
     }
 
-    pub(super) fn auth(&self, server: &str, _is_logout: bool) -> bool {
-        match self.hub.member(server) {
-            Ok(_) => {
-                self.error("there is no authorization from here yet; write a token into the headers of the config");
+    /// Gets a token and connects with it, or forgets it and takes leave.
+    pub(super) async fn auth(&self, server: &str, is_logout: bool) -> bool {
+        let loaded = self.loaded();
+        let Some(found) = loaded.servers.iter().find(|found| found.name() == server) else {
+            return self.failed(&HubError::NoServer(server.to_owned()));
+        };
+        let opens_browser = !self.args.connection.no_browser && std::io::stderr().is_terminal();
+        match auth::authorize_or_forget(found, is_logout, opens_browser).await {
+            Ok(told) => {
+                print(&told);
+                if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }
+            }
+            Err(failure) => {
+                self.error(&failure.to_string());
                 false
             }
-            Err(error) => self.failed(&error),
         }
     }
 

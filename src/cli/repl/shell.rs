@@ -247,7 +247,7 @@ impl Shell {
             Command::Debug { server, on: Some(is_on) } => self.switch_debug(server.as_deref(), is_on),
             Command::Debug { server: None, on: None } => self.tell_debug(),
             Command::Debug { server: Some(server), on: None } => self.describe(&server).await,
-            Command::Auth { server, is_logout } => self.auth(&server, is_logout),
+            Command::Auth { server, is_logout } => Box::pin(self.auth(&server, is_logout)).await,
             Command::Resources(server) => self.resources(server.as_deref()).await,
             Command::Prompts(server) => self.prompts(server.as_deref()).await,
             Command::Usage => self.usage(),
