@@ -1,8 +1,11 @@
 //! `--trace`: every frame as it goes over the wire, one a line, and what servers write to their standard error.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use tokio::task::JoinHandle;
+use tokio::{sync::watch, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -23,6 +26,9 @@ use crate::{
 /// What looks like a secret by its name, and is none.
 const PROGRESS: &str = "\"progressToken\":";
 
+/// How long frames may take from the record to the screen, for whoever waits for them.
+const LAG: Duration = Duration::from_secs(1);
+
 /// Shows the frames of any number of connections.
 #[derive(Clone)]
 pub(in crate::cli) struct Tracer(Arc<Inner>);
@@ -35,7 +41,15 @@ struct Inner {
     names_servers: bool,
     shows: Shows,
     stop: CancellationToken,
-    tasks: Mutex<Vec<JoinHandle<()>>>,
+    followers: Mutex<Vec<Follower>>,
+}
+
+/// Whoever shows the frames of one connection.
+struct Follower {
+    task: JoinHandle<()>,
+    tap: Tap,
+    /// How many frames have been shown.
+    shown: watch::Receiver<usize>,
 }
 
 impl Tracer {
@@ -46,8 +60,8 @@ impl Tracer {
 
     /// As [`Tracer::new`], with the frames of those servers alone that are shown when they come.
     pub(in crate::cli) fn of_some(secrets: Option<Secrets>, names_servers: bool, shows: Shows) -> Tracer {
-        let (secrets, stop, tasks) = (Mutex::new(secrets), CancellationToken::new(), Mutex::default());
-        Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, tasks }))
+        let (secrets, stop, followers) = (Mutex::new(secrets), CancellationToken::new(), Mutex::default());
+        Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, followers }))
     }
 
     /// Hides other secrets from now on.
@@ -59,11 +73,16 @@ impl Tracer {
     pub(in crate::cli) fn records(&self) -> RecordSink {
         let tracer = self.clone();
         Arc::new(move |server, tap| {
-            let (inner, server, tap) = (tracer.0.clone(), server.clone(), tap.clone());
-            let task = tokio::spawn(follow(tap, inner.stop.clone(), move |frame| inner.show(&server, frame)));
-            let mut tasks = tracer.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.retain(|task| !task.is_finished());
-            tasks.push(task);
+            let (inner, server) = (tracer.0.clone(), server.clone());
+            let (count, shown) = watch::channel(0);
+            let show = move |frame: &Frame| {
+                inner.show(&server, frame);
+                count.send_modify(|count| *count += 1);
+            };
+            let task = tokio::spawn(follow(tap.clone(), tracer.0.stop.clone(), show));
+            let mut followers = tracer.0.followers.lock().unwrap_or_else(PoisonError::into_inner);
+            followers.retain(|follower| !follower.task.is_finished());
+            followers.push(Follower { task, tap: tap.clone(), shown });
         })
     }
 
@@ -78,11 +97,22 @@ impl Tracer {
         })
     }
 
+    /// Waits until every frame that has been recorded was shown, or not, as it was to be when it came.
+    pub(in crate::cli) async fn catch_up(&self) {
+        let behind: Vec<_> = {
+            let followers = self.0.followers.lock().unwrap_or_else(PoisonError::into_inner);
+            followers.iter().map(|follower| (follower.shown.clone(), follower.tap.len())).collect()
+        };
+        for (mut shown, recorded) in behind {
+            let _ = timeout(LAG, shown.wait_for(|shown| *shown >= recorded)).await;
+        }
+    }
+
     /// Shows what is left.
     pub(in crate::cli) async fn finish(self) {
         self.0.stop.cancel();
-        let tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
-        futures_util::future::join_all(tasks).await;
+        let followers = std::mem::take(&mut *self.0.followers.lock().unwrap_or_else(PoisonError::into_inner));
+        futures_util::future::join_all(followers.into_iter().map(|follower| follower.task)).await;
     }
 }
 

@@ -86,10 +86,12 @@ impl Shell {
         true
     }
 
-    pub(super) fn switch_debug(&self, server: Option<&str>, is_on: bool) -> bool {
+    pub(super) async fn switch_debug(&self, server: Option<&str>, is_on: bool) -> bool {
         if let Some(Err(error)) = server.map(|server| self.hub.member(server)) {
             return self.failed(&error);
         }
+        // What went over the wire before is shown as it was to be then.
+        self.tracer.catch_up().await;
         self.switch.set(server, is_on);
         let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
         print(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));

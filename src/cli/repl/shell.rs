@@ -46,7 +46,7 @@ pub(super) struct Shell {
     pub(super) switch: Arc<Switch>,
     /// By server: when the last attempt to connect began.
     pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
-    tracer: Tracer,
+    pub(super) tracer: Tracer,
     unreachable: Unreachable,
     loaded: Mutex<Arc<Loaded>>,
     last_words: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
@@ -244,7 +244,7 @@ impl Shell {
             Command::Reconnect(server) => self.reconnect(&server).await,
             Command::Enable(server) => self.enable(&server).await,
             Command::Disable(server) => self.disable(&server).await,
-            Command::Debug { server, on: Some(is_on) } => self.switch_debug(server.as_deref(), is_on),
+            Command::Debug { server, on: Some(is_on) } => self.switch_debug(server.as_deref(), is_on).await,
             Command::Debug { server: None, on: None } => self.tell_debug(),
             Command::Debug { server: Some(server), on: None } => self.describe(&server).await,
             Command::Auth { server, is_logout } => Box::pin(self.auth(&server, is_logout)).await,
