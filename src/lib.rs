@@ -24,9 +24,8 @@
 //! | [`report`] | reports, made from a run's result |
 //! | [`cli`] | the command line: arguments, colour, printing, exit codes |
 //!
-//! Imports point one way: `wire ← transport ← {client, mock} ← final_answer ← scenario ← report ← cli`; `config` needs only the names of transports.
-//! Imports point one way: `wire ← transport ← {client, mock} ← scenario ← report ← cli`; `config` needs only the names of transports,
-//! `llm` nothing but `config`'s way of finding the nearest name.
+//! Imports point one way: `wire ← transport ← {client, mock} ← final_answer ← scenario ← report ← cli`; `config` needs
+//! only the names of transports, `mirrored` only `config`, and `llm` nothing but `config`'s way of finding the nearest name.
 //!
 //! # Invariants
 //!

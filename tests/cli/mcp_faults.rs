@@ -1,6 +1,9 @@
 //! What a user of `rehearse mcp` sees of a server that misbehaves: what is said, the exit code, and nothing left running.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     mcp::{listening, mcp, stdio},
@@ -49,13 +52,22 @@ faults:
 /// The mock cannot answer, whatever time it is given.
 const SHORT: [&str; 4] = ["--timeout", "1s", "--protocol", "2025-11-25"];
 
-/// No process works in the folder of a story any more.
+/// The processes that work in a folder.
+fn left_in(folder: &Path) -> Vec<PathBuf> {
+    let processes = fs::read_dir("/proc").expect("lists").flatten().map(|process| process.path());
+    processes.filter(|process| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == folder)).collect()
+}
+
 #[track_caller]
 fn nothing_is_left_in(folder: &Path) {
-    let processes = fs::read_dir("/proc").expect("lists").flatten();
-    let left: Vec<_> =
-        processes.filter(|it| fs::read_link(it.path().join("cwd")).is_ok_and(|cwd| cwd == folder)).collect();
+    let left = left_in(folder);
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_process_that_is_left_would_be_seen() {
+    let (running, _) = listening("tools.yaml");
+    assert_eq!(left_in(&running.path("")).len(), 1);
 }
 
 fn over_stdio(tool: &str, options: &[&str]) -> Run {
