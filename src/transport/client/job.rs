@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, WaitId, WaitIdOptions, waitid},
+};
 use tokio::{
     signal::unix::{Signal as Signals, SignalKind, signal},
     time::{Instant, sleep},
@@ -69,11 +72,19 @@ impl Job {
             if let Some(status) = self.group.leader_status()? {
                 return Ok(Change::Ended(status));
             }
-            let stopped = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-            if waitid(WaitId::Pid(self.group.leader), stopped)?.is_some() {
+            if self.was_stopped()? {
                 return Ok(Change::Stopped);
             }
             self.changes.recv().await.ok_or(io::ErrorKind::Interrupted)?;
+        }
+    }
+
+    /// Whether the command was stopped since this was asked last.
+    fn was_stopped(&self) -> Result<bool, Errno> {
+        match waitid(WaitId::Pid(self.group.leader), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG) {
+            // One that has ended just now is no child that could stop: its end is the next change.
+            Err(Errno::CHILD) => Ok(false),
+            stop => Ok(stop?.is_some()),
         }
     }
 
@@ -116,6 +127,14 @@ mod tests {
         job.signal(Signal::CONT);
         let Change::Ended(status) = change(&mut job).await else { panic!("it was continued") };
         assert_eq!(status.code(), Some(7));
+        job.finish(PATIENCE).await;
+    }
+
+    #[tokio::test]
+    async fn a_command_that_ends_while_it_is_asked_whether_it_was_stopped_was_not() {
+        let mut job = shell("exit 0");
+        assert!(matches!(change(&mut job).await, Change::Ended(_)));
+        assert_eq!(job.was_stopped(), Ok(false));
         job.finish(PATIENCE).await;
     }
 
