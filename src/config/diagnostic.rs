@@ -1,6 +1,7 @@
 //! What is wrong with a file: where, what, and what to do.
 
 use std::{
+    borrow::Cow,
     fmt, io,
     ops::Range,
     path::Path,
@@ -141,8 +142,8 @@ impl SourceCode for Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub span: Span,
-    pub message: String,
-    pub hint: Option<String>,
+    pub message: Cow<'static, str>,
+    pub hint: Option<Cow<'static, str>>,
 }
 
 /// Everything that was found wrong, in the order of the file. Never empty.
@@ -150,12 +151,12 @@ pub struct Problem {
 pub struct Problems(pub Vec<Problem>);
 
 impl Problem {
-    pub fn new(span: Span, message: impl Into<String>) -> Self {
+    pub fn new(span: Span, message: impl Into<Cow<'static, str>>) -> Self {
         Problem { span, message: message.into(), hint: None }
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -172,7 +173,7 @@ impl Problems {
     #[must_use]
     pub(super) fn or_hint(mut self, hint: &str) -> Self {
         for problem in &mut self.0 {
-            problem.hint.get_or_insert_with(|| hint.to_owned());
+            problem.hint.get_or_insert_with(|| hint.to_owned().into());
         }
         self
     }

@@ -1,6 +1,6 @@
 //! What a validator has to say about a config: a code, a place, a sentence, a hint.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use super::{Problem, Span};
 
@@ -42,7 +42,7 @@ impl Code {
     }
 
     /// A finding of this kind.
-    pub fn at(&'static self, span: Span, message: impl Into<String>) -> Finding {
+    pub fn at(&'static self, span: Span, message: impl Into<Cow<'static, str>>) -> Finding {
         Finding { code: self, problem: Problem::new(span, message), server: None }
     }
 }
@@ -56,7 +56,7 @@ impl Finding {
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
         self.problem = self.problem.hint(hint);
         self
     }

@@ -1,6 +1,6 @@
 //! A value of a file with its place in the text.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use serde_json::value::RawValue;
 
@@ -56,7 +56,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 
 impl Node {
     /// A problem at this node.
-    pub fn problem(&self, message: impl Into<String>) -> Problem {
+    pub fn problem(&self, message: impl Into<Cow<'static, str>>) -> Problem {
         Problem::new(self.span, message)
     }
 

@@ -108,7 +108,7 @@ impl Given {
                 // The reader of configs would take more than JSON.
                 serde_json::from_str::<Json>(text).map_err(|error| unreadable(error.to_string()))?;
                 let read = json::parse(&Source::new(NAME, text.as_str()));
-                read.map_err(|problems| unreadable(problems.0[0].message.clone()))?.root
+                read.map_err(|problems| unreadable(problems.0[0].message.to_string()))?.root
             }
         };
         Ok(Given { value: node.to_json(), node, is_in_place: matches!(call.arguments, Arguments::Value(_)) })

@@ -61,8 +61,11 @@ fn file<T>(
     let source = Source::read(&path);
     let source = source.map_err(|error| node.problem(format!("cannot read {}: {error}", path.display())))?;
     parse(&source).map_err(|diagnostics| {
-        let problem =
-            |it: crate::config::Diagnostic| Problem { span: node.span, message: it.to_string(), hint: it.problem.hint };
+        let problem = |it: crate::config::Diagnostic| Problem {
+            span: node.span,
+            message: it.to_string().into(),
+            hint: it.problem.hint,
+        };
         Problems(diagnostics.0.into_iter().map(problem).collect())
     })
 }

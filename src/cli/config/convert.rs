@@ -18,7 +18,7 @@ use crate::{
         dialect::Dialect,
         examine,
         finding::{Severity, codes},
-        secret::censored,
+        secret::Censor,
     },
 };
 
@@ -89,10 +89,9 @@ fn read(path: Option<&Path>) -> Result<Arc<Source>, Failure> {
 fn unknown(examined: Examined) -> Failure {
     let source = &examined.source;
     let findings = examined.findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
-    let diagnostics = findings.map(|finding| {
-        let problem = censored(&finding.problem, source, &examined.secrets);
-        Diagnostic { problem, source: source.clone() }
-    });
+    let censor = Censor::new(source, &examined.secrets);
+    let diagnostics =
+        findings.map(|finding| Diagnostic { problem: censor.problem(finding.problem), source: source.clone() });
     // Without the text around them, in which there may be secrets.
     Failure::Usage(Diagnostics(diagnostics.collect()).to_string())
 }
@@ -158,8 +157,9 @@ fn access(_source: Option<&Path>, _examined: &Examined) -> Option<u32> {
 /// The errors of the file, and what the new one does not say.
 fn told(examined: &Examined, converted: &Converted, to: &Dialect) -> String {
     let mut told = String::new();
+    let censor = Censor::new(&examined.source, &examined.secrets);
     for finding in examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error) {
-        let problem = censored(&finding.problem, &examined.source, &examined.secrets);
+        let problem = censor.problem(finding.problem.clone());
         let (line, column) = examined.source.position(problem.span.start);
         let (code, message) = (finding.code.name, printable(&problem.message).into_owned());
         let name = printable(&examined.source.name).into_owned();

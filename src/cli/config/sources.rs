@@ -9,7 +9,7 @@ use crate::{
         Diagnostic, Diagnostics, Examined, Machine,
         dialect::Dialect,
         finding::{Finding, Severity},
-        secret::{blotted, censored},
+        secret::{Censor, blotted},
         sources::{Effective, File, Missing, Rank, SourceError, Sources},
     },
 };
@@ -56,8 +56,10 @@ pub(in crate::cli) fn told<'f>(
 ) -> Diagnostics {
     let (whole, secrets) = (&examined.source, &examined.secrets);
     let source = if show_secrets { whole.clone() } else { blotted(whole, secrets) };
+    let censor = Censor::new(whole, secrets);
     let diagnostic = |finding: &Finding| {
-        let problem = if show_secrets { finding.problem.clone() } else { censored(&finding.problem, whole, secrets) };
+        let problem = finding.problem.clone();
+        let problem = if show_secrets { problem } else { censor.problem(problem) };
         Diagnostic { problem, source: source.clone() }
     };
     Diagnostics(findings.take(TOLD).map(diagnostic).collect())

@@ -170,7 +170,7 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Ch
 
 /// The text of a file; otherwise what there is of it, and why that is no text.
 fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Finding>)> {
-    let unreadable = |what: String, hint: &str| {
+    let unreadable = |what: String, hint: &'static str| {
         let problem = Problem::new(Span::default(), what);
         let problem = if hint.is_empty() { problem } else { problem.hint(hint) };
         (Source::new(name, ""), Box::new(Finding { code: &codes::SYNTAX, problem, server: None }))

@@ -52,6 +52,10 @@ fn secrets(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
 
 /// Blanks around a text, and characters that look like blanks or like nothing.
 fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<Finding>) {
+    let bytes = value.as_bytes();
+    if bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) && bytes.trim_ascii().len() == bytes.len() {
+        return;
+    }
     let is_odd = |c: char| {
         is_invisible(c) || (c.is_whitespace() && !c.is_ascii()) || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
     };

@@ -40,7 +40,7 @@ pub(super) fn apply(lists: &NameLists, root: &Node, servers: &mut [ServerConfig]
 fn read<'n>(place: &[&str], root: &'n Node, known: &[String], findings: &mut Vec<Finding>) -> Option<Listed<'n>> {
     let node = place.iter().try_fold(root, |node, key| node.get(key))?;
     let key = place.last().copied().unwrap_or_default();
-    let mut wrong = |node: &Node, hint: &str| {
+    let mut wrong = |node: &Node, hint: &'static str| {
         let message = format!("`{key}` must be a list of texts, found {}", node.kind());
         findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
     };

@@ -52,7 +52,7 @@ impl<'t> Extent<'t> {
         if let Some(range) = self.quoted(start) {
             return Some(range);
         }
-        let before = self.text[..name.start].chars().next_back().filter(|quote| is_quote(*quote));
+        let before = self.text[..name.start].trim_end_matches('$').chars().next_back().filter(|quote| is_quote(*quote));
         match (before, name.is_closed) {
             // In quotes together with its name: `"name=value"`.
             (Some(quote @ ('"' | '\'')), false) => return Some(start..self.closing(start, quote)),
@@ -161,6 +161,6 @@ impl<'t> Extent<'t> {
             is_first &= trimmed.is_empty();
             end += 1 + length;
         }
-        end
+        start + self.text[start..end].trim_end().len()
     }
 }

@@ -8,6 +8,9 @@ use crate::config::{Form, Reference, placeholder::placeholder, references};
 /// Words that people write where a secret might stand.
 const WORDS: [&str; 9] = ["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"];
 
+/// What hints write in the place of a value.
+const NO_DEFAULT: &str = "default";
+
 /// With fewer letters and digits around it, it is what somebody is to fill in that counts.
 const FEW: usize = 6;
 
@@ -89,6 +92,7 @@ pub(super) fn defaults(text: &str) -> impl Iterator<Item = (&str, Range<usize>)>
             }
             _ => return None,
         };
-        (length > 0).then(|| (name, end - length..end))
+        let default = end - length..end;
+        (length > 0 && &text[default.clone()] != NO_DEFAULT).then_some((name, default))
     })
 }

@@ -5,6 +5,8 @@
 //! takes what is likely.
 
 mod address;
+mod alphabet;
+mod censor;
 mod extent;
 mod hidden;
 mod name;
@@ -15,15 +17,16 @@ mod written;
 
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
-pub use self::name::is_secret_name;
 use self::{
     address::{parameters, passwords},
+    alphabet::Alphabet,
     extent::{Extent, Notation},
     hidden::{defaults, hidden_of},
     token::tokens,
     written::{Name, assigned, flags},
 };
-use super::{Node, Problem, Source, Span, Value, placeholder::placeholder, variable::reference};
+pub use self::{censor::Censor, name::is_secret_name};
+use super::{Node, Source, Span, Value, placeholder::placeholder, variable::reference};
 
 /// What stands for a secret where it is not shown.
 pub const MASK: &str = "***";
@@ -128,37 +131,6 @@ pub fn blotted(source: &Source, secrets: &[Span]) -> Arc<Source> {
     Source::new(source.name.clone(), text)
 }
 
-/// A problem of a source without the secrets in its sentences, and without those that stand near its place.
-///
-/// Sentences quote no values, so that this is for names and words that hold what they should not.
-pub fn censored(problem: &Problem, source: &Source, secrets: &[Span]) -> Problem {
-    let sentence = |text: &String| sentence(text, problem.span.start, source, secrets);
-    Problem { span: problem.span, message: sentence(&problem.message), hint: problem.hint.as_ref().map(sentence) }
-}
-
-fn sentence(sentence: &str, at: usize, source: &Source, secrets: &[Span]) -> String {
-    /// A sentence is about what stands near it; so not every secret of a file is looked for in every sentence about it.
-    const NEIGHBOURS: usize = 16;
-    let mut sentence = mask("", sentence).into_owned();
-    let mut last = "";
-    let index = secrets.partition_point(|secret| secret.start < at);
-    let near = &secrets[index.saturating_sub(NEIGHBOURS)..secrets.len().min(index + NEIGHBOURS)];
-    for secret in near {
-        let written = source.text.get(secret.start..secret.end).unwrap_or_default().trim_matches(['"', '\'']);
-        if std::mem::replace(&mut last, written) != written && written.len() >= SHORTEST && has(&sentence, written) {
-            sentence = sentence.replace(written, MASK);
-        }
-    }
-    sentence
-}
-
-/// Whether a sentence has a text in it. Most have not, and a search that learns the text first takes longer.
-fn has(sentence: &str, text: &str) -> bool {
-    let first = text.as_bytes().first();
-    let mut last = sentence.len().checked_sub(text.len()).into_iter().flat_map(|last| 0..=last);
-    last.any(|at| sentence.as_bytes().get(at) == first && sentence.as_bytes()[at..].starts_with(text.as_bytes()))
-}
-
 /// Where a source has secrets: in what was read from it, and in what nobody reads (comments, what a duplicate has
 /// replaced, a text that is no JSON). In order, and apart from each other.
 pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
@@ -175,34 +147,40 @@ fn in_text(text: &str, notation: Notation) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let mut found: Vec<_> = tokens(text).collect();
+    let alphabet = Alphabet::of(text);
     let mut hide = |range: Range<usize>| {
         let here = |part: Range<usize>| range.start + part.start..range.start + part.end;
         found.extend(hidden_of(&text[range.clone()]).into_iter().map(here));
     };
-    let named = parameters(text).filter(|(name, _)| is_secret_name(name));
-    named.map(|(_, range)| range).chain(passwords(text)).for_each(&mut hide);
     let extent = Extent::new(text, notation);
-    let (mut hidden, mut near) = (0, Near::default());
-    for name in assigned(text) {
-        if name.start >= hidden
-            && (near.tells(text, &name) || is_secret_name(&name.name))
-            && let Some(range) = extent.of(&name)
-        {
-            hidden = range.end;
-            hide(range);
+    if alphabet.has_any(b"=:") {
+        let named = parameters(text).filter(|(name, _)| is_secret_name(name));
+        named.map(|(_, range)| range).chain(passwords(text)).for_each(&mut hide);
+        let (mut hidden, mut near) = (0, Near::default());
+        for name in assigned(text) {
+            if name.start >= hidden
+                && (near.tells(text, &name) || is_secret_name(&name.name))
+                && let Some(range) = extent.of(&name)
+            {
+                hidden = range.end;
+                hide(range);
+            }
         }
     }
-    hidden = 0;
-    for name in flags(text).filter(|name| is_secret_name(&name.name)) {
-        if name.start >= hidden
-            && let Some(range) = extent.word(name.end)
-        {
-            hidden = range.end;
-            hide(range);
+    if alphabet.has_any(b"-") {
+        let mut hidden = 0;
+        for name in flags(text).filter(|name| is_secret_name(&name.name)) {
+            if name.start >= hidden
+                && let Some(range) = extent.word(name.end)
+            {
+                hidden = range.end;
+                hide(range);
+            }
         }
     }
-    let of_references = defaults(text).filter(|(name, _)| is_secret_name(name)).map(|(_, range)| range);
-    found.extend(of_references);
+    if alphabet.has_any(b"${") {
+        found.extend(defaults(text).filter(|(name, _)| is_secret_name(name)).map(|(_, range)| range));
+    }
     found
 }
 

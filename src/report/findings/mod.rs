@@ -19,7 +19,7 @@ use crate::{
         Examined, Source, Span,
         dialect::Detected,
         finding::{Finding, Severity},
-        secret::{censored, mask, secrets_of},
+        secret::{Censor, mask, secrets_of},
     },
     transport::Transport,
 };
@@ -160,7 +160,7 @@ impl File {
         let (servers, secrets) = (servers.collect(), if shows_secrets { Vec::new() } else { secrets });
         let mut file =
             File { path, source, is_readable, detected, servers, findings: Vec::new(), secrets, shows_secrets };
-        file.findings = findings.into_iter().map(|finding| file.told(finding)).collect();
+        file.findings = file.told(findings);
         file
     }
 
@@ -171,19 +171,22 @@ impl File {
         File { path, source, is_readable: false, detected, servers, findings, secrets, shows_secrets: false }
     }
 
-    /// A finding as it may be told.
-    fn told(&self, mut finding: Finding) -> Finding {
-        if !self.shows_secrets {
-            finding.problem = censored(&finding.problem, &self.source, &self.secrets);
-            finding.server = finding.server.map(|server| mask("", &server).into_owned());
-        }
-        finding
+    /// Findings as they may be told.
+    fn told(&self, findings: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
+        let censor = Censor::new(&self.source, &self.secrets);
+        let told = |finding: Finding| Finding {
+            code: finding.code,
+            problem: censor.problem(finding.problem),
+            server: finding.server.map(|server| mask("", &server).into_owned()),
+        };
+        let findings = findings.into_iter();
+        findings.map(|finding| if self.shows_secrets { finding } else { told(finding) }).collect()
     }
 
     /// Adds what was found later.
     pub fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
-        let findings: Vec<_> = findings.into_iter().map(|finding| self.told(finding)).collect();
-        self.findings.extend(findings);
+        let told = self.told(findings);
+        self.findings.extend(told);
         self.findings.sort_by_key(|finding| finding.problem.span.start);
     }
 

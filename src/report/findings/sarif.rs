@@ -124,7 +124,7 @@ fn result<'r>(finding: &'r Finding, positions: &Positions, uri: &Arc<str>) -> Fo
     let message = &finding.problem.message;
     let text = match &finding.problem.hint {
         Some(hint) => format!("{message} ({hint})").into(),
-        None => message.into(),
+        None => (&**message).into(),
     };
     let physical_location = Physical {
         artifact_location: Artifact { uri: Arc::clone(uri) },

@@ -8,7 +8,7 @@ use crate::config::{
     finding::{Code, codes},
 };
 
-fn finding(code: &'static Code, span: std::ops::Range<usize>, message: &str) -> Finding {
+fn finding(code: &'static Code, span: std::ops::Range<usize>, message: &'static str) -> Finding {
     Finding { code, problem: Problem::new(Span { start: span.start, end: span.end }, message), server: None }
 }
 
@@ -112,8 +112,9 @@ fn secrets_are_hidden_in_lines_and_sentences_and_the_mark_stays_in_its_place() {
     let at = text.find("\"0123").expect("there");
     let source = Source::new("x", text);
     let mut examined = examine(&source, Some(Path::new(".mcp.json")), None, None);
-    examined.findings = vec![finding(&codes::VALUE_TYPE, at..at + 15, "this is 0123456789abc")];
-    examined.findings[0].problem.hint = Some("not `0123456789abc`".into());
+    let sentence = String::from("not `0123456789abc`");
+    let problem = Problem::new(Span { start: at, end: at + 15 }, sentence.clone()).hint(sentence);
+    examined.findings = vec![Finding { code: &codes::VALUE_TYPE, problem, server: None }];
     for format in Format::ALL {
         let hidden = rendered(format, vec![File::new("x".into(), examined.clone(), false)]);
         assert!(!hidden.contains("0123456789"), "{hidden}");

@@ -1,0 +1,71 @@
+//! What may be said about a config: its problems without its secrets.
+
+use std::{borrow::Cow, mem};
+
+use super::{MASK, SHORTEST, alphabet::Alphabet, mask};
+use crate::config::{Problem, Source, Span};
+
+/// A sentence is about what stands near it; so not every secret of a file is looked for in every sentence about it.
+const NEIGHBOURS: usize = 16;
+
+/// A shorter secret may be a word of ours, and is looked for only in what a sentence quotes.
+const WORD: usize = 8;
+
+/// Takes the secrets of one source out of what is said about it.
+///
+/// Sentences quote no values, so that this is for names and words that hold what they should not. A sentence that is
+/// always the same holds nothing of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Censor<'s> {
+    source: &'s Source,
+    /// In the order of the source.
+    secrets: &'s [Span],
+}
+
+impl<'s> Censor<'s> {
+    /// The secrets are in the order of the source.
+    pub const fn new(source: &'s Source, secrets: &'s [Span]) -> Self {
+        Censor { source, secrets }
+    }
+
+    /// A problem without the secrets in its sentences, and without those that stand near its place.
+    pub fn problem(&self, problem: Problem) -> Problem {
+        let Problem { span, message, hint } = problem;
+        let sentence = |sentence: Cow<'static, str>| match sentence {
+            Cow::Borrowed(_) => sentence,
+            Cow::Owned(sentence) => self.sentence(sentence, span.start).into(),
+        };
+        Problem { span, message: sentence(message), hint: hint.map(sentence) }
+    }
+
+    fn sentence(&self, sentence: String, at: usize) -> String {
+        let mut sentence = mask("", &sentence).into_owned();
+        let alphabet = Alphabet::of(&sentence);
+        let index = self.secrets.partition_point(|secret| secret.start < at);
+        let near = &self.secrets[index.saturating_sub(NEIGHBOURS)..self.secrets.len().min(index + NEIGHBOURS)];
+        let mut last = "";
+        for secret in near {
+            let written = self.source.text.get(secret.start..secret.end).unwrap_or_default().trim_matches(['"', '\'']);
+            let is_new = mem::replace(&mut last, written) != written;
+            if is_new && written.len() >= SHORTEST && alphabet.has_all(written) {
+                sentence = without(&sentence, written);
+            }
+        }
+        sentence
+    }
+}
+
+/// A sentence without a secret.
+fn without(sentence: &str, secret: &str) -> String {
+    let (mut rest, mut at) = (String::with_capacity(sentence.len()), 0);
+    for (found, _) in sentence.match_indices(secret) {
+        let is_quoted = || sentence[..found].matches(['`', '"']).count() % 2 == 1;
+        if secret.len() >= WORD || is_quoted() {
+            rest.push_str(&sentence[at..found]);
+            rest.push_str(MASK);
+            at = found + secret.len();
+        }
+    }
+    rest.push_str(&sentence[at..]);
+    rest
+}
