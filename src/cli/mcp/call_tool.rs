@@ -7,10 +7,11 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     arguments::Arguments,
-    connection::{ConnectionArgs, PolicyArgs},
+    common::{CommonArgs, ContentArgs},
+    connection::PolicyArgs,
     content::{Saver, indented, print, print_json},
     list_tools::name_of,
-    target::{Select, TargetArgs},
+    target::Select,
     visit::{Trouble, Visit, exit_of, visit_with},
 };
 use crate::{
@@ -40,30 +41,21 @@ Arguments: name=value is what the schema wants it to be, name:=JSON is JSON, nam
 
 /// Call a tool, and print what it returns
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("server", |it| it.help("The server of the tool; not needed if only one has it")))]
 pub(super) struct CallToolArgs {
     /// The tool, unless --tool names it, then its arguments
     #[arg(value_name = "TOOL | NAME=VALUE", allow_hyphen_values = false)]
     words: Vec<String>,
-    /// The server of the tool; not needed if only one has it
-    #[arg(long, value_name = "NAME")]
-    server: Option<String>,
+    #[command(flatten)]
+    content: ContentArgs,
     /// The tool, by its own name or by the one that a model calls it by
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     /// The arguments as a JSON object, or @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
-    /// Save images, sounds and other binary content in this file or folder
-    #[arg(short, long, value_name = "FILE|FOLDER")]
-    output: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -100,10 +92,10 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
         (None, None) => return Err(Failure::Usage("--tool is required".to_owned())),
     };
     let arguments = Arguments::read(args.args.as_deref(), words).map_err(Failure::Usage)?;
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
     visit_with(
         Person::at_terminal(),
-        &args.connection,
+        &args.common.connection,
         &servers,
         |options| args.policy.apply(options),
         async |visit| {
@@ -130,7 +122,7 @@ async fn call(
             Ok::<_, Trouble>(Person::in_time(visit.person.as_ref(), limit, options, call).await)
         })
         .await?;
-    let mut saver = Saver::new(args.output.as_deref(), tool);
+    let mut saver = Saver::new(args.content.output.as_deref(), tool);
     let (text, is_error) = match &called {
         Ok(outcome) => (shown(outcome, &mut saver)?, outcome.is_error),
         Err(failure) => {
@@ -138,7 +130,7 @@ async fn call(
             (String::new(), true)
         }
     };
-    match args.format {
+    match args.common.format {
         Format::Human => {
             print(&text);
             if called.is_ok() && is_error {

@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    connection::{ConnectionArgs, PolicyArgs},
+    common::CommonArgs,
+    connection::PolicyArgs,
     content::{indented, print, print_json, text_of},
-    target::{Select, Server, TargetArgs},
+    target::{Select, Server},
     visit::{Visit, trouble, visit},
 };
 use crate::{
@@ -42,16 +43,11 @@ pub(super) struct ListToolsArgs {
     /// List only the tools that the config leaves out
     #[arg(long)]
     show_filtered: bool,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -80,14 +76,14 @@ struct Tools<'a> {
 }
 
 pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     let which = match (args.show_all, args.show_filtered) {
         (true, _) => Which::All,
         (false, true) => Which::Filtered,
         (false, false) => Which::Offered,
     };
     visit(
-        &args.connection,
+        &args.common.connection,
         &servers,
         |options| args.policy.apply(options),
         async |visit| {
@@ -111,7 +107,7 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
                 lists.push(Tools { server, all, failure });
             }
             let is_incomplete = lists.iter().any(|list| list.failure.is_some());
-            if args.json || args.format == Format::Json {
+            if args.json || args.common.format == Format::Json {
                 let servers: Vec<_> = lists.iter().map(|list| list.report(visit, which)).collect();
                 let unreachable = found
                     .unreachable

@@ -8,6 +8,7 @@ pub(in crate::cli) mod arguments;
 pub(in crate::cli) mod auth;
 mod authorization;
 pub(in crate::cli) mod call_tool;
+mod common;
 mod complete;
 pub(in crate::cli) mod connection;
 pub(in crate::cli) mod content;
