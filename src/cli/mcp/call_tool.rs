@@ -10,6 +10,7 @@ use super::{
     common::{CommonArgs, ContentArgs},
     connection::PolicyArgs,
     content::{Saver, indented, print, print_json},
+    form::Formed,
     list_tools::name_of,
     target::Select,
     visit::{Trouble, Visit, exit_of, visit_with},
@@ -21,8 +22,9 @@ use crate::{
         style::{self, BAD, STRONG, printable},
     },
     client::{
-        CallOptions, ToolOutcome,
+        self, CallOptions, ToolOutcome,
         hub::{Discovery, RegisteredTool},
+        projection::{self, Projection},
     },
     config::nearest,
 };
@@ -34,6 +36,7 @@ Examples:
   rehearse mcp call-tool search tags=a tags=b limit:=null query=@query.txt
   rehearse mcp call-tool --http http://127.0.0.1:8888/mcp echo @args.json
   rehearse mcp call-tool draw what=cat --output pictures/
+  rehearse mcp call-tool read path=README.md --as cpe    as cpe hands it to its model
   rehearse mcp call-tool book_table city=Paris --answer answers.yaml
 
 Arguments: name=value is what the schema wants it to be, name:=JSON is JSON, name=@FILE is the text of a file; @FILE and - \
@@ -54,6 +57,9 @@ pub(super) struct CallToolArgs {
     /// The arguments as a JSON object, or @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
+    /// Print what another program hands to its model: canonical, cpe, code_agent, mcpilot or engine
+    #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["format", "output"])]
+    form: Option<Projection>,
     #[command(flatten)]
     common: CommonArgs,
     #[command(flatten)]
@@ -122,8 +128,34 @@ async fn call(
             Ok::<_, Trouble>(Person::in_time(visit.person.as_ref(), limit, options, call).await)
         })
         .await?;
+    tell(args, visit, meant, &called)?;
+    Ok(match &called {
+        Err(failure) => exit_of(failure),
+        Ok(outcome) if outcome.is_error => Exit::Violation,
+        Ok(_) => Exit::Success,
+    })
+}
+
+/// Prints what came of a call.
+///
+/// # Errors
+/// What is to be saved cannot be.
+fn tell(
+    args: &CallToolArgs,
+    visit: &Visit,
+    Meant { server, tool, .. }: &Meant,
+    called: &Result<ToolOutcome, client::Failure>,
+) -> Result<(), Failure> {
+    if let Some(form) = args.form {
+        if let Err(failure) = called {
+            visit.tell_failure(failure);
+        }
+        let call = projection::Call { id: "", server, tool };
+        print_json(&Formed::new(form, visit, &call, called.as_ref()));
+        return Ok(());
+    }
     let mut saver = Saver::new(args.content.output.as_deref(), tool);
-    let (text, is_error) = match &called {
+    let (text, is_error) = match called {
         Ok(outcome) => (shown(outcome, &mut saver)?, outcome.is_error),
         Err(failure) => {
             visit.tell_failure(failure);
@@ -147,11 +179,7 @@ async fn call(
             saved: &saver.saved,
         }),
     }
-    Ok(match &called {
-        Err(failure) => exit_of(failure),
-        Ok(_) if is_error => Exit::Violation,
-        Ok(_) => Exit::Success,
-    })
+    Ok(())
 }
 
 /// The blocks one after another, and the structured content unless the text is that already.
@@ -162,7 +190,7 @@ pub(in crate::cli) fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Res
     let mut text = String::new();
     for content in &outcome.content {
         match content {
-            crate::client::Content::Text { text, .. } if is_said(text) => {}
+            client::Content::Text { text, .. } if is_said(text) => {}
             content => text.push_str(&saver.block(content)?),
         }
     }

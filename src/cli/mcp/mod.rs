@@ -12,6 +12,7 @@ mod common;
 mod complete;
 pub(in crate::cli) mod connection;
 pub(in crate::cli) mod content;
+pub(in crate::cli) mod form;
 pub(in crate::cli) mod get_prompt;
 pub(in crate::cli) mod info;
 pub(in crate::cli) mod list_prompts;
