@@ -42,7 +42,8 @@ impl<'a> Formed<'a> {
     }
 }
 
-fn hide(value: &mut Value, visit: &Visit) {
+/// Takes the secrets out of all texts.
+pub(super) fn hide(value: &mut Value, visit: &Visit) {
     match value {
         Value::String(text) => *text = visit.hidden(text),
         Value::Array(items) => items.iter_mut().for_each(|item| hide(item, visit)),

@@ -16,7 +16,7 @@ use crate::{
         ask::Person,
         mcp::{
             arguments::Arguments,
-            call_tool::shown,
+            called::shown,
             content::{Saver, print, print_json},
             form::Formed,
             visit::{Trouble, Visit},
