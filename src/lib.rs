@@ -15,6 +15,7 @@
 //! | [`wire`] | frames, JSON-RPC messages, versions and eras, the SSE codec |
 //! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the tap |
 //! | [`config`] | files with a position for everything; diagnostics |
+//! | [`json_schema`] | compiled JSON Schemas, and what they find wrong with a value |
 //! | [`mirrored`] | parameters of tools that are repeated in HTTP headers |
 //! | [`client`] | a session with one server, and what came of a call; [`client::hub`]: all servers of a config as one set of tools |
 //! | [`llm`] | how a language model is told of tools, and how it asks for them |
@@ -25,7 +26,8 @@
 //! | [`cli`] | the command line: arguments, colour, printing, exit codes |
 //!
 //! Imports point one way: `wire ← transport ← {client, mock} ← final_answer ← scenario ← report ← cli`; `config` needs
-//! only the names of transports, `mirrored` only `config`, and `llm` nothing but `config`'s way of finding the nearest name.
+//! only the names of transports, `mirrored` and `json_schema` only `config`, and `llm` only
+//! `json_schema` and `config`'s way of finding the nearest name.
 //!
 //! # Invariants
 //!
@@ -44,6 +46,7 @@ pub mod cli;
 pub mod client;
 pub mod config;
 pub mod final_answer;
+pub mod json_schema;
 pub mod llm;
 pub mod mirrored;
 pub mod mock;

@@ -1,9 +1,8 @@
 //! `rehearse final-answer`: the answer of a subagent out of the dialog with its model.
 
 use std::{
-    io::{self, IsTerminal, Read, Write},
+    io::{self, IsTerminal, Write},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use clap::{Args, ValueEnum};
@@ -11,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Exit, Failure, Format,
+    Exit, Failure, Format, input,
     style::{self, BAD, DIM, STRONG, printable},
 };
 use crate::{
@@ -64,7 +63,7 @@ enum Provider {
 
 pub(super) fn run(args: &FinalAnswerArgs) -> Result<Exit, Failure> {
     let schema = match &args.schema {
-        Some(path) => Some(AnswerSchema::parse(&read(path)?).map_err(unreadable)?),
+        Some(path) => Some(AnswerSchema::parse(&input::read(path)?).map_err(unreadable)?),
         None => None,
     };
     if let (Some(provider), Some(schema)) = (args.tool, &schema) {
@@ -75,7 +74,7 @@ pub(super) fn run(args: &FinalAnswerArgs) -> Result<Exit, Failure> {
         write(&format!("{:#}\n", schema.definition(shape)));
         return Ok(Exit::Success);
     }
-    let source = read(args.dialog.as_deref().unwrap_or(Path::new("-")))?;
+    let source = input::read(args.dialog.as_deref().unwrap_or(Path::new("-")))?;
     let outcome = extract(&Dialog::parse(&source).map_err(unreadable)?, schema.as_ref());
     match args.format {
         Format::Human => tell(&outcome, &source),
@@ -85,16 +84,6 @@ pub(super) fn run(args: &FinalAnswerArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(if outcome.is_ok() { Exit::Success } else { Exit::Violation })
-}
-
-fn read(path: &Path) -> Result<Arc<Source>, Failure> {
-    let failed = |what: &str, error: io::Error| Failure::Usage(format!("cannot read {what}: {error}"));
-    if path != Path::new("-") {
-        return Source::read(path).map_err(|error| failed(&path.display().to_string(), error));
-    }
-    let mut text = String::new();
-    io::stdin().lock().read_to_string(&mut text).map_err(|error| failed("standard input", error))?;
-    Ok(Source::new("stdin", text))
 }
 
 /// Without the text around, which is often one long line, and may hold what a tool has read.

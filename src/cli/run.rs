@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, Failure, signals::Signals};
 use crate::{
     client::Guard,
-    report::{Format, Layout, cell_mark},
+    report::{Layout, RunFormat, cell_mark},
     scenario::{self, Event, Mode, Options, Plan, RunResult, Scenario, ScenarioError, Selection, find},
 };
 
@@ -71,7 +71,7 @@ pub(super) struct RunArgs {
     trace: bool,
     /// The format of the report: human, json or junit
     #[arg(long, value_name = "FORMAT", default_value = "human")]
-    format: Format,
+    format: RunFormat,
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -235,19 +235,19 @@ fn write_report(args: &RunArgs, result: &RunResult) -> Result<(), Failure> {
     match &args.output {
         Some(path) => {
             let bytes = match args.format {
-                Format::Human => anstream::adapter::strip_bytes(&bytes).into_vec(),
-                Format::Json | Format::Junit => bytes,
+                RunFormat::Human => anstream::adapter::strip_bytes(&bytes).into_vec(),
+                RunFormat::Json | RunFormat::Junit => bytes,
             };
             std::fs::write(path, bytes)
                 .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())))
         }
         None => {
             let written = match args.format {
-                Format::Human => {
+                RunFormat::Human => {
                     let mut out = anstream::stdout().lock();
                     out.write_all(&bytes).and_then(|()| out.flush())
                 }
-                Format::Json | Format::Junit => {
+                RunFormat::Json | RunFormat::Junit => {
                     let mut out = std::io::stdout().lock();
                     out.write_all(&bytes).and_then(|()| out.flush())
                 }

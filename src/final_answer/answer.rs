@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{config::Span, mock::matcher::Mismatch};
+use crate::{config::Span, json_schema::Mismatch};
 
 /// A value of a dialog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

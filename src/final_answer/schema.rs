@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::source;
 use crate::{
     config::{Diagnostics, Entry, Node, Problems, Source, Value},
-    mock::matcher::{Mismatch, Schema},
+    json_schema::{Mismatch, Schema},
 };
 
 /// The JSON Schema of an answer, compiled. Answers are objects, because the arguments of a tool call are.

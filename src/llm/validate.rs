@@ -8,7 +8,7 @@ use std::{fmt, sync::OnceLock};
 use serde_json::{Map, Value, json};
 
 use super::schema::{Schema, Type};
-use crate::config::nearest;
+use crate::{config::nearest, json_schema::compile};
 
 /// One thing that is wrong with an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Validator {
     }
 
     fn further(&self, arguments: &Map<String, Value>) -> Vec<Violation> {
-        let compiled = self.compiled.get_or_init(|| compile(&self.schema));
+        let compiled = self.compiled.get_or_init(|| compile(&self.schema).ok());
         let arguments = Value::Object(arguments.clone());
         let Some(validator) = compiled.as_ref().filter(|validator| !validator.is_valid(&arguments)) else {
             return Vec::new();
@@ -118,11 +118,6 @@ impl Validator {
         };
         validator.iter_errors(&arguments).map(violation).collect()
     }
-}
-
-fn compile(schema: &Value) -> Option<jsonschema::Validator> {
-    let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(100_000);
-    jsonschema::options().with_pattern_options(patterns).build(schema).ok()
 }
 
 /// Whether what the schema does not name is unknown.
@@ -234,7 +229,7 @@ impl Walk {
         self.size(path, text.chars().count(), schema, "Length", ["minLength", "maxLength"]);
         let Some(pattern) = schema.text("pattern") else { return };
         let breaks = |validator: jsonschema::Validator| !validator.is_valid(&Value::String(text.to_owned()));
-        if compile(&json!({ "pattern": pattern })).is_some_and(breaks) {
+        if compile(&json!({ "pattern": pattern })).is_ok_and(breaks) {
             self.add(path, Code::PatternMismatch, format!("Value does not match pattern: {pattern}"));
         }
     }

@@ -16,13 +16,13 @@
 //!
 //! Several operators in one mapping must all hold.
 
-use std::fmt;
-
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::violation;
-use crate::config::{Entry, Node, Problem, Problems, Value};
+use crate::{
+    config::{Entry, Node, Problem, Problems, Value},
+    json_schema::{Mismatch, Schema, brief, descend},
+};
 
 const OPERATORS: &[&str] = &["equals", "subset", "matches", "contains", "schema", "length", "exists", "not"];
 
@@ -39,102 +39,6 @@ pub enum Matcher {
     Exists(bool),
     Not(Box<Matcher>),
     All(Vec<Matcher>),
-}
-
-/// A compiled JSON Schema, 2020-12 unless it says otherwise (2025-11-25, Basic: JSON Schema Usage).
-pub struct Schema(jsonschema::Validator);
-
-/// Why a value does not match, and where in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mismatch {
-    /// JSON pointer into the value.
-    pub pointer: String,
-    pub message: String,
-}
-
-impl Schema {
-    /// Compiles the schema that stands at `node`. Remote references are not fetched.
-    ///
-    /// # Errors
-    /// Everything that makes the schema invalid, or that it refers to another document; each with its path.
-    pub fn read(node: &Node) -> Result<Schema, Problems> {
-        node.entries()?;
-        let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(100_000);
-        let json = node.to_json();
-        match jsonschema::options().with_pattern_options(patterns).build(&json) {
-            Ok(validator) => Ok(Schema(validator)),
-            Err(error) => {
-                let all = jsonschema::meta::validator_for(&json).ok();
-                let mut found = Vec::new();
-                all.iter().flat_map(|all| all.iter_errors(&json)).for_each(|it| violation::collect(&it, &mut found));
-                if found.is_empty() {
-                    violation::collect(&error, &mut found);
-                }
-                let mut problems: Vec<_> = found.into_iter().map(|it| not_a_schema(node, it)).collect();
-                problems.sort_by_key(|problem| problem.span.start);
-                Err(Problems(problems))
-            }
-        }
-    }
-
-    /// Every violation, as `pointer: message`; empty if the value is valid.
-    pub fn violations(&self, value: &Json) -> Vec<Mismatch> {
-        if self.0.is_valid(value) {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        self.0.iter_errors(value).for_each(|error| violation::collect(&error, &mut found));
-        found
-    }
-}
-
-/// What is wrong with a schema, at its place. A reference that leads nowhere does not say where it stands.
-fn not_a_schema(schema: &Node, Mismatch { pointer, message }: Mismatch) -> Problem {
-    let reference = |pointer: &str| match pointer.is_empty() {
-        true => referring(schema, &message, String::new()),
-        false => None,
-    };
-    let (at, pointer) = match reference(&pointer) {
-        Some((node, pointer)) => (node, pointer),
-        None => (schema.pointer(&pointer).unwrap_or(schema), pointer),
-    };
-    let path = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
-    at.problem(format!("not a valid JSON Schema{path}: {message}"))
-}
-
-/// The first reference of which a message tells, and the JSON pointer to it.
-fn referring<'n>(node: &'n Node, message: &str, pointer: String) -> Option<(&'n Node, String)> {
-    match &node.value {
-        Value::Sequence(items) => {
-            items.iter().enumerate().find_map(|(index, item)| referring(item, message, format!("{pointer}/{index}")))
-        }
-        Value::Mapping(entries) => entries.iter().find_map(|Entry { key, node, .. }| {
-            let mut pointer = pointer.clone();
-            descend(&mut pointer, key, |pointer| match &node.value {
-                Value::String(text) if matches!(key.as_str(), "$ref" | "$dynamicRef" | "$schema") => {
-                    let target = text.trim_start_matches('#');
-                    (!target.is_empty() && message.contains(target)).then(|| (node, pointer.clone()))
-                }
-                _ => referring(node, message, pointer.clone()),
-            })
-        }),
-        _ => None,
-    }
-}
-
-impl fmt::Debug for Schema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Schema")
-    }
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pointer.as_str() {
-            "" => f.write_str(&self.message),
-            pointer => write!(f, "{pointer}: {}", self.message),
-        }
-    }
 }
 
 impl Matcher {
@@ -319,15 +223,6 @@ fn refuse_near_miss(entries: &[Entry]) -> Result<(), Problems> {
     }
 }
 
-fn descend<T>(pointer: &mut String, key: &str, visit: impl FnOnce(&mut String) -> T) -> T {
-    let length = pointer.len();
-    pointer.push('/');
-    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-    let visited = visit(pointer);
-    pointer.truncate(length);
-    visited
-}
-
 /// Equality of JSON data in which `1` and `1.0` are the same number.
 fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
@@ -337,15 +232,6 @@ fn same(a: &Json, b: &Json) -> bool {
             a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| same(value, other)))
         }
         _ => a == b,
-    }
-}
-
-/// A value as it stands in a message: JSON, shortened.
-pub(super) fn brief(value: &Json) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(120) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
     }
 }
 

@@ -13,7 +13,6 @@ pub mod serve;
 pub mod state;
 pub mod template;
 pub mod uri_template;
-mod violation;
 
 pub use builder::{Method, Prompt, Resource, ResourceTemplate, Rule, StartError, Tool};
 pub use serve::MockServer;

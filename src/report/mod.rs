@@ -15,7 +15,7 @@ use crate::scenario::RunResult;
 
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Format {
+pub enum RunFormat {
     /// For people; styled with ANSI sequences.
     #[default]
     Human,
@@ -25,23 +25,23 @@ pub enum Format {
     Junit,
 }
 
-impl Format {
-    pub const ALL: [Format; 3] = [Format::Human, Format::Json, Format::Junit];
+impl RunFormat {
+    pub const ALL: [RunFormat; 3] = [RunFormat::Human, RunFormat::Json, RunFormat::Junit];
 
     pub const fn as_str(self) -> &'static str {
         match self {
-            Format::Human => "human",
-            Format::Json => "json",
-            Format::Junit => "junit",
+            RunFormat::Human => "human",
+            RunFormat::Json => "json",
+            RunFormat::Junit => "junit",
         }
     }
 
     /// The report, with a final newline.
     pub fn render(self, result: &RunResult, layout: Layout) -> Vec<u8> {
         match self {
-            Format::Human => human::render(result, layout).into_bytes(),
-            Format::Json => json::render(result),
-            Format::Junit => junit::render(result),
+            RunFormat::Human => human::render(result, layout).into_bytes(),
+            RunFormat::Json => json::render(result),
+            RunFormat::Junit => junit::render(result),
         }
     }
 }
@@ -51,11 +51,11 @@ impl Format {
 #[error("unknown format {0:?}; there are human, json and junit")]
 pub struct UnknownFormat(pub String);
 
-impl FromStr for Format {
+impl FromStr for RunFormat {
     type Err = UnknownFormat;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Format::ALL.into_iter().find(|format| format.as_str() == text).ok_or_else(|| UnknownFormat(text.to_owned()))
+        RunFormat::ALL.into_iter().find(|format| format.as_str() == text).ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     fn a_server_can_neither_control_the_terminal_nor_break_the_xml() {
         let result = hostile("a\u{1b}[2Jb\u{1b}]0;title\u{9b}m\u{202e}\u{fffe}z");
         let layout = Layout { width: 160, trace: true };
-        for format in [Format::Human, Format::Junit] {
+        for format in [RunFormat::Human, RunFormat::Junit] {
             let bytes = format.render(&result, layout);
             let text = anstream::adapter::strip_str(std::str::from_utf8(&bytes).expect("UTF-8")).to_string();
             let harmful = |it: char| (it.is_control() && it != '\n') || matches!(it, '\u{202e}' | '\u{fffe}');

@@ -4,10 +4,12 @@
 //! exactly as they were sent. It is parsed only by whoever needs to look inside, with [`Frame::message`].
 
 mod frame;
+mod id;
 pub mod message;
 pub mod sse;
 mod version;
 
 pub use frame::{Direction, Frame, LineSplitter, MAX_FRAME, TooLong, Trace};
-pub use message::{Id, Message, Notification, ParseError, Request, Response, RpcError};
+pub use id::Id;
+pub use message::{Message, Notification, ParseError, Request, Response, RpcError};
 pub use version::{Era, UnknownVersion, Version};

@@ -11,6 +11,7 @@ mod mcp;
 mod mcp_auth;
 mod mcp_connections;
 mod mcp_faults;
+mod mcp_models;
 mod mcp_offers;
 mod mock;
 mod mock_exec;

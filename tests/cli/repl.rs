@@ -85,6 +85,8 @@ fn a_tool_is_called_by_either_name_and_typed_by_its_schema() {
     call("call echo text=5 n=7").stdout("5 7\n").code(0);
     call("/mcp call mcp__one__echo 'text=two words'").stdout("two words -\n").code(0);
     call(r#"call echo {"text": "it's", "n": 1}"#).stdout("it's 1\n").code(0);
+    call("call echo text=a --as code_agent").stdout_has("\"output\": \"a -\",\n").code(0);
+    call("call fail --as cpe").stdout_has("\"tool_result_error\": true").code(1);
     call("call fail").stdout("It never works.\n").stderr_has("the tool fail reports that it failed").code(1);
     call("call echo text=a n=x").stdout("").stderr_has("error: n: expected the type integer, found \"x\"").code(1);
     call("call ecko").stderr_has("error: no server has a tool \"ecko\"; did you mean \"echo\"?").code(1);
@@ -105,6 +107,8 @@ fn what_needs_an_approval_is_refused_where_nobody_can_be_asked() {
     };
     let run = story(&[]).stdin("call echo text=a\ncall fail\n").run().stdout("a -\n").code(1);
     run.stderr_has("needs an approval, and nobody is there to give it").stderr_has("hint: --yes allows every call");
+    let run = story(&[]).stdin("call fail --as engine\n").run().code(1);
+    run.stdout_has("\"text\": \"Tool execution was denied by user.\"");
     story(&["--yes"]).stdin("call fail\n").run().stdout("It never works.\n").code(1);
     let ad_hoc = ["--stdio".to_owned(), format!("{} mock tools.yaml", Rehearse::BINARY)];
     repl(ad_hoc).stdin("call echo text=a\n").run().stdout("a -\n").code(0);

@@ -2,18 +2,20 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use clap::Args;
 
 use super::{Exit, Failure, dialect, dialects};
 use crate::{
-    cli::style::{self, BAD, DOUBTFUL, STRONG, printable},
+    cli::{
+        input,
+        style::{self, BAD, DOUBTFUL, STRONG, printable},
+    },
     config::{
-        Diagnostic, Diagnostics, Examined, Source, Span,
+        Diagnostic, Diagnostics, Examined, Span,
         convert::{Converted, Notation, convert},
         dialect::Dialect,
         examine,
@@ -60,7 +62,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let notation = Notation::of(args.to, args.output.as_deref())
         .map_err(|error| Failure::Usage(format!("{error}: call the new file something with .json")))?;
     let path = args.file.as_deref().filter(|path| *path != Path::new("-"));
-    let source = read(path)?;
+    let source = input::read(path.unwrap_or(Path::new("-")))?;
     let examined = examine(&source, path, args.dialect, None);
     let Some(converted) = convert(&examined, args.to, notation) else { return Err(unknown(examined)) };
     match &args.output {
@@ -72,17 +74,6 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     }
     style::print(&told(&examined, &converted, args.to));
     Ok(if examined.count(Severity::Error) > 0 { Exit::Violation } else { Exit::Success })
-}
-
-fn read(path: Option<&Path>) -> Result<Arc<Source>, Failure> {
-    let Some(path) = path else {
-        let mut text = String::new();
-        return match io::stdin().lock().read_to_string(&mut text) {
-            Ok(_) => Ok(Source::new("stdin", text)),
-            Err(error) => Err(Failure::Usage(format!("cannot read standard input: {error}"))),
-        };
-    };
-    Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
 }
 
 /// Nobody can tell what the file is: its first problems say why.

@@ -19,7 +19,7 @@ use crate::{
         examine,
         finding::{Finding, Severity, codes},
     },
-    report::findings::{File, Format, Layout, Report, Verdict},
+    report::findings::{File, FindingsFormat, Layout, Report, Verdict},
 };
 
 /// Larger files are no configs.
@@ -56,7 +56,7 @@ pub(in crate::cli) struct ValidateArgs {
     paths: Vec<PathBuf>,
     /// The format of the report: human, json, sarif or github
     #[arg(long, value_name = "FORMAT", default_value = "human")]
-    format: Format,
+    format: FindingsFormat,
     /// Read every file as one of this program, instead of telling from the file
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
@@ -218,17 +218,20 @@ fn write_report(args: &ValidateArgs, report: &Report) -> Result<(), Failure> {
     let layout = Layout { width, directory: std::env::current_dir().unwrap_or_default() };
     let bytes = args.format.render(report, &layout);
     if let Some(path) = &args.output {
-        let bytes =
-            if args.format == Format::Human { anstream::adapter::strip_bytes(&bytes).into_vec() } else { bytes };
+        let bytes = if args.format == FindingsFormat::Human {
+            anstream::adapter::strip_bytes(&bytes).into_vec()
+        } else {
+            bytes
+        };
         return fs::write(path, bytes)
             .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())));
     }
     let written = match args.format {
-        Format::Human => {
+        FindingsFormat::Human => {
             let mut out = anstream::stdout().lock();
             out.write_all(&bytes).and_then(|()| out.flush())
         }
-        Format::Json | Format::Sarif | Format::Github => {
+        FindingsFormat::Json | FindingsFormat::Sarif | FindingsFormat::Github => {
             let mut out = io::stdout().lock();
             out.write_all(&bytes).and_then(|()| out.flush())
         }

@@ -1,27 +1,25 @@
-//! `rehearse mcp call-tool`: one call of a tool.
+//! `rehearse mcp call-tool`: one call of a tool, or those that a model asks for.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
 
-use serde::Serialize;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use super::{
     arguments::Arguments,
-    connection::{ConnectionArgs, PolicyArgs},
-    content::{Saver, indented, print, print_json},
+    called::Called,
+    common::{CommonArgs, ContentArgs},
+    connection::PolicyArgs,
+    content::print_json,
     list_tools::name_of,
-    target::{Select, TargetArgs},
-    visit::{Trouble, Visit, exit_of, visit_with},
+    requests,
+    target::Select,
+    visit::{Trouble, Visit, visit_with},
 };
 use crate::{
-    cli::{
-        Exit, Failure, Format,
-        ask::Person,
-        style::{self, BAD, STRONG, printable},
-    },
+    cli::{Exit, Failure, Format, ask::Person},
     client::{
-        CallOptions, ToolOutcome,
         hub::{Discovery, RegisteredTool},
+        projection::Projection,
     },
     config::nearest,
 };
@@ -33,55 +31,41 @@ Examples:
   rehearse mcp call-tool search tags=a tags=b limit:=null query=@query.txt
   rehearse mcp call-tool --http http://127.0.0.1:8888/mcp echo @args.json
   rehearse mcp call-tool draw what=cat --output pictures/
+  rehearse mcp call-tool read path=README.md --as cpe    as cpe hands it to its model
   rehearse mcp call-tool book_table city=Paris --answer answers.yaml
+  rehearse mcp call-tool --xml message.txt              what a model wrote that knows `list-tools --for xml`
 
 Arguments: name=value is what the schema wants it to be, name:=JSON is JSON, name=@FILE is the text of a file; @FILE and - \
 (standard input) are a JSON object with several. What is given later goes before what is given earlier.";
 
 /// Call a tool, and print what it returns
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("server", |it| it.help("The server of the tool; not needed if only one has it")))]
 pub(super) struct CallToolArgs {
     /// The tool, unless --tool names it, then its arguments
     #[arg(value_name = "TOOL | NAME=VALUE", allow_hyphen_values = false)]
     words: Vec<String>,
-    /// The server of the tool; not needed if only one has it
-    #[arg(long, value_name = "NAME")]
-    server: Option<String>,
+    #[command(flatten)]
+    pub(super) content: ContentArgs,
     /// The tool, by its own name or by the one that a model calls it by
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
     /// The arguments as a JSON object, or @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
-    /// Save images, sounds and other binary content in this file or folder
-    #[arg(short, long, value_name = "FILE|FOLDER")]
-    output: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
+    /// Print what another program hands to its model: canonical, cpe, code_agent, mcpilot or engine
+    #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["format", "output"])]
+    pub(super) form: Option<Projection>,
+    /// Call what a model asks for in this message of text, which is a file or -
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "tool", "args"])]
+    xml: Option<PathBuf>,
+    /// With --xml: how many calls the message may have [default: 1]
+    #[arg(long, value_name = "NUMBER", requires = "xml")]
+    pub(super) max_calls: Option<NonZeroUsize>,
     #[command(flatten)]
-    target: TargetArgs,
+    pub(super) common: CommonArgs,
     #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    policy: PolicyArgs,
-}
-
-/// What programs are told.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report<'a> {
-    server: &'a str,
-    tool: &'a str,
-    is_error: bool,
-    /// As it came.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<Value>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    saved: &'a [PathBuf],
+    pub(super) policy: PolicyArgs,
 }
 
 /// The tool that is meant.
@@ -93,6 +77,9 @@ struct Meant {
 }
 
 pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
+    if let Some(path) = &args.xml {
+        return requests::run(args, path);
+    }
     let (tool, words) = match (&args.tool, args.words.split_first()) {
         (Some(tool), _) => (tool, &args.words[..]),
         (None, Some((tool, words))) => (tool, words),
@@ -100,88 +87,34 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
         (None, None) => return Err(Failure::Usage("--tool is required".to_owned())),
     };
     let arguments = Arguments::read(args.args.as_deref(), words).map_err(Failure::Usage)?;
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
     visit_with(
         Person::at_terminal(),
-        &args.connection,
+        &args.common.connection,
         &servers,
         |options| args.policy.apply(options),
         async |visit| {
             let found = visit.discover().await?;
             let meant = meant(visit, &found, tool)?;
             let arguments = arguments.typed(meant.schema.as_deref()).map_err(Failure::Usage)?;
-            call(args, visit, &meant, arguments).await
+            let mut called = Called::make(visit, meant.server, meant.tool, arguments).await?;
+            called.show(visit, args)?;
+            if args.is_for_programs() {
+                print_json(&called.report(visit, args.form));
+            }
+            Ok(called.exit())
         },
     )
 }
 
-async fn call(
-    args: &CallToolArgs,
-    visit: &Visit,
-    meant: &Meant,
-    arguments: Map<String, Value>,
-) -> Result<Exit, Trouble> {
-    let Meant { server, tool, .. } = meant;
-    let timeout = visit.hub.member(server).ok().and_then(|member| member.tool_timeouts.get(tool).copied());
-    let called = visit
-        .over(server, async |session, options| {
-            let limit = timeout.unwrap_or(session.timeouts().call);
-            let call = async |options: CallOptions| session.call_tool(tool, Some(arguments), options).await;
-            Ok::<_, Trouble>(Person::in_time(visit.person.as_ref(), limit, options, call).await)
-        })
-        .await?;
-    let mut saver = Saver::new(args.output.as_deref(), tool);
-    let (text, is_error) = match &called {
-        Ok(outcome) => (shown(outcome, &mut saver)?, outcome.is_error),
-        Err(failure) => {
-            visit.tell_failure(failure);
-            (String::new(), true)
-        }
-    };
-    match args.format {
-        Format::Human => {
-            print(&text);
-            if called.is_ok() && is_error {
-                let tool = printable(tool);
-                style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reports that it failed\n"));
-            }
-        }
-        Format::Json => print_json(&Report {
-            server,
-            tool,
-            is_error,
-            result: called.as_ref().ok().map(|outcome| &*outcome.raw),
-            failure: called.as_ref().err().map(|failure| visit.failure_json(failure)),
-            saved: &saver.saved,
-        }),
+impl CallToolArgs {
+    /// Whether results are printed as JSON.
+    pub(super) fn is_for_programs(&self) -> bool {
+        self.form.is_some() || self.common.format == Format::Json
     }
-    Ok(match &called {
-        Err(failure) => exit_of(failure),
-        Ok(_) if is_error => Exit::Violation,
-        Ok(_) => Exit::Success,
-    })
 }
 
-/// The blocks one after another, and the structured content unless the text is that already.
-pub(in crate::cli) fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
-    let structured = outcome.structured_content.as_deref();
-    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
-    let is_said = |text: &str| structured.is_some_and(|raw| value(raw.get()) == value(text));
-    let mut text = String::new();
-    for content in &outcome.content {
-        match content {
-            crate::client::Content::Text { text, .. } if is_said(text) => {}
-            content => text.push_str(&saver.block(content)?),
-        }
-    }
-    if let Some(raw) = structured {
-        text.push_str(&indented(raw));
-        text.push('\n');
-    }
-    Ok(text)
-}
-
-/// Finds the tool of a name: one that is registered under it, else one that its server knows by it. Of one server, any
+/// Finds the tool of a name: one that is registered under it or its alias, else one that its server knows by it. Of one server, any
 /// name goes: it is for the server to say that there is no such tool.
 fn meant(visit: &Visit, found: &Discovery, name: &str) -> Result<Meant, Trouble> {
     let of = |tool: &RegisteredTool| Meant {
@@ -189,7 +122,8 @@ fn meant(visit: &Visit, found: &Discovery, name: &str) -> Result<Meant, Trouble>
         tool: tool.original.clone(),
         schema: Some(tool.input_schema.clone()),
     };
-    if let Some(tool) = found.registry.get(name) {
+    let aliases = found.registry.aliases();
+    if let Some(tool) = found.registry.get(name).or_else(|| found.registry.get(aliases.name(name)?)) {
         return Ok(of(tool));
     }
     let same: Vec<_> = found.registry.tools().iter().filter(|tool| tool.original == name).collect();

@@ -4,9 +4,9 @@ use serde::Deserialize;
 
 use super::{
     arguments::Arguments,
-    connection::ConnectionArgs,
+    common::CommonArgs,
     content::{Report, Saver, print, print_json},
-    target::{Select, TargetArgs, only_one},
+    target::{Select, only_one},
     visit::visit,
 };
 use crate::{
@@ -44,13 +44,8 @@ pub(super) struct CompleteArgs {
     /// The server; not needed if there is only one
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
 }
 
 /// 2025-11-25, Completion: Completion Results.
@@ -71,14 +66,14 @@ struct Completion {
 pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
     let context = Arguments::read(None, &args.context).and_then(Arguments::texts).map_err(Failure::Usage)?;
     let context = Some(context).filter(|context| !context.is_empty());
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     only_one(&servers, "--server")?;
     let reference = match (&args.prompt, &args.resource) {
         (_, Some(uri)) => Reference::Resource(uri),
         (prompt, None) => Reference::Prompt(prompt.as_deref().unwrap_or_default()),
     };
     visit(
-        &args.connection,
+        &args.common.connection,
         &servers,
         |_| {},
         async |visit| {
@@ -91,7 +86,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
                 let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("no completion: {error}")))?;
                 Ok((result, parsed.completion))
             });
-            if let (Format::Human, Ok((_, Completion { values, total, has_more }))) = (args.format, &completed) {
+            if let (Format::Human, Ok((_, Completion { values, total, has_more }))) = (args.common.format, &completed) {
                 print(&values.iter().map(|value| format!("{}\n", printable(value))).collect::<String>());
                 let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
                 match more {
@@ -101,7 +96,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
                 }
             }
             let result = completed.as_ref().map(|(result, _)| &**result);
-            if args.format == Format::Json {
+            if args.common.format == Format::Json {
                 print_json(&Report::of(visit, server, result, &Saver::new(None, "")));
             }
             result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())

@@ -82,7 +82,7 @@ pub(in crate::cli) fn print(text: &str) {
 }
 
 /// Writes a value for programs. Nothing in it can control a terminal.
-pub(super) fn print_json(value: &impl serde::Serialize) {
+pub(in crate::cli) fn print_json(value: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
     let mut out = io::stdout().lock();

@@ -1,15 +1,13 @@
 //! `rehearse mcp get-prompt`.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     arguments::Arguments,
-    connection::ConnectionArgs,
+    common::{CommonArgs, ContentArgs},
     content::{Report, Saver, print, print_json},
-    target::{Select, TargetArgs, only_one},
+    target::{Select, only_one},
     visit::visit,
 };
 use crate::{
@@ -37,19 +35,10 @@ pub(super) struct GetPromptArgs {
     /// Its arguments as a JSON object, or @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
-    /// The server; not needed if there is only one
-    #[arg(long, value_name = "NAME")]
-    server: Option<String>,
-    /// Save images, sounds and other binary content in this file or folder
-    #[arg(short, long, value_name = "FILE|FOLDER")]
-    output: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     #[command(flatten)]
-    target: TargetArgs,
+    content: ContentArgs,
     #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
 }
 
 /// 2025-11-25, Prompts: Getting a Prompt.
@@ -88,10 +77,10 @@ struct Message {
 pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
     let arguments = Arguments::read(args.args.as_deref(), &args.arguments).map_err(Failure::Usage)?;
     let arguments = arguments.texts().map_err(Failure::Usage)?;
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
     only_one(&servers, "--server")?;
     visit(
-        &args.connection,
+        &args.common.connection,
         &servers,
         |_| {},
         async |visit| {
@@ -100,13 +89,13 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
             let got = visit
                 .over(server, async |session, options| Ok(session.get_prompt(&args.name, arguments, options).await));
             let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
-            let mut saver = Saver::new(args.output.as_deref(), &args.name);
+            let mut saver = Saver::new(args.content.output.as_deref(), &args.name);
             let text = match &got {
                 Ok((_, prompt)) => prompt.text(&mut saver)?,
                 Err(_) => String::new(),
             };
             let result = got.as_ref().map(|(result, _)| &**result);
-            match args.format {
+            match args.common.format {
                 Format::Human => print(&text),
                 Format::Json => print_json(&Report::of(visit, server, result, &saver)),
             }

@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    connection::ConnectionArgs,
+    common::CommonArgs,
     content::{indented, print, print_json, text_of},
-    target::{Select, TargetArgs},
+    target::Select,
     visit::{Trouble, visit},
 };
 use crate::{
@@ -29,13 +29,8 @@ Examples:
 pub(super) struct InfoArgs {
     /// The server; not needed if there is only one
     server: Option<String>,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
 }
 
 /// What programs are told.
@@ -53,17 +48,17 @@ struct Report<'a> {
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     super::target::only_one(&servers, "SERVER")?;
     let transport = servers.first().map(|server| server.prepared.config.target.transport());
     visit(
-        &args.connection,
+        &args.common.connection,
         &servers,
         |_| {},
         async |visit| {
             let server = &visit.names[0];
             let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await?;
-            match args.format {
+            match args.common.format {
                 Format::Human => print(&human(server, &info)),
                 Format::Json => print_json(&Report {
                     server,

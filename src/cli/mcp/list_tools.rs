@@ -1,14 +1,16 @@
 //! `rehearse mcp list-tools`: the tools of servers, with what their filters leave out.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, num::NonZeroUsize, sync::Arc};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    connection::{ConnectionArgs, PolicyArgs},
+    common::CommonArgs,
+    connection::PolicyArgs,
     content::{indented, print, print_json, text_of},
-    target::{Select, Server, TargetArgs},
+    front_end::{self, FrontEnd},
+    target::{Select, Server},
     visit::{Visit, trouble, visit},
 };
 use crate::{
@@ -28,6 +30,8 @@ Examples:
   rehearse mcp list-tools                              the tools of all servers
   rehearse mcp list-tools files --show-all             with those that the config leaves out
   rehearse mcp list-tools --stdio 'npx -y mcp-files' --format json
+  rehearse mcp list-tools --for anthropic              as `tools` of a request to the model
+  rehearse mcp list-tools --for xml                    as a part of the system prompt
   rehearse mcp ls-tools --naming mcp_server_tool --duplicates qualify";
 
 /// List the tools of a server, or of all
@@ -42,16 +46,17 @@ pub(super) struct ListToolsArgs {
     /// List only the tools that the config leaves out
     #[arg(long)]
     show_filtered: bool,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
+    /// Print what a model is told of the tools that the config offers
+    #[arg(long = "for", value_name = "WHOM", value_enum, conflicts_with_all = ["show_all", "show_filtered", "format", "json"])]
+    front_end: Option<FrontEnd>,
+    /// With --for xml: how many calls the model may write in a message [default: 1]
+    #[arg(long, value_name = "NUMBER", requires = "front_end")]
+    max_calls: Option<NonZeroUsize>,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
     #[command(flatten)]
     policy: PolicyArgs,
 }
@@ -80,14 +85,14 @@ struct Tools<'a> {
 }
 
 pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     let which = match (args.show_all, args.show_filtered) {
         (true, _) => Which::All,
         (false, true) => Which::Filtered,
         (false, false) => Which::Offered,
     };
     visit(
-        &args.connection,
+        &args.common.connection,
         &servers,
         |options| args.policy.apply(options),
         async |visit| {
@@ -111,7 +116,9 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
                 lists.push(Tools { server, all, failure });
             }
             let is_incomplete = lists.iter().any(|list| list.failure.is_some());
-            if args.json || args.format == Format::Json {
+            if let Some(front_end) = args.front_end {
+                front_end.tell(&found.registry, &front_end::options(args.max_calls));
+            } else if args.json || args.common.format == Format::Json {
                 let servers: Vec<_> = lists.iter().map(|list| list.report(visit, which)).collect();
                 let unreachable = found
                     .unreachable

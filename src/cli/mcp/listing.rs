@@ -6,9 +6,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    connection::{ConnectionArgs, UnreachableArgs},
+    common::CommonArgs,
+    connection::UnreachableArgs,
     content::{print, print_json},
-    target::{Select, TargetArgs},
+    target::Select,
     visit::{Reached, Trouble, Visit, visit},
 };
 use crate::{
@@ -24,13 +25,8 @@ use crate::{
 pub(super) struct ListingArgs {
     /// The server [default: all that are not disabled]
     server: Option<String>,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
     #[command(flatten)]
     unreachable: UnreachableArgs,
 }
@@ -79,14 +75,14 @@ pub(super) fn run(
     kind: &Kind,
     list: impl AsyncFn(&Session) -> Result<Listing, client::Failure>,
 ) -> Result<Exit, Failure> {
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     visit(
-        &args.connection,
+        &args.common.connection,
         &servers,
         |options| args.unreachable.apply(options),
         async |visit| {
             let reached = reached(visit, kind, list).await?;
-            match args.format {
+            match args.common.format {
                 Format::Human => print(&text(kind, &reached)),
                 Format::Json => {
                     let servers = reached.iter().map(|(server, came)| report(visit, kind, server, came));

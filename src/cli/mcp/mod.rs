@@ -7,10 +7,14 @@ pub(in crate::cli) mod ad_hoc;
 pub(in crate::cli) mod arguments;
 pub(in crate::cli) mod auth;
 mod authorization;
-pub(in crate::cli) mod call_tool;
+mod call_tool;
+pub(in crate::cli) mod called;
+mod common;
 mod complete;
 pub(in crate::cli) mod connection;
 pub(in crate::cli) mod content;
+pub(in crate::cli) mod form;
+mod front_end;
 pub(in crate::cli) mod get_prompt;
 pub(in crate::cli) mod info;
 pub(in crate::cli) mod list_prompts;
@@ -20,6 +24,7 @@ pub(in crate::cli) mod list_tools;
 pub(in crate::cli) mod listing;
 mod ping;
 pub(in crate::cli) mod read_resource;
+mod requests;
 mod status;
 pub(in crate::cli) mod table;
 pub(in crate::cli) mod target;
@@ -47,7 +52,7 @@ Exit codes:
   1  the tool reports an error, or the server did not answer as it should
   2  wrong usage, or a config that is wrong
   3  a server cannot be reached or lets nobody in, or it was interrupted
-  4  there are no servers";
+  4  there are no servers, or a message asks for no tool";
 
 /// Talk to MCP servers: list what they offer, call tools, read resources, get prompts
 #[derive(Debug, Args)]

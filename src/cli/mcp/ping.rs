@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{
-    connection::{ConnectionArgs, UnreachableArgs},
+    common::CommonArgs,
+    connection::UnreachableArgs,
     content::{print, print_json},
-    target::{Select, TargetArgs},
+    target::Select,
     visit::{Reached, visit},
 };
 use crate::{
@@ -33,13 +34,8 @@ Version 2026-07-28 has no ping; its servers are asked for `server/discover` inst
 pub(super) struct PingArgs {
     /// The server [default: all that are not disabled]
     server: Option<String>,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
     #[command(flatten)]
     unreachable: UnreachableArgs,
 }
@@ -51,9 +47,9 @@ struct Pong {
 }
 
 pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     visit(
-        &args.connection,
+        &args.common.connection,
         &servers,
         |options| args.unreachable.apply(options),
         async |visit| {
@@ -67,7 +63,7 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
                     Reached::Answered(_) => exit,
                 };
             }
-            match args.format {
+            match args.common.format {
                 Format::Human => {
                     let line = |(server, came): &(std::sync::Arc<str>, Reached<Pong>)| {
                         let server = printable(server);

@@ -1,14 +1,12 @@
 //! `rehearse mcp read-resource`.
 
-use std::path::PathBuf;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    connection::ConnectionArgs,
+    common::{CommonArgs, ContentArgs},
     content::{Report, Saver, print, print_json},
-    target::{Select, TargetArgs, only_one},
+    target::{Select, only_one},
     visit::visit,
 };
 use crate::{
@@ -24,23 +22,14 @@ Examples:
 
 /// Read a resource, and print what it holds
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("output", |it| it.help("Save what it holds in this file or folder")))]
 pub(super) struct ReadResourceArgs {
     /// The URI of the resource
     uri: String,
-    /// The server; not needed if there is only one
-    #[arg(long, value_name = "NAME")]
-    server: Option<String>,
-    /// Save what it holds in this file or folder
-    #[arg(short, long, value_name = "FILE|FOLDER")]
-    output: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     #[command(flatten)]
-    target: TargetArgs,
+    content: ContentArgs,
     #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
 }
 
 /// 2025-11-25, Resources: Reading Resources.
@@ -65,24 +54,24 @@ impl Contents {
 }
 
 pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
-    let servers = args.target.servers(Select::of(args.server.as_deref()), args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
     only_one(&servers, "--server")?;
     visit(
-        &args.connection,
+        &args.common.connection,
         &servers,
         |_| {},
         async |visit| {
             let server = &visit.names[0];
             let read = visit.over(server, async |session, options| Ok(session.read_resource(&args.uri, options).await));
             let read = read.await?;
-            let mut saver = Saver::new(args.output.as_deref(), "resource");
+            let mut saver = Saver::new(args.content.output.as_deref(), "resource");
             let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
             let text = match &read {
                 Ok((_, contents)) => contents.text(&mut saver)?,
                 Err(_) => String::new(),
             };
             let result = read.as_ref().map(|(result, _)| &**result);
-            match args.format {
+            match args.common.format {
                 Format::Human => print(&text),
                 Format::Json => print_json(&Report::of(visit, server, result, &saver)),
             }

@@ -5,10 +5,10 @@ use std::{collections::HashMap, time::SystemTime};
 use serde_json::json;
 
 use super::{
-    connection::ConnectionArgs,
+    common::CommonArgs,
     content::{print, print_json},
     table::status_table,
-    target::{Select, TargetArgs},
+    target::Select,
     visit::visit,
 };
 use crate::{
@@ -28,26 +28,21 @@ The exit code is 3 if one of the servers cannot be reached.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StatusArgs {
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
     #[command(flatten)]
-    target: TargetArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+    common: CommonArgs,
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
-    let servers = args.target.servers(Select::All, args.connection.show_secrets)?;
+    let servers = args.common.servers(Select::All)?;
     let all = |options: &mut crate::client::hub::HubOptions| {
         // It is about servers, and what is wrong with one of them is what it shows.
         options.unreachable = Unreachable::Skipped;
         options.duplicates = Duplicates::FirstWins;
     };
-    visit(&args.connection, &servers, all, async |visit| {
+    visit(&args.common.connection, &servers, all, async |visit| {
         let found = Box::pin(visit.hub.discover()).await.map_err(super::visit::trouble)?;
         let statuses = visit.hub.status();
-        match args.format {
+        match args.common.format {
             Format::Human => {
                 visit.warn_unreachable(&found.unreachable);
                 for (server, failure) in &found.unlisted {

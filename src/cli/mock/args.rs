@@ -6,6 +6,8 @@ use std::{
     path::PathBuf,
 };
 
+use crate::cli::Format;
+
 /// The flags that say how a script is served.
 const SERVING: &[&str] = &["listen", "allowed_hosts", "seed", "journal", "verbose", "watch", "verify", "exec", "admin"];
 
@@ -132,13 +134,6 @@ pub(in crate::cli) struct MockArgs {
         hide_possible_values = true
     )]
     pub(super) format: Format,
-}
-
-/// For whom something is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Format {
-    Human,
-    Json,
 }
 
 fn parse_address(text: &str) -> Result<SocketAddr, String> {

@@ -7,9 +7,8 @@ use std::{
 
 use serde_json::{Map, Value as Json, json};
 
-use super::args::Format;
 use crate::{
-    cli::{Exit, Failure, style},
+    cli::{Exit, Failure, Format, style},
     config::Source,
     mock::{
         faults::{ALL, About},

@@ -26,8 +26,8 @@ pub(super) use relay::{RelayArgs, relay};
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
-use self::{args::Format, console::Console, watch::Watch};
-use super::{Exit, Failure, signals::Signals};
+use self::{console::Console, watch::Watch};
+use super::{Exit, Failure, Format, signals::Signals};
 use crate::{
     mock::{
         admin::AdminServer,

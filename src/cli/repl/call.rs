@@ -1,28 +1,32 @@
 //! `call`: one call of a tool.
 
 use std::{
-    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio_util::sync::CancellationToken;
 
-use super::{command::Given, shell::Shell};
+use super::{
+    command::{Given, Shown},
+    shell::Shell,
+};
 use crate::{
     cli::{
         ask::Person,
         mcp::{
             arguments::Arguments,
-            call_tool::shown,
-            content::{Saver, print},
-            visit::Trouble,
+            called::shown,
+            content::{Saver, print, print_json},
+            form::Formed,
+            visit::{Trouble, Visit},
         },
         style::{self, BAD, STRONG, printable},
     },
     client::{
-        CallOptions,
+        CallOptions, ToolOutcome,
         hub::{CallError, Denial, RegisteredTool, Registry},
+        projection::{self, Projection, Refusal},
     },
     config::nearest,
 };
@@ -49,13 +53,7 @@ pub(super) async fn cancelled_by<T>(
 
 impl Shell {
     /// Calls a tool, with an approval if it needs one: whether it worked.
-    pub(super) async fn call(
-        &self,
-        name: &str,
-        given: Given,
-        output: Option<&Path>,
-        cancel: &CancellationToken,
-    ) -> bool {
+    pub(super) async fn call(&self, name: &str, given: Given, how: &Shown, cancel: &CancellationToken) -> bool {
         let read = match &given {
             Given::Words(words) => self.arguments(None, words),
             Given::Json(json) => self.arguments(Some(json), &[]),
@@ -85,6 +83,9 @@ impl Shell {
             &tool.server,
             &format!("the call of '{}' took {:.1} ms", tool.name, started.elapsed().as_secs_f64() * 1000.0),
         );
+        if let Shown::As(form) = how {
+            print_json(&formed(*form, &visit, &tool, called.as_ref()));
+        }
         let outcome = match called {
             Ok(outcome) => outcome,
             Err(CallError::Failed(failure)) => {
@@ -102,6 +103,10 @@ impl Shell {
                 self.error(&error.to_string());
                 return false;
             }
+        };
+        let output = match how {
+            Shown::Human(output) => output.as_deref(),
+            Shown::As(_) => return !outcome.is_error,
         };
         match shown(&outcome, &mut Saver::new(output, &tool.original)) {
             Ok(text) => print(&text),
@@ -167,4 +172,24 @@ fn named(registry: &Registry, name: &str) -> Result<Arc<RegisteredTool>, String>
             Err(format!("several servers have a tool {name:?}: {}", names.join(", ")))
         }
     }
+}
+
+/// What came of a call, as a model is told of it.
+fn formed<'a>(
+    form: Projection,
+    visit: &Visit,
+    tool: &'a RegisteredTool,
+    called: Result<&'a ToolOutcome, &'a CallError>,
+) -> Formed<'a> {
+    let call = projection::Call { id: "", server: &tool.server, tool: &tool.original };
+    let refusal = match called {
+        Ok(outcome) => return Formed::new(form, visit, &call, Ok(outcome)),
+        Err(CallError::Failed(failure)) => return Formed::new(form, visit, &call, Err(failure)),
+        Err(CallError::NoTool { .. }) => Refusal::UnknownTool,
+        Err(CallError::NoServer(_)) => Refusal::UnknownServer,
+        Err(CallError::Disabled(_)) => Refusal::Disabled,
+        Err(CallError::Denied { .. }) => Refusal::Denied,
+        Err(CallError::Unreachable { error, .. }) => Refusal::NotConnected(error.to_string()),
+    };
+    Formed::refused(form, visit, &call, &refusal)
 }

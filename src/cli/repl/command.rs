@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::{cli::mcp::ad_hoc::command_words, config::nearest};
+use crate::{
+    cli::mcp::ad_hoc::command_words,
+    client::projection::{Projection, UnknownProjection},
+    config::nearest,
+};
 
 /// What a command is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +80,7 @@ pub(super) const ALL: [Spec; 18] = [
         "what is known of a server; show the wire, or no longer",
     ),
     spec(Kind::Auth, "auth", &[], "SERVER [--logout]", "authorize this client with a server"),
-    spec(Kind::Call, "call", &["call-tool"], "TOOL [NAME=VALUE… | JSON] [--output FILE]", "call a tool"),
+    spec(Kind::Call, "call", &["call-tool"], "TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]", "call a tool"),
     spec(Kind::Resources, "resources", &["list-resources"], "[SERVER]", "the resources, and their templates"),
     spec(Kind::Read, "read", &["read-resource"], "URI [--server SERVER] [--output FILE]", "read a resource"),
     spec(Kind::Prompts, "prompts", &["list-prompts"], "[SERVER]", "the prompts"),
@@ -105,7 +109,7 @@ pub(super) enum Command {
     Disable(String),
     Debug { server: Option<String>, on: Option<bool> },
     Auth { server: String, is_logout: bool },
-    Call { tool: String, given: Given, output: Option<PathBuf> },
+    Call { tool: String, given: Given, shown: Shown },
     Resources(Option<String>),
     Read { uri: String, server: Option<String>, output: Option<PathBuf> },
     Prompts(Option<String>),
@@ -121,6 +125,14 @@ pub(super) enum Command {
 pub(super) enum Given {
     Words(Vec<String>),
     Json(String),
+}
+
+/// How a result is shown.
+#[derive(Debug, PartialEq)]
+pub(super) enum Shown {
+    /// For people, with what is binary in a file if there is one.
+    Human(Option<PathBuf>),
+    As(Projection),
 }
 
 /// The line without the `/mcp` that may stand before a command.
@@ -171,6 +183,17 @@ struct Rest {
     output: Option<PathBuf>,
     server: Option<String>,
     is_logout: bool,
+    form: Option<Projection>,
+}
+
+impl Shown {
+    fn of(output: Option<PathBuf>, form: Option<Projection>) -> Result<Shown, String> {
+        match (output, form) {
+            (Some(_), Some(_)) => Err("--as prints everything, and --output has nothing to save".to_owned()),
+            (None, Some(form)) => Ok(Shown::As(form)),
+            (output, None) => Ok(Shown::Human(output)),
+        }
+    }
 }
 
 impl Spec {
@@ -184,7 +207,7 @@ impl Spec {
         {
             return Ok(command);
         }
-        let Rest { words, output, server, is_logout } = self.rest(rest)?;
+        let Rest { words, output, server, is_logout, form } = self.rest(rest)?;
         let mut words = words.into_iter();
         let mut next = || words.next();
         let wanted = |word: Option<String>| word.ok_or_else(|| format!("usage: {}", self.usage()));
@@ -203,7 +226,8 @@ impl Spec {
             },
             Kind::Auth => Command::Auth { server: wanted(next())?, is_logout },
             Kind::Call => {
-                Command::Call { tool: wanted(next())?, given: Given::Words(words.by_ref().collect()), output }
+                let (tool, given) = (wanted(next())?, Given::Words(words.by_ref().collect()));
+                Command::Call { tool, given, shown: Shown::of(output, form)? }
             }
             Kind::Resources => Command::Resources(next()),
             Kind::Read => Command::Read { uri: wanted(next())?, server, output },
@@ -225,15 +249,15 @@ impl Spec {
         let Some((before, _)) = rest.split_once('{').filter(|(before, _)| before.ends_with(char::is_whitespace)) else {
             return Ok(None);
         };
-        let Rest { words, output, .. } = self.rest(before)?;
+        let Rest { words, output, form, .. } = self.rest(before)?;
         let [tool] = &words[..] else { return Ok(None) };
         let given = Given::Json(rest[before.len()..].to_owned());
-        Ok(Some(Command::Call { tool: tool.clone(), given, output }))
+        Ok(Some(Command::Call { tool: tool.clone(), given, shown: Shown::of(output, form)? }))
     }
 
     /// The words, and the options that the command has.
     fn rest(&self, text: &str) -> Result<Rest, String> {
-        let mut rest = Rest { words: Vec::new(), output: None, server: None, is_logout: false };
+        let mut rest = Rest { words: Vec::new(), output: None, server: None, is_logout: false, form: None };
         let mut words =
             command_words(text).map_err(|error| error.replace("in the command", "in the line"))?.into_iter();
         while let Some(word) = words.next() {
@@ -245,6 +269,9 @@ impl Spec {
             let mut value = || value.clone().or_else(|| words.next()).ok_or_else(|| format!("{option} needs a value"));
             match option {
                 "--output" | "-o" if has("--output") => rest.output = Some(value()?.into()),
+                "--as" if has("--as") => {
+                    rest.form = Some(value()?.parse().map_err(|error: UnknownProjection| error.to_string())?);
+                }
                 "--server" if has("--server") => rest.server = Some(value()?),
                 "--logout" if has("--logout") => rest.is_logout = true,
                 option if option.starts_with("--") => {
@@ -321,7 +348,12 @@ mod tests {
             ("connect a b", "\"b\" is too much; usage: connect SERVER"),
             ("status now", "\"now\" is too much; usage: status"),
             ("debug a maybe", "\"maybe\" is neither on nor off"),
-            ("call t --server s", "there is no option --server; usage: call TOOL [NAME=VALUE… | JSON] [--output FILE]"),
+            (
+                "call t --server s",
+                "there is no option --server; usage: call TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]",
+            ),
+            ("call t --as gai", "unknown form \"gai\": use canonical, cpe, code_agent, mcpilot, engine"),
+            ("call t --as cpe --output f", "--as prints everything, and --output has nothing to save"),
             ("read x --output", "--output needs a value"),
             ("connect 'a", "a ' has no end in the line"),
         ] {
@@ -342,14 +374,20 @@ mod tests {
 
     #[test]
     fn a_call_has_words_or_json() {
-        let call =
-            |given, output: Option<&str>| Command::Call { tool: "t".into(), given, output: output.map(Into::into) };
+        let call = |given, output: Option<&str>| Command::Call {
+            tool: "t".into(),
+            given,
+            shown: Shown::Human(output.map(Into::into)),
+        };
         assert_eq!(parse("call t"), call(words(&[]), None));
         assert_eq!(parse("call t a=1 'b=x y' c:={\"d\":1}"), call(words(&["a=1", "b=x y", "c:={d:1}"]), None));
         assert_eq!(parse("call t --output=f a={}"), call(words(&["a={}"]), Some("f")));
         let json = |text: &str| Given::Json(text.to_owned());
         assert_eq!(parse(r#"call t {"a": "it's"}"#), call(json(r#"{"a": "it's"}"#), None));
         assert_eq!(parse(r#"call t -o f {"a": 1}"#), call(json(r#"{"a": 1}"#), Some("f")));
+        let formed = |given| Command::Call { tool: "t".into(), given, shown: Shown::As(Projection::Cpe) };
+        assert_eq!(parse("call t a=1 --as cpe"), formed(words(&["a=1"])));
+        assert_eq!(parse(r#"call t --as=cpe {"a": 1}"#), formed(json(r#"{"a": 1}"#)));
     }
 
     #[test]

@@ -207,8 +207,8 @@ impl Shell {
                 self.settled().await;
             }
             match command {
-                Command::Call { tool, given, output } => {
-                    return Some(self.call(&tool, given, output.as_deref(), cancel).await);
+                Command::Call { tool, given, shown } => {
+                    return Some(self.call(&tool, given, &shown, cancel).await);
                 }
                 Command::Read { uri, server, output } => {
                     return Some(self.read(&uri, server.as_deref(), output.as_deref(), cancel).await);

@@ -15,6 +15,7 @@ use crate::{
         policy::{Duplicates, Naming, Policy},
         server::ToolFilter,
     },
+    llm::{Aliases, Origin, ToolDefinition},
     mirrored::{ANNOTATION, MirroredParameters},
 };
 
@@ -99,6 +100,19 @@ struct Definition {
     annotations: Option<Annotations>,
 }
 
+impl RegisteredTool {
+    /// As a model is told of it: under the name that it is registered under.
+    pub fn for_model(&self) -> ToolDefinition<'_> {
+        ToolDefinition {
+            name: &self.name,
+            description: self.description.as_deref(),
+            input_schema: &self.input_schema,
+            origin: Some(Origin { server: &self.server, tool: &self.original }),
+            examples: &[],
+        }
+    }
+}
+
 impl Registry {
     /// Registers the tools of the servers in their order: each server's filter first, then names, then duplicates.
     ///
@@ -176,6 +190,11 @@ impl Registry {
     /// The tool that is registered under a name.
     pub fn get(&self, name: &str) -> Option<&Arc<RegisteredTool>> {
         self.by_name.get(name).map(|place| &self.tools[*place])
+    }
+
+    /// The names of all tools that every provider of models accepts, and the way back.
+    pub fn aliases(&self) -> Aliases {
+        Aliases::new(self.tools.iter().map(|tool| &*tool.name))
     }
 
     /// All tools, in the order of the config and of each server's list.

@@ -67,7 +67,7 @@ impl Projection {
         match self {
             Projection::Canonical => "canonical",
             Projection::Cpe => "cpe",
-            Projection::CodeAgent => "code-agent",
+            Projection::CodeAgent => "code_agent",
             Projection::Mcpilot => "mcpilot",
             Projection::Engine => "engine",
         }

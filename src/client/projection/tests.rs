@@ -54,7 +54,7 @@ fn every_projection_reads_back_from_its_name_and_others_are_told_the_names() {
         assert_eq!(projection.to_string().parse(), Ok(projection));
     }
     let error = "gai".parse::<Projection>().expect_err("no projection").to_string();
-    assert_eq!(error, "unknown form \"gai\": use canonical, cpe, code-agent, mcpilot, engine");
+    assert_eq!(error, "unknown form \"gai\": use canonical, cpe, code_agent, mcpilot, engine");
 }
 
 #[test]

@@ -15,39 +15,31 @@ const REMOTE: Of = Of::Remote { strict: false };
 
 const OAUTH: &[Key] = &[Key::new("clientId", Field::ClientId), Key::new("enterpriseManaged", Field::Own)];
 
-/// How a server is reached.
-const CONNECTION: &[Key] = &[
-    Key::new("type", Field::Transport),
-    Key::of("command", Field::Command, PROCESS),
-    Key::of("args", Field::Args, PROCESS),
-    Key::of("cwd", Field::Cwd, PROCESS),
-    Key::of("env", Field::Env, PROCESS),
-    Key::of("envFile", Field::EnvFile, PROCESS),
-    Key::of("sandboxEnabled", Field::Own, PROCESS),
-    Key::of("url", Field::Url(None), REMOTE),
-    Key::of("headers", Field::Headers, REMOTE),
-    Key::of("oauth", Field::Object(OAUTH), REMOTE),
-    Key::new("dev", Field::Own),
-    Key::new("gallery", Field::Own),
-    Key::new("version", Field::Own),
-];
+/// The keys of how a server is reached, and some more.
+macro_rules! connection_and {
+    ($($more:expr),* $(,)?) => {
+        &[
+            Key::new("type", Field::Transport),
+            Key::of("command", Field::Command, PROCESS),
+            Key::of("args", Field::Args, PROCESS),
+            Key::of("cwd", Field::Cwd, PROCESS),
+            Key::of("env", Field::Env, PROCESS),
+            Key::of("envFile", Field::EnvFile, PROCESS),
+            Key::of("sandboxEnabled", Field::Own, PROCESS),
+            Key::of("url", Field::Url(None), REMOTE),
+            Key::of("headers", Field::Headers, REMOTE),
+            Key::of("oauth", Field::Object(OAUTH), REMOTE),
+            Key::new("dev", Field::Own),
+            Key::new("gallery", Field::Own),
+            Key::new("version", Field::Own),
+            $($more),*
+        ]
+    };
+}
 
-const KEYS: &[Key] = &[
-    Key::new("type", Field::Transport),
-    Key::of("command", Field::Command, PROCESS),
-    Key::of("args", Field::Args, PROCESS),
-    Key::of("cwd", Field::Cwd, PROCESS),
-    Key::of("env", Field::Env, PROCESS),
-    Key::of("envFile", Field::EnvFile, PROCESS),
-    Key::of("sandboxEnabled", Field::Own, PROCESS),
-    Key::of("url", Field::Url(None), REMOTE),
-    Key::of("headers", Field::Headers, REMOTE),
-    Key::of("oauth", Field::Object(OAUTH), REMOTE),
-    Key::new("dev", Field::Own),
-    Key::new("gallery", Field::Own),
-    Key::new("version", Field::Own),
+const KEYS: &[Key] = connection_and![
     // As the gallery of older versions wrote it: the connection in an object of its own.
-    Key::new("config", Field::Object(CONNECTION)),
+    Key::new("config", Field::Object(connection_and![])),
     Key::new("id", Field::Own),
 ];
 

@@ -12,10 +12,10 @@ use super::{
     params::{Meta, Params, invalid, optional_text},
 };
 use crate::{
+    json_schema::Mismatch,
     mock::{
         draws::Draws,
         journal::Handling,
-        matcher::Mismatch,
         script::{Facts, Form, Kind, Lazy, LogLevel, Stub, StubRef, Token},
         template::{Bound, Context},
     },

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     config::nearest,
+    json_schema::Mismatch,
     mock::{
         journal::Handling,
-        matcher::Mismatch,
         script::{Kind, SKILLS, StubRef, TASKS},
     },
     wire::{

@@ -7,10 +7,8 @@ use serde_json::{Value as Json, json};
 use super::{Reader, reply};
 use crate::{
     config::{Node, Problems, Span, Value},
-    mock::{
-        matcher::Schema,
-        template::{Data, SCRIPT_NAMES},
-    },
+    json_schema::Schema,
+    mock::template::{Data, SCRIPT_NAMES},
     wire::Version,
 };
 

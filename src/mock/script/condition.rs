@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use super::Reader;
 use crate::{
     config::{Node, Problems, Value},
-    mock::matcher::{Matcher, Mismatch},
+    json_schema::Mismatch,
+    mock::matcher::Matcher,
     transport::Transport,
     wire::{Era, Version},
 };

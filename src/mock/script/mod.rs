@@ -9,6 +9,7 @@ mod capabilities;
 mod completion;
 mod condition;
 mod definition;
+mod embedded;
 mod fault;
 mod http;
 mod log_level;
@@ -35,6 +36,7 @@ pub use capabilities::Capabilities;
 pub(crate) use capabilities::{SKILLS, TASKS, merge};
 pub use completion::{Completion, Reference};
 pub use condition::{Condition, Facts, Lazy};
+pub use embedded::EMBEDDED;
 pub use fault::{FaultRule, Target};
 pub use http::{Form, HttpAnswer, HttpPolicy};
 pub use log_level::LogLevel;
@@ -82,31 +84,6 @@ const KEYS: &[&str] = &[
 const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
 const REQUEST_STATE_TTL: Duration = Duration::from_secs(600);
-
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../mock-servers/", $name, ".yaml")))),*]
-    };
-}
-
-/// The scripts that are served by name, without a file: those of `mock-servers/` that are of use as they are.
-pub const EMBEDDED: &[(&str, &str)] = embedded![
-    "basic",
-    "everything",
-    "filesystem",
-    "stateful-cart",
-    "elicitation",
-    "tasks",
-    "oauth-protected",
-    "flaky",
-    "slow-start",
-    "paginated",
-    "huge",
-    "unicode",
-    "legacy-2024-11-05",
-    "modern-only",
-    "stateless",
-];
 
 /// A parsed script. The lists begin with what the script declares; replacements for it follow.
 #[derive(Debug)]

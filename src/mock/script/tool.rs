@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{Reader, Reply, Rule, Stub, Subject, definition};
 use crate::{
     config::{Node, Problems, Value},
+    json_schema::Schema,
     mirrored::MirroredParameters,
-    mock::matcher::Schema,
     wire::Era,
 };
 

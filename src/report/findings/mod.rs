@@ -26,7 +26,7 @@ use crate::{
 
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum FindingsFormat {
     /// For people; styled with ANSI sequences.
     Human,
     /// Everything.
@@ -111,25 +111,26 @@ struct Counts {
     advice: usize,
 }
 
-impl Format {
-    pub const ALL: [Format; 4] = [Format::Human, Format::Json, Format::Sarif, Format::Github];
+impl FindingsFormat {
+    pub const ALL: [FindingsFormat; 4] =
+        [FindingsFormat::Human, FindingsFormat::Json, FindingsFormat::Sarif, FindingsFormat::Github];
 
     pub const fn as_str(self) -> &'static str {
         match self {
-            Format::Human => "human",
-            Format::Json => "json",
-            Format::Sarif => "sarif",
-            Format::Github => "github",
+            FindingsFormat::Human => "human",
+            FindingsFormat::Json => "json",
+            FindingsFormat::Sarif => "sarif",
+            FindingsFormat::Github => "github",
         }
     }
 
     /// The report.
     pub fn render(self, report: &Report, layout: &Layout) -> Vec<u8> {
         match self {
-            Format::Human => human::render(report, layout).into_bytes(),
-            Format::Json => json::render(report),
-            Format::Sarif => sarif::render(report, layout),
-            Format::Github => github::render(report).into_bytes(),
+            FindingsFormat::Human => human::render(report, layout).into_bytes(),
+            FindingsFormat::Json => json::render(report),
+            FindingsFormat::Sarif => sarif::render(report, layout),
+            FindingsFormat::Github => github::render(report).into_bytes(),
         }
     }
 }
@@ -139,11 +140,14 @@ impl Format {
 #[error("unknown format {0:?}; there are human, json, sarif and github")]
 pub struct UnknownFormat(pub String);
 
-impl FromStr for Format {
+impl FromStr for FindingsFormat {
     type Err = UnknownFormat;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Format::ALL.into_iter().find(|format| format.as_str() == text).ok_or_else(|| UnknownFormat(text.to_owned()))
+        FindingsFormat::ALL
+            .into_iter()
+            .find(|format| format.as_str() == text)
+            .ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
 

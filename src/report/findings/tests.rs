@@ -18,14 +18,14 @@ fn file(path: &str, text: &str) -> File {
     File::new(path.into(), examined, false)
 }
 
-fn rendered(format: Format, files: Vec<File>) -> String {
+fn rendered(format: FindingsFormat, files: Vec<File>) -> String {
     let report = Report { files, is_strict: false, is_quiet: false };
     let layout = Layout { width: 10_000, directory: "/here".into() };
     String::from_utf8(format.render(&report, &layout)).expect("UTF-8")
 }
 
 fn plain(files: Vec<File>) -> String {
-    anstream::adapter::strip_str(&rendered(Format::Human, files)).to_string()
+    anstream::adapter::strip_str(&rendered(FindingsFormat::Human, files)).to_string()
 }
 
 const WRONG: &str = r#"{
@@ -83,7 +83,8 @@ fn only_so_many_findings_are_shown_to_people_and_all_to_programs() {
     let human = plain(vec![file(".mcp.json", &text)]);
     assert_eq!(human.matches("W-UNKNOWN-KEY").count(), 100);
     assert!(human.contains("and 50 more (--format json has all)"), "{human}");
-    let json: Json = serde_json::from_str(&rendered(Format::Json, vec![file(".mcp.json", &text)])).expect("JSON");
+    let json: Json =
+        serde_json::from_str(&rendered(FindingsFormat::Json, vec![file(".mcp.json", &text)])).expect("JSON");
     assert_eq!(json["files"][0]["findings"].as_array().map(Vec::len), Some(150));
 }
 
@@ -115,7 +116,7 @@ fn secrets_are_hidden_in_lines_and_sentences_and_the_mark_stays_in_its_place() {
     let sentence = String::from("not `0123456789abc`");
     let problem = Problem::new(Span { start: at, end: at + 15 }, sentence.clone()).hint(sentence);
     examined.findings = vec![Finding { code: &codes::VALUE_TYPE, problem, server: None }];
-    for format in Format::ALL {
+    for format in FindingsFormat::ALL {
         let hidden = rendered(format, vec![File::new("x".into(), examined.clone(), false)]);
         assert!(!hidden.contains("0123456789"), "{hidden}");
         let open = rendered(format, vec![File::new("x".into(), examined.clone(), true)]);
@@ -127,7 +128,7 @@ fn secrets_are_hidden_in_lines_and_sentences_and_the_mark_stays_in_its_place() {
 fn names_of_servers_are_no_place_for_secrets() {
     for name in ["ghp_0123456789abcdefABCD", "API_KEY=0123456789abcdefABCD"] {
         let text = format!(r#"{{"mcpServers": {{"{name}": {{"command": "c", "arg": []}}}}}}"#);
-        for format in Format::ALL {
+        for format in FindingsFormat::ALL {
             let shown = rendered(format, vec![file(".mcp.json", &text)]);
             assert!(!shown.contains("0123456789"), "{shown}");
         }
@@ -160,7 +161,8 @@ fn every_place_of_every_text_can_be_shown() {
 
 #[test]
 fn json_has_everything_with_positions_in_characters() {
-    let json: Json = serde_json::from_str(&rendered(Format::Json, vec![file(".mcp.json", WRONG)])).expect("JSON");
+    let json: Json =
+        serde_json::from_str(&rendered(FindingsFormat::Json, vec![file(".mcp.json", WRONG)])).expect("JSON");
     let file = &json["files"][0];
     assert_eq!((&file["path"], &file["dialect"]), (&Json::from(".mcp.json"), &Json::from("claude-code")));
     assert_eq!((&file["readable"], &file["valid"]), (&Json::from(true), &Json::from(true)));
@@ -176,7 +178,7 @@ fn json_has_everything_with_positions_in_characters() {
 #[test]
 fn sarif_points_at_rules_and_regions() {
     let json: Json =
-        serde_json::from_str(&rendered(Format::Sarif, vec![file("/here/a b/.mcp.json", WRONG)])).expect("JSON");
+        serde_json::from_str(&rendered(FindingsFormat::Sarif, vec![file("/here/a b/.mcp.json", WRONG)])).expect("JSON");
     assert_eq!(json["version"], "2.1.0");
     let run = &json["runs"][0];
     assert_eq!(run["columnKind"], "unicodeCodePoints");
@@ -199,7 +201,7 @@ fn workflow_commands_escape_what_would_end_them() {
     file.findings[0].problem.message = "100%\r\nof".into();
     let expected = "::warning file=a%2Cb%3Ac%25/.mcp.json,line=3,col=30,endColumn=35,title=W-UNKNOWN-KEY\
                     ::100%25%0D%0Aof (did you mean `args`?)\n";
-    assert_eq!(rendered(Format::Github, vec![file]), expected);
+    assert_eq!(rendered(FindingsFormat::Github, vec![file]), expected);
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn what_is_quiet_tells_only_what_fails() {
         let files = vec![file(".mcp.json", WRONG), file(".mcp.json", "{\"mcpServers\": {}}")];
         let report = Report { files, is_strict, is_quiet: true };
         let layout = Layout { width: 100, directory: "/".into() };
-        (report.verdict(), String::from_utf8(Format::Human.render(&report, &layout)).expect("UTF-8"))
+        (report.verdict(), String::from_utf8(FindingsFormat::Human.render(&report, &layout)).expect("UTF-8"))
     };
     assert_eq!(report(false), (Verdict::Valid, String::new()));
     let (verdict, text) = report(true);

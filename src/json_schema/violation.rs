@@ -2,7 +2,7 @@
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 
-use super::matcher::{Mismatch, brief};
+use super::{Mismatch, brief};
 
 /// Adds what an error says. Of alternatives (`anyOf`, `oneOf`) the one that was meant is told alone, if there is one.
 pub(super) fn collect(error: &ValidationError<'_>, found: &mut Vec<Mismatch>) {

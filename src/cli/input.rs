@@ -1,0 +1,24 @@
+//! Texts that a command reads: a file, or standard input.
+
+use std::{
+    io::{self, Read},
+    path::Path,
+    sync::Arc,
+};
+
+use super::Failure;
+use crate::config::Source;
+
+/// The text of a file, or of standard input, which is `-`.
+///
+/// # Errors
+/// It cannot be read, or is no text.
+pub(super) fn read(path: &Path) -> Result<Arc<Source>, Failure> {
+    let failed = |what: &str, error: io::Error| Failure::Usage(format!("cannot read {what}: {error}"));
+    if path != Path::new("-") {
+        return Source::read(path).map_err(|error| failed(&path.display().to_string(), error));
+    }
+    let mut text = String::new();
+    io::stdin().lock().read_to_string(&mut text).map_err(|error| failed("standard input", error))?;
+    Ok(Source::new("stdin", text))
+}

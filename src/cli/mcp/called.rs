@@ -1,0 +1,145 @@
+//! Calls of tools, and what is printed of them.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde::Serialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{
+    call_tool::CallToolArgs,
+    content::{Saver, indented, print},
+    form::Formed,
+    visit::{Trouble, Visit, exit_of},
+};
+use crate::{
+    cli::{
+        Exit, Failure,
+        ask::Person,
+        style::{self, BAD, STRONG, printable},
+    },
+    client::{
+        self, CallOptions, Content, ToolOutcome,
+        projection::{Call, Projection},
+    },
+};
+
+/// A call that was made.
+pub(super) struct Called {
+    server: Arc<str>,
+    /// Under the name that the server knows.
+    tool: String,
+    result: Result<ToolOutcome, client::Failure>,
+    /// What of it stands in files.
+    saved: Vec<PathBuf>,
+}
+
+/// What programs are told.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Report<'a> {
+    Formed(Formed<'a>),
+    #[serde(rename_all = "camelCase")]
+    Own {
+        server: &'a str,
+        tool: &'a str,
+        is_error: bool,
+        /// As it came.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Value>,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        saved: &'a [PathBuf],
+    },
+}
+
+impl Called {
+    /// Calls a tool. Time in which a person is asked something does not count.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub(super) async fn make(
+        visit: &Visit,
+        server: Arc<str>,
+        tool: String,
+        arguments: Map<String, Value>,
+    ) -> Result<Called, Trouble> {
+        let timeout = visit.hub.member(&server).ok().and_then(|member| member.tool_timeouts.get(&tool).copied());
+        let result = visit
+            .over(&server, async |session, options| {
+                let limit = timeout.unwrap_or(session.timeouts().call);
+                let call = async |options: CallOptions| session.call_tool(&tool, Some(arguments), options).await;
+                Ok::<_, Trouble>(Person::in_time(visit.person.as_ref(), limit, options, call).await)
+            })
+            .await?;
+        Ok(Called { server, tool, result, saved: Vec::new() })
+    }
+
+    /// Saves what is to be saved, and prints what is for people: a failure always, the content unless it is for programs.
+    ///
+    /// # Errors
+    /// What is to be saved cannot be.
+    pub(super) fn show(&mut self, visit: &Visit, args: &CallToolArgs) -> Result<(), Failure> {
+        let outcome = match &self.result {
+            Ok(outcome) => outcome,
+            Err(failure) => {
+                visit.tell_failure(failure);
+                return Ok(());
+            }
+        };
+        let mut saver = Saver::new(args.content.output.as_deref(), &self.tool);
+        let text = shown(outcome, &mut saver)?;
+        self.saved = saver.saved;
+        if args.is_for_programs() {
+            return Ok(());
+        }
+        print(&text);
+        if outcome.is_error {
+            let tool = printable(&self.tool);
+            style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reports that it failed\n"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn report(&self, visit: &Visit, form: Option<Projection>) -> Report<'_> {
+        let Called { server, tool, result, saved } = self;
+        if let Some(form) = form {
+            return Report::Formed(Formed::new(form, visit, &Call { id: "", server, tool }, result.as_ref()));
+        }
+        Report::Own {
+            server,
+            tool,
+            is_error: result.as_ref().map_or(true, |outcome| outcome.is_error),
+            result: result.as_ref().ok().map(|outcome| &*outcome.raw),
+            failure: result.as_ref().err().map(|failure| visit.failure_json(failure)),
+            saved,
+        }
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        match &self.result {
+            Err(failure) => exit_of(failure),
+            Ok(outcome) if outcome.is_error => Exit::Violation,
+            Ok(_) => Exit::Success,
+        }
+    }
+}
+
+/// The blocks one after another, and the structured content unless the text is that already.
+pub(in crate::cli) fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
+    let structured = outcome.structured_content.as_deref();
+    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let is_said = |text: &str| structured.is_some_and(|raw| value(raw.get()) == value(text));
+    let mut text = String::new();
+    for content in &outcome.content {
+        match content {
+            Content::Text { text, .. } if is_said(text) => {}
+            content => text.push_str(&saver.block(content)?),
+        }
+    }
+    if let Some(raw) = structured {
+        text.push_str(&indented(raw));
+        text.push('\n');
+    }
+    Ok(text)
+}

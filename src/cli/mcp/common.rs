@@ -1,0 +1,42 @@
+//! The flags that commands share.
+
+use std::path::PathBuf;
+
+use super::{
+    connection::ConnectionArgs,
+    target::{Select, Server, TargetArgs},
+};
+use crate::cli::{Failure, Format};
+
+/// The flags of every command that connects: to which servers, how, and what is printed of it.
+#[derive(Debug, clap::Args)]
+pub(super) struct CommonArgs {
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(super) format: Format,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+    #[command(flatten)]
+    pub(super) connection: ConnectionArgs,
+}
+
+/// The flags of a command that asks one server for content.
+#[derive(Debug, clap::Args)]
+pub(super) struct ContentArgs {
+    /// The server; not needed if there is only one
+    #[arg(long, value_name = "NAME")]
+    pub(super) server: Option<String>,
+    /// Save images, sounds and other binary content in this file or folder
+    #[arg(short, long, value_name = "FILE|FOLDER")]
+    pub(super) output: Option<PathBuf>,
+}
+
+impl CommonArgs {
+    /// As [`TargetArgs::servers`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn servers(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
+        self.target.servers(select, self.connection.show_secrets)
+    }
+}

@@ -1,0 +1,48 @@
+//! What a language model is told of tools.
+
+use std::num::NonZeroUsize;
+
+use super::content::{print, print_json, text_of};
+use crate::{
+    client::hub::Registry,
+    llm::{
+        Provider, ToolDefinition,
+        xml::{Options, prompt},
+    },
+};
+
+/// How a model is told of tools, and asks for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum FrontEnd {
+    /// The `tools` of Anthropic's Messages API
+    Anthropic,
+    /// The `tools` of OpenAI's Chat Completions API, and of those that are like it
+    Openai,
+    /// A part of the system prompt, for a model that can only write text
+    Xml,
+}
+
+impl FrontEnd {
+    /// Prints exactly what the model gets.
+    pub(super) fn tell(self, registry: &Registry, options: &Options) {
+        let tools: Vec<_> = registry.tools().iter().map(|tool| tool.for_model()).collect();
+        let provider = match self {
+            FrontEnd::Anthropic => Provider::Anthropic,
+            FrontEnd::Openai => Provider::OpenAi,
+            FrontEnd::Xml => return print(&text_of(&prompt(&tools, options))),
+        };
+        let aliases = registry.aliases();
+        let definition = |tool: &ToolDefinition<'_>| {
+            let name = aliases.alias(tool.name).unwrap_or_default();
+            // The provider's shape borrows from the tool alone.
+            serde_json::value::to_raw_value(&provider.definition(&ToolDefinition { name, ..*tool }))
+        };
+        print_json(&tools.iter().filter_map(|tool| definition(tool).ok()).collect::<Vec<_>>());
+    }
+}
+
+/// The options of the XML format, of which a message may have so many calls.
+pub(super) fn options(max_calls: Option<NonZeroUsize>) -> Options {
+    let usual = Options::default();
+    Options { max_calls_per_message: max_calls.map_or(usual.max_calls_per_message, NonZeroUsize::get), ..usual }
+}
