@@ -140,6 +140,9 @@ fn an_answer_over_http_that_is_none_is_told() {
             run.stderr_has("timeout: no answer within 1s").code(1);
         }
     }
+    for run in over_http("html", &["--trace"]) {
+        run.stderr_has("← HTTP 200 OK | content-type: text/html").stderr_has("← HTTP body: {\"jsonrpc\"").code(1);
+    }
     for run in over_http("slow_headers", &[]) {
         run.stdout("of use\n").code(0);
     }

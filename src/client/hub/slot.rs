@@ -161,8 +161,9 @@ impl Slot {
         let protocol = member.protocol.unwrap_or(options.protocol);
         let mut pauses = options.retry.pauses();
         loop {
-            let (stderr, tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
+            let (stderr, mut tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
             if let Some(records) = &options.records {
+                tap = tap.with_http();
                 records(&self.name, &tap);
             }
             let error = match Session::connect_with(&member.config, protocol, stderr, tap).await {

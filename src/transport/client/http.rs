@@ -133,8 +133,7 @@ impl HttpClient {
     }
 
     async fn post(&self, request: RequestBuilder, bytes: Bytes, gate: Option<&Gate>) -> Result<Response, LinkError> {
-        let record = || self.0.tap.record(Direction::ClientToServer, bytes.clone());
-        web::send(&self.0.http, gate, request.body(bytes.clone()), record).await
+        web::send(&self.0.http, gate, request.body(bytes.clone()), &self.0.tap, Some(&bytes)).await
     }
 
     /// Adds the authorization in use, for a request that is not to be made again.
@@ -192,7 +191,7 @@ impl HttpClient {
             headers.insert("last-event-id", last_event);
         }
         let request = self.request(Method::GET, headers);
-        web::send(&self.0.http, self.0.gate.as_ref(), request, || ()).await
+        web::send(&self.0.http, self.0.gate.as_ref(), request, &self.0.tap, None).await
     }
 
     /// Ends when the server has answered to the GET for its own messages, at once if there is no session to have it.
@@ -214,8 +213,9 @@ impl HttpClient {
             Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
             _ => None,
         };
-        if error.is_some() {
-            self.0.tap.record(Direction::ServerToClient, body);
+        match error {
+            Some(_) => self.0.tap.record(Direction::ServerToClient, body),
+            None => web::note_body(&self.0.tap, body),
         }
         let refused = LinkError::Status { status: status.as_u16(), body: text.clone() };
         let ClientJsonRpcMessage::Request(request) = message else { return Err(refused) };
@@ -277,6 +277,7 @@ impl StreamableHttpClient for HttpClient {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 }
                 if media_type != "application/json" {
+                    web::note_body(&self.0.tap, body);
                     let text = format!("HTTP {} with a body of type {media_type:?}", status.as_u16());
                     return Err(StreamableHttpError::Client(LinkError::Malformed(text)));
                 }
@@ -299,7 +300,7 @@ impl StreamableHttpClient for HttpClient {
         // Nobody is asked for an authorization only to leave.
         self.admit(&mut headers).await.map_err(StreamableHttpError::Client)?;
         let request = self.request(Method::DELETE, headers);
-        let response = web::send(&self.0.http, None, request, || ()).await;
+        let response = web::send(&self.0.http, None, request, &self.0.tap, None).await;
         match response.map_err(StreamableHttpError::Client)?.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportDeleteSession),
             status if status.is_success() => Ok(()),
@@ -326,7 +327,7 @@ impl StreamableHttpClient for HttpClient {
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => {
-                let body = String::from_utf8_lossy(&web::error_body(response).await).into_owned();
+                let body = web::error_text(response, &self.0.tap).await;
                 Err(StreamableHttpError::Client(LinkError::Status { status: status.as_u16(), body }))
             }
             _ => match web::media_type(&response) {
@@ -362,7 +363,9 @@ impl Answer {
         }
         let media_type = web::media_type(&self.response);
         let body = whole_body(self.response).await.unwrap_or_default();
-        if !body.is_empty() && media_type == "application/json" {
+        if media_type != "application/json" {
+            web::note_body(&self.tap, body.clone());
+        } else if !body.is_empty() {
             self.tap.record(Direction::ServerToClient, body.clone());
         }
         body
