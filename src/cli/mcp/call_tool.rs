@@ -124,10 +124,10 @@ async fn call(
     let Meant { server, tool, .. } = meant;
     let timeout = visit.hub.member(server).ok().and_then(|member| member.tool_timeouts.get(tool).copied());
     let called = visit
-        .over(server, async |session, options| {
+        .request(server, async |session, options| {
             let limit = timeout.unwrap_or(session.timeouts().call);
-            let call = async |options: CallOptions| session.call_tool(tool, Some(arguments), options).await;
-            Ok::<_, Trouble>(Person::in_time(visit.person.as_ref(), limit, options, call).await)
+            let call = async |options: CallOptions| session.call_tool(tool, Some(arguments.clone()), options).await;
+            Person::in_time(visit.person.as_ref(), limit, options, call).await
         })
         .await?;
     let mut saver = Saver::new(args.output.as_deref(), tool);

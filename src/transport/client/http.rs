@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::{Bytes, BytesMut};
@@ -60,6 +63,8 @@ struct Shared {
     state: Mutex<State>,
     /// Whether the server has answered to the GET for its own messages.
     listening: watch::Sender<bool>,
+    /// Whether the server has answered to a request that it knows no such session.
+    lost: AtomicBool,
 }
 
 #[derive(Default)]
@@ -82,7 +87,7 @@ pub(crate) fn open(url: &str, headers: &[(String, String)], gate: Option<Gate>, 
         .max_concurrent_requests(CONCURRENT_POSTS);
     config.retry_config = Arc::new(NeverRetry::default());
     let (state, listening) = (Mutex::default(), watch::Sender::new(false));
-    let shared = Shared { http, url, headers, gate, tap, state, listening };
+    let shared = Shared { http, url, headers, gate, tap, state, listening, lost: AtomicBool::default() };
     let client = HttpClient(Arc::new(shared));
     let worker = StreamableHttpClientWorker::new(client.clone(), config);
     let raw = RawSender::Http(client.clone());
@@ -94,6 +99,11 @@ impl HttpClient {
     /// the form of a JSON-RPC error that the server did not send.
     pub(crate) fn rejected(&self) -> Option<(u16, String)> {
         self.state().rejected.clone()
+    }
+
+    /// Whether the server has refused a request because it does not know the session any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.0.lost.load(Ordering::Relaxed)
     }
 
     /// Sends the bytes as they are with the session, version and authorization in use, the mirrored headers of a modern
@@ -219,6 +229,9 @@ impl HttpClient {
         }
         let refused = LinkError::Status { status: status.as_u16(), body: text.clone() };
         let ClientJsonRpcMessage::Request(request) = message else { return Err(refused) };
+        if status == StatusCode::NOT_FOUND && self.state().session.is_some() {
+            self.0.lost.store(true, Ordering::Relaxed);
+        }
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
         let error = match error {
