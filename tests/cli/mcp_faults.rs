@@ -72,7 +72,7 @@ fn left_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[track_caller]
-fn nothing_is_left_in(folder: &Path) {
+pub(crate) fn nothing_is_left_in(folder: &Path) {
     let left = left_in(folder);
     assert!(left.is_empty(), "{left:?}");
 }

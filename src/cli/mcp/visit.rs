@@ -316,6 +316,7 @@ impl Visit {
             }
         }
         drop(came);
+        self.unless_interrupted()?;
         self.go_on_without(&unreachable)?;
         Ok(reached)
     }
@@ -327,8 +328,18 @@ impl Visit {
     /// forbids it.
     pub(super) async fn discover(&self) -> Result<Discovery, Trouble> {
         let found = Box::pin(self.hub.discover()).await.map_err(trouble)?;
+        self.unless_interrupted()?;
         self.go_on_without(&found.unreachable)?;
         Ok(found)
+    }
+
+    /// # Errors
+    /// Somebody has interrupted the command: what came until then is not what was asked for.
+    fn unless_interrupted(&self) -> Result<(), Trouble> {
+        match self.is_interrupted.is_cancelled() {
+            true => Err(client::Failure::Cancelled.into()),
+            false => Ok(()),
+        }
     }
 
     pub(in crate::cli) fn tell_notice(&self, notice: &Notice) {
