@@ -61,7 +61,7 @@ fn transports(c: &mut Criterion) {
                 for _ in 0..iterations {
                     let started = std::time::Instant::now();
                     let session = connect(&runtime, &config, version);
-                    let tools = runtime.block_on(session.list_tools()).expect("a list");
+                    let tools = runtime.block_on(session.list_tools(CallOptions::default())).expect("a list");
                     total += started.elapsed();
                     assert_eq!(tools.items.len(), 4);
                     runtime.block_on(session.close());

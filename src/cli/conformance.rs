@@ -122,7 +122,7 @@ struct User<'s> {
 
 impl User<'_> {
     async fn tools(&self, context: &Context) {
-        let (listing, failure) = self.session.list_tools_as_far_as_possible().await;
+        let (listing, failure) = self.session.list_tools_as_far_as_possible(self.options.clone()).await;
         self.told("tools/list", failure.map_or(Ok(()), Err));
         let (server, filter) = ("server".into(), ToolFilter::default());
         let mirrors = self.session.info().version.era() == Era::Modern;
@@ -142,7 +142,7 @@ impl User<'_> {
         if !self.offers("resources") {
             return;
         }
-        let listing = self.told("resources/list", self.session.list_resources().await);
+        let listing = self.told("resources/list", self.session.list_resources(self.options.clone()).await);
         for uri in listing.iter().flat_map(|listing| members(&listing.items, "uri")) {
             self.told(&format!("resources/read {uri}"), self.session.read_resource(&uri, self.options.clone()).await);
         }
@@ -152,7 +152,7 @@ impl User<'_> {
         if !self.offers("prompts") {
             return;
         }
-        let listing = self.told("prompts/list", self.session.list_prompts().await);
+        let listing = self.told("prompts/list", self.session.list_prompts(self.options.clone()).await);
         for prompt in listing.iter().flat_map(|listing| &listing.items) {
             let prompt: Value = serde_json::from_str(prompt.get()).unwrap_or_default();
             let Some(name) = prompt["name"].as_str() else { continue };
@@ -171,7 +171,7 @@ impl User<'_> {
         if capabilities["extensions"][skill::EXTENSION].is_null() {
             return;
         }
-        let listing = self.told("skills/list", self.session.list_skills().await);
+        let listing = self.told("skills/list", self.session.list_skills(self.options.clone()).await);
         let skills = listing.iter().flat_map(|listing| &listing.items).filter(|_| loads);
         for skill in skills.filter_map(|skill| serde_json::from_str::<Skill>(skill.get()).ok()) {
             let files = skill.resources.iter().map(|file| &file.uri).filter(|uri| **uri != skill.uri);

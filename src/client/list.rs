@@ -17,51 +17,59 @@ pub struct Listing {
 }
 
 impl Session {
+    /// The timeout is for all pages together; without one it is that of the session for listings.
+    ///
     /// # Errors
     /// Any [`Failure`]; a cursor that comes twice is malformed.
-    pub async fn list_tools(&self) -> Result<Listing, Failure> {
-        self.list("tools/list", "tools").await
+    pub async fn list_tools(&self, options: CallOptions) -> Result<Listing, Failure> {
+        self.list("tools/list", "tools", options).await
     }
 
     /// As [`Session::list_tools`], but keeps the pages that came before a failure.
-    pub async fn list_tools_as_far_as_possible(&self) -> (Listing, Option<Failure>) {
+    pub async fn list_tools_as_far_as_possible(&self, options: CallOptions) -> (Listing, Option<Failure>) {
         let mut listing = Listing::default();
-        let failure = self.list_into(&mut listing, "tools/list", "tools").await.err();
+        let failure = self.list_into(&mut listing, "tools/list", "tools", options).await.err();
         (listing, failure)
     }
 
     /// # Errors
     /// As [`Session::list_tools`].
-    pub async fn list_resources(&self) -> Result<Listing, Failure> {
-        self.list("resources/list", "resources").await
+    pub async fn list_resources(&self, options: CallOptions) -> Result<Listing, Failure> {
+        self.list("resources/list", "resources", options).await
     }
 
     /// # Errors
     /// As [`Session::list_tools`].
-    pub async fn list_resource_templates(&self) -> Result<Listing, Failure> {
-        self.list("resources/templates/list", "resourceTemplates").await
+    pub async fn list_resource_templates(&self, options: CallOptions) -> Result<Listing, Failure> {
+        self.list("resources/templates/list", "resourceTemplates", options).await
     }
 
     /// # Errors
     /// As [`Session::list_tools`].
-    pub async fn list_prompts(&self) -> Result<Listing, Failure> {
-        self.list("prompts/list", "prompts").await
+    pub async fn list_prompts(&self, options: CallOptions) -> Result<Listing, Failure> {
+        self.list("prompts/list", "prompts", options).await
     }
 
-    pub(super) async fn list(&self, method: &str, member: &str) -> Result<Listing, Failure> {
+    pub(super) async fn list(&self, method: &str, member: &str, options: CallOptions) -> Result<Listing, Failure> {
         let mut listing = Listing::default();
-        self.list_into(&mut listing, method, member).await?;
+        self.list_into(&mut listing, method, member, options).await?;
         Ok(listing)
     }
 
-    async fn list_into(&self, listing: &mut Listing, method: &str, member: &str) -> Result<(), Failure> {
-        let limit = self.timeouts().list;
+    async fn list_into(
+        &self,
+        listing: &mut Listing,
+        method: &str,
+        member: &str,
+        options: CallOptions,
+    ) -> Result<(), Failure> {
+        let limit = options.timeout.unwrap_or(self.timeouts().list);
         let deadline = self.deadline(limit);
         let (mut cursors, mut cursor) = (HashSet::new(), None);
         loop {
             let params = cursor.take().map(|cursor| Map::from_iter([("cursor".to_owned(), Value::String(cursor))]));
-            let rest = deadline.rest();
-            let page = match self.request(method, params, CallOptions::within(rest)).await {
+            let options = CallOptions { timeout: Some(deadline.rest()), ..options.clone() };
+            let page = match self.request(method, params, options).await {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
                 page => page?,
             };

@@ -10,7 +10,7 @@ use std::{
 use rmcp::{RoleClient, service::Peer};
 
 use super::{
-    Answers, ConnectError, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
+    Answers, ConnectError, Failure, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
     deadline::Deadline,
     handshake::{self, Running},
     oauth::Authorizer,
@@ -136,6 +136,18 @@ impl Session {
 
     pub fn timeouts(&self) -> Timeouts {
         self.timeouts
+    }
+
+    /// Whether the server does not know the session any more: over streamable HTTP it has answered a request with 404. A
+    /// client must then begin a new one (2025-11-25, Streamable HTTP: Session Management), which a session does not do
+    /// by itself.
+    pub fn is_lost(&self) -> bool {
+        self.sender.is_lost()
+    }
+
+    /// Whether the request that failed so was refused because the session is lost, and has done nothing.
+    pub(super) fn is_lost_by(&self, failure: &Failure) -> bool {
+        self.is_lost() && matches!(failure, Failure::Http { status: 404, .. } | Failure::Rpc(_))
     }
 
     /// What the session answers when the server asks.

@@ -64,8 +64,8 @@ impl Session {
     ///
     /// # Errors
     /// Any [`Failure`].
-    pub async fn list_skills(&self) -> Result<Listing, Failure> {
-        self.list("skills/list", "skills").await
+    pub async fn list_skills(&self, options: CallOptions) -> Result<Listing, Failure> {
+        self.list("skills/list", "skills", options).await
     }
 
     /// Reads a file of a skill.

@@ -82,12 +82,12 @@ impl Runner<'_> {
         let options = CallOptions::within(limit);
         Ok(match &step.action {
             Action::Connect => Observation::result(self.info(session)),
-            Action::Discover => listed("tools", within(limit, session.list_tools()).await),
-            Action::ListResources => listed("resources", within(limit, session.list_resources()).await),
+            Action::Discover => listed("tools", session.list_tools(options).await),
+            Action::ListResources => listed("resources", session.list_resources(options).await),
             Action::ListResourceTemplates => {
-                listed("resourceTemplates", within(limit, session.list_resource_templates()).await)
+                listed("resourceTemplates", session.list_resource_templates(options).await)
             }
-            Action::ListPrompts => listed("prompts", within(limit, session.list_prompts()).await),
+            Action::ListPrompts => listed("prompts", session.list_prompts(options).await),
             Action::Call(call) => self.call(session, call, options).await?,
             Action::Cancel { call, after } => {
                 let token = CancellationToken::new();
@@ -267,10 +267,6 @@ fn is_task(frame: &Frame) -> bool {
     };
     let result = result.and_then(|result| serde_json::from_str::<Json>(result.get()).ok());
     result.is_some_and(|result| result["resultType"] == "task")
-}
-
-async fn within(limit: Duration, listing: impl Future<Output = Result<Listing, Failure>>) -> Result<Listing, Failure> {
-    tokio::time::timeout(limit, listing).await.unwrap_or(Err(Failure::Timeout(limit)))
 }
 
 /// The items of a list. One that cannot be read makes the list malformed; none is left out.

@@ -11,6 +11,8 @@ mod mcp;
 mod mcp_auth;
 mod mcp_connections;
 mod mcp_faults;
+mod mcp_interrupts;
+mod mcp_many;
 mod mcp_models;
 mod mcp_offers;
 mod mock;

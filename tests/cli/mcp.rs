@@ -367,6 +367,49 @@ fn the_trace_has_every_frame_on_a_line_with_its_direction_and_time() {
 }
 
 #[test]
+fn the_trace_has_what_http_says_without_its_secrets() {
+    let script = "auth: { tokens: [{ token: open-sesame }] }\ntools: [{ name: t, reply: x }]";
+    let story = Rehearse::new().file("m.yaml", script).args(["mock", "m.yaml", "--listen", "127.0.0.1:0"]);
+    let mut running = story.start();
+    let address = running.address("http://", "/mcp");
+    let call = |flag: &str, url: &str, protocol: &str| {
+        let own = ["Authorization: Bearer open-sesame", "X-Api-Key: hush", "Cookie: a=hush", "X-Plain: seen"];
+        let own = own.into_iter().flat_map(|header| ["--header", header]);
+        mcp(["call-tool", "t", "--trace", flag, url, "--protocol", protocol]).args(own)
+    };
+    let url = format!("http://{address}/mcp?api_key=hush&x=1");
+    let run = call("--http", &url, "2025-11-25").run().stdout("x\n").code(0);
+    let http: Vec<_> = run.stderr().lines().filter_map(|line| line.split_once(" ms ")).map(|(_, line)| line).collect();
+    let starts = ["→ HTTP POST /mcp?api_key=***&x=1 | ", "→ {", "← HTTP 200 OK | content-type: application/json"];
+    for (line, start) in http.iter().zip(starts) {
+        assert!(line.starts_with(start), "{}", run.stderr());
+    }
+    let run =
+        run.stderr_has("| authorization: Bearer *** ").stderr_has("| x-api-key: *** ").stderr_has("| cookie: *** ");
+    let run = run.stderr_has("| x-plain: seen").stderr_has("→ HTTP DELETE /mcp").stderr_has("mcp-session-id: ");
+    assert!(!run.stderr().contains("sesame") && !run.stderr().contains("hush"), "{}", run.stderr());
+    call("--http", &url, "2025-11-25")
+        .args(["--show-secrets"])
+        .run()
+        .stderr_has("x-api-key: hush")
+        .stderr_has("sesame");
+    call("--http", &url, "2026-07-28").run().stderr_has("| mcp-method: tools/call | mcp-name: t").code(0);
+    let run = call("--sse", &format!("http://{address}/sse"), "2025-11-25").run().stdout("x\n").code(0);
+    run.stderr_has("→ HTTP GET /sse | ")
+        .stderr_has("content-type: text/event-stream")
+        .stderr_has("← HTTP 202 Accepted");
+    let run = call("--ws", &format!("ws://{address}/ws"), "2025-11-25").run().stdout("x\n").code(0);
+    run.stderr_has("→ HTTP GET /ws | ").stderr_has("← HTTP 101 Switching Protocols | ").stderr_has("Bearer ***");
+
+    // A refusal is told with what the server says to it, and programs read only the standard output.
+    let run = mcp(["info", "--trace", "--http", &url]).run().code(3);
+    run.stderr_has("← HTTP 401 Unauthorized | ").stderr_has("| www-authenticate: Bearer resource_metadata=");
+    let run = call("--http", &format!("http://{address}/other"), "2025-11-25").run().code(3);
+    run.stderr_has("← HTTP 404 Not Found | content-type: application/json\n").stderr_has("← {\"jsonrpc\"");
+    assert_eq!(json_of(call("--http", &url, "2025-11-25"), 0)["isError"], false);
+}
+
+#[test]
 fn a_config_that_is_wrong_is_told_with_its_place() {
     let run = mcp(["info", "--mcp-config", "gone.json"]).run();
     run.stderr_has("cannot read the config gone.json, which --mcp-config names").code(2);

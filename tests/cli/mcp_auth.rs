@@ -41,10 +41,15 @@ impl World {
             },
             "tools": [
                 { "name": "read", "reply": "Buy milk." },
+                { "name": "forgets", "reply": "Buy bread." },
                 { "name": "write", "scopes": ["write"], "reply": "Written." },
                 { "name": "tell", "reply": format!("It is {READER}") },
                 { "name": "refuse", "reply": { "rpcError": { "code": 1, "message": format!("not {READER}") } } },
             ],
+            "faults": [{
+                "on": { "tool": "forgets", "call": 1 },
+                "do": { "status": { "code": 401, "headers": { "WWW-Authenticate": "Bearer error=\"invalid_token\"" } } },
+            }],
         });
         let server = Rehearse::new().file("notes.yaml", &script.to_string());
         let mut server = server.args(["mock", "notes.yaml", "--listen", "127.0.0.1:0"]).start();
@@ -138,6 +143,21 @@ fn a_token_that_expires_is_renewed_without_asking_anybody() {
 }
 
 #[test]
+fn a_token_that_is_refused_before_its_time_is_renewed_and_the_call_made_again() {
+    let world = World::new();
+    world.run(&["auth", "--headless"]).code(0);
+    let run = world.run(&["call-tool", "forgets", "--no-browser", "--trace"]).stdout("Buy bread.\n").code(0);
+    let calls = run.stderr().lines().filter(|line| line.contains("\"method\":\"tools/call\"")).count();
+    assert_eq!(calls, 2, "{}", run.stderr());
+    run.stderr_has("← HTTP 401 Unauthorized | ").stderr_has("| www-authenticate: Bearer error=\"invalid_token\"\n");
+    assert_eq!(world.issuer.last("POST /token").form["grant_type"], "refresh_token");
+    assert_eq!((world.issuer.times("GET /authorize"), world.issuer.times("POST /token")), (1, 2));
+    // What is written out is meant as it is.
+    let refused = mcp(["call-tool", "forgets", "--http", &world.url, "--header", "Authorization: Bearer no"]).run();
+    refused.stdout("").stderr_has("answered with HTTP 401: ").code(3);
+}
+
+#[test]
 fn a_tool_that_needs_more_says_which_scopes_to_ask_for() {
     let world = World::new();
     world.run(&["auth", "--headless"]).code(0);
@@ -169,7 +189,7 @@ fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
     running.stderr_line("Open this URL to authorize 127.0.0.1:");
     let url = running.stderr_line("  http://").trim().to_owned();
     say_yes(&url);
-    running.stdout_line("MCP server '127.0.0.1' is connected, with 4 tools");
+    running.stdout_line("MCP server '127.0.0.1' is connected, with 5 tools");
     running.send("call read");
     running.stdout_line("Buy milk.");
     running.send("auth 127.0.0.1 --logout");

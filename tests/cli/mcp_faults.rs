@@ -2,7 +2,15 @@
 
 use std::{
     fs,
+    io::{Read, Write},
+    net::TcpListener,
     path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustls::{
+    ServerConfig, ServerConnection, Stream,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 
 use crate::{
@@ -28,6 +36,8 @@ tools:
   - { name: slow_headers, reply: of use }
   - { name: unavailable, reply: x }
   - { name: broken, reply: x }
+  - { name: expires, reply: of use }
+  - { name: expires_again, reply: x }
   - { name: unauthorized, reply: x }
   - { name: html, reply: x }
   - { name: redirects, reply: x }
@@ -45,6 +55,9 @@ faults:
   - { on: { tool: slow_headers }, do: { delay: 300ms } }
   - { on: { tool: unavailable }, do: { status: 503 } }
   - { on: { tool: broken }, do: { status: { code: 500, text: oops } } }
+  - { on: { tool: expires, call: 1 }, do: { status: 404 } }
+  - { on: { tool: expires_again }, do: { status: 404 } }
+  - { on: { tool: unauthorized }, do: { status: 401 } }
   - { on: { tool: html }, do: { content_type: text/html } }
   - { on: { tool: redirects }, do: { status: { code: 307, headers: { Location: 'http://127.0.0.1:1/' } } } }
 "#;
@@ -59,7 +72,7 @@ fn left_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[track_caller]
-fn nothing_is_left_in(folder: &Path) {
+pub(crate) fn nothing_is_left_in(folder: &Path) {
     let left = left_in(folder);
     assert!(left.is_empty(), "{left:?}");
 }
@@ -140,6 +153,9 @@ fn an_answer_over_http_that_is_none_is_told() {
             run.stderr_has("timeout: no answer within 1s").code(1);
         }
     }
+    for run in over_http("html", &["--trace"]) {
+        run.stderr_has("← HTTP 200 OK | content-type: text/html").stderr_has("← HTTP body: {\"jsonrpc\"").code(1);
+    }
     for run in over_http("slow_headers", &[]) {
         run.stdout("of use\n").code(0);
     }
@@ -162,4 +178,73 @@ fn a_server_that_cannot_be_reached_is_told_with_the_reason() {
     // The port speaks, but not TLS.
     let (_mock, address) = listening("tools.yaml");
     mcp(["call-tool", "echo", "--http", &format!("https://{address}/mcp")]).run().stderr_has("cannot reach").code(3);
+}
+
+#[test]
+fn a_session_that_the_server_has_lost_is_begun_anew() {
+    let run = |tool: &str| over_http(tool, &["--trace"]).into_iter().next().expect("the legacy one");
+    let sent = |run: &Run, what: &str| run.stderr().lines().filter(|line| line.contains(what)).count();
+    let renewed = "WARN: MCP server '127.0.0.1' did not know the session any more, and has got a new one\n";
+    let well = run("expires").stdout("of use\n").stderr_has("← HTTP 404 Not Found").stderr_has(renewed).code(0);
+    assert_eq!((sent(&well, "\"method\":\"initialize\""), sent(&well, "\"method\":\"tools/call\"")), (2, 2));
+    assert_eq!(sent(&well, "→ HTTP DELETE"), 2, "{}", well.stderr());
+    let ill = run("expires_again").stdout("").stderr_has(renewed).stderr_has("error: http: status 404\n").code(1);
+    assert_eq!((sent(&ill, "\"method\":\"initialize\""), sent(&ill, "\"method\":\"tools/call\"")), (2, 2));
+    // 2026-07-28 knows no sessions.
+    let modern = over_http("expires", &["--trace"]).pop().expect("the modern one");
+    let modern = modern.stdout("").stderr_has("error: http: status 404\n").code(1);
+    assert_eq!(sent(&modern, "\"method\":\"tools/call\""), 1);
+}
+
+#[test]
+fn an_authorization_that_is_refused_is_told() {
+    for run in over_http("unauthorized", &[]) {
+        let run = run.stdout("").stderr_has("error: unauthorized: ").code(3);
+        run.stderr_has("hint: ");
+    }
+}
+
+/// Speaks TLS with a certificate that nobody vouches for, and says 404 to whoever trusts it all the same; until the end
+/// of the process.
+fn self_signed() -> u16 {
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("self_signed/certificate.pem"));
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("self_signed/key.pem")).expect("a key");
+    let config = ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into());
+    let config = config.with_safe_default_protocol_versions().expect("versions").with_no_client_auth();
+    let config = config.with_single_cert(vec![certificate.expect("a certificate")], key).expect("they fit");
+    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let mut tls = ServerConnection::new(config.clone()).expect("a connection");
+            let mut stream = Stream::new(&mut tls, &mut socket);
+            if stream.read(&mut [0; 4096]).is_ok() {
+                let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                stream.conn.send_close_notify();
+                let _ = stream.flush();
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_server_that_nobody_vouches_for_is_not_talked_to() {
+    let port = self_signed();
+    let call = |flag: &str, url: &str| {
+        mcp(["call-tool", "echo", flag, &url.replace("PORT", &port.to_string()), "--trace", "--protocol", "2025-11-25"])
+    };
+    let urls = [
+        ("--http", "https://localhost:PORT/mcp"),
+        ("--sse", "https://localhost:PORT/sse"),
+        ("--ws", "wss://localhost:PORT/ws"),
+    ];
+    const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/self_signed/certificate.pem");
+    for (flag, url) in urls {
+        let run = call(flag, url).run().stdout("").stderr_has("cannot reach ").code(3);
+        nothing_is_left_in(&run.path(""));
+        run.stderr_has("invalid peer certificate: UnknownIssuer\n");
+        // It is the certificate alone that is wrong with it.
+        call(flag, url).env("SSL_CERT_FILE", CERTIFICATE).run().stderr_has("answered with HTTP 404").code(3);
+    }
 }

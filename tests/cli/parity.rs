@@ -67,7 +67,7 @@ fn calls() -> impl Strategy<Value = Vec<(usize, Json)>> {
 async fn answers(target: Target, version: Version, calls: &[(usize, Json)]) -> Vec<String> {
     let session = Session::connect(&ServerConfig::new("p", target), Protocol::Exact(version)).await;
     let session = session.unwrap_or_else(|error| panic!("{error}"));
-    let tools = session.list_tools().await.expect("a list");
+    let tools = session.list_tools(CallOptions::default()).await.expect("a list");
     let mut answers: Vec<_> = tools.items.iter().map(|tool| tool.get().to_owned()).collect();
     for (tool, arguments) in calls {
         let arguments: Map<String, Json> = serde_json::from_value(arguments.clone()).expect("an object");

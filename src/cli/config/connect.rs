@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     cli::{Failure, signals::Signals, style},
-    client::{ConnectError, Guard, LastLines, ServerConfig, Session, StderrLine},
+    client::{CallOptions, ConnectError, Guard, LastLines, ServerConfig, Session, StderrLine},
     config::{
         ClientConfig,
         finding::{Finding, codes},
@@ -202,7 +202,10 @@ async fn tools(session: &Session) -> Result<Vec<String>, String> {
     if !session.info().declares("tools") {
         return Ok(Vec::new());
     }
-    let listing = session.list_tools().await.map_err(|failure| format!("its tools cannot be listed: {failure}"))?;
+    let listing = session
+        .list_tools(CallOptions::default())
+        .await
+        .map_err(|failure| format!("its tools cannot be listed: {failure}"))?;
     let name = |tool: &RawValue| serde_json::from_str::<Tool>(tool.get()).map(|tool| tool.name);
     let names = listing.items.iter().map(|tool| name(tool)).collect::<Result<Vec<_>, _>>();
     names.map_err(|error| format!("a tool of its list is none: {error}"))

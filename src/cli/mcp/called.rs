@@ -66,10 +66,11 @@ impl Called {
     ) -> Result<Called, Trouble> {
         let timeout = visit.hub.member(&server).ok().and_then(|member| member.tool_timeouts.get(&tool).copied());
         let result = visit
-            .over(&server, async |session, options| {
+            .request(&server, async |session, options| {
                 let limit = timeout.unwrap_or(session.timeouts().call);
-                let call = async |options: CallOptions| session.call_tool(&tool, Some(arguments), options).await;
-                Ok::<_, Trouble>(Person::in_time(visit.person.as_ref(), limit, options, call).await)
+                let call =
+                    async |options: CallOptions| session.call_tool(&tool, Some(arguments.clone()), options).await;
+                Person::in_time(visit.person.as_ref(), limit, options, call).await
             })
             .await?;
         Ok(Called { server, tool, result, saved: Vec::new() })

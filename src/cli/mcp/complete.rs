@@ -78,8 +78,8 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
         |_| {},
         async |visit| {
             let server = &visit.names[0];
-            let completed = visit.over(server, async |session, options| {
-                Ok(session.complete(reference, &args.argument, &args.value, context, options).await)
+            let completed = visit.request(server, async |session, options| {
+                session.complete(reference, &args.argument, &args.value, context.clone(), options).await
             });
             let completed = completed.await?.and_then(|result| {
                 let parsed = serde_json::from_str::<Completed>(result.get());

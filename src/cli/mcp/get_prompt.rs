@@ -15,7 +15,7 @@ use crate::{
         Exit, Failure, Format,
         style::{STRONG, printable},
     },
-    client::{self, Content},
+    client::{self, Content, Session},
 };
 
 const EXAMPLES: &str = "\
@@ -86,8 +86,9 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
         async |visit| {
             let server = &visit.names[0];
             let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
-            let got = visit
-                .over(server, async |session, options| Ok(session.get_prompt(&args.name, arguments, options).await));
+            let get =
+                async |session: &Session, options| session.get_prompt(&args.name, arguments.clone(), options).await;
+            let got = visit.request(server, get);
             let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
             let mut saver = Saver::new(args.content.output.as_deref(), &args.name);
             let text = match &got {

@@ -26,7 +26,7 @@ pub(in crate::cli) const PROMPTS: Kind =
     Kind { capability: "prompts", title: "Prompts", key: "prompts", human: prompt };
 
 pub(super) fn run(args: &ListPromptsArgs) -> Result<Exit, Failure> {
-    listing::run(&args.listing, &PROMPTS, async |session: &Session| session.list_prompts().await)
+    listing::run(&args.listing, &PROMPTS, async |session: &Session, options| session.list_prompts(options).await)
 }
 
 fn prompt(members: &Map<String, Value>) -> String {

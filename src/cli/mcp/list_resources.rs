@@ -41,11 +41,13 @@ pub(in crate::cli) const TEMPLATES: Kind =
     Kind { capability: "resources", title: "Resource templates", key: "resourceTemplates", human: template };
 
 pub(super) fn run(args: &ListResourcesArgs) -> Result<Exit, Failure> {
-    listing::run(&args.listing, &RESOURCES, async |session: &Session| session.list_resources().await)
+    listing::run(&args.listing, &RESOURCES, async |session: &Session, options| session.list_resources(options).await)
 }
 
 pub(super) fn run_templates(args: &ListResourceTemplatesArgs) -> Result<Exit, Failure> {
-    listing::run(&args.listing, &TEMPLATES, async |session: &Session| session.list_resource_templates().await)
+    listing::run(&args.listing, &TEMPLATES, async |session: &Session, options| {
+        session.list_resource_templates(options).await
+    })
 }
 
 fn resource(members: &Map<String, Value>) -> String {

@@ -17,7 +17,7 @@ use crate::{
         Exit, Failure, Format,
         style::{STRONG, printable},
     },
-    client::{self, Listing, Session},
+    client::{self, CallOptions, Listing, Session},
     report::text::printable_lines,
 };
 
@@ -73,7 +73,7 @@ impl Serialize for ServerReport<'_> {
 pub(super) fn run(
     args: &ListingArgs,
     kind: &Kind,
-    list: impl AsyncFn(&Session) -> Result<Listing, client::Failure>,
+    list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
 ) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     visit(
@@ -101,14 +101,14 @@ pub(super) fn run(
 pub(in crate::cli) async fn reached(
     visit: &Visit,
     kind: &Kind,
-    list: impl AsyncFn(&Session) -> Result<Listing, client::Failure>,
+    list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
 ) -> Result<Vec<(Arc<str>, Reached<Listing>)>, Trouble> {
-    let list = async |session: &Session| match session.info().declares(kind.capability) {
-        true => list(session).await,
+    let list = async |session: &Session, options| match session.info().declares(kind.capability) {
+        true => list(session, options).await,
         // Whoever does not declare it has none, and need not be asked.
         false => Ok(Listing::default()),
     };
-    let reached = visit.each(async |session, _| list(session).await).await?;
+    let reached = visit.each(list).await?;
     for (server, came) in &reached {
         if let Reached::Answered(Err(failure)) = came {
             visit.warn(&format!("{} of server '{server}' cannot be listed: {failure}", kind.title.to_lowercase()));

@@ -62,7 +62,7 @@ pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
         |_| {},
         async |visit| {
             let server = &visit.names[0];
-            let read = visit.over(server, async |session, options| Ok(session.read_resource(&args.uri, options).await));
+            let read = visit.request(server, async |session, options| session.read_resource(&args.uri, options).await);
             let read = read.await?;
             let mut saver = Saver::new(args.content.output.as_deref(), "resource");
             let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));

@@ -1,10 +1,12 @@
-//! `--trace`: every frame as it goes over the wire, one a line, and what servers write to their standard error.
+//! `--trace`: every frame as it goes over the wire, one a line, what HTTP says beside them, and what servers write to
+//! their standard error.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -16,12 +18,15 @@ use crate::{
     client::{StderrLine, StderrSink, hub::RecordSink},
     config::{
         Source,
-        secret::{MASK, secrets_of},
+        secret::{MASK, is_secret_name, secrets_of},
     },
     report::palette::{ADDED, GOOD},
-    transport::Tap,
-    wire::{Direction, Frame},
+    transport::{Entry, HttpPart, Place, Tap},
+    wire::Direction,
 };
+
+/// Headers by which HTTP cuts its messages.
+const UNTOLD: [&str; 5] = ["connection", "content-length", "date", "keep-alive", "transfer-encoding"];
 
 /// What looks like a secret by its name, and is none.
 const PROGRESS: &str = "\"progressToken\":";
@@ -48,8 +53,8 @@ struct Inner {
 struct Follower {
     task: JoinHandle<()>,
     tap: Tap,
-    /// How many frames have been shown.
-    shown: watch::Receiver<usize>,
+    /// How far its record has been shown.
+    shown: watch::Receiver<Place>,
 }
 
 impl Tracer {
@@ -66,7 +71,7 @@ impl Tracer {
 
     /// Hides other secrets from now on.
     pub(in crate::cli) fn hide(&self, secrets: Option<Secrets>) {
-        *self.0.secrets.lock().unwrap_or_else(PoisonError::into_inner) = secrets;
+        *locked(&self.0.secrets) = secrets;
     }
 
     /// For the records of a hub.
@@ -74,13 +79,13 @@ impl Tracer {
         let tracer = self.clone();
         Arc::new(move |server, tap| {
             let (inner, server) = (tracer.0.clone(), server.clone());
-            let (count, shown) = watch::channel(0);
-            let show = move |frame: &Frame| {
-                inner.show(&server, frame);
-                count.send_modify(|count| *count += 1);
+            let (place, shown) = watch::channel(Place::default());
+            let show = move |entries: &[Entry], read| {
+                entries.iter().for_each(|entry| inner.show(&server, entry));
+                place.send_replace(read);
             };
             let task = tokio::spawn(follow(tap.clone(), tracer.0.stop.clone(), show));
-            let mut followers = tracer.0.followers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut followers = locked(&tracer.0.followers);
             followers.retain(|follower| !follower.task.is_finished());
             followers.push(Follower { task, tap: tap.clone(), shown });
         })
@@ -97,52 +102,59 @@ impl Tracer {
         })
     }
 
-    /// Waits until every frame that has been recorded was shown, or not, as it was to be when it came.
+    /// Waits until everything that has been recorded was shown, or not, as it was to be when it came.
     pub(in crate::cli) async fn catch_up(&self) {
         let behind: Vec<_> = {
-            let followers = self.0.followers.lock().unwrap_or_else(PoisonError::into_inner);
-            followers.iter().map(|follower| (follower.shown.clone(), follower.tap.len())).collect()
+            let followers = locked(&self.0.followers);
+            followers.iter().map(|follower| (follower.shown.clone(), follower.tap.place())).collect()
         };
         for (mut shown, recorded) in behind {
-            let _ = timeout(LAG, shown.wait_for(|shown| *shown >= recorded)).await;
+            let _ = timeout(LAG, shown.wait_for(|shown| shown.reaches(recorded))).await;
         }
     }
 
     /// Shows what is left.
     pub(in crate::cli) async fn finish(self) {
         self.0.stop.cancel();
-        let followers = std::mem::take(&mut *self.0.followers.lock().unwrap_or_else(PoisonError::into_inner));
+        let followers = std::mem::take(&mut *locked(&self.0.followers));
         futures_util::future::join_all(followers.into_iter().map(|follower| follower.task)).await;
     }
 }
 
-/// Shows every frame once, as it comes, until the connection or the command ends.
-async fn follow(tap: Tap, stop: CancellationToken, mut show: impl FnMut(&Frame)) {
-    let mut seen = 0;
-    let live = |frame: &Frame| {
-        seen += 1;
-        show(frame);
-        false
-    };
-    tokio::select! {
-        biased;
-        () = stop.cancelled() => {}
-        _ = tap.wait_for(0, live) => {}
+/// Shows everything once, as it comes, until the connection or the command ends.
+async fn follow(tap: Tap, stop: CancellationToken, mut show: impl FnMut(&[Entry], Place)) {
+    let mut read = Place::default();
+    loop {
+        let has_more = tokio::select! {
+            biased;
+            () = stop.cancelled() => false,
+            has_more = tap.has_more(read) => has_more,
+        };
+        let entries = tap.entries(&mut read);
+        show(&entries, read);
+        if !has_more {
+            return;
+        }
     }
-    tap.since(seen).iter().for_each(show);
 }
 
 impl Inner {
-    fn show(&self, server: &str, frame: &Frame) {
+    fn show(&self, server: &str, entry: &Entry) {
         if !(self.shows)(server) {
             return;
         }
-        let (arrow, style) = match frame.direction {
+        let (at, direction, text) = match entry {
+            Entry::Frame(frame) => (frame.at, frame.direction, self.hidden(&String::from_utf8_lossy(&frame.bytes))),
+            Entry::Http { at, part } => {
+                let (direction, text) = self.http(part);
+                (*at, direction, text)
+            }
+        };
+        let (arrow, style) = match direction {
             Direction::ClientToServer => ("→", GOOD),
             Direction::ServerToClient => ("←", ADDED),
         };
-        let text = self.hidden(&String::from_utf8_lossy(&frame.bytes));
-        let at = frame.at.as_secs_f64() * 1000.0;
+        let at = at.as_secs_f64() * 1000.0;
         let label = self.label(server);
         style::print(&format!(
             "{DIM}{at:>9.1} ms{DIM:#} {style}{arrow}{style:#} {STRONG}{label}{STRONG:#}{}\n",
@@ -150,16 +162,67 @@ impl Inner {
         ));
     }
 
+    fn http(&self, part: &HttpPart) -> (Direction, String) {
+        match part {
+            HttpPart::Request { method, target, headers } => {
+                let target = self.hidden(target);
+                (Direction::ClientToServer, format!("HTTP {method} {target}{}", self.headers(headers)))
+            }
+            HttpPart::Response { status, headers } => {
+                (Direction::ServerToClient, format!("HTTP {status}{}", self.headers(headers)))
+            }
+            HttpPart::Body(body) => {
+                (Direction::ServerToClient, format!("HTTP body: {}", self.hidden(&String::from_utf8_lossy(body))))
+            }
+        }
+    }
+
+    fn headers(&self, headers: &HeaderMap) -> String {
+        let mut told: Vec<_> = headers.iter().filter(|(name, _)| !UNTOLD.contains(&name.as_str())).collect();
+        told.sort_by_key(|(name, _)| name.as_str());
+        let one = |(name, value): (&HeaderName, &HeaderValue)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            format!(" | {name}: {}", self.header(name.as_str(), &value))
+        };
+        told.into_iter().map(one).collect()
+    }
+
+    fn header(&self, name: &str, value: &str) -> String {
+        let is_hidden = locked(&self.secrets).is_some();
+        match is_hidden && is_secret_name(name) {
+            // The scheme is no secret.
+            true => match value.split_once(' ').filter(|_| name.ends_with("authorization")) {
+                Some((scheme, _)) => format!("{scheme} {MASK}"),
+                None => MASK.to_owned(),
+            },
+            // A challenge says in the words of credentials what is wanted.
+            false if name.ends_with("-authenticate") => self.without_own_secrets(value),
+            false => self.hidden(value),
+        }
+    }
+
     fn label(&self, server: &str) -> String {
         if self.names_servers { format!("{} ", printable(server)) } else { String::new() }
     }
 
     fn hidden(&self, text: &str) -> String {
-        match &*self.secrets.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(secrets) => without_secrets(&secrets.hidden(text)),
+        let text = self.without_own_secrets(text);
+        match &*locked(&self.secrets) {
+            Some(_) => without_secrets(&text),
+            None => text,
+        }
+    }
+
+    fn without_own_secrets(&self, text: &str) -> String {
+        match &*locked(&self.secrets) {
+            Some(secrets) => secrets.hidden(text),
             None => text.to_owned(),
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Without what looks like a secret, whoever it belongs to.
@@ -187,7 +250,12 @@ mod tests {
         let (tap, stop, mut shown) = (Tap::new(), CancellationToken::new(), Vec::new());
         let record = |text: &'static [u8]| tap.record(Direction::ClientToServer, bytes::Bytes::from_static(text));
         record(b"1");
-        let following = follow(tap.clone(), stop.clone(), |frame| shown.push(frame.bytes.clone()));
+        let following = follow(tap.clone(), stop.clone(), |entries, _| {
+            shown.extend(entries.iter().map(|entry| match entry {
+                Entry::Frame(frame) => frame.bytes.clone(),
+                Entry::Http { .. } => unreachable!("there is no HTTP"),
+            }));
+        });
         let mut following = Box::pin(following);
         assert!(futures_util::FutureExt::now_or_never(&mut following).is_none());
         record(b"2");

@@ -4,6 +4,7 @@ use std::{process::Command, sync::Arc};
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
+use tokio::sync::broadcast::{Receiver, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -22,7 +23,7 @@ use crate::{
     },
     client::{
         self, CallOptions, ConnectError, Guard, Session,
-        hub::{Discovery, Hub, HubError, HubOptions, Notice},
+        hub::{Discovery, Event, Hub, HubError, HubOptions, Notice},
     },
     config::policy::Unreachable,
     report::text::printable_lines,
@@ -158,6 +159,7 @@ impl Visit {
         signals: &mut Signals,
         work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
     ) -> Result<Exit, Trouble> {
+        let mut events = self.hub.events();
         let mut working = Box::pin(work(self));
         let done = tokio::select! {
             done = &mut working => Some(done),
@@ -165,6 +167,7 @@ impl Visit {
         };
         let rest = async {
             if let Some(done) = done {
+                self.tell_renewed(&mut events);
                 self.tell_strays().await;
                 self.hub.close().await;
                 return done;
@@ -179,6 +182,17 @@ impl Visit {
         tokio::select! {
             done = rest => done,
             _ = signals.next() => Ok(Exit::CannotRun),
+        }
+    }
+
+    /// Tells which servers have lost a session.
+    fn tell_renewed(&self, events: &mut Receiver<Event>) {
+        loop {
+            match events.try_recv() {
+                Ok(Event::Renewed(server)) => self.warn(&renewed(&server)),
+                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
         }
     }
 
@@ -255,6 +269,21 @@ impl Visit {
         Box::pin(self.hub.over(server, work)).await.map_err(trouble)?
     }
 
+    /// Makes one request to a server, once more if it does not know the session any more.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub(super) async fn request<T>(
+        &self,
+        server: &str,
+        work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
+    ) -> Result<Result<T, client::Failure>, Trouble> {
+        let work = async |session: &Session, cancel| {
+            work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+        };
+        Box::pin(self.hub.request(server, work)).await.map_err(trouble)
+    }
+
     /// The same over each server, in order, with what came of it. A server that cannot be reached ends it, or is told and
     /// passed over, as the policy says.
     ///
@@ -270,7 +299,7 @@ impl Visit {
                 let work = async |session: &Session, cancel| {
                     work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
                 };
-                let came = Box::pin(self.hub.over(&name, work)).await;
+                let came = Box::pin(self.hub.request(&name, work)).await;
                 (name, came)
             }
         };
@@ -287,6 +316,7 @@ impl Visit {
             }
         }
         drop(came);
+        self.unless_interrupted()?;
         self.go_on_without(&unreachable)?;
         Ok(reached)
     }
@@ -298,8 +328,18 @@ impl Visit {
     /// forbids it.
     pub(super) async fn discover(&self) -> Result<Discovery, Trouble> {
         let found = Box::pin(self.hub.discover()).await.map_err(trouble)?;
+        self.unless_interrupted()?;
         self.go_on_without(&found.unreachable)?;
         Ok(found)
+    }
+
+    /// # Errors
+    /// Somebody has interrupted the command: what came until then is not what was asked for.
+    fn unless_interrupted(&self) -> Result<(), Trouble> {
+        match self.is_interrupted.is_cancelled() {
+            true => Err(client::Failure::Cancelled.into()),
+            false => Ok(()),
+        }
     }
 
     pub(in crate::cli) fn tell_notice(&self, notice: &Notice) {
@@ -376,6 +416,11 @@ impl Visit {
             style::print(&format!("  data: {}\n", printable(&self.hidden(data.get()))));
         }
     }
+}
+
+/// What a server has done that does not know its session any more.
+pub(in crate::cli) fn renewed(server: &str) -> String {
+    format!("MCP server '{server}' did not know the session any more, and has got a new one")
 }
 
 /// What came of something that was done with several servers.

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::shell::{Never, Shell, locked};
 use crate::{
-    cli::mcp::list_tools::name_of,
+    cli::mcp::{list_tools::name_of, visit::renewed},
     client::hub::{Event, State, Status},
 };
 
@@ -41,6 +41,7 @@ pub(super) async fn events(shell: &Arc<Shell>) -> Never {
                 tools.0.remove(&server);
                 mending.push(Box::pin(mend(shell, server)));
             }
+            Ok(Event::Renewed(server)) => visit.warn(&renewed(&server)),
             Ok(Event::Unlisted { server, failure }) => {
                 visit.warn(&format!("failed to list MCP tools for server {server}: {failure}"));
             }

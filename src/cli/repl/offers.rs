@@ -66,8 +66,9 @@ impl Shell {
             Ok(visit) => visit,
             Err(error) => return self.failed(&error),
         };
-        let resources = self.listed_of(&visit, &RESOURCES, async |session| session.list_resources().await).await;
-        let list = async |session: &Session| session.list_resource_templates().await;
+        let resources =
+            self.listed_of(&visit, &RESOURCES, async |session, options| session.list_resources(options).await).await;
+        let list = async |session: &Session, options| session.list_resource_templates(options).await;
         let templates = self.listed_of(&visit, &TEMPLATES, list).await;
         let (Some(resources), Some(templates)) = (resources, templates) else { return false };
         self.listed().resources =
@@ -85,7 +86,8 @@ impl Shell {
             Ok(visit) => visit,
             Err(error) => return self.failed(&error),
         };
-        let listed = self.listed_of(&visit, &PROMPTS, async |session| session.list_prompts().await).await;
+        let listed =
+            self.listed_of(&visit, &PROMPTS, async |session, options| session.list_prompts(options).await).await;
         let Some(prompts) = listed else { return false };
         let known = |item: Value| {
             let arguments = item["arguments"].as_array().into_iter().flatten();
@@ -105,7 +107,7 @@ impl Shell {
         output: Option<&Path>,
         cancel: &CancellationToken,
     ) -> bool {
-        let list = async |session: &Session| session.list_resources().await;
+        let list = async |session: &Session, options| session.list_resources(options).await;
         let Some(visit) = self.holder(server, &RESOURCES, list, "uri", uri, cancel).await else { return false };
         let read = async |session: &Session, options: CallOptions| session.read_resource(uri, options).await;
         let Some(result) = self.asked(&visit, read, cancel).await else { return false };
@@ -132,7 +134,7 @@ impl Shell {
                 return false;
             }
         };
-        let list = async |session: &Session| session.list_prompts().await;
+        let list = async |session: &Session, options| session.list_prompts(options).await;
         let Some(visit) = self.holder(server, &PROMPTS, list, "name", name, cancel).await else { return false };
         let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
         let Some(result) = self.asked(&visit, get, cancel).await else { return false };
@@ -163,7 +165,7 @@ impl Shell {
         &self,
         visit: &Visit,
         kind: &Kind,
-        list: impl AsyncFn(&Session) -> Result<Listing, Failure>,
+        list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
     ) -> Option<Listings> {
         match Box::pin(listing::reached(visit, kind, list)).await {
             Ok(reached) => Some(reached),
@@ -179,7 +181,7 @@ impl Shell {
         &self,
         server: Option<&str>,
         kind: &Kind,
-        list: impl AsyncFn(&Session) -> Result<Listing, Failure>,
+        list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
         key: &str,
         wanted: &str,
         cancel: &CancellationToken,
@@ -198,11 +200,15 @@ impl Shell {
             }
             return Some(visit);
         }
-        let listed = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return None,
-            listed = self.listed_of(&visit, kind, list) => listed?,
+        let list = async |session: &Session, options: CallOptions| {
+            let own = options.cancel.unwrap_or_default().child_token();
+            let options = CallOptions { cancel: Some(own.clone()), ..CallOptions::default() };
+            cancelled_by(cancel, &own, list(session, options)).await
         };
+        let listed = self.listed_of(&visit, kind, list).await?;
+        if cancel.is_cancelled() {
+            return None;
+        }
         let has_it = |(_, came): &&(Arc<str>, Reached<Listing>)| match came {
             Reached::Answered(Ok(listing)) => items(listing).any(|item| item[key] == wanted),
             _ => false,

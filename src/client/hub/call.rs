@@ -45,7 +45,8 @@ impl Hub {
     /// Calls a tool by the name that it is registered under; its server gets its own name for it. A server that is not
     /// connected is connected to. Without a timeout in the options, the tool's own counts, then the server's.
     ///
-    /// A call whose connection broke is made once more if the tool says that it only reads or may be repeated, and the
+    /// A call that a server refuses because it does not know the session any more is made once more, over a new one. A call
+    /// whose connection broke is made once more if the tool says that it only reads or may be repeated, and the
     /// options have attempts left for connections.
     ///
     /// # Errors
@@ -101,6 +102,7 @@ impl Hub {
         let slot = self.slot(&tool.server).map_err(|_| CallError::NoServer(tool.server.clone()))?;
         let mut may_repeat =
             self.0.options.retry.attempts > 0 && (tool.annotations.read_only || tool.annotations.idempotent);
+        let mut may_renew = true;
         loop {
             let (session, is_new) = slot
                 .session(&self.0.options)
@@ -113,6 +115,9 @@ impl Hub {
             }
             match call_over(live, &tool.original, arguments.clone(), options.clone()).await {
                 Err(Failure::Disconnected { .. }) if std::mem::take(&mut may_repeat) => {}
+                Err(failure) if live.session.is_lost_by(&failure) && std::mem::take(&mut may_renew) => {
+                    self.tell(Event::Renewed(slot.name.clone()));
+                }
                 called => return called.map_err(CallError::Failed),
             }
         }

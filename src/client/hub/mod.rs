@@ -53,7 +53,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let endpoint = Endpoint { url: "http://localhost:8888/mcp".into(), headers: Vec::new() };
 //! let session = Session::connect(&ServerConfig::new("postgres", Target::Http(endpoint)), Protocol::Auto).await?;
-//! let mut listing = session.list_tools().await?;
+//! let mut listing = session.list_tools(CallOptions::default()).await?;
 //! listing.items.retain(|tool| !tool.get().contains("drop_table"));
 //! let listed = Listed {
 //!     server: &"postgres".into(),
@@ -140,6 +140,8 @@ pub enum Event {
     Status(Arc<str>),
     /// The registry.
     Tools,
+    /// A server did not know its session any more, and there is a new one.
+    Renewed(Arc<str>),
     /// The connection with a server broke; it is tried again if the options say so.
     Broke { server: Arc<str>, why: Arc<str> },
     /// A server's tools could not all be listed.
@@ -363,6 +365,31 @@ impl Hub {
         }
     }
 
+    /// Makes one request over the session with a server, as [`Hub::over`] does, and once more over a new one if the server
+    /// does not know the session any more.
+    ///
+    /// # Errors
+    /// As [`Hub::over`].
+    pub async fn request<T>(
+        &self,
+        server: &str,
+        work: impl AsyncFn(&Session, CancellationToken) -> Result<T, Failure>,
+    ) -> Result<Result<T, Failure>, HubError> {
+        let mut may_renew = true;
+        loop {
+            let once = async |session: &Session, cancel| {
+                let done = work(session, cancel).await;
+                let is_lost = done.as_ref().err().is_some_and(|failure| session.is_lost_by(failure));
+                (done, is_lost)
+            };
+            let (done, is_lost) = Box::pin(self.over(server, once)).await?;
+            if !(is_lost && std::mem::take(&mut may_renew)) {
+                return Ok(done);
+            }
+            self.tell(Event::Renewed(self.slot(server)?.name.clone()));
+        }
+    }
+
     /// What a server lists, as it came; what its filter leaves out as well.
     ///
     /// # Errors
@@ -391,16 +418,24 @@ impl Hub {
 
     /// Connects if need be, and lists the tools.
     async fn connect_and_list(&self, slot: &Arc<Slot>) -> Result<Option<Failure>, Arc<ConnectError>> {
-        let connected = slot.session(&self.0.options).await;
-        self.tell(Event::Status(slot.name.clone()));
-        let (session, is_new) = connected?;
-        let Some(live) = &*session else { return Ok(None) };
-        if is_new {
-            self.watch(slot, live).await;
+        let mut may_renew = true;
+        loop {
+            let connected = slot.session(&self.0.options).await;
+            self.tell(Event::Status(slot.name.clone()));
+            let (session, is_new) = connected?;
+            let Some(live) = &*session else { return Ok(None) };
+            if is_new {
+                self.watch(slot, live).await;
+            }
+            let failure = slot.list(live).await;
+            let is_lost = failure.as_ref().is_some_and(|failure| live.session.is_lost_by(failure));
+            if is_lost && std::mem::take(&mut may_renew) {
+                self.tell(Event::Renewed(slot.name.clone()));
+                continue;
+            }
+            self.tell(Event::Status(slot.name.clone()));
+            return Ok(failure);
         }
-        let failure = slot.list(live).await;
-        self.tell(Event::Status(slot.name.clone()));
-        Ok(failure)
     }
 
     async fn end(&self, slot: &Slot, state: State) -> Result<(), HubError> {

@@ -51,7 +51,7 @@ pub struct HubOptions {
     pub result_ttl: Option<Duration>,
     /// Where the lines go that servers write to their standard error.
     pub stderr: Option<StderrSink>,
-    /// Who gets the record of each connection before anything goes over it.
+    /// Who gets the record of each connection before anything goes over it. It then has what HTTP says as well.
     pub records: Option<RecordSink>,
     /// Whether changed lists and broken connections are noticed while nobody calls.
     pub is_watching: bool,

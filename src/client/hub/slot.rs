@@ -16,7 +16,7 @@ use super::{
     status::{State, Status},
 };
 use crate::{
-    client::{ConnectError, Failure, Ignored, Session},
+    client::{CallOptions, ConnectError, Failure, Ignored, Session},
     transport::{Tap, Transport},
     wire::Era,
 };
@@ -108,7 +108,8 @@ impl Slot {
         &self,
         options: &HubOptions,
     ) -> Result<(RwLockReadGuard<'_, Option<Live>>, bool), Arc<ConnectError>> {
-        let is_open = |live: &Option<Live>| live.as_ref().is_some_and(|live| live.session.tap().closed().is_none());
+        let is_usable = |session: &Session| session.tap().closed().is_none() && !session.is_lost();
+        let is_open = |live: &Option<Live>| live.as_ref().is_some_and(|live| is_usable(&live.session));
         let open = self.session.read().await;
         if is_open(&open) {
             return Ok((open, false));
@@ -161,8 +162,9 @@ impl Slot {
         let protocol = member.protocol.unwrap_or(options.protocol);
         let mut pauses = options.retry.pauses();
         loop {
-            let (stderr, tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
+            let (stderr, mut tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
             if let Some(records) = &options.records {
+                tap = tap.with_http();
                 records(&self.name, &tap);
             }
             let error = match Session::connect_with(&member.config, protocol, stderr, tap).await {
@@ -179,10 +181,10 @@ impl Slot {
     /// Lists the tools of an open session; what came before a failure is kept. A server that declares no tools has none.
     pub(super) async fn list(&self, live: &Live) -> Option<Failure> {
         let (listing, failure) = if live.session.info().declares("tools") {
-            tokio::select! {
-                biased;
-                () = live.calls.cancelled() => return Some(Failure::Cancelled),
-                listed = live.session.list_tools_as_far_as_possible() => listed,
+            let options = CallOptions { cancel: Some(live.calls.clone()), ..CallOptions::default() };
+            match live.session.list_tools_as_far_as_possible(options).await {
+                (_, Some(Failure::Cancelled)) => return Some(Failure::Cancelled),
+                listed => listed,
             }
         } else {
             Default::default()

@@ -79,7 +79,7 @@ async fn arguments_that_a_tool_wants_in_headers_are_put_there() {
     })
     .await;
     let session = connect(&server.http(), MODERN).await;
-    session.list_tools().await.expect("a listing");
+    session.list_tools(CallOptions::default()).await.expect("a listing");
     call(&session, "echo", CallOptions::default()).await.expect("a result");
     session.close().await;
     assert_eq!(server.seen().last().expect("a call").header("mcp-param-text"), Some("hello"));

@@ -166,12 +166,12 @@ async fn a_listing_follows_the_cursor_to_its_end() {
         _ => Value::Null,
     });
     let session = connect(&server.target, LEGACY).await;
-    let listing = session.list_tools().await.expect("a listing");
+    let listing = session.list_tools(CallOptions::default()).await.expect("a listing");
     let items: Vec<_> = listing.items.iter().map(|item| item.get()).collect();
     assert_eq!(listing.pages, 3);
     assert_eq!(items[..2], [r#"{"name":null}"#, r#"{"name":1.0}"#]);
     assert_eq!(items[4], r#"{"name":"three"}"#);
-    let failure = session.list_resources().await.expect_err("no resources");
+    let failure = session.list_resources(CallOptions::default()).await.expect_err("no resources");
     assert!(matches!(&failure, Failure::Malformed(what) if what.contains("`resources` is missing")), "{failure}");
     session.close().await;
 }
@@ -180,7 +180,7 @@ async fn a_listing_follows_the_cursor_to_its_end() {
 async fn a_cursor_that_comes_twice_ends_the_listing() {
     let server = pages(|cursor| if cursor == "a" { json!("b") } else { json!("a") });
     let session = connect(&server.target, LEGACY).await;
-    let failure = session.list_tools().await.expect_err("an endless listing");
+    let failure = session.list_tools(CallOptions::default()).await.expect_err("an endless listing");
     assert!(matches!(&failure, Failure::Malformed(what) if what.contains("\"a\" twice")), "{failure}");
     session.close().await;
 }
@@ -197,7 +197,7 @@ async fn a_listing_has_one_deadline_for_all_its_pages() {
     let config = ServerConfig { timeouts, ..ServerConfig::new("s", server.target.clone()) };
     let session = Session::connect(&config, LEGACY).await.expect("a session");
     let started = tokio::time::Instant::now();
-    let failure = session.list_tools().await.expect_err("no second page");
+    let failure = session.list_tools(CallOptions::default()).await.expect_err("no second page");
     assert!(started.elapsed() < timeouts.call);
     assert!(matches!(failure, Failure::Timeout(limit) if limit == timeouts.list), "{failure}");
     session.close().await;

@@ -2,7 +2,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::{Bytes, BytesMut};
@@ -60,6 +63,8 @@ struct Shared {
     state: Mutex<State>,
     /// Whether the server has answered to the GET for its own messages.
     listening: watch::Sender<bool>,
+    /// Whether the server has answered to a request that it knows no such session.
+    lost: AtomicBool,
 }
 
 #[derive(Default)]
@@ -82,7 +87,7 @@ pub(crate) fn open(url: &str, headers: &[(String, String)], gate: Option<Gate>, 
         .max_concurrent_requests(CONCURRENT_POSTS);
     config.retry_config = Arc::new(NeverRetry::default());
     let (state, listening) = (Mutex::default(), watch::Sender::new(false));
-    let shared = Shared { http, url, headers, gate, tap, state, listening };
+    let shared = Shared { http, url, headers, gate, tap, state, listening, lost: AtomicBool::default() };
     let client = HttpClient(Arc::new(shared));
     let worker = StreamableHttpClientWorker::new(client.clone(), config);
     let raw = RawSender::Http(client.clone());
@@ -94,6 +99,11 @@ impl HttpClient {
     /// the form of a JSON-RPC error that the server did not send.
     pub(crate) fn rejected(&self) -> Option<(u16, String)> {
         self.state().rejected.clone()
+    }
+
+    /// Whether the server has refused a request because it does not know the session any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.0.lost.load(Ordering::Relaxed)
     }
 
     /// Sends the bytes as they are with the session, version and authorization in use, the mirrored headers of a modern
@@ -133,8 +143,7 @@ impl HttpClient {
     }
 
     async fn post(&self, request: RequestBuilder, bytes: Bytes, gate: Option<&Gate>) -> Result<Response, LinkError> {
-        let record = || self.0.tap.record(Direction::ClientToServer, bytes.clone());
-        web::send(&self.0.http, gate, request.body(bytes.clone()), record).await
+        web::send(&self.0.http, gate, request.body(bytes.clone()), &self.0.tap, Some(&bytes)).await
     }
 
     /// Adds the authorization in use, for a request that is not to be made again.
@@ -192,7 +201,7 @@ impl HttpClient {
             headers.insert("last-event-id", last_event);
         }
         let request = self.request(Method::GET, headers);
-        web::send(&self.0.http, self.0.gate.as_ref(), request, || ()).await
+        web::send(&self.0.http, self.0.gate.as_ref(), request, &self.0.tap, None).await
     }
 
     /// Ends when the server has answered to the GET for its own messages, at once if there is no session to have it.
@@ -214,11 +223,15 @@ impl HttpClient {
             Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
             _ => None,
         };
-        if error.is_some() {
-            self.0.tap.record(Direction::ServerToClient, body);
+        match error {
+            Some(_) => self.0.tap.record(Direction::ServerToClient, body),
+            None => web::note_body(&self.0.tap, body),
         }
         let refused = LinkError::Status { status: status.as_u16(), body: text.clone() };
         let ClientJsonRpcMessage::Request(request) = message else { return Err(refused) };
+        if status == StatusCode::NOT_FOUND && self.state().session.is_some() {
+            self.0.lost.store(true, Ordering::Relaxed);
+        }
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
         let error = match error {
@@ -277,6 +290,7 @@ impl StreamableHttpClient for HttpClient {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 }
                 if media_type != "application/json" {
+                    web::note_body(&self.0.tap, body);
                     let text = format!("HTTP {} with a body of type {media_type:?}", status.as_u16());
                     return Err(StreamableHttpError::Client(LinkError::Malformed(text)));
                 }
@@ -299,7 +313,7 @@ impl StreamableHttpClient for HttpClient {
         // Nobody is asked for an authorization only to leave.
         self.admit(&mut headers).await.map_err(StreamableHttpError::Client)?;
         let request = self.request(Method::DELETE, headers);
-        let response = web::send(&self.0.http, None, request, || ()).await;
+        let response = web::send(&self.0.http, None, request, &self.0.tap, None).await;
         match response.map_err(StreamableHttpError::Client)?.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportDeleteSession),
             status if status.is_success() => Ok(()),
@@ -326,7 +340,7 @@ impl StreamableHttpClient for HttpClient {
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => {
-                let body = String::from_utf8_lossy(&web::error_body(response).await).into_owned();
+                let body = web::error_text(response, &self.0.tap).await;
                 Err(StreamableHttpError::Client(LinkError::Status { status: status.as_u16(), body }))
             }
             _ => match web::media_type(&response) {
@@ -362,7 +376,9 @@ impl Answer {
         }
         let media_type = web::media_type(&self.response);
         let body = whole_body(self.response).await.unwrap_or_default();
-        if !body.is_empty() && media_type == "application/json" {
+        if media_type != "application/json" {
+            web::note_body(&self.tap, body.clone());
+        } else if !body.is_empty() {
             self.tap.record(Direction::ServerToClient, body.clone());
         }
         body

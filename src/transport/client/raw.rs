@@ -30,6 +30,11 @@ pub struct Sent {
 }
 
 impl RawSender {
+    /// Whether the server does not know the session of this connection any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self, RawSender::Http(client) if client.is_lost())
+    }
+
     /// Sends the bytes as they are, recorded in the tap as one frame. Headers count for streamable HTTP only.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use super::{
     gate::Gate,
     web,
 };
-use crate::{transport::Tap, wire::Direction};
+use crate::transport::Tap;
 
 /// POSTs frames to the endpoint that the server named.
 #[derive(Clone)]
@@ -34,15 +34,14 @@ impl Poster {
     /// [`LinkError::Status`] if the server does not accept the frame, [`LinkError::Exchange`] if it cannot be reached,
     /// and [`LinkError::Unauthorized`].
     pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, LinkError> {
-        let record = || self.tap.record(Direction::ClientToServer, bytes.clone());
         let request = self.http.post(self.endpoint).headers((*self.headers).clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(bytes.clone());
-        let response = web::send(&self.http, self.gate.as_ref(), request, record).await?;
+        let response = web::send(&self.http, self.gate.as_ref(), request, &self.tap, Some(&bytes)).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(status.as_u16());
         }
-        let body = String::from_utf8_lossy(&web::error_body(response).await).into_owned();
+        let body = web::error_text(response, &self.tap).await;
         Err(LinkError::Status { status: status.as_u16(), body })
     }
 }
@@ -62,13 +61,13 @@ pub(crate) async fn open(
     let gate = web::gate_for(&headers, gate);
     let stream = HeaderValue::from_static("text/event-stream");
     let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, stream);
-    let response = web::send(&http, gate.as_ref(), request, || ()).await.map_err(|error| match error {
+    let response = web::send(&http, gate.as_ref(), request, &tap, None).await.map_err(|error| match error {
         LinkError::Unauthorized(why) => OpenError::Unauthorized(why),
         error => OpenError::Unreachable { detail: error.to_string() },
     })?;
     if response.status() != StatusCode::OK {
         let status = response.status().as_u16();
-        let body = String::from_utf8_lossy(&web::error_body(response).await).into_owned();
+        let body = web::error_text(response, &tap).await;
         return Err(OpenError::Http { status, body });
     }
     let media_type = web::media_type(&response);

@@ -2,8 +2,9 @@
 
 use std::{error::Error, net::IpAddr};
 
+use bytes::Bytes;
 use reqwest::{
-    Client, RequestBuilder, Response, StatusCode, Url,
+    Client, Request, RequestBuilder, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
@@ -11,6 +12,10 @@ use reqwest::{
 use super::{
     LinkError, OpenError,
     gate::{Gate, Pass, Refusal},
+};
+use crate::{
+    transport::{HttpPart, Tap},
+    wire::Direction,
 };
 
 const MAX_ERROR_BODY: usize = 64 << 10;
@@ -95,8 +100,8 @@ pub(crate) fn describe(error: reqwest::Error) -> String {
     text
 }
 
-/// Sends a request with the authorization that the gate gives it, again when that was refused and there is another.
-/// `record` is told of each time.
+/// Sends a request with the authorization that the gate gives it, again when that was refused and there is another. The
+/// tap records each time, and the frame that the request carries.
 ///
 /// # Errors
 /// [`LinkError::Unauthorized`] if there is no authorization, [`LinkError::Exchange`] if there is no answer, and
@@ -105,20 +110,16 @@ pub(crate) async fn send(
     http: &Client,
     gate: Option<&Gate>,
     request: RequestBuilder,
-    record: impl Fn(),
+    tap: &Tap,
+    frame: Option<&Bytes>,
 ) -> Result<Response, LinkError> {
-    let request = request.build().map_err(|error| LinkError::Invalid(describe(error)))?;
-    let exchange = |error| LinkError::Exchange(describe(error));
-    let Some(gate) = gate else {
-        record();
-        return http.execute(request).await.map_err(exchange);
-    };
+    let mut request = request.build().map_err(|error| LinkError::Invalid(describe(error)))?;
+    let Some(gate) = gate else { return exchange(http, request, tap, frame).await };
     let mut pass = gate.pass().await.map_err(LinkError::Unauthorized)?;
     for _ in 1..MAX_PASSES {
         let Some(mut attempt) = request.try_clone() else { break };
         admit(attempt.headers_mut(), &pass);
-        record();
-        let response = http.execute(attempt).await.map_err(exchange)?;
+        let response = exchange(http, attempt, tap, frame).await?;
         let status = response.status();
         if !is_refusal(status) {
             pass.accept();
@@ -130,10 +131,24 @@ pub(crate) async fn send(
             None => return Ok(response),
         }
     }
-    let mut request = request;
     admit(request.headers_mut(), &pass);
-    record();
-    http.execute(request).await.map_err(exchange)
+    exchange(http, request, tap, frame).await
+}
+
+/// Sends a request once.
+async fn exchange(http: &Client, request: Request, tap: &Tap, frame: Option<&Bytes>) -> Result<Response, LinkError> {
+    tap.note(|| {
+        let url = request.url();
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let (method, headers) = (request.method().clone(), request.headers().clone());
+        HttpPart::Request { method, target: format!("{}{query}", url.path()), headers }
+    });
+    if let Some(frame) = frame {
+        tap.record(Direction::ClientToServer, frame.clone());
+    }
+    let response = http.execute(request).await.map_err(|error| LinkError::Exchange(describe(error)))?;
+    tap.note(|| HttpPart::Response { status: response.status(), headers: response.headers().clone() });
+    Ok(response)
 }
 
 /// Whether another authorization may help.
@@ -163,6 +178,21 @@ pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
         }
     }
     body
+}
+
+/// As [`error_body`], as a text, which the tap notes.
+pub(crate) async fn error_text(response: Response, tap: &Tap) -> String {
+    let body = error_body(response).await;
+    let text = String::from_utf8_lossy(&body).into_owned();
+    note_body(tap, body.into());
+    text
+}
+
+/// Has the tap note a body that is no message.
+pub(crate) fn note_body(tap: &Tap, body: Bytes) {
+    if !body.is_empty() {
+        tap.note(|| HttpPart::Body(body));
+    }
 }
 
 /// The media type of an answer, lower case and without parameters.

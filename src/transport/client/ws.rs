@@ -21,7 +21,10 @@ use super::{
     gate::{Gate, Refusal},
     web,
 };
-use crate::{transport::Tap, wire::MAX_FRAME};
+use crate::{
+    transport::{HttpPart, Tap},
+    wire::MAX_FRAME,
+};
 
 type Handshake = http::Request<()>;
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -47,16 +50,28 @@ pub(crate) async fn open(
         request.headers_mut().append(name, value.clone());
     }
     request.headers_mut().insert("sec-websocket-protocol", http::HeaderValue::from_static("mcp"));
-    let socket = dial(request, gate.as_ref()).await?;
+    let socket = dial(request, gate.as_ref(), &tap).await?;
     let (sink, stream) = socket.split();
     let lane = Lane::new(tap.clone(), Writer::Ws(sink));
     Ok(Opened::duplex(Duplex::new(tap, Incoming::Ws(stream), Outgoing::Lane(lane)), None))
 }
 
 /// Connects with the authorization that the gate gives, again when that was refused and there is another.
-async fn dial(request: Handshake, gate: Option<&Gate>) -> Result<Socket, OpenError> {
+async fn dial(request: Handshake, gate: Option<&Gate>, tap: &Tap) -> Result<Socket, OpenError> {
     let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
-    let connect = async |request: Handshake| connect_async_with_config(request, Some(limits), true).await;
+    let connect = async |request: Handshake| {
+        tap.note(|| {
+            let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
+            HttpPart::Request { method: request.method().clone(), target, headers: request.headers().clone() }
+        });
+        let connected = connect_async_with_config(request, Some(limits), true).await;
+        match &connected {
+            Ok((_, response)) => note(tap, response),
+            Err(tungstenite::Error::Http(response)) => note(tap, response),
+            Err(_) => {}
+        }
+        connected
+    };
     let Some(gate) = gate else { return connect(request).await.map(|(socket, _)| socket).map_err(refused) };
     let mut pass = gate.pass().await.map_err(OpenError::Unauthorized)?;
     for _ in 0..web::MAX_PASSES {
@@ -80,6 +95,11 @@ async fn dial(request: Handshake, gate: Option<&Gate>) -> Result<Socket, OpenErr
         }
     }
     Err(OpenError::Unauthorized("the server refuses one authorization after another".to_owned()))
+}
+
+fn note(tap: &Tap, response: &http::Response<Option<Vec<u8>>>) {
+    tap.note(|| HttpPart::Response { status: response.status(), headers: response.headers().clone() });
+    web::note_body(tap, response.body().clone().unwrap_or_default().into());
 }
 
 fn refused(error: tungstenite::Error) -> OpenError {

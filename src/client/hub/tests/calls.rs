@@ -170,3 +170,71 @@ async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_
     let (outcome, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("comes to an end");
     assert!(matches!(outcome, Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::GivenUp)));
 }
+
+#[tokio::test]
+async fn a_session_that_the_server_has_lost_is_begun_anew_once_for_each_request() {
+    let unknown = Arc::new(AtomicUsize::new(0));
+    let left = unknown.clone();
+    let server = HttpServer::start(move |seen: Seen| {
+        let take = |left: usize| left.checked_sub(1);
+        let is_asked = matches!(seen.message()["method"].as_str(), Some("tools/list" | "tools/call"));
+        let is_lost = is_asked && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+        async move {
+            let message = seen.message();
+            match is_lost {
+                true => reply(404, "text/plain", "session not found"),
+                false => greet_http(&seen)
+                    .unwrap_or_else(|| reply(200, "application/json", answer("s", &["t"], &message).concat())),
+            }
+        }
+    })
+    .await;
+    let hub = Hub::new([member("s", &server.http())], options());
+    let mut events = hub.events();
+    let mut renewed = 0;
+    let mut count = |hub: &Hub| {
+        assert_eq!(names(hub), ["s/t"]);
+        while let Ok(event) = events.try_recv() {
+            renewed += usize::from(matches!(event, Event::Renewed(_)));
+        }
+        let greetings = server.seen().into_iter().filter(|seen| seen.message()["method"] == "initialize");
+        let sessions: Vec<_> = greetings.map(|seen| seen.header("mcp-session-id").map(str::to_owned)).collect();
+        assert_eq!(sessions, vec![None; renewed + 1], "each was asked for without the old one");
+        renewed
+    };
+    unknown.store(1, Ordering::Relaxed);
+    assert!(hub.discover().await.expect("discovers").unlisted.is_empty());
+    assert_eq!(count(&hub), 1);
+    unknown.store(1, Ordering::Relaxed);
+    assert_eq!(text(&hub, "t").await.expect("a result"), "s: t");
+    assert_eq!(count(&hub), 2);
+    unknown.store(1, Ordering::Relaxed);
+    let call = async |session: &Session, _| session.call_tool("t", None, CallOptions::default()).await;
+    hub.request("s", call).await.expect("reaches").expect("a result");
+    assert_eq!(count(&hub), 3);
+    unknown.store(2, Ordering::Relaxed);
+    let failure = text(&hub, "t").await.expect_err("lost again");
+    assert!(matches!(failure, CallError::Failed(Failure::Http { status: 404, .. })), "{failure}");
+    assert_eq!(count(&hub), 4);
+    hub.close().await;
+}
+
+#[tokio::test]
+async fn closing_cancels_a_listing_on_the_wire() {
+    let (seen, mut methods) = mpsc::unbounded_channel();
+    let server = in_memory(move |message| {
+        let method = message["method"].as_str().unwrap_or_default();
+        let _ = seen.send(method.to_owned());
+        if method == "tools/list" { Vec::new() } else { answer("s", &[], message) }
+    });
+    let hub = Hub::new([member("s", &server.target)], options());
+    let discovering = tokio::spawn({
+        let hub = hub.clone();
+        async move { hub.discover().await }
+    });
+    while methods.recv().await.as_deref() != Some("tools/list") {}
+    hub.close().await;
+    assert_eq!(methods.recv().await.as_deref(), Some("notifications/cancelled"));
+    let found = discovering.await.expect("ends").expect("discovers");
+    assert!(matches!(found.unlisted[..], [(_, Failure::Cancelled)]), "{found:?}");
+}

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, mpsc};
 use super::*;
 use crate::client::{
     CallOptions, Protocol, ServerConfig, Target, ToolOutcome, memory,
-    tests::server::{Server, greet, in_memory, result},
+    tests::server::{HttpServer, Seen, Server, greet, greet_http, in_memory, reply, result},
 };
 use crate::config::policy::Naming;
 use crate::{config::policy::Duplicates, wire::Version};

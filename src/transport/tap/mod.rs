@@ -1,5 +1,7 @@
 //! The record of everything that went over one connection.
 
+mod http;
+
 use std::{
     collections::VecDeque,
     fmt,
@@ -12,6 +14,7 @@ use tokio::{
     time::Instant,
 };
 
+pub use self::http::{Entry, HttpPart, Place};
 use super::{Stray, Strays};
 use crate::wire::{Direction, Frame, Id, Message, ParseError, Trace, message::split_batch};
 
@@ -37,6 +40,8 @@ struct State {
     kept: Option<usize>,
     closed: Option<Arc<str>>,
     awaited: Vec<Waiter>,
+    /// What HTTP says, if somebody wants to see it.
+    http: Option<http::Parts>,
 }
 
 struct Waiter {

@@ -1,0 +1,208 @@
+//! What HTTP says beside the frames, for whoever wants to see it.
+
+use std::{collections::VecDeque, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+
+use super::{State, Tap};
+use crate::wire::Frame;
+
+/// A part of an HTTP exchange that is no frame.
+#[derive(Clone, Debug)]
+pub enum HttpPart {
+    /// The head of a request, with its headers as far as the client sets them itself.
+    Request {
+        method: Method,
+        /// Path and query.
+        target: String,
+        headers: HeaderMap,
+    },
+    /// The head of a response.
+    Response { status: StatusCode, headers: HeaderMap },
+    /// The beginning of a body that is no message.
+    Body(Bytes),
+}
+
+/// What a connection's record has of one moment.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    Frame(Frame),
+    Http {
+        /// Time since the connection was opened.
+        at: Duration,
+        part: HttpPart,
+    },
+}
+
+/// How far somebody has read the record of a connection; the beginning by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    frames: usize,
+    parts: usize,
+}
+
+/// The last parts of HTTP exchanges, and how many came before them.
+#[derive(Default)]
+pub(super) struct Parts {
+    kept: VecDeque<Part>,
+    dropped: usize,
+}
+
+struct Part {
+    at: Duration,
+    /// The index of the frame that it precedes.
+    before: usize,
+    part: HttpPart,
+}
+
+impl Tap {
+    /// The same record, which keeps from now on what HTTP says as well.
+    #[must_use]
+    pub fn with_http(self) -> Tap {
+        self.state().http.get_or_insert_default();
+        self
+    }
+
+    /// Adds a part of an HTTP exchange, if they are kept.
+    pub(crate) fn note(&self, part: impl FnOnce() -> HttpPart) {
+        let at = self.0.opened.elapsed();
+        let mut state = self.state();
+        let (before, most) = (state.end(), state.kept);
+        let Some(http) = &mut state.http else { return };
+        http.kept.push_back(Part { at, before, part: part() });
+        if most.is_some_and(|most| http.kept.len() > most) {
+            http.kept.pop_front();
+            http.dropped += 1;
+        }
+        drop(state);
+        self.0.changed.send_replace(());
+    }
+
+    /// What has been recorded after a place, in order and as far as it is kept; the place is then after it.
+    pub fn entries(&self, read: &mut Place) -> Vec<Entry> {
+        let state = self.state();
+        let (first, frames) = (read.frames.max(state.dropped), state.since(read.frames));
+        let parts = state.http.iter().flat_map(|http| http.kept.iter().skip(read.parts.saturating_sub(http.dropped)));
+        let mut parts = parts.peekable();
+        let mut entries = Vec::with_capacity(frames.len());
+        let http = |part: &Part| Entry::Http { at: part.at, part: part.part.clone() };
+        for (index, frame) in (first..).zip(frames) {
+            while let Some(part) = parts.next_if(|part| part.before <= index) {
+                entries.push(http(part));
+            }
+            entries.push(Entry::Frame(frame));
+        }
+        entries.extend(parts.map(http));
+        *read = state.place();
+        entries
+    }
+
+    /// The end of the record so far.
+    pub fn place(&self) -> Place {
+        self.state().place()
+    }
+
+    /// Ends when there is more in the record than up to a place; false if the connection has closed without it.
+    /// Cancel-safe.
+    pub async fn has_more(&self, read: Place) -> bool {
+        let mut changed = self.0.changed.subscribe();
+        loop {
+            let (place, closed) = {
+                let state = self.state();
+                (state.place(), state.closed.is_some())
+            };
+            if !read.reaches(place) {
+                return true;
+            }
+            if closed || changed.changed().await.is_err() {
+                return false;
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Whether nothing is recorded up to the other place that is not before this one.
+    pub fn reaches(self, other: Place) -> bool {
+        self.frames >= other.frames && self.parts >= other.parts
+    }
+}
+
+impl State {
+    fn place(&self) -> Place {
+        let parts = self.http.as_ref().map_or(0, |http| http.dropped + http.kept.len());
+        Place { frames: self.end(), parts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::wire::Direction;
+
+    fn body(tap: &Tap, text: &'static str) {
+        tap.note(|| HttpPart::Body(Bytes::from_static(text.as_bytes())));
+    }
+
+    fn frame(tap: &Tap, text: &'static str) {
+        tap.record(Direction::ClientToServer, Bytes::from_static(text.as_bytes()));
+    }
+
+    fn texts(entries: &[Entry]) -> Vec<String> {
+        let text = |entry: &Entry| match entry {
+            Entry::Frame(frame) => String::from_utf8_lossy(&frame.bytes).into_owned(),
+            Entry::Http { part: HttpPart::Body(body), .. } => String::from_utf8_lossy(body).into_owned(),
+            Entry::Http { part, .. } => format!("{part:?}"),
+        };
+        entries.iter().map(text).collect()
+    }
+
+    #[test]
+    fn what_http_says_stands_among_the_frames_where_it_was_said() {
+        let (tap, mut read) = (Tap::new().with_http(), Place::default());
+        body(&tap, "a");
+        frame(&tap, "1");
+        frame(&tap, "2");
+        body(&tap, "b");
+        assert_eq!(texts(&tap.entries(&mut read)), ["a", "1", "2", "b"]);
+        assert!(read.reaches(tap.place()) && tap.entries(&mut read).is_empty());
+        body(&tap, "c");
+        frame(&tap, "3");
+        assert!(!read.reaches(tap.place()));
+        assert_eq!(texts(&tap.entries(&mut read)), ["c", "3"]);
+        assert_eq!(tap.since(0).len(), 3, "the frames are what they were");
+    }
+
+    #[test]
+    fn what_http_says_is_kept_only_on_demand_and_as_long_as_frames_are() {
+        let (tap, mut read) = (Tap::new(), Place::default());
+        tap.note(|| unreachable!("nobody wants it"));
+        assert!(tap.entries(&mut read).is_empty());
+        let tap = Tap::keeping(2).with_http();
+        for text in ["a", "b", "c"] {
+            body(&tap, text);
+        }
+        let mut read = Place { frames: 0, parts: 1 };
+        assert_eq!(texts(&tap.entries(&mut read)), ["b", "c"]);
+        assert_eq!(read, Place { frames: 0, parts: 3 });
+    }
+
+    #[tokio::test]
+    async fn a_reader_is_woken_by_both_and_by_the_end() {
+        let (tap, mut read) = (Tap::new().with_http(), Place::default());
+        for add in [body, frame] {
+            let mut more = pin!(tap.has_more(read));
+            assert!(more.as_mut().now_or_never().is_none());
+            add(&tap, "x");
+            assert!(more.await);
+            tap.entries(&mut read);
+        }
+        tap.close("gone");
+        assert!(!tap.has_more(read).await);
+    }
+}

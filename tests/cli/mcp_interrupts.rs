@@ -1,0 +1,136 @@
+//! `rehearse mcp` that is interrupted, at whatever step: what servers are told, and what is left.
+
+use crate::{
+    mcp::{mcp, stdio},
+    mcp_faults::nothing_is_left_in,
+    orphans::{gone, gone_already, started},
+    rehearse::{Rehearse, Run, Running},
+};
+
+/// A server with which nothing goes on after a request with this method.
+fn stuck_at(method: &str) -> String {
+    format!(
+        "server: {{ name: stuck }}\ntools: [{{ name: t, reply: x }}]\nfaults: [{{ on: {{ method: {method} }}, do: {{ hang: {{}} }} }}]\n"
+    )
+}
+
+/// How a command gets at a server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Stdio,
+    Http,
+    Sse,
+    Ws,
+}
+
+/// Interrupts a command while the server owes it the answer to this request.
+fn interrupted(command: &[&str], way: Way, protocol: &str, method: &str) -> Run {
+    let story = || mcp(command.iter().copied()).args(["--protocol", protocol, "--trace", "--timeout", "10m"]);
+    let sent = format!("\"method\":\"{method}\"");
+    let signal = if command[0] == "list-tools" { "INT" } else { "TERM" };
+    if way == Way::Stdio {
+        let story = story().file("stuck.yaml", &stuck_at(method)).args(stdio("stuck.yaml"));
+        let mut running = story.start();
+        running.stderr_line(&sent);
+        return after_signal(running, signal);
+    }
+    let mut server = Rehearse::new()
+        .file("stuck.yaml", &stuck_at(method))
+        .args(["mock", "stuck.yaml", "--listen", "127.0.0.1:0", "--verbose"])
+        .start();
+    let address = server.address("http://", "/mcp");
+    let (flag, url) = match way {
+        Way::Sse => ("--sse", format!("http://{address}/sse")),
+        Way::Ws => ("--ws", format!("ws://{address}/ws")),
+        _ => ("--http", format!("http://{address}/mcp")),
+    };
+    let running = story().args([flag, &url]).start();
+    server.stderr_line(method);
+    let run = after_signal(running, signal);
+    let is_begun = !matches!(method, "initialize" | "server/discover");
+    if is_begun && protocol == "2025-11-25" {
+        server.stderr_line("cancelled");
+    }
+    run
+}
+
+fn after_signal(running: Running, signal: &str) -> Run {
+    running.signal(signal);
+    let run = running.end();
+    nothing_is_left_in(&run.path(""));
+    run.stdout("").stderr_has("interrupted: closing the connections\n").code(3)
+}
+
+#[test]
+fn a_command_can_be_interrupted_at_every_step_and_leaves_nothing() {
+    let (list, call) = (&["list-tools"][..], &["call-tool", "t"][..]);
+    for (protocol, greeting, ways) in [
+        ("2025-11-25", "initialize", &[Way::Stdio, Way::Http, Way::Sse, Way::Ws][..]),
+        ("2026-07-28", "server/discover", &[Way::Stdio, Way::Http, Way::Ws]),
+    ] {
+        for way in ways.iter().copied() {
+            for (command, method) in
+                [(list, greeting), (list, "tools/list"), (call, greeting), (call, "tools/list"), (call, "tools/call")]
+            {
+                let step = format!("{command:?} over {way:?} in {protocol} at {method}");
+                let run = interrupted(command, way, protocol, method);
+                let said = |what: &str| run.stderr().contains(what);
+                // A handshake cannot be cancelled, and over modern HTTP the end of the response says it.
+                let is_asked = method != greeting && !(way == Way::Http && protocol == "2026-07-28");
+                assert_eq!(
+                    said("→ {\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\""),
+                    is_asked,
+                    "{step}: {}",
+                    run.stderr()
+                );
+                let has_session = way == Way::Http && protocol == "2025-11-25" && method != greeting;
+                assert_eq!(said("→ HTTP DELETE"), has_session, "{step}: {}", run.stderr());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_attempt_to_connect_leaves_nobody() {
+    let deaf = "sh -c \"trap '' TERM; sleep 4341 & sleep 4342; true\"";
+    let story = || mcp(["info", "--timeout", "10m", "--stdio", deaf]);
+    let (connecting, processes) = started(story(), ["sleep 4341", "sleep 4342", " guard"]);
+    connecting.signal("INT");
+    connecting.end().stderr_has("interrupted").code(3);
+    gone_already(&processes);
+    let (connecting, processes) = started(story(), ["sleep 4341", "sleep 4342"]);
+    connecting.signal("KILL");
+    gone(&processes);
+}
+
+/// A server that does something when it is let go, as the shell of this command.
+pub(crate) fn shell(script: &str) -> [String; 2] {
+    [
+        "--stdio".to_owned(),
+        format!("sh -c \"{}\"", script.replace("$MOCK", &format!("{} mock tools.yaml", Rehearse::BINARY))),
+    ]
+}
+
+#[test]
+fn what_has_an_answer_already_can_be_interrupted_while_the_server_leaves() {
+    let stays = shell("trap '' TERM; $MOCK; sleep 4344; true");
+    let (mut calling, processes) =
+        started(mcp(["call-tool", "echo", "text=a", "--trace"]).args(stays), [" mock tools.yaml"]);
+    calling.stdout_line("a -");
+    calling.signal("INT");
+    calling.end().code(3);
+    gone(&processes);
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_server_that_does_not_leave() {
+    let stays = shell("trap '' TERM; $MOCK; sleep 4343; true");
+    let calling = mcp(["call-tool", "never", "--trace"]).args(stays);
+    let (mut calling, mock) = started(calling, [" mock tools.yaml"]);
+    calling.stderr_line("\"method\":\"tools/call\"");
+    calling.signal("INT");
+    calling.stderr_line("interrupted");
+    calling.signal("INT");
+    calling.end().code(3);
+    gone(&mock);
+}
