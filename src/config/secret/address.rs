@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, ops::Range};
 
+use super::name::is_secret_name;
+
 /// Every `name=value` among the parameters of URLs: the name, and where the value stands.
 pub(super) fn parameters(text: &str) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> {
     let mut at = 0;
@@ -11,13 +13,31 @@ pub(super) fn parameters(text: &str) -> impl Iterator<Item = (Cow<'_, str>, Rang
         at = equals;
         let name = &text[begin..equals];
         let Some(rest) = text[equals..].strip_prefix('=').filter(|_| !name.is_empty()) else { return Some(None) };
-        let ends = |c: char| matches!(c, '&' | '#' | '"' | '\'' | '`' | '<' | '>') || c.is_whitespace();
-        at = equals + 1 + rest.find(ends).unwrap_or(rest.len());
+        at = equals + 1 + end_of_parameter(rest);
         let unescaped = || url::form_urlencoded::parse(name.as_bytes()).next().map(|(name, _)| name);
         let name = name.contains('%').then(unescaped).flatten().unwrap_or(name.into());
         Some((at > equals + 1).then_some((name, equals + 1..at)))
     };
     std::iter::from_fn(next).flatten()
+}
+
+/// How long the value of a parameter is. A semicolon ends it if there is another parameter after it, as in what
+/// databases are connected with: `Server=h;Pwd=x`.
+fn end_of_parameter(text: &str) -> usize {
+    let ends = |c: char| matches!(c, '&' | '#' | '"' | '\'' | '`' | '<' | '>') || c.is_whitespace();
+    let value = &text[..text.find(ends).unwrap_or(text.len())];
+    let begins_next = |at: &usize| {
+        let next = &text[at + 1..];
+        let name = next.trim_start().trim_start_matches(|c| is_of_name(c) || c == ' ');
+        name.len() < next.len() && name.starts_with('=')
+    };
+    value.match_indices(';').map(|(at, _)| at).find(begins_next).unwrap_or(value.len())
+}
+
+/// Whether a parameter holds a secret, by its name; with a name of many meanings, also by its value.
+pub(super) fn is_secret(name: &str, value: &str) -> bool {
+    let is_ambiguous = || ["key", "code"].iter().any(|it| it.eq_ignore_ascii_case(name));
+    is_secret_name(name) || (is_ambiguous() && is_token(value))
 }
 
 /// What a parameter may begin after.
@@ -56,8 +76,8 @@ pub(super) fn passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Whether what stands in the place of a user is hardly anybody's name.
-fn is_token(user: &str) -> bool {
+/// Whether what stands in the place of a user, or is a part of a path, is hardly a name.
+pub(super) fn is_token(user: &str) -> bool {
     user.len() >= 16 && user.bytes().any(|it| it.is_ascii_digit()) && user.bytes().any(|it| it.is_ascii_alphabetic())
 }
 
@@ -69,7 +89,12 @@ mod tests {
     fn urls_have_parameters() {
         let url = "https://h:1/p?a=b&c&=d&token=é#e=f;g=h i?j=k\"";
         let values: Vec<_> = parameters(url).map(|(name, range)| format!("{name} {}", &url[range])).collect();
-        assert_eq!(values, ["a b", "token é", "e f;g=h", "j k"]);
+        assert_eq!(values, ["a b", "token é", "e f", "g h", "j k"]);
+        let connection = "Server=h;Initial Catalog=d;AccountKey=a+b==;Pwd=p;q;";
+        let values: Vec<_> =
+            parameters(connection).map(|(name, range)| format!("{name} {}", &connection[range])).collect();
+        assert_eq!(values, ["AccountKey a+b==", "Pwd p;q;"]);
+        assert!(is_secret("key", "AIzx0123456789abcdef") && !is_secret("key", "feature") && is_secret("sig", "a"));
         assert!(parameters("?api%5Fkey=x").all(|(name, _)| name == "api_key"));
         assert!(parameters("?a=?a=?a=").map(|(_, range)| range).eq(std::iter::once(3..9)));
     }

@@ -87,8 +87,11 @@ pub(super) fn defaults(text: &str) -> impl Iterator<Item = (&str, Range<usize>)>
             (None, Form::Braced | Form::Env) => {
                 let name = reference.variable();
                 let is_shouted = !name.contains(|c: char| c.is_ascii_lowercase());
-                let rest = reference.name[name.len()..].trim_start_matches([':', '-', '=', '+', '?']);
-                (name, if is_shouted { rest.len() } else { 0 })
+                let rest = &reference.name[name.len()..];
+                // What a shell says of a variable that is not set is no value.
+                let is_said = rest.trim_start_matches(':').starts_with('?');
+                let rest = rest.trim_start_matches([':', '-', '=', '+']);
+                (name, if is_shouted && !is_said { rest.len() } else { 0 })
             }
             _ => return None,
         };

@@ -10,6 +10,7 @@ mod censor;
 mod extent;
 mod hidden;
 mod name;
+mod strewn;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -33,6 +34,16 @@ pub const MASK: &str = "***";
 
 /// No secret is told by its name alone in a shorter text.
 const SHORTEST: usize = 4;
+
+/// How a text begins that says where a secret is, or that there is none.
+const ELSEWHERE: [&str; 8] = ["op://", "vault:", "keyring:", "keychain:", "arn:", "not-", "no-", "%"];
+
+/// How the names of files end that hold secrets.
+const FILES: [&str; 7] = [".json", ".pem", ".key", ".txt", ".yaml", ".yml", ".p12"];
+
+/// What stands where a secret might, and is none: how somebody authorizes, and the key of who needs none.
+const PLAIN: [&str; 9] =
+    ["enabled", "disabled", "required", "optional", "oauth2", "default", "ollama", "lm-studio", "anonymous"];
 
 /// So near to a name or a mark, in bytes, is what belongs to it in the same object.
 const NEAR: usize = 500;
@@ -72,16 +83,33 @@ fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 fn is_likely(value: &str, range: &Range<usize>) -> bool {
     let text = value[range.clone()].trim();
     let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
-    let is_named_elsewhere = ["op://", "vault:", "keyring:", "not-", "no-"].iter().any(|begin| text.starts_with(begin));
+    let is_named_elsewhere = ELSEWHERE.iter().any(|begin| text.starts_with(begin)) || is_variable(text);
+    let is_file =
+        FILES.iter().any(|ending| text.ends_with(ending)) || text.get(1..).is_some_and(|it| it.starts_with(":\\"));
+    let is_plain = PLAIN.contains(&text) || is_address(text);
     let is_beside = value[..range.start].ends_with('}') || value[range.end..].starts_with(['$', '{']);
     let has = |of: fn(&u8) -> bool| text.as_bytes().iter().any(of);
     let is_word = || !(has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)) || text.contains(char::is_whitespace);
     text.len() >= 6
         && !is_path
+        && !is_file
+        && !is_plain
         && !is_named_elsewhere
         && (text.len() >= 8 || text.parse::<f64>().is_err())
         && !(is_beside && (text.len() < 8 || is_word()))
         && placeholder(text).is_none()
+}
+
+/// Whether a text is a URL that opens nothing.
+fn is_address(text: &str) -> bool {
+    let is_harmless = |part| !address::is_token(part);
+    text.contains("://") && in_text(text, Notation::Words).is_empty() && text.split('/').all(is_harmless)
+}
+
+/// Whether a text is hardly anything but the name of a variable: `COPILOT_MCP_TOKEN`.
+fn is_variable(text: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    text.contains('_') && text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_of_name)
 }
 
 /// The value with [`MASK`] for every secret in it. Without a name it may be anything that is shown: a sentence, a name.
@@ -135,8 +163,9 @@ pub fn blotted(source: &Source, secrets: &[Span]) -> Arc<Source> {
 /// replaced, a text that is no JSON). In order, and apart from each other.
 pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
     let mut ranges = in_text(&source.text, Notation::of_file(&source.text));
-    if let Some(root) = root {
-        collect(source, "", root, &mut |span: Span| ranges.push(span.start..span.end));
+    match root {
+        Some(root) => collect(source, "", root, &mut |span: Span| ranges.push(span.start..span.end)),
+        None => ranges.extend(strewn::strewn(&source.text)),
     }
     apart(ranges).into_iter().map(|Range { start, end }| Span { start, end }).collect()
 }
@@ -154,7 +183,7 @@ fn in_text(text: &str, notation: Notation) -> Vec<Range<usize>> {
     };
     let extent = Extent::new(text, notation);
     if alphabet.has_any(b"=:") {
-        let named = parameters(text).filter(|(name, _)| is_secret_name(name));
+        let named = parameters(text).filter(|(name, range)| address::is_secret(name, &text[range.clone()]));
         named.map(|(_, range)| range).chain(passwords(text)).for_each(&mut hide);
         let (mut hidden, mut near) = (0, Near::default());
         for name in assigned(text) {

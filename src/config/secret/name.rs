@@ -21,10 +21,37 @@ const SECRET: &[&str] = &[
     "pgpass",
     "auth",
     "sig",
+    "jwt",
+    "cred",
+    "creds",
+    "secrets",
+    "psk",
+    "passcode",
+    "pw",
 ];
 
 /// What also ends a longer word: `PGPASSWORD`.
-const ENDINGS: &[&str] = &["password", "passwd", "secret", "apikey"];
+const ENDINGS: &[&str] = &[
+    "password",
+    "passwd",
+    "secret",
+    "apikey",
+    "accesskey",
+    "authkey",
+    "masterkey",
+    "privatekey",
+    "secretkey",
+    "signingkey",
+    "token",
+    "dbpass",
+    "userpass",
+];
+
+/// Words that end like those, and count tokens.
+const COUNTS: &[&str] = &["maxtoken", "mintoken", "numtoken"];
+
+/// Words at the begin of a name that say whether there is a secret.
+const WHETHER: &[&str] = &["no", "use", "require", "enable", "disable", "skip", "allow", "is", "has"];
 
 /// Before `keys` and `tokens`: models count tokens, too.
 const OF_KEYS: &[&str] = &[
@@ -126,6 +153,7 @@ const ABOUT: &[&str] = &[
     "version",
     "format",
     "algorithm",
+    "jar",
 ];
 
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
@@ -134,8 +162,11 @@ pub fn is_secret_name(name: &str) -> bool {
     let (mut last, mut found) = ("", false);
     for word in words(name) {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        if last.is_empty() && is_one_of(word, WHETHER) {
+            return false;
+        }
         found |= is_one_of(word, SECRET)
-            || ENDINGS.iter().any(|ending| ends_with(word, ending))
+            || (ENDINGS.iter().any(|ending| ends_with(word, ending)) && !is_one_of(word, COUNTS))
             || (word.eq_ignore_ascii_case("key") && !last.is_empty() && !is_one_of(last, PLAIN_KEYS))
             || (is_one_of(word, &["keys", "tokens"]) && is_one_of(last, OF_KEYS));
         last = word;
@@ -191,6 +222,12 @@ mod tests {
             "GITHUBToken",
             "OPENAIApiKey",
             "APIKey",
+            "BOTTOKEN",
+            "ACCESSKEY",
+            "TS_AUTHKEY",
+            "DBPASS",
+            "DB_PW",
+            "JWT",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -207,6 +244,11 @@ mod tests {
             "sortKey",
             "maxOutputTokens",
             "PublicKEYFile",
+            "MAXTOKEN",
+            "--no-auth",
+            "REQUIRE_AUTH",
+            "--cookie-jar",
+            "compass",
             "",
         ] {
             assert!(!is_secret_name(name), "{name}");

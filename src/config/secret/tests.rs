@@ -11,7 +11,7 @@ fn only_what_is_secret_is_masked() {
         ("PASSWORD", "hunter22", "***"),
         ("PASSWORD", "<your-password>", "<your-password>"),
         ("API_TOKEN", "", ""),
-        ("PGTOKEN", "x", "x"),
+        ("PGTOKEN", "x", "***"),
         ("NAME", "Ada", "Ada"),
         ("API_KEY", "${KEY:-geheim}", "${KEY:-***}"),
         ("OTHER", "Bearer 0123456789", "Bearer ***"),
@@ -138,7 +138,31 @@ fn what_a_password_is_around_a_reference_is_warned_of_and_a_word_is_not() {
     assert_eq!(secrets_in("PASSWORD", "Zq7$wordabc1234").len(), 1);
     assert_eq!(secrets_in("PASSWORD", "${P}geheim1234").len(), 1);
     assert_eq!(secrets_in("OPTS", "--token geheim1234").len(), 1);
-    assert!(secrets_in("Authorization", "Custom-Scheme ${TOKEN}").is_empty());
+    for (name, value) in [
+        ("Authorization", "Custom-Scheme ${TOKEN}"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "service-account.json"),
+        ("CREDENTIALS", r"C:\keys\sa"),
+        ("DB_SECRET", "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db"),
+        ("API_KEY", "%API_KEY%"),
+        ("GITHUB_TOKEN", "keychain:github"),
+        ("API_KEY", "ollama"),
+        ("REQUIRE_AUTH", "Disabled1"),
+        ("MCP_AUTH", "oauth2"),
+        ("REGISTRY_AUTH", "https://registry.example.com/auth"),
+        ("DB_PASSWORD", "${DB_PASSWORD:?missing}"),
+        ("GITHUB_TOKEN", "COPILOT_MCP_GITHUB_TOKEN"),
+    ] {
+        assert!(secrets_in(name, value).is_empty(), "{name} {value}");
+    }
+    for (name, value) in [
+        ("REGISTRY_AUTH", "https://registry.example.com/0123456789abcdef0123"),
+        ("CONNECTION", "Server=h;Database=d;Uid=sa;Pwd=Zq7WvK9mLx;"),
+        ("AZURE", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=Zq7WvK9mLx+/==;EndpointSuffix=core"),
+        ("X", "123456789:AAabcdefghijklmnopqrstuvwxyz0123456"),
+        ("X", "https://hooks.slack.com/services/T0123456/B0123456/abcdefgh01234567"),
+    ] {
+        assert_eq!(secrets_in(name, value).len(), 1, "{name} {value}");
+    }
     assert!(secrets_in("API_KEY", "${input:my-api-key}").is_empty());
 }
 
