@@ -181,6 +181,20 @@ fn a_server_that_cannot_be_reached_is_told_with_the_reason() {
 }
 
 #[test]
+fn a_server_that_was_busy_is_well_the_next_time() {
+    let script =
+        "tools: [{ name: busy, reply: of use }]\nfaults: [{ on: { tool: busy, call: 1 }, do: { status: 503 } }]";
+    for protocol in ["2025-11-25", "2026-07-28"] {
+        let story = Rehearse::new().file("busy.yaml", script);
+        let mut mock = story.args(["mock", "busy.yaml", "--listen", "127.0.0.1:0"]).start();
+        let url = format!("http://{}/mcp", mock.address("http://", "/mcp"));
+        let call = || mcp(["call-tool", "busy", "--http", &url, "--protocol", protocol]).run();
+        call().stdout("").stderr_has("error: http: status 503\n").code(1);
+        call().stdout("of use\n").code(0);
+    }
+}
+
+#[test]
 fn a_session_that_the_server_has_lost_is_begun_anew() {
     let run = |tool: &str| over_http(tool, &["--trace"]).into_iter().next().expect("the legacy one");
     let sent = |run: &Run, what: &str| run.stderr().lines().filter(|line| line.contains(what)).count();
