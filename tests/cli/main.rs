@@ -13,6 +13,7 @@ mod mcp_connections;
 mod mcp_faults;
 mod mcp_models;
 mod mcp_offers;
+mod mcp_policy;
 mod mock;
 mod mock_exec;
 mod mock_scripts;
