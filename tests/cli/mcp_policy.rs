@@ -8,12 +8,13 @@ use crate::{
 };
 
 const COUNTED: &str = "tools:\n  - { name: look, annotations: { readOnlyHint: true }, reply: 'It is {{ call }}' }\n  \
-                       - { name: touch, reply: 'It is {{ call }}' }";
+                       - { name: touch, reply: 'It is {{ call }}' }\n\
+                       prompts: [{ name: p, messages: [] }]";
 
 /// Two servers, started as these shells say, in a file `mcp.json`.
 fn shells(story: Rehearse, one: &str, two: &str) -> Rehearse {
     let server = |script: &str| {
-        let script = script.replace("$MOCK", &format!("exec {} mock m.yaml", Rehearse::BINARY));
+        let script = script.replace("$MOCK", &format!("{} mock m.yaml", Rehearse::BINARY));
         json!({ "command": "sh", "args": ["-c", script] })
     };
     let config = json!({ "mcpServers": { "one": server(one), "two": server(two) } });
@@ -43,11 +44,12 @@ fn so_many_servers_are_connected_to_at_a_time() {
     for command in ["list-tools", "status", "list-prompts"] {
         shells(mcp([command, "--parallel", "2"]), waits, comes).run().code(0);
     }
-    for command in ["list-tools", "list-prompts"] {
-        let run = shells(mcp([command, "--parallel", "1", "--trace"]), "$MOCK", "$MOCK").run().code(0);
-        let server = |line: &str| [" one ", " two "].iter().position(|name| line.contains(name));
-        let order: Vec<_> = run.stderr().lines().filter_map(server).collect();
-        assert!(order.is_sorted() && order.contains(&1), "{}", run.stderr());
+    // The second looks what the first has been asked before it starts.
+    let notes = "while read -r line; do echo \"$line\" >> asked; echo \"$line\"; done | $MOCK";
+    for (command, method) in [("list-tools", "tools/list"), ("list-prompts", "prompts/list")] {
+        let looks = format!("grep -q {method} asked || touch early; $MOCK");
+        let run = shells(mcp([command, "--parallel", "1"]), notes, &looks).run().code(0);
+        assert!(run.path("asked").exists() && !run.path("early").exists(), "{command}");
     }
 }
 
