@@ -22,7 +22,7 @@ use super::style::{self, BAD, DIM, STRONG, printable};
 use crate::{
     client::{
         Answer, Asked, CallOptions, Content, Failure, Question, Respondent,
-        hub::{Approver, Decision, Request},
+        hub::{Approval, Approver, Decision, Request},
     },
     report::text::printable_lines,
     wire::RpcError,
@@ -73,6 +73,27 @@ impl Drop for Asking<'_> {
             && let Some(since) = clock.since.take()
         {
             clock.total += since.elapsed();
+        }
+    }
+}
+
+/// Who allows calls of tools that neither their server's trust nor a list of the config allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Approve {
+    /// Whoever sits at the terminal; without one nobody
+    Ask,
+    /// Every call is allowed
+    Always,
+    /// No call is allowed
+    Never,
+}
+
+impl Approve {
+    pub(super) fn approval(self, person: Option<&Person>) -> Approval {
+        match (self, person) {
+            (Approve::Always, _) => Approval::Granted,
+            (Approve::Ask, Some(person)) => Approval::Ask(person.approver()),
+            (Approve::Ask, None) | (Approve::Never, _) => Approval::Refused,
         }
     }
 }

@@ -15,6 +15,7 @@ mod mcp_interrupts;
 mod mcp_many;
 mod mcp_models;
 mod mcp_offers;
+mod mcp_policy;
 mod mock;
 mod mock_exec;
 mod mock_scripts;

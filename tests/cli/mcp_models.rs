@@ -129,6 +129,16 @@ fn what_a_model_writes_is_called_in_its_order_and_what_is_wrong_is_told_at_its_p
 }
 
 #[test]
+fn a_secret_in_a_wrong_request_is_told_to_nobody() {
+    let secret = "Oslo0123456789";
+    let message = format!("<echo>{secret}<text>a</text></echo>");
+    let story = |args: &[&str]| asked(&[args, &["--env", "API_TOKEN=Oslo0123456789"]].concat(), &message);
+    let run = story(&["--format", "json"]).run().stdout_has("\"code\": \"PARSE_ERROR\"").stdout_has("***").code(1);
+    let run = run.stderr_has("PARSE_ERROR: Invalid tool request format: \"***\" is in no parameter");
+    assert!(!run.stdout_text().contains(secret) && !run.stderr().contains(secret), "{}", run.stderr());
+}
+
+#[test]
 fn a_message_may_have_one_call_unless_more_are_allowed() {
     let two = "<echo><text>a</text></echo>\n<echo><text>b</text></echo>";
     let run = asked(&[], two).run().stdout("a -\n").code(1);

@@ -16,7 +16,10 @@ use super::{
     visit::{Trouble, Visit, visit_with},
 };
 use crate::{
-    cli::{Exit, Failure, Format, ask::Person},
+    cli::{
+        Exit, Failure, Format,
+        ask::{Approve, Person},
+    },
     client::{
         hub::{Discovery, RegisteredTool},
         projection::Projection,
@@ -38,6 +41,9 @@ Examples:
 Arguments: name=value is what the schema wants it to be, name:=JSON is JSON, name=@FILE is the text of a file; @FILE and - \
 (standard input) are a JSON object with several. What is given later goes before what is given earlier.";
 
+/// The arguments that say which one call to make.
+const SINGLE: &[&str] = &["words", "tool", "args"];
+
 /// Call a tool, and print what it returns
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("server", |it| it.help("The server of the tool; not needed if only one has it")))]
@@ -57,11 +63,14 @@ pub(super) struct CallToolArgs {
     #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["format", "output"])]
     pub(super) form: Option<Projection>,
     /// Call what a model asks for in this message of text, which is a file or -
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "tool", "args"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = SINGLE)]
     xml: Option<PathBuf>,
     /// With --xml: how many calls the message may have [default: 1]
-    #[arg(long, value_name = "NUMBER", requires = "xml")]
+    #[arg(long, value_name = "NUMBER", requires = "xml", conflicts_with_all = SINGLE)]
     pub(super) max_calls: Option<NonZeroUsize>,
+    /// With --xml: who allows calls that the config does not
+    #[arg(long, value_name = "WHO", value_enum, default_value_t = Approve::Always, requires = "xml", conflicts_with_all = SINGLE)]
+    pub(super) approve: Approve,
     #[command(flatten)]
     pub(super) common: CommonArgs,
     #[command(flatten)]
@@ -90,7 +99,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
     visit_with(
         Person::at_terminal(),
-        &args.common.connection,
+        &args.common,
         &servers,
         |options| args.policy.apply(options),
         async |visit| {

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde::Serialize;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{
     call_tool::CallToolArgs,
@@ -18,7 +18,8 @@ use crate::{
         style::{self, BAD, STRONG, printable},
     },
     client::{
-        self, CallOptions, Content, ToolOutcome,
+        CallOptions, Content, Failure as CallFailure, ToolOutcome,
+        hub::{CallError, RegisteredTool},
         projection::{Call, Projection},
     },
 };
@@ -28,7 +29,7 @@ pub(super) struct Called {
     server: Arc<str>,
     /// Under the name that the server knows.
     tool: String,
-    result: Result<ToolOutcome, client::Failure>,
+    result: Result<ToolOutcome, CallError>,
     /// What of it stands in files.
     saved: Vec<PathBuf>,
 }
@@ -54,7 +55,7 @@ pub(super) enum Report<'a> {
 }
 
 impl Called {
-    /// Calls a tool. Time in which a person is asked something does not count.
+    /// Calls a tool, which need not be registered. Nobody is asked. Time in which a person is asked something does not count.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -73,7 +74,23 @@ impl Called {
                 Person::in_time(visit.person.as_ref(), limit, options, call).await
             })
             .await?;
-        Ok(Called { server, tool, result, saved: Vec::new() })
+        Ok(Called { server, tool, result: result.map_err(CallError::Failed), saved: Vec::new() })
+    }
+
+    /// Calls a registered tool, if whoever has to allow it does.
+    pub(super) async fn approved(visit: &Visit, tool: &RegisteredTool, arguments: Map<String, Value>) -> Called {
+        let member = visit.hub.member(&tool.server).ok();
+        let limit = member
+            .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
+        let call = async |options: CallOptions| visit.hub.call(&tool.name, Some(arguments), options).await;
+        let options = CallOptions::default();
+        let call = Person::in_time(visit.person.as_ref(), limit.unwrap_or_default(), options, call);
+        let result = tokio::select! {
+            biased;
+            result = Box::pin(call) => result,
+            () = visit.given_up() => Err(CallFailure::Cancelled.into()),
+        };
+        Called { server: tool.server.clone(), tool: tool.original.clone(), result, saved: Vec::new() }
     }
 
     /// Saves what is to be saved, and prints what is for people: a failure always, the content unless it is for programs.
@@ -83,8 +100,8 @@ impl Called {
     pub(super) fn show(&mut self, visit: &Visit, args: &CallToolArgs) -> Result<(), Failure> {
         let outcome = match &self.result {
             Ok(outcome) => outcome,
-            Err(failure) => {
-                visit.tell_failure(failure);
+            Err(error) => {
+                tell(visit, error);
                 return Ok(());
             }
         };
@@ -112,18 +129,38 @@ impl Called {
             tool,
             is_error: result.as_ref().map_or(true, |outcome| outcome.is_error),
             result: result.as_ref().ok().map(|outcome| &*outcome.raw),
-            failure: result.as_ref().err().map(|failure| visit.failure_json(failure)),
+            failure: result.as_ref().err().map(|error| described(visit, error)),
             saved,
         }
     }
 
     pub(super) fn exit(&self) -> Exit {
         match &self.result {
-            Err(failure) => exit_of(failure),
+            Err(CallError::Failed(failure)) => exit_of(failure),
+            Err(CallError::Unreachable { .. }) => Exit::CannotRun,
+            Err(_) => Exit::Violation,
             Ok(outcome) if outcome.is_error => Exit::Violation,
             Ok(_) => Exit::Success,
         }
     }
+}
+
+fn tell(visit: &Visit, error: &CallError) {
+    match error {
+        CallError::Failed(failure) => visit.tell_failure(failure),
+        error => style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&visit.hidden(&error.to_string())))),
+    }
+}
+
+fn described(visit: &Visit, error: &CallError) -> Value {
+    let kind = match error {
+        CallError::Failed(failure) => return visit.failure_json(failure),
+        CallError::Denied { .. } => "denied",
+        CallError::Unreachable { .. } => "unreachable",
+        CallError::Disabled(_) => "disabled",
+        CallError::NoTool { .. } | CallError::NoServer(_) => "unknown",
+    };
+    json!({ "kind": kind, "message": visit.hidden(&error.to_string()) })
 }
 
 /// The blocks one after another, and the structured content unless the text is that already.

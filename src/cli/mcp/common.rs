@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use super::{
-    connection::ConnectionArgs,
+    connection::{ConnectionArgs, RetryArgs},
     target::{Select, Server, TargetArgs},
 };
-use crate::cli::{Failure, Format};
+use crate::{
+    cli::{Failure, Format},
+    client::hub::HubOptions,
+};
 
 /// The flags of every command that connects: to which servers, how, and what is printed of it.
 #[derive(Debug, clap::Args)]
@@ -18,6 +21,8 @@ pub(super) struct CommonArgs {
     pub(super) target: TargetArgs,
     #[command(flatten)]
     pub(super) connection: ConnectionArgs,
+    #[command(flatten)]
+    retry: RetryArgs,
 }
 
 /// The flags of a command that asks one server for content.
@@ -38,5 +43,11 @@ impl CommonArgs {
     /// As there.
     pub(super) fn servers(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
         self.target.servers(select, self.connection.show_secrets)
+    }
+
+    /// Sets what is said of connections.
+    pub(super) fn apply(&self, options: &mut HubOptions) {
+        self.connection.apply(options);
+        options.retry = self.retry.retry();
     }
 }

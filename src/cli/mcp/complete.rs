@@ -73,7 +73,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
         (prompt, None) => Reference::Prompt(prompt.as_deref().unwrap_or_default()),
     };
     visit(
-        &args.common.connection,
+        &args.common,
         &servers,
         |_| {},
         async |visit| {

@@ -1,6 +1,6 @@
 //! How to go about connections: the flags that every command has which connects.
 
-use std::{path::PathBuf, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use super::{
     authorization::{Ask, authorizer},
@@ -10,7 +10,7 @@ use crate::{
     cli::{Failure, ask::Person, config::prepared::usual_protocol},
     client::{
         AnswerScript, Answers, Protocol, Timeouts,
-        hub::{Approval, HubOptions, Member},
+        hub::{Approval, HubOptions, Member, Retry},
     },
     config::{
         Source, parse_duration,
@@ -28,6 +28,9 @@ pub(in crate::cli) struct ConnectionArgs {
     /// How long connecting, a listing and any other request may each take [default: that of the config, or 30s, 30s, 60s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
+    /// How many servers are connected to at a time [default: 8]
+    #[arg(long, value_name = "NUMBER")]
+    parallel: Option<NonZeroUsize>,
     /// Show what goes over the wire, and what servers write to their standard error
     #[arg(short, long)]
     pub(in crate::cli) trace: bool,
@@ -40,6 +43,18 @@ pub(in crate::cli) struct ConnectionArgs {
     /// Show tokens and passwords as well
     #[arg(long)]
     pub(in crate::cli) show_secrets: bool,
+}
+
+/// What to do if connecting fails.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Connections")]
+pub(super) struct RetryArgs {
+    /// How often connecting is tried again if it fails
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    retries: u32,
+    /// How long to wait before that: before each further time twice as long, and at most 16 times
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s", requires = "retries")]
+    retry_pause: Duration,
 }
 
 /// What to do where servers get into each other's way.
@@ -121,6 +136,12 @@ impl ConnectionArgs {
         Ok(servers.iter().map(member).collect())
     }
 
+    pub(in crate::cli) fn apply(&self, options: &mut HubOptions) {
+        if let Some(parallel) = self.parallel {
+            options.concurrency = parallel;
+        }
+    }
+
     fn answers(&self) -> Result<AnswerScript, Failure> {
         let Some(path) = &self.answers else { return Ok(AnswerScript::default()) };
         let source = Source::read(path)
@@ -134,6 +155,12 @@ impl ConnectionArgs {
 pub(in crate::cli) fn hub_options(servers: &[Server]) -> HubOptions {
     let usual = servers.first().map(|server| HubOptions::of(server.policy)).unwrap_or_default();
     HubOptions { approval: Approval::Granted, is_watching: false, ..usual }
+}
+
+impl RetryArgs {
+    pub(super) fn retry(&self) -> Retry {
+        Retry { attempts: self.retries, pause: self.retry_pause, longest: self.retry_pause.saturating_mul(16) }
+    }
 }
 
 impl PolicyArgs {

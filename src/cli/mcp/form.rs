@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::visit::Visit;
 use crate::client::{
-    Failure, ToolOutcome,
+    ToolOutcome,
+    hub::CallError,
     projection::{Call, Projected, Projection, Refusal},
 };
 
@@ -19,20 +20,23 @@ pub(in crate::cli) enum Formed<'a> {
 }
 
 impl<'a> Formed<'a> {
-    /// What came of a call that was made.
+    /// What came of a call by a hub, which may not have been made.
     pub(in crate::cli) fn new(
         form: Projection,
         visit: &Visit,
         call: &Call<'a>,
-        called: Result<&'a ToolOutcome, &'a Failure>,
+        called: Result<&'a ToolOutcome, &'a CallError>,
     ) -> Formed<'a> {
-        let projected = form.project(call, called);
-        if called.is_ok() { Formed::Result(projected) } else { Formed::told(visit, &projected) }
-    }
-
-    /// Why a call was not made.
-    pub(in crate::cli) fn refused(form: Projection, visit: &Visit, call: &Call<'a>, refusal: &Refusal) -> Formed<'a> {
-        Formed::told(visit, &form.refuse(call, refusal))
+        let refusal = match called {
+            Ok(outcome) => return Formed::Result(form.project(call, Ok(outcome))),
+            Err(CallError::Failed(failure)) => return Formed::told(visit, &form.project(call, Err(failure))),
+            Err(CallError::NoTool { .. }) => Refusal::UnknownTool,
+            Err(CallError::NoServer(_)) => Refusal::UnknownServer,
+            Err(CallError::Disabled(_)) => Refusal::Disabled,
+            Err(CallError::Denied { .. }) => Refusal::Denied,
+            Err(CallError::Unreachable { error, .. }) => Refusal::NotConnected(error.to_string()),
+        };
+        Formed::told(visit, &form.refuse(call, &refusal))
     }
 
     fn told(visit: &Visit, projected: &Projected<'_>) -> Formed<'a> {

@@ -80,7 +80,7 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
     only_one(&servers, "--server")?;
     visit(
-        &args.common.connection,
+        &args.common,
         &servers,
         |_| {},
         async |visit| {

@@ -52,7 +52,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     super::target::only_one(&servers, "SERVER")?;
     let transport = servers.first().map(|server| server.prepared.config.target.transport());
     visit(
-        &args.common.connection,
+        &args.common,
         &servers,
         |_| {},
         async |visit| {

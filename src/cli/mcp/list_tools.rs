@@ -92,7 +92,7 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
         (false, false) => Which::Offered,
     };
     visit(
-        &args.common.connection,
+        &args.common,
         &servers,
         |options| args.policy.apply(options),
         async |visit| {

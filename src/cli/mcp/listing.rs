@@ -77,7 +77,7 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     visit(
-        &args.common.connection,
+        &args.common,
         &servers,
         |options| args.unreachable.apply(options),
         async |visit| {

@@ -49,7 +49,7 @@ struct Pong {
 pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::of(args.server.as_deref()))?;
     visit(
-        &args.common.connection,
+        &args.common,
         &servers,
         |options| args.unreachable.apply(options),
         async |visit| {

@@ -57,7 +57,7 @@ pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
     only_one(&servers, "--server")?;
     visit(
-        &args.common.connection,
+        &args.common,
         &servers,
         |_| {},
         async |visit| {

@@ -53,11 +53,15 @@ struct All<'a> {
 pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
     let message = input::read(path)?;
     let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
+    let person = Person::at_terminal();
     visit_with(
-        Person::at_terminal(),
-        &args.common.connection,
+        person.clone(),
+        &args.common,
         &servers,
-        |options| args.policy.apply(options),
+        |options| {
+            args.policy.apply(options);
+            options.approval = args.approve.approval(person.as_ref());
+        },
         async |visit| {
             let registry = visit.discover().await?.registry;
             let asked = asked(args, &message, &registry);
@@ -92,7 +96,7 @@ impl Followed {
     /// Makes the calls one after another, and tells what is wrong.
     ///
     /// # Errors
-    /// A server cannot be reached; what is to be saved cannot be.
+    /// What is to be saved cannot be.
     async fn follow(
         &mut self,
         args: &CallToolArgs,
@@ -103,6 +107,9 @@ impl Followed {
     ) -> Result<(), Trouble> {
         let are_several = asked.len() > 1;
         for asked in asked {
+            if visit.is_interrupted() {
+                break;
+            }
             let request = match asked {
                 Asked::Call(request) => request,
                 Asked::Wrong(error) => {
@@ -116,8 +123,7 @@ impl Followed {
             if are_several {
                 visit.note(&format!("calling '{}'", request.name));
             }
-            let called = Called::make(visit, tool.server.clone(), tool.original.clone(), request.arguments).await?;
-            self.called.push(called);
+            self.called.push(Called::approved(visit, tool, request.arguments).await);
             if let Some(called) = self.called.last_mut() {
                 called.show(visit, args)?;
             }

@@ -39,7 +39,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
         options.unreachable = Unreachable::Skipped;
         options.duplicates = Duplicates::FirstWins;
     };
-    visit(&args.common.connection, &servers, all, async |visit| {
+    visit(&args.common, &servers, all, async |visit| {
         let found = Box::pin(visit.hub.discover()).await.map_err(super::visit::trouble)?;
         let statuses = visit.hub.status();
         match args.common.format {

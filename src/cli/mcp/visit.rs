@@ -1,18 +1,13 @@
 //! Connections with servers, held as long as a command works, and closed however that ends.
 
-use std::{process::Command, sync::Arc};
+use std::{process::Command, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::{Receiver, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    authorization::Authorizers,
-    connection::{ConnectionArgs, hub_options},
-    target::Server,
-    trace::Tracer,
-};
+use super::{authorization::Authorizers, common::CommonArgs, connection::hub_options, target::Server, trace::Tracer};
 use crate::{
     cli::{
         Exit, Failure,
@@ -29,9 +24,6 @@ use crate::{
     report::text::printable_lines,
 };
 
-/// How many servers are asked at a time.
-const AT_ONCE: usize = 8;
-
 /// The servers of a command, connected to when something is asked of them.
 pub(in crate::cli) struct Visit {
     pub(in crate::cli) hub: Hub,
@@ -44,6 +36,9 @@ pub(in crate::cli) struct Visit {
     /// Who is asked what servers want to know.
     pub(in crate::cli) person: Option<Person>,
 }
+
+/// How long a request may take that is cancelled. It needs that time to tell the server.
+pub(in crate::cli) const LEAVE: Duration = Duration::from_secs(3);
 
 /// Why a command cannot go on.
 #[derive(Debug)]
@@ -71,7 +66,7 @@ impl From<client::Failure> for Trouble {
 /// # Errors
 /// What the work gives; this machine does not let us start anything.
 pub(super) fn visit(
-    args: &ConnectionArgs,
+    args: &CommonArgs,
     servers: &[Server],
     set: impl FnOnce(&mut HubOptions),
     work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
@@ -85,7 +80,7 @@ pub(super) fn visit(
 /// As [`visit`].
 pub(super) fn visit_with(
     person: Option<Person>,
-    args: &ConnectionArgs,
+    args: &CommonArgs,
     servers: &[Server],
     set: impl FnOnce(&mut HubOptions),
     work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
@@ -94,14 +89,17 @@ pub(super) fn visit_with(
         style::print("No MCP servers configured.\n");
         return Ok(Exit::NothingSelected);
     }
-    let members = args.members(servers, person.as_ref())?;
+    let connection = &args.connection;
+    let members = connection.members(servers, person.as_ref())?;
     let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
     let tokens = members.iter().filter_map(|member| member.config.authorizer.clone());
-    let secrets = secrets.and_tokens(tokens.filter(|_| !args.show_secrets));
-    let tracer = args.trace.then(|| Tracer::new((!args.show_secrets).then(|| secrets.clone()), servers.len() > 1));
+    let secrets = secrets.and_tokens(tokens.filter(|_| !connection.show_secrets));
+    let tracer =
+        connection.trace.then(|| Tracer::new((!connection.show_secrets).then(|| secrets.clone()), servers.len() > 1));
     let mut options = hub_options(servers);
+    args.apply(&mut options);
     set(&mut options);
     options.records = tracer.as_ref().map(Tracer::records);
     options.stderr = tracer.as_ref().map(Tracer::stderr);
@@ -249,6 +247,16 @@ impl Visit {
         }
     }
 
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.is_interrupted.is_cancelled()
+    }
+
+    /// Waits until it was interrupted, and then for as long as somebody may need who has not been told.
+    pub(super) async fn given_up(&self) {
+        self.is_interrupted.cancelled().await;
+        tokio::time::sleep(LEAVE).await;
+    }
+
     /// A text without the secrets of all servers.
     pub(in crate::cli) fn hidden(&self, text: &str) -> String {
         self.secrets.hidden(text)
@@ -303,7 +311,7 @@ impl Visit {
                 (name, came)
             }
         };
-        let mut came = stream::iter(&self.names).map(one).buffered(AT_ONCE);
+        let mut came = stream::iter(&self.names).map(one).buffered(self.hub.options().concurrency.get());
         let (mut reached, mut unreachable) = (Vec::new(), Vec::new());
         while let Some((name, came)) = came.next().await {
             match came {

@@ -1,9 +1,6 @@
 //! `call`: one call of a tool.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use tokio_util::sync::CancellationToken;
 
@@ -19,20 +16,17 @@ use crate::{
             called::shown,
             content::{Saver, print, print_json},
             form::Formed,
-            visit::{Trouble, Visit},
+            visit::Trouble,
         },
         style::{self, BAD, STRONG, printable},
     },
     client::{
-        CallOptions, ToolOutcome,
+        CallOptions,
         hub::{CallError, Denial, RegisteredTool, Registry},
-        projection::{self, Projection, Refusal},
+        projection::Call,
     },
     config::nearest,
 };
-
-/// How long a request may take that is cancelled. It needs that time to tell the server.
-pub(super) const LEAVE: Duration = Duration::from_secs(3);
 
 /// Does the work; whoever cancels `cancel` cancels it by `own`, and waits for what it says to that.
 pub(super) async fn cancelled_by<T>(
@@ -84,7 +78,8 @@ impl Shell {
             &format!("the call of '{}' took {:.1} ms", tool.name, started.elapsed().as_secs_f64() * 1000.0),
         );
         if let Shown::As(form) = how {
-            print_json(&formed(*form, &visit, &tool, called.as_ref()));
+            let call = Call { id: "", server: &tool.server, tool: &tool.original };
+            print_json(&Formed::new(*form, &visit, &call, called.as_ref()));
         }
         let outcome = match called {
             Ok(outcome) => outcome,
@@ -172,24 +167,4 @@ fn named(registry: &Registry, name: &str) -> Result<Arc<RegisteredTool>, String>
             Err(format!("several servers have a tool {name:?}: {}", names.join(", ")))
         }
     }
-}
-
-/// What came of a call, as a model is told of it.
-fn formed<'a>(
-    form: Projection,
-    visit: &Visit,
-    tool: &'a RegisteredTool,
-    called: Result<&'a ToolOutcome, &'a CallError>,
-) -> Formed<'a> {
-    let call = projection::Call { id: "", server: &tool.server, tool: &tool.original };
-    let refusal = match called {
-        Ok(outcome) => return Formed::new(form, visit, &call, Ok(outcome)),
-        Err(CallError::Failed(failure)) => return Formed::new(form, visit, &call, Err(failure)),
-        Err(CallError::NoTool { .. }) => Refusal::UnknownTool,
-        Err(CallError::NoServer(_)) => Refusal::UnknownServer,
-        Err(CallError::Disabled(_)) => Refusal::Disabled,
-        Err(CallError::Denied { .. }) => Refusal::Denied,
-        Err(CallError::Unreachable { error, .. }) => Refusal::NotConnected(error.to_string()),
-    };
-    Formed::refused(form, visit, &call, &refusal)
 }

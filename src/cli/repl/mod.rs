@@ -27,7 +27,7 @@ use std::{sync::Arc, time::Duration};
 use self::{input::Input, shell::Shell};
 use super::{
     Exit, Failure,
-    ask::Person,
+    ask::{Approve, Person},
     mcp::{
         connection::{ConnectionArgs, PolicyArgs, duration},
         target::{Files, Server, TargetArgs},
@@ -64,9 +64,15 @@ pub(super) struct ReplArgs {
     /// Show the wire from the beginning, as the command debug on does
     #[arg(long)]
     debug: bool,
-    /// Allow every call without asking
+    /// Allow every call without asking, as --approve always does
     #[arg(short, long)]
     yes: bool,
+    /// Who allows calls that the config does not [default: as the program of the config]
+    #[arg(long, value_name = "WHO", value_enum, conflicts_with = "yes")]
+    approve: Option<Approve>,
+    /// How long a result of a tool that only reads stands for the next call with the same arguments [default: never]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    result_ttl: Option<Duration>,
     /// How often a server is asked whether it still answers [default: never]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     health: Option<Duration>,

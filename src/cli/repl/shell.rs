@@ -19,12 +19,12 @@ use super::{
 use crate::{
     cli::{
         Exit, Failure,
-        ask::Person,
+        ask::{Approve, Person},
         config::prepared::Secrets,
         mcp::{
             target::{Files, Server},
             trace::Tracer,
-            visit::Visit,
+            visit::{LEAVE, Visit},
         },
         style::{self, BAD, DIM},
     },
@@ -35,9 +35,6 @@ use crate::{
     config::{Machine, nearest, policy::Unreachable},
     report::text::printable_lines,
 };
-
-/// How many servers are connected to at a time.
-const AT_ONCE: usize = 8;
 
 pub(super) struct Shell {
     pub(super) args: ReplArgs,
@@ -156,7 +153,8 @@ impl Shell {
             let came = Box::pin(self.hub.connect(&name)).await;
             (name, came)
         };
-        let mut connecting = stream::iter(visit.names.clone()).map(connect).buffer_unordered(AT_ONCE);
+        let mut connecting =
+            stream::iter(visit.names.clone()).map(connect).buffer_unordered(self.hub.options().concurrency.get());
         let mut failed = 0;
         while let Some((name, came)) = connecting.next().await {
             match came {
@@ -226,7 +224,7 @@ impl Shell {
         // Those which tell the server do that themselves.
         let given_up = async {
             cancel.cancelled().await;
-            tokio::time::sleep(super::call::LEAVE).await;
+            tokio::time::sleep(LEAVE).await;
         };
         tokio::select! {
             biased;
@@ -353,19 +351,21 @@ impl Shell {
 /// As the program of the first server does it, but nobody is thrown out because of one server.
 fn options(args: &ReplArgs, servers: &[Server], person: Option<&Person>) -> HubOptions {
     let usual = servers.first().map(|server| HubOptions::of(server.policy)).unwrap_or_default();
-    let approval = match (usual.approval, person) {
-        _ if args.yes => Approval::Granted,
-        (Approval::Granted, _) => Approval::Granted,
-        (_, Some(person)) => Approval::Ask(person.approver()),
-        (_, None) => Approval::Refused,
+    let approve = match (args.approve, &usual.approval) {
+        (Some(approve), _) => approve,
+        (None, Approval::Granted) => Approve::Always,
+        (None, _) if args.yes => Approve::Always,
+        (None, _) => Approve::Ask,
     };
     let mut options = HubOptions {
-        approval,
+        approval: approve.approval(person),
         connect: if args.lazy { Connect::Lazy } else { Connect::Eager },
         health: args.health,
+        result_ttl: args.result_ttl,
         unreachable: Unreachable::Skipped,
         ..usual
     };
+    args.connection.apply(&mut options);
     args.policy.apply(&mut options);
     options
 }

@@ -311,6 +311,11 @@ impl Hub {
         strays
     }
 
+    /// How it behaves.
+    pub fn options(&self) -> &HubOptions {
+        &self.0.options
+    }
+
     /// The tools that there are now.
     pub fn registry(&self) -> Arc<Registry> {
         self.0.registry.load_full()
