@@ -176,6 +176,8 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
         LibertyKind::Comment | LibertyKind::HashComment => {
             (&codes::JSON_COMMENT, "a comment", "remove it, or put it under a key such as \"_comment\"")
         }
+        LibertyKind::BareReference => (&codes::JSON_FORM, "a reference without quotes", "put it in double quotes"),
+        LibertyKind::Fragment => (&codes::JSON_FORM, "an object without its braces", "put { } around all of it"),
         LibertyKind::TrailingComma => (&codes::JSON_COMMA, "a comma after the last value", "remove the comma"),
         LibertyKind::SurplusComma => (&codes::JSON_COMMA, "a comma with nothing before it", "remove one comma"),
         LibertyKind::MissingComma => (&codes::JSON_COMMA, "no comma before this", "add a comma"),

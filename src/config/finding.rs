@@ -102,10 +102,11 @@ pub mod codes {
         DUPLICATE_KEY = "W-DUPLICATE-KEY": "a key that stands twice, of which one is lost";
         DUPLICATE_SERVER = "W-DUPLICATE-SERVER": "two servers of one name, of which one is lost";
         UNKNOWN_KEY = "W-UNKNOWN-KEY": "a key that the program does not know but that looks like one it does";
+        KEY_REJECTED = "E-UNKNOWN-KEY": "a key for which the program rejects the file";
         EXTRA_KEY = "A-EXTRA-KEY": "a key that the program ignores";
         TRANSPORT = "E-TRANSPORT": "a transport that is missing or unknown";
         TRANSPORT_GUESSED = "W-TRANSPORT": "a word for a transport that the program passes over";
-        MISSING = "E-MISSING": "what the transport needs is missing";
+        MISSING = "E-MISSING": "something that must be there is missing";
         FORBIDDEN = "E-FORBIDDEN": "something that the transport does not have";
         IGNORED = "W-IGNORED": "something that the program ignores for this transport";
         TIMEOUT = "E-TIMEOUT": "a timeout out of its range";

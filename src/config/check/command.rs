@@ -57,7 +57,11 @@ pub(super) fn has_shell(server: &ServerConfig) -> bool {
 /// A command with blanks in it, which is no path: whether that is so.
 fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Finding>) -> bool {
     let text = command.value.trim();
-    let Some((first, rest)) = text.split_once(char::is_whitespace) else { return false };
+    // A blank within something that is replaced separates no words.
+    let replaced = subject.dialect().rule(Field::Command).replaced_in(text);
+    let is_outside = |(at, _): &(usize, &str)| replaced.iter().all(|range| !range.contains(at));
+    let Some((blank, _)) = text.match_indices(char::is_whitespace).find(is_outside) else { return false };
+    let (first, rest) = (&text[..blank], &text[blank + 1..]);
     let exists = |machine: &Machine| machine.at(Path::new(text)) != Found::Nothing;
     let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
     let is_launched =
@@ -67,13 +71,18 @@ fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<
     }
     let words: Vec<_> = rest.split_whitespace().map(|word| format!("{word:?}")).collect();
     let words = words.join(", ");
-    let key =
-        |wanted: Field| subject.dialect().keys.iter().find(|key| key.field == wanted).map_or("args", |key| key.name);
+    let key = |wanted: Field| subject.dialect().keys.iter().find(|key| key.field == wanted).map(|key| key.name);
     let message = "the command has its arguments in it, and is taken for the name of one program";
-    let (command_key, args_key) = (key(Field::Command), key(Field::Args));
-    let hint = match hidden_in("", text).is_empty() && words.len() <= LONGEST_HINT {
-        true => format!("write \"{command_key}\": {first:?}, \"{args_key}\": [{words}]"),
-        false => format!("put only the first word into `{command_key}`, and the others into `{args_key}`"),
+    let is_clear = hidden_in("", text).is_empty() && words.len() <= LONGEST_HINT && replaced.is_empty();
+    let hint = match (key(Field::CommandLine), key(Field::Command).unwrap_or("command"), key(Field::Args)) {
+        (Some(line), ..) if is_clear => format!("write \"{line}\": [{first:?}, {words}]"),
+        (Some(line), ..) => format!("make each word of it a text of its own in `{line}`"),
+        (None, command, args) if is_clear => {
+            format!("write \"{command}\": {first:?}, \"{}\": [{words}]", args.unwrap_or("args"))
+        }
+        (None, command, args) => {
+            format!("put only the first word into `{command}`, and the others into `{}`", args.unwrap_or("args"))
+        }
     };
     findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
     true

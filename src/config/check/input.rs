@@ -14,7 +14,7 @@ const MOST_LIKELY: usize = 20;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let dialect = subject.dialect();
-    let (RootKeys::Known(keys) | RootKeys::Section(keys) | RootKeys::Only(keys)) = dialect.root_keys;
+    let (RootKeys::Known(keys) | RootKeys::Section(keys)) = dialect.root_keys;
     if !keys.contains(&"inputs") {
         return;
     }

@@ -35,8 +35,13 @@ pub(super) fn clashes(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if naming == Naming::Bare {
         return;
     }
+    let projects = subject.config.projects.iter().map(|project| &project.servers);
+    projects.chain([&subject.config.servers]).for_each(|servers| of_same_names(servers, naming, findings));
+}
+
+fn of_same_names(servers: &[ServerConfig], naming: Naming, findings: &mut Vec<Finding>) {
     let mut first = HashMap::new();
-    for server in &subject.config.servers {
+    for server in servers {
         let shown = naming.name(&server.name.value, "TOOL");
         if let Some(other) = first.get(&shown) {
             let message = format!("`{}` and `{other}` both name their tools {shown}", server.name.value);

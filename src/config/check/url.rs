@@ -20,7 +20,6 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     headers(server, findings);
     let Some(url) = &server.url else { return };
     let text = url.value.trim();
-    let first = references(text).next();
     if text.is_empty() {
         if !server.is_enabled() || subject.dialect().empty_url {
             return;
@@ -28,8 +27,11 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         findings.push(codes::MISSING.at(url.span, "the URL is empty").hint("write where the server is"));
         return;
     }
-    // What a reference stands for is not known, and may be all of it.
-    let known = first.as_ref().map_or(text, |reference| &text[..reference.range.start]);
+    // What is replaced is not known, and may be all of it.
+    let replaced = subject.dialect().rule(Field::Url(None)).replaced_in(text);
+    let first = references(text).next().map(|it| it.range.start);
+    let first = replaced.into_iter().map(|range| range.start).chain(first).min();
+    let known = first.map_or(text, |start| &text[..start]);
     if first.is_some() && !known.contains("://") {
         return;
     }

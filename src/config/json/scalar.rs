@@ -53,6 +53,18 @@ pub(super) fn key(reader: &mut Reader<'_>) -> Result<(String, Span), Problems> {
     Ok((key, Span { start, end: reader.at }))
 }
 
+/// How long a reference is that stands at the beginning of a text without quotes. No JSON5 looks like one.
+pub(super) fn bare_reference(text: &str) -> Option<usize> {
+    let prefix = ["{env:", "{file:"].into_iter().find(|prefix| text.starts_with(prefix))?;
+    let ends = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '"' | '\'');
+    let name = &text[prefix.len()..];
+    let name = &name[..name.find(ends).filter(|end| name[*end..].starts_with('}'))?];
+    let is_number =
+        name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-')) || name.parse::<f64>().is_ok();
+    let is_value = name.is_empty() || is_number || matches!(name, "null" | "true" | "false");
+    (!is_value).then_some(prefix.len() + name.len() + 1)
+}
+
 /// What closes a text that begins so.
 fn closing(quote: char) -> Option<&'static [char]> {
     Some(match quote {

@@ -78,6 +78,9 @@ impl Reader<'_> {
     }
 
     pub(super) fn wrong_type(&mut self, key: &str, node: &Node, expected: &str) {
+        if self.may_be_anything(node) {
+            return;
+        }
         let message = format!("`{key}` must be {expected}, found {}", node.kind());
         let finding = codes::VALUE_TYPE.at(node.span, message);
         self.findings.push(match (&node.value, expected) {

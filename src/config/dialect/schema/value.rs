@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{described, text};
 use crate::config::{
-    dialect::{Dialect, Field, Key, Kind, Of, Outside, Untyped},
+    dialect::{Dialect, Field, Key, Kind, Of, Outside, Syntax, Untyped},
     policy::{EmptyFilter, Patterns},
 };
 
@@ -67,6 +67,8 @@ impl Dialect {
             Field::Own => json!({}),
             Field::Setting(kind) => setting(kind),
         };
+        let may_be_anything = self.variables.in_text && !matches!(self.syntax, Syntax::Json(_));
+        let schema = if may_be_anything && !key.field.is_text() { or_text(schema, "\\$") } else { schema };
         described(schema, self.describe(key))
     }
 
