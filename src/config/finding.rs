@@ -113,11 +113,13 @@ pub mod codes {
         TIMEOUT_UNIT = "W-TIMEOUT-UNIT": "a timeout that looks like another unit";
         NAME = "E-NAME": "a name that the program rejects";
         NAME_RESERVED = "W-NAME-RESERVED": "a name that the program has for itself";
+        NAME_DISCOURAGED = "A-NAME": "a name that the program advises against";
         NAME_CLASH = "W-NAME-CLASH": "two servers whose tools get the same names";
         COMMAND_LINE = "W-COMMAND-LINE": "a command with its arguments in it, or with what only a shell understands";
         COMMAND_NOT_FOUND = "W-COMMAND-NOT-FOUND": "a command that is not on this machine";
         DIRECTORY = "W-DIRECTORY": "a working directory that is not on this machine";
         HOME = "W-HOME": "a `~` that nobody replaces";
+        ENV_NAME = "W-ENV-NAME": "a name that no environment variable should have";
         PACKAGE_PROMPT = "A-PACKAGE-PROMPT": "a question of npx that nobody answers";
         MACHINE_PATH = "A-MACHINE-PATH": "a path that exists on one machine only";
         URL = "E-URL": "what should be a URL and is none";
@@ -133,6 +135,7 @@ pub mod codes {
         VARIABLE_UNSET = "W-VARIABLE-UNSET": "a variable that is not set";
         VARIABLE_FORM = "W-VARIABLE-FORM": "a reference that the program does not replace";
         INPUT_UNKNOWN = "E-INPUT-UNKNOWN": "an input that is asked for nowhere";
+        INPUT = "E-INPUT": "an input that nobody can be asked for";
         INPUT_UNUSED = "A-INPUT-UNUSED": "an input that nothing uses";
         SERVER_UNKNOWN = "A-SERVER-UNKNOWN": "a list with the name of a server that is not in the file";
         SECRET = "W-SECRET": "a secret in the file";

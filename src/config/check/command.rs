@@ -16,6 +16,10 @@ use crate::config::{
 /// Programs that give a text to a shell, or are one.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "dash", "cmd", "powershell", "pwsh", "wsl", "ssh", "env", "nix"];
 
+/// Programs that start others, or run what is written for them.
+const LAUNCHERS: &[&str] =
+    &["node", "npx", "python", "python3", "uv", "uvx", "docker", "podman", "deno", "bun", "bunx"];
+
 /// A longer command is not written anew in a hint.
 const LONGEST_HINT: usize = 200;
 
@@ -38,6 +42,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         }
     }
     shell_words(server, findings);
+    joined(server, findings);
     paths(subject, server, findings);
     directory(subject, server, findings);
 }
@@ -64,8 +69,7 @@ fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<
     let (first, rest) = (&text[..blank], &text[blank + 1..]);
     let exists = |machine: &Machine| machine.at(Path::new(text)) != Found::Nothing;
     let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
-    let is_launched =
-        ["node", "npx", "python", "python3", "uv", "uvx", "docker", "deno", "bun", "bunx"].contains(&program(first));
+    let is_launched = LAUNCHERS.contains(&program(first)) || SHELLS.contains(&program(first));
     if subject.machine.is_some_and(exists) || (is_path && !is_launched) {
         return false;
     }
@@ -97,8 +101,11 @@ fn prompt(server: &ServerConfig, command: &At<String>, findings: &mut Vec<Findin
     }
     while let Some(word) = words.next() {
         match word.value.as_str() {
-            "-y" | "--yes" | "--no-install" | "--no" | "-yes" => return,
-            "-p" | "--package" | "--prefix" | "-c" | "--call" | "-w" | "--workspace" => drop(words.next()),
+            "--yes" | "--no-install" | "--no" | "-yes" => return,
+            "-p" | "--package" | "--prefix" | "-c" | "--call" | "-w" | "--workspace" | "--registry" | "--cache"
+            | "--userconfig" | "--loglevel" => drop(words.next()),
+            // Short options may stand together.
+            option if !option.starts_with("--") && option.starts_with('-') && option.contains('y') => return,
             option if option.starts_with('-') => {}
             _ => {
                 let message = "npx asks before it installs a package, and nobody answers";
@@ -152,6 +159,30 @@ fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
             let message = format!("only a shell understands {what}, and the command is started without one");
             let hint = "start a shell: \"command\": \"sh\", \"args\": [\"-c\", \"…\"]";
             findings.push(codes::COMMAND_LINE.at(word.span, message).hint(hint));
+        }
+    }
+}
+
+/// An option with its value in one argument, which a launcher takes for one word.
+fn joined(server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let is_launched = |command: &At<String>| LAUNCHERS.contains(&program(&command.value));
+    if has_shell(server) || !server.command.as_ref().is_some_and(is_launched) {
+        return;
+    }
+    let is_option = |word: &str| {
+        let name = word.trim_start_matches('-');
+        word.starts_with('-') && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    for word in &server.args {
+        if let Some((option, _)) =
+            word.value.split_once(' ').filter(|(option, value)| is_option(option) && !value.is_empty())
+        {
+            let message = format!("`{option}` and what follows it are one argument");
+            findings.push(codes::COMMAND_LINE.at(word.span, message).hint("make each word a text of its own"));
+        }
+        // Whatever comes after the first word that is no option is for the program that is launched.
+        if !word.value.starts_with('-') {
+            break;
         }
     }
 }

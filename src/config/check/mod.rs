@@ -2,6 +2,7 @@
 
 mod agent;
 mod command;
+mod environment;
 mod input;
 mod name;
 mod reference;
@@ -76,7 +77,8 @@ impl<'a> Subject<'a> {
 /// A check of one server.
 type Check = fn(&Subject<'_>, &ServerConfig, &mut Vec<Finding>);
 
-const CHECKS: &[Check] = &[name::check, command::check, url::check, tools::check, reference::check, text::check];
+const CHECKS: &[Check] =
+    &[name::check, command::check, environment::check, url::check, tools::check, reference::check, text::check];
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {

@@ -19,6 +19,11 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         let message = format!("{} has a server of its own named `{}`, and skips this one", dialect.program, name.value);
         findings.push(codes::NAME_RESERVED.at(name.span, message).hint("rename it"));
     }
+    if let Some(odd) = dialect.name_discouraged.filter(|odd| name.value.contains(*odd)) {
+        let message = format!("{} advises against `{odd}` in the name of a server", dialect.program);
+        let hint = format!("rename it, for example to `{}`", name.value.replace(odd, "-"));
+        findings.push(codes::NAME_DISCOURAGED.at(name.span, message).hint(hint));
+    }
     let Some(allowed) = dialect.name_characters else { return };
     let is_bad = |c: &char| !c.is_ascii_alphanumeric() && !allowed.contains(*c);
     if let Some(bad) = name.value.chars().find(is_bad) {

@@ -188,6 +188,11 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
         }
     }
     // Commands.
+    faults.push((&codes::ENV_NAME, with(Field::Env, "{«\"A=B\"»: \"c\"}")));
+    faults.push((&codes::ENV_NAME, with(Field::Env, "{«\"\"»: \"c\"}")));
+    faults.push((&codes::ENV_NAME, with(Field::Env, "{«\"A B\"»: \"c\"}")));
+    faults.push((&codes::COMMAND_LINE, with(Field::Command, "«\"/usr/bin/env node\"»")));
+    faults.push((&codes::COMMAND_LINE, with(Field::Args, "[«\"-y pkg\"»]")));
     faults.push((&codes::MISSING, with(Field::Command, "«\"\"»")));
     faults.push((&codes::COMMAND_LINE, with(Field::Command, "«\"npx -y pkg\"»")));
     faults.push((&codes::COMMAND_LINE, with(Field::Args, "[\"a\", «\"&&\"»]")));
@@ -216,6 +221,7 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
         faults.push((&codes::PLAIN_HTTP, http("«\"http://mcp.example.com/mcp\"»", &rest)));
     }
     faults.push((&codes::URL_SCHEME, remote(dialect, Transport::Ws, "«\"ftp://a.example\"»", "")));
+    faults.push((&codes::URL, http("«\"https:/mcp.example.com/mcp\"»", "")));
     faults.push((&codes::HEADER, http_with(Field::Headers, "{«\"X-A: b\"»: \"c\"}")));
     faults.push((&codes::HEADER, http_with(Field::Headers, "{\"X-A\": «\"b\\nc\"»}")));
     // Tools.
@@ -294,6 +300,9 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
     if dialect.name_characters.is_some() {
         add(&codes::NAME, file(dialect, &[("«\"a b\"»", good())]));
     }
+    if let Some(odd) = dialect.name_discouraged {
+        add(&codes::NAME_DISCOURAGED, file(dialect, &[(&format!("«\"a{odd}b\"»"), good())]));
+    }
     for name in dialect.reserved_names {
         add(&codes::NAME_RESERVED, file(dialect, &[(&format!("«\"{name}\"»"), good())]));
     }
@@ -350,6 +359,7 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
         let and = |lists: &str| format!("{{\"mcp\": {{{lists}}}, {}", &whole[1..]);
         add(&codes::SERVER_UNKNOWN, and("\"allowed\": [\"s\", «\"ss\"»]"));
         add(&codes::SERVER_UNKNOWN, and("\"excluded\": [«\"other\"»]"));
+        add(&codes::UNKNOWN_KEY, and("«\"exclude\"»: [\"s\"]"));
         add(&codes::VALUE_TYPE, and("\"excluded\": «\"s\"»"));
         add(&codes::VALUE_TYPE, and("\"allowed\": [\"s\", «7»]"));
     }
@@ -393,6 +403,24 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
         let server = process(dialect, "\"env\": {\"A\": «\"${input:there}\"»}");
         let inputs = "\"inputs\": [{\"id\": \"their\"}]}";
         add(&codes::INPUT_UNKNOWN, file(dialect, &[("\"s\"", server)]).replace("}}}}", &format!("}}}}}}, {inputs}")));
+        let asked = |input: &str| {
+            let server = process(dialect, "\"env\": {\"A\": \"${input:i}\"}");
+            file(dialect, &[("\"s\"", server)]).replace("}}}}", &format!("}}}}}}, \"inputs\": [{input}]}}"))
+        };
+        for input in [
+            "«{\"id\": \"i\"}»",
+            "{\"id\": \"i\", \"type\": «\"prompt\"», \"description\": \"d\"}",
+            "{\"id\": \"i\", \"type\": «\"promptString\"»}",
+            "{\"id\": \"i\", \"type\": «\"pickString\"», \"description\": \"d\"}",
+            "{\"id\": \"i\", \"type\": «\"command\"»}",
+        ] {
+            add(&codes::INPUT, asked(input));
+        }
+        let good = "\"type\": \"promptString\", \"description\": \"d\"";
+        let typo = format!("{{\"id\": \"i\", {good}, «\"pasword\"»: true}}");
+        add(&codes::UNKNOWN_KEY, asked(&typo));
+        let twice = format!("{{\"id\": \"i\", {good}}}, {{\"id\": «\"i\"», {good}}}");
+        add(&codes::DUPLICATE_KEY, asked(&twice));
         add(&codes::INPUT_UNUSED, format!("{{\"inputs\": [{{\"id\": «\"a\"»}}], {}", &whole[1..]));
     }
     if dialect.agent {

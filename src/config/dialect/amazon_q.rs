@@ -15,7 +15,7 @@ const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
 /// What an agent has beside its servers (`docs/agent-format.md` of the program).
-pub(super) const AGENT: &[&str] = &[
+const AGENT: &[&str] = &[
     "prompt",
     "tools",
     "toolAliases",
@@ -49,6 +49,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabled", Field::Disabled),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
+    elsewhere_word: Some("registry"),
     untyped: Untyped::Process,
     timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {

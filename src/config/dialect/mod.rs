@@ -136,6 +136,8 @@ pub struct Dialect {
     pub null_env: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
     pub name_characters: Option<&'static str>,
+    /// A character that names of servers had better not have.
+    pub name_discouraged: Option<char>,
     /// Names that the program has for itself.
     pub reserved_names: &'static [&'static str],
     /// Schemes of URLs besides those of the transports.
@@ -144,6 +146,8 @@ pub struct Dialect {
     pub empty_url: bool,
     /// Whether a server without a command and a URL is described elsewhere: only switched on or off here.
     pub partial: bool,
+    /// The word for the transport of a server that is described elsewhere.
+    pub elsewhere_word: Option<&'static str>,
     /// The fields in which `~/` at the beginning is the home folder.
     pub home: &'static [Field],
     pub policy: Policy,
@@ -281,9 +285,9 @@ pub enum Field {
     Bearer,
     ClientId,
     ClientSecret,
-    /// A list of scopes; a text with blanks between them is understood.
+    /// A list of scopes.
     Scopes,
-    /// A text of scopes with blanks between them; a list is understood.
+    /// A text of scopes with blanks between them.
     ScopeText,
     CallbackPort,
     MetadataUrl,
@@ -417,10 +421,12 @@ impl Dialect {
         loose_values: false,
         null_env: false,
         name_characters: None,
+        name_discouraged: None,
         reserved_names: &[],
         schemes: &[],
         empty_url: false,
         partial: false,
+        elsewhere_word: None,
         home: &[],
         agent: false,
         policy: Policy::USUAL,

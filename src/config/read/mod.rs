@@ -105,7 +105,8 @@ fn each<'r>(
     for (name, server) in named {
         let mut reader = reader();
         servers.extend(reader.server(name.clone(), server));
-        findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
+        let found = reader.findings.into_iter().chain(reader.asides);
+        findings.extend(found.map(|finding| finding.about(&name.value)));
     }
     servers
 }
@@ -323,7 +324,12 @@ pub(super) fn nowhere(root: &Node) -> Finding {
     let hint = format!("programs look under {places}; `--dialect` says which program it is for");
     match misplaced(root) {
         Some(entry) => {
-            codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key)).hint(hint)
+            let finding = codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key));
+            let meant = nearest(&entry.key, &["mcpServers", "servers", "context_servers"]);
+            finding.hint(match meant.filter(|_| is_called_like_servers(entry)) {
+                Some(meant) => format!("rename it to `{meant}`; {hint}"),
+                None => hint,
+            })
         }
         None => codes::ROOT.at(begin, "there are no servers").hint(hint),
     }

@@ -32,6 +32,8 @@ pub(super) struct Reader<'a> {
     /// Whether a key that the program does not know is an error.
     strict: bool,
     pub(super) findings: Vec<Finding>,
+    /// Those that say nothing about whose file it is.
+    pub(super) asides: Vec<Finding>,
     /// How many keys the dialect does not know.
     unknown: usize,
     /// The finding about a URL in a program that dials none: harmless as long as there is a command.
@@ -44,14 +46,27 @@ type Given<'n> = (&'static Key, &'n Entry);
 impl<'a> Reader<'a> {
     pub(super) fn new(dialect: &'static Dialect, set: &Set<'_>, source: &'a Arc<Source>) -> Reader<'a> {
         let Set { untyped, strict, .. } = *set;
-        Reader { dialect, source, untyped, strict, findings: Vec::new(), unknown: 0, foreign_url: None }
+        Reader {
+            dialect,
+            source,
+            untyped,
+            strict,
+            findings: Vec::new(),
+            asides: Vec::new(),
+            unknown: 0,
+            foreign_url: None,
+        }
+    }
+
+    /// Whether this value stands in the file without quotes.
+    pub(super) fn is_bare(&self, node: &Node) -> bool {
+        !self.source.text.get(node.span.start..).is_some_and(|text| text.starts_with(['"', '\'', '|', '>', '!', '*']))
     }
 
     /// Whether the program replaces something in the text of this value before it reads it, so that it may become
     /// anything.
     pub(super) fn may_be_anything(&self, node: &Node) -> bool {
-        let is_quoted = || self.source.text.get(node.span.start..).is_some_and(|text| text.starts_with(['"', '\'']));
-        self.dialect.variables.in_text && self.dialect.is_open(node) && !is_quoted()
+        self.dialect.variables.in_text && self.dialect.is_open(node) && self.is_bare(node)
     }
 }
 
@@ -69,6 +84,7 @@ impl Reader<'_> {
         };
         let mut given = Vec::new();
         self.collect(entries, self.dialect.keys, &mut given);
+        self.keep_one_url(&mut given);
         let transport = self.transport(&name, &given)?;
         let given: Vec<_> = given.into_iter().filter(|given| self.is_for(transport.value, *given)).collect();
         let mut server = ServerConfig::new(self.source.clone(), name, transport);
@@ -78,6 +94,22 @@ impl Reader<'_> {
         self.apply_kind_of_auth(&mut server, &given);
         self.check_complete(&server, &given);
         Some(server)
+    }
+
+    /// Of several keys for the URL, only the first in the table counts.
+    fn keep_one_url(&mut self, given: &mut Vec<Given<'_>>) {
+        let is_url = |key: &Key| matches!(key.field, Field::Url(_));
+        let place = |key: &Key| self.dialect.keys.iter().position(|it| it == key).unwrap_or(usize::MAX);
+        let urls = given.iter().map(|(key, _)| *key).filter(|key| is_url(key));
+        let Some(first) = urls.min_by_key(|key| place(key)) else { return };
+        given.retain(|(key, entry)| {
+            let is_kept = !is_url(key) || *key == first;
+            if !is_kept {
+                let message = format!("`{}` beside `{}`: only one of them counts", key.name, first.name);
+                self.asides.push(codes::IGNORED.at(entry.key_span, message).hint("keep one of them"));
+            }
+            is_kept
+        });
     }
 
     /// Makes of a token what the file says that it is.
@@ -207,6 +239,9 @@ impl Reader<'_> {
         // A word that is not known yet is told by the keys.
         let is_open = kind.is_some_and(|(_, entry)| self.dialect.is_open(&entry.node));
         if let Some((key, entry)) = kind.filter(|_| !is_open) {
+            if entry.node.str().ok().is_some_and(|word| self.dialect.elsewhere_word == Some(word)) {
+                return None;
+            }
             let is_http = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(is_http);
             match self.named_transport(key, &entry.node, is_http) {
                 None if self.dialect.guesses && entry.node.str().is_ok() => {}

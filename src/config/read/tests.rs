@@ -59,8 +59,7 @@ fn a_file_of_claude_code_with_what_only_copilot_has_is_copilots() {
 
 #[test]
 fn vs_code_has_servers_in_sections_of_its_other_files() {
-    let config =
-        r#"{"servers": {"s": {"command": "x", "args": ["${input:key}"]}}, "inputs": [{"id": "key"}, {"id": "other"}]}"#;
+    let config = r#"{"servers": {"s": {"command": "x", "args": ["${input:key}"]}}, "inputs": [{"id": "key", "type": "promptString", "description": "d"}, {"id": "other"}]}"#;
     for (path, text) in [
         (".vscode/mcp.json", config.to_owned()),
         (".vscode/settings.json", format!(r#"{{"editor.tabSize": 2, "mcp": {config}}}"#)),
@@ -381,7 +380,10 @@ mcpServers:
     let quoted =
         "name: x\nversion: '1'\nmcpServers: [{ name: a, url: http://a, connectionTimeout: '${{ inputs.T }}' }]\n";
     assert_eq!(told(&at(".continue/config.yaml", quoted)), ["E-VALUE-TYPE '${{ inputs.T }}'"]);
-    assert_eq!(told(&at(".mcp.json", r#"{"mcpServers": {"a": {"command": {env:X}}}}"#)), ["E-JSON-FORM {env:X}", "W-VARIABLE-FORM {env:X}"]);
+    assert_eq!(
+        told(&at(".mcp.json", r#"{"mcpServers": {"a": {"command": {env:X}}}}"#)),
+        ["E-JSON-FORM {env:X}", "W-VARIABLE-FORM {env:X}"]
+    );
 }
 
 #[test]
@@ -429,4 +431,85 @@ fn servers_beside_their_place_are_told() {
     }
     let other = r#"{"context_servers": {"a": {"command": "x"}}, "server": {"port": 1}, "agent_servers": {"a": {"command": "x"}}}"#;
     assert_eq!(of(".zed/settings.json", other), [""; 0]);
+}
+
+#[test]
+fn what_claude_code_says_of_oauth_and_of_plugins_is_known() {
+    let of = |server: &str| told(&at(".mcp.json", &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#)));
+    let oauth = |more: &str| of(&format!(r#"{{"type": "http", "url": "https://a", "oauth": {{{more}}}}}"#));
+    assert_eq!(oauth(r#""authServerMetadataUrl": "http://x/m""#), [r#"E-URL-SCHEME "http://x/m""#]);
+    assert_eq!(oauth(r#""authServerMetadataUrl": "https://x/m", "scopes": "a b""#), [""; 0]);
+    assert_eq!(oauth(r#""scopes": ["a", "b"]"#), [r#"E-VALUE-TYPE ["a", "b"]"#]);
+    let plain = |url: &str| {
+        of(&format!(r#"{{"type": "http", "url": "{url}", "headers": {{"Authorization": "Bearer ${{T}}"}}}}"#))
+    };
+    let url = "http://intra.example.com:${P:-80}/mcp";
+    assert_eq!(plain(url), [format!("W-PLAIN-HTTP \"{url}\"")]);
+    for url in ["http://${HOST}/mcp", "http://a${HOST}:80/", "http://u:${P}@localhost/", "https://a.example:${P}/"] {
+        assert_eq!(plain(url), [""; 0], "{url}");
+    }
+    assert_eq!(of(r#"{"command": "x", "args": ["${OPEN", "a${b", "${A}"]}"#), [r#"W-VARIABLE-FORM "${OPEN""#]);
+    let args = |args: &str| of(&format!(r#"{{"command": "npx", "args": {args}}}"#));
+    for good in [r#"["-yq", "x"]"#, r#"["--registry", "https://r", "-y", "x"]"#, r#"["-y", "x", "-m a b"]"#] {
+        assert_eq!(args(good), [""; 0], "{good}");
+    }
+    let plugin = r#"{"mcpServers": {"s": {"command": "x", "env": {"K": "${user_config.KEY}"}}}}"#;
+    let machine = crate::config::Machine {
+        variables: BTreeMap::new(),
+        directory: "/".into(),
+        look: |_| crate::config::Found::Program,
+        read: |_| Err(std::io::ErrorKind::NotFound.into()),
+    };
+    let path = ".claude-plugin/plugin.json";
+    let examined = examine(&Source::new(path, plugin), Some(Path::new(path)), None, Some(&machine));
+    assert!(told(&examined).iter().all(|it| !it.starts_with("W-VARIABLE")), "{:?}", told(&examined));
+}
+
+#[test]
+fn of_two_urls_the_first_in_the_table_counts() {
+    let text = r#"{"mcpServers": {"b": {"url": "https://x", "httpUrl": "https://y"}}}"#;
+    let examined = at(".gemini/settings.json", text);
+    assert_eq!(told(&examined), [r#"W-IGNORED "url""#]);
+    let url = examined.config.and_then(|config| config.servers[0].url.clone()).map(|url| url.value);
+    assert_eq!(url.as_deref(), Some("https://y"));
+    let windsurf = at("ws.json", r#"{"mcpServers": {"a": {"serverUrl": "https://x", "url": "https://y"}}}"#);
+    assert_eq!(told(&windsurf), [r#"W-IGNORED "url""#]);
+    let guessed =
+        at(".gemini/settings.json", r#"{"mcpServers": {"g": {"type": "streamable-http", "url": "https://x"}}}"#);
+    assert_eq!((told(&guessed), names(&guessed).len()), (vec![r#"W-TRANSPORT "streamable-http""#.to_owned()], 1));
+}
+
+#[test]
+fn what_a_program_takes_is_no_finding() {
+    assert_eq!(told(&at(".kiro/settings/mcp.json", r#"{"mcpServers": {}, "powers": {"mcpServers": {}}}"#)), [""; 0]);
+    assert_eq!(told(&at(".mcp.json", r#"{"mcpServers": {}, "big": 1e400}"#)), [""; 0]);
+    let sandbox = r#"{"servers": {"a": {"command": "x", "sandbox": {}}}}"#;
+    assert_eq!(told(&at(".vscode/mcp.json", sandbox)), [""; 0]);
+    let registry = r#"{"mcpServers": {"r": {"type": "registry"}, "s": {"command": "x"}}}"#;
+    assert_eq!(told(&at(".amazonq/mcp.json", registry)), [""; 0]);
+    let pin = |pin: &str| {
+        let text = format!("mcpServers:\n  s: {{ command: x, args: [], env: {{ PIN: {pin} }} }}\n");
+        told(&at("librechat.yaml", &text))
+    };
+    assert_eq!(pin("0123"), ["E-VALUE-TYPE 0123"]);
+    assert_eq!((pin("'0123'"), pin("0x")), (vec![], vec![]));
+}
+
+#[test]
+fn a_text_that_is_meant_otherwise_is_known() {
+    let of = |path: &str, text: &str| hints(&at(path, text));
+    let fragment = r#""mcpServers": {"a": {"command": "x"}}"#;
+    for path in [".mcp.json", "frag.json"] {
+        assert_eq!(of(path, fragment), [r#"E-JSON-FORM "mcpServers" put { } around all of it"#], "{path}");
+    }
+    for (key, meant) in [("McpServers", "mcpServers"), ("mcp_servers", "mcpServers")] {
+        let [finding] = &of("case.json", &format!(r#"{{"{key}": {{"a": {{"command": "x"}}}}}}"#))[..] else { panic!() };
+        assert!(finding.starts_with(&format!("E-ROOT \"{key}\" rename it to `{meant}`; ")), "{finding}");
+    }
+    let toml = "model = 1\n[mcp_servers.a]\ncommand = \"x\"\n";
+    for path in ["config.toml", "x"] {
+        assert_eq!(of(path, toml), ["E-SYNTAX [mcp_servers.a] write it as JSON or YAML"], "{path}");
+    }
+    let visual_studio = of("p/.mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#);
+    assert_eq!(visual_studio, [r#"A-NO-SERVERS "servers" it looks for them under `mcpServers`"#]);
 }
