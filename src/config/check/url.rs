@@ -18,9 +18,9 @@ use crate::{
 
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     headers(server, findings);
+    metadata(server, findings);
     let Some(url) = &server.url else { return };
     let text = url.value.trim();
-    let first = references(text).next();
     if text.is_empty() {
         if !server.is_enabled() || subject.dialect().empty_url {
             return;
@@ -28,12 +28,22 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         findings.push(codes::MISSING.at(url.span, "the URL is empty").hint("write where the server is"));
         return;
     }
-    // What a reference stands for is not known, and may be all of it.
-    let known = first.as_ref().map_or(text, |reference| &text[..reference.range.start]);
+    // What is replaced is not known, and may be all of it.
+    let replaced = subject.dialect().rule(Field::Url(None)).replaced_in(text);
+    let first = references(text).next().map(|it| it.range.start);
+    let first = replaced.into_iter().map(|range| range.start).chain(first).min();
+    let known = first.map_or(text, |start| &text[..start]);
     if first.is_some() && !known.contains("://") {
         return;
     }
-    if !scheme(subject.dialect(), server, url, text, findings) || first.is_some() || text.contains(['<', '{']) {
+    if !scheme(subject.dialect(), server, url, text, findings) {
+        return;
+    }
+    let unknown = first.or(text.find(['<', '{']));
+    if let Some(parsed) = unknown.and_then(|unknown| with_whole_host(text, unknown)) {
+        host(server, url, &parsed, findings);
+    }
+    if unknown.is_some() {
         return;
     }
     match Url::parse(text) {
@@ -48,6 +58,26 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     }
 }
 
+/// What is known of a URL up to this place, if its host is.
+fn with_whole_host(text: &str, unknown: usize) -> Option<Url> {
+    let (known, rest) = text.split_at(unknown);
+    let (scheme, after) = known.split_once("://")?;
+    let host = &after[..after.find(['/', '?', '#', ':'])?];
+    // What stands before the host may have a colon too.
+    let is_before_host = !after.contains('/') && rest[..rest.find('/').unwrap_or(rest.len())].contains('@');
+    let is_whole = !is_before_host && !host.contains(['@', '[']) && !host.is_empty();
+    is_whole.then(|| Url::parse(&format!("{scheme}://{host}")).ok()).flatten()
+}
+
+/// The metadata of an authorization server are read over TLS (RFC 8414, 3).
+fn metadata(server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let url = server.auth.oauth.as_ref().and_then(|oauth| oauth.metadata_url.as_ref());
+    if let Some(url) = url.filter(|url| url.value.starts_with("http://")) {
+        let message = "the metadata of an authorization server are read over https only";
+        findings.push(codes::URL_SCHEME.at(url.span, message).hint("write https://"));
+    }
+}
+
 /// Whether the scheme is one that the transport speaks; if not, that is told.
 fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str, findings: &mut Vec<Finding>) -> bool {
     let transport = server.transport.value;
@@ -56,7 +86,11 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
         let local = ["localhost", "127.", "[::1]"].iter().any(|host| text.starts_with(host));
         let scheme = if local { schemes[0] } else { schemes[1] };
         let finding = codes::URL.at(url.span, "a URL begins with its scheme");
-        findings.push(finding.hint(format!("begin it with {scheme}://")));
+        let word = schemes.iter().find(|scheme| text.strip_prefix(**scheme).is_some_and(|it| it.starts_with(":/")));
+        findings.push(match word {
+            Some(scheme) => finding.hint(format!("write two slashes: {scheme}://")),
+            None => finding.hint(format!("begin it with {scheme}://")),
+        });
         return false;
     };
     let scheme = scheme.to_ascii_lowercase();

@@ -18,7 +18,8 @@ pub(super) fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     let meant: &[&str] = match key.to_lowercase().as_str() {
         "environment" | "envs" | "env_vars" | "variables" => &["env"],
-        "arguments" | "arg" | "params" | "parameters" => &["args"],
+        "env" => &["environment"],
+        "args" | "arguments" | "arg" | "params" | "parameters" => &["args"],
         "cmd" | "exec" | "executable" | "program" | "run" => &["command"],
         "endpoint" | "uri" | "httpurl" | "serverurl" | "baseurl" | "address" | "href" => {
             &["url", "serverUrl", "httpUrl"]
