@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     config::{
+        dialect::Dialect,
         parse_dotenv,
         policy::{Environment, Policy},
         server::{self, At},
@@ -31,13 +32,14 @@ pub enum NotConfigured {
 
 impl ServerConfig {
     /// How to reach a server of a config whose variables are replaced. Relative paths begin at `folder`; the file with
-    /// its variables is read, if it has one.
+    /// its variables is read, if it has one. The `usual` timeouts are for what it does not say.
     ///
     /// # Errors
     /// [`NotConfigured`] says what is missing.
     pub fn configured(
         server: &server::ServerConfig,
         policy: &Policy,
+        usual: Timeouts,
         folder: &Path,
     ) -> Result<ServerConfig, NotConfigured> {
         let target = match server.transport.value {
@@ -46,13 +48,23 @@ impl ServerConfig {
             Transport::Sse => Target::Sse(endpoint(server)?),
             Transport::Ws => Target::Ws(endpoint(server)?),
         };
-        let (usual, own) = (Timeouts::default(), &server.timeouts);
+        let own = &server.timeouts;
         let timeouts = Timeouts {
             connect: own.connect.as_ref().map_or(usual.connect, |it| it.value),
             list: own.list.as_ref().map_or(usual.list, |it| it.value),
             call: own.call.as_ref().map_or(usual.call, |it| it.value),
         };
         Ok(ServerConfig { timeouts, ..ServerConfig::new(&server.name.value, target) })
+    }
+}
+
+impl Timeouts {
+    /// Those of a program where its config says nothing, as far as it has them.
+    pub fn usual(dialect: &Dialect) -> Timeouts {
+        match dialect.usual_timeout() {
+            Some(limit) => Timeouts { connect: limit, list: limit, call: limit },
+            None => Timeouts::default(),
+        }
     }
 }
 
@@ -130,8 +142,9 @@ mod tests {
     }
 
     fn configured(dialect: &str, text: &str, folder: &Path) -> ServerConfig {
+        let usual = Timeouts::usual(dialect::named(dialect).expect(dialect));
         let (server, policy) = server(dialect, text);
-        ServerConfig::configured(&server, policy, folder).expect("something to connect to")
+        ServerConfig::configured(&server, policy, usual, folder).expect("something to connect to")
     }
 
     #[test]
@@ -152,6 +165,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_config_does_not_say_takes_as_long_as_its_program_waits() {
+        let limits = |dialect: &str, text: &str| {
+            let Timeouts { connect, list, call } = configured(dialect, text, Path::new("/project")).timeouts;
+            [connect, list, call].map(|limit| limit.as_secs())
+        };
+        assert_eq!(limits("gemini", r#"{"command": "c"}"#), [600; 3]);
+        assert_eq!(limits("gemini", r#"{"command": "c", "timeout": 7000}"#), [7; 3]);
+        // Its timeout is for calls alone, or it has none.
+        assert_eq!(limits("roo", r#"{"command": "c", "timeout": 7}"#), [30, 30, 7]);
+        assert_eq!(limits("vscode", r#"{"command": "c"}"#), [30, 30, 60]);
+    }
+
+    #[test]
     fn a_file_of_variables_gives_what_the_config_does_not() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join(".env"), "A=file\nB=file\n").expect("writes");
@@ -160,7 +186,9 @@ mod tests {
         let pairs: Vec<_> = spec.env.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(pairs, [("A", "own"), ("B", "file")]);
         let (server, policy) = server("vscode", r#"{"command": "c", "envFile": "missing"}"#);
-        let error = ServerConfig::configured(&server, policy, folder.path()).expect_err("no such file").to_string();
+        let error = ServerConfig::configured(&server, policy, Timeouts::default(), folder.path())
+            .expect_err("no such file")
+            .to_string();
         assert!(error.starts_with("cannot read ") && error.contains("missing"), "{error}");
     }
 
@@ -188,9 +216,14 @@ mod tests {
         let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
         server.auth.bearer = Some(at("t"));
         server.auth.api_key = Some(ApiKey { header: None, key: at("k") });
-        let headers = |server: &server::ServerConfig| match ServerConfig::configured(server, policy, Path::new(""))
-            .expect("an endpoint")
-            .target
+        let headers = |server: &server::ServerConfig| match ServerConfig::configured(
+            server,
+            policy,
+            Timeouts::default(),
+            Path::new(""),
+        )
+        .expect("an endpoint")
+        .target
         {
             Target::Http(Endpoint { url, headers }) => {
                 assert_eq!(url, "http://h/");

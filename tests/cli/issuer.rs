@@ -15,11 +15,13 @@ pub(crate) const WRITER: &str = "geheim-writer-1234";
 pub(crate) const REFRESHED: &str = "geheim-refreshed-1234";
 /// Everything that is nobody's business begins so.
 pub(crate) const SECRET: &str = "geheim";
-const REFRESH: &str = "geheim-refresh-1234";
+pub(crate) const REFRESH: &str = "geheim-refresh-1234";
 
 /// It runs until the end of the process.
 pub(crate) struct Issuer {
     pub(crate) url: String,
+    /// What it says when it is to revoke a token; nothing if it revokes none.
+    revokes: Arc<Mutex<Option<&'static str>>>,
     seen: Arc<Mutex<Vec<Asked>>>,
 }
 
@@ -37,18 +39,25 @@ impl Issuer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let seen = Arc::<Mutex<Vec<Asked>>>::default();
-        let (record, here) = (seen.clone(), url.clone());
+        let revokes = Arc::new(Mutex::new(Some("200 OK")));
+        let (record, here, revoking) = (seen.clone(), url.clone(), revokes.clone());
         std::thread::spawn(move || {
             let mut scope = String::new();
             for stream in listener.incoming().flatten() {
                 if let Some(asked) = read(&stream) {
                     record.lock().expect("no panic").push(asked.clone());
-                    let answer = answer(&here, life, &asked, &mut scope);
+                    let revokes = *revoking.lock().expect("no panic");
+                    let answer = answer(&here, life, revokes, &asked, &mut scope);
                     let _ = (&stream).write_all(answer.as_bytes());
                 }
             }
         });
-        Issuer { url, seen }
+        Issuer { url, revokes, seen }
+    }
+
+    /// From now on it says this when it is to revoke a token, or that it revokes none.
+    pub(crate) fn revoke_with(&self, status: Option<&'static str>) {
+        *self.revokes.lock().expect("no panic") = status;
     }
 
     fn seen(&self) -> MutexGuard<'_, Vec<Asked>> {
@@ -58,6 +67,11 @@ impl Issuer {
     /// How often this was asked for.
     pub(crate) fn times(&self, what: &str) -> usize {
         self.seen().iter().filter(|asked| asked.what == what).count()
+    }
+
+    /// All requests for this, in order.
+    pub(crate) fn all(&self, what: &str) -> Vec<Asked> {
+        self.seen().iter().filter(|asked| asked.what == what).cloned().collect()
     }
 
     /// The last request for this.
@@ -94,7 +108,7 @@ fn read(stream: &TcpStream) -> Option<Asked> {
 }
 
 /// The response; `scope` is that of the authorization that is under way.
-fn answer(here: &str, life: u64, asked: &Asked, scope: &mut String) -> String {
+fn answer(here: &str, life: u64, revokes: Option<&str>, asked: &Asked, scope: &mut String) -> String {
     let form = &asked.form;
     let text = |name: &str| form.get(name).cloned().unwrap_or_default();
     match &*asked.what {
@@ -103,9 +117,14 @@ fn answer(here: &str, life: u64, asked: &Asked, scope: &mut String) -> String {
             "authorization_endpoint": format!("{here}/authorize"),
             "token_endpoint": format!("{here}/token"),
             "registration_endpoint": format!("{here}/register"),
+            "revocation_endpoint": revokes.map(|_| format!("{here}/revoke")),
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": true,
         })),
+        "POST /revoke" => {
+            let status = revokes.unwrap_or("404 Not Found");
+            format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        }
         "POST /register" => json(&json!({ "client_id": "registered", "client_secret": "geheim-client-1234" })),
         "GET /authorize" => {
             *scope = text("scope");

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::{
-    issuer::{Issuer, READER, REFRESHED, SECRET, WRITER},
+    issuer::{Issuer, READER, REFRESH, REFRESHED, SECRET, WRITER},
     mcp::{json_of, mcp},
     rehearse::{Rehearse, Run, Running, request},
 };
@@ -116,7 +116,7 @@ fn a_token_is_got_once_and_used_until_it_is_forgotten() {
     assert_eq!((&web["issuer"], &web["canBeRefreshed"]), (&json!(world.issuer.url), &json!(true)));
     assert!(web["expires"].as_str().is_some_and(|at| at.ends_with('Z')) && !status.to_string().contains(SECRET));
 
-    world.run(&["auth", "--logout"]).stdout("The token of web is forgotten.\n").code(0);
+    world.run(&["auth", "--logout"]).stdout("The token of web is revoked and forgotten.\n").code(0);
     world.run(&["auth", "--logout"]).stdout("There was no token of web.\n").code(0);
     let again = world.run(&["ping"]).code(3);
     assert!(again.stderr().ends_with("hint: rehearse mcp auth web\n"), "{}", again.stderr());
@@ -167,6 +167,43 @@ fn a_tool_that_needs_more_says_which_scopes_to_ask_for() {
     world.run(&["call-tool", "write"]).stdout("Written.\n").code(0);
 }
 
+#[test]
+fn a_token_is_revoked_before_it_is_forgotten_and_forgotten_if_it_cannot_be() {
+    let world = World::new();
+    let kept = || Path::new(world.data).join("rehearse/tokens").read_dir().expect("a folder").flatten();
+    let tokens = || kept().filter(|file| file.path().extension().is_some_and(|it| it == "json")).count();
+    world.run(&["auth", "--headless"]).code(0);
+    assert_eq!(tokens(), 1);
+    let told = json_of(world.story(&["auth", "--logout"]), 0);
+    assert_eq!(told, json!({ "server": "web", "loggedOut": true, "revoked": true }));
+    let asked = world.issuer.all("POST /revoke");
+    let of = |name: &str| asked.iter().map(|asked| asked.form[name].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (of("token"), of("client_id")),
+        (vec![REFRESH.to_owned(), READER.to_owned()], vec!["registered".to_owned(); 2])
+    );
+    assert_eq!(of("token_type_hint"), ["refresh_token", "access_token"]);
+    assert!(asked.iter().all(|asked| asked.authorization.is_some()) && tokens() == 0);
+
+    let forgotten = "The token of web is forgotten.\n";
+    for (status, why) in [
+        (
+            Some("503 Service Unavailable"),
+            "WARN: the token of 'web' may still be good, for it is not revoked: the authorization server revokes no token: HTTP 503\n",
+        ),
+        (None, ""),
+    ] {
+        world.run(&["auth", "--headless"]).code(0);
+        world.issuer.revoke_with(status);
+        let run = world.run(&["auth", "--logout"]).stdout(forgotten).code(0);
+        assert_eq!((run.stderr(), tokens()), (why, 0));
+    }
+    // Nothing is asked of anybody where there is no token.
+    let before = world.issuer.all("POST /revoke").len();
+    world.run(&["auth", "--logout"]).stdout("There was no token of web.\n").code(0);
+    assert_eq!(world.issuer.all("POST /revoke").len(), before);
+}
+
 /// As a person in a browser does.
 #[track_caller]
 fn say_yes(url: &str) {
@@ -193,7 +230,7 @@ fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
     running.send("call read");
     running.stdout_line("Buy milk.");
     running.send("auth 127.0.0.1 --logout");
-    running.stdout_line("The token of 127.0.0.1 is forgotten.");
+    running.stdout_line("The token of 127.0.0.1 is revoked and forgotten.");
     running.send("auth nobody");
     running.stderr_line("there is no server \"nobody\"");
     running.hang_up();

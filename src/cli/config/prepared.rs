@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use crate::{
-    client::{Protocol, ServerConfig, Target, oauth::Authorizer},
+    client::{Protocol, ServerConfig, Target, Timeouts, oauth::Authorizer},
     config::{
         Machine, Unresolved,
         dialect::Dialect,
@@ -74,9 +74,12 @@ pub(in crate::cli) fn prepare(
         };
         unresolved.iter().map(finding).collect::<Vec<_>>()
     })?;
-    let config = ServerConfig::configured(&resolved, &dialect.policy, folder).map_err(|error| {
-        vec![codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&name.value)]
-    })?;
+    let config =
+        ServerConfig::configured(&resolved, &dialect.policy, Timeouts::usual(dialect), folder).map_err(|error| {
+            vec![
+                codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&name.value),
+            ]
+        })?;
     let secrets = Secrets::of(server, &resolved, &config, variables);
     Ok(Prepared { secrets, oauth: resolved.auth.oauth.unwrap_or_default(), config })
 }
@@ -178,7 +181,7 @@ mod tests {
         server.command = Some(at("c"));
         server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
         let policy = crate::config::policy::Policy::USUAL;
-        let config = ServerConfig::configured(&server, &policy, Path::new("")).expect("a command");
+        let config = ServerConfig::configured(&server, &policy, Timeouts::default(), Path::new("")).expect("a command");
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
         assert_eq!(Secrets::default().and(&secrets).texts, secrets.texts);

@@ -13,7 +13,7 @@ use crate::{
     cli::{
         Exit, Failure, Format,
         signals::Signals,
-        style::{self, BAD, GOOD, STRONG, printable},
+        style::{self, BAD, DOUBTFUL, GOOD, STRONG, printable},
     },
     client::oauth::{
         AuthError, Authorizer, ClientSecret, GrantKind, Interaction, Options, Registered, Secret, TokenStatus,
@@ -44,7 +44,7 @@ pub(super) struct AuthArgs {
     /// Show who issued the token, what for and for how long
     #[arg(long, group = "what")]
     status: bool,
-    /// Forget the token, and how we are registered
+    /// Have the token revoked where that is possible, and forget it and how we are registered
     #[arg(long, group = "what")]
     logout: bool,
     /// Show where to go, and open nothing
@@ -181,28 +181,53 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
 }
 
 fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
-    let was_there = forget(server)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let Forgotten { was_there, is_revoked } = runtime.block_on(forget(server))?;
     match args.format {
-        Format::Json => print_json(&json!({ "server": server.name(), "loggedOut": was_there })),
-        Format::Human => print(&forgotten(server, was_there)),
+        Format::Json => {
+            print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }));
+        }
+        Format::Human => print(&forgotten(server, Forgotten { was_there, is_revoked })),
     }
     Ok(Exit::Success)
 }
 
-/// Whether there was a token.
+/// What became of a token.
+#[derive(Clone, Copy)]
+struct Forgotten {
+    was_there: bool,
+    /// Whether who issued it has revoked it.
+    is_revoked: bool,
+}
+
+/// Forgets the token, also if it cannot be revoked, which is told.
 ///
 /// # Errors
 /// The file of the token cannot be changed.
-fn forget(server: &Server) -> Result<bool, Failure> {
+async fn forget(server: &Server) -> Result<Forgotten, Failure> {
     let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
-    authorizer.logout().map_err(|error| failed(server, &error))
+    let is_revoked = match Box::pin(authorizer.revoke()).await {
+        Ok(is_revoked) => is_revoked,
+        Err(error) => {
+            let what = server.prepared.secrets.hidden(&error.to_string());
+            let what = format!("the token of '{}' may still be good, for it is not revoked: {what}", server.name());
+            style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&what)));
+            false
+        }
+    };
+    let was_there = authorizer.logout().map_err(|error| failed(server, &error))?;
+    Ok(Forgotten { was_there, is_revoked })
 }
 
-fn forgotten(server: &Server, was_there: bool) -> String {
+fn forgotten(server: &Server, forgotten: Forgotten) -> String {
     let name = printable(server.name());
-    match was_there {
-        true => format!("The token of {STRONG}{name}{STRONG:#} is forgotten.\n"),
-        false => format!("There was no token of {STRONG}{name}{STRONG:#}.\n"),
+    match forgotten {
+        Forgotten { is_revoked: true, .. } => {
+            format!("The token of {STRONG}{name}{STRONG:#} is revoked and forgotten.\n")
+        }
+        Forgotten { was_there: true, .. } => format!("The token of {STRONG}{name}{STRONG:#} is forgotten.\n"),
+        Forgotten { was_there: false, .. } => format!("There was no token of {STRONG}{name}{STRONG:#}.\n"),
     }
 }
 
@@ -220,7 +245,7 @@ pub(in crate::cli) async fn authorize_or_forget(
         return Err(Failure::Usage(why));
     }
     if is_logout {
-        return forget(server).map(|was_there| forgotten(server, was_there));
+        return forget(server).await.map(|what| forgotten(server, what));
     }
     let ask = if opens_browser { Ask::Browser } else { Ask::Shown };
     let authorizer = authorizer(server, authorization::options(server, ask))?;

@@ -57,6 +57,8 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
 /// A server without what must not be told of it.
 struct Shown<'a> {
     server: &'a ServerConfig,
+    /// What holds where it says nothing.
+    usual: Timeouts,
     /// Where its name stands.
     origin: Option<String>,
     command: Option<Vec<String>>,
@@ -89,6 +91,7 @@ impl<'a> Shown<'a> {
         });
         Shown {
             server,
+            usual: found.kept.as_ref().map(|kept| Timeouts::usual(kept.dialect)).unwrap_or_default(),
             origin: found.kept.as_ref().map(|kept| kept.origin().to_string()),
             command,
             url: server.url.as_ref().map(|url| text("url", &url.value)),
@@ -100,7 +103,7 @@ impl<'a> Shown<'a> {
     /// How long a request may take.
     fn timeout(&self) -> f64 {
         let own = self.server.timeouts.call.as_ref().map(|call| call.value);
-        own.unwrap_or(Timeouts::default().call).as_secs_f64()
+        own.unwrap_or(self.usual.call).as_secs_f64()
     }
 
     /// The words of cpe, and what it does not say.

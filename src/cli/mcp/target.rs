@@ -17,7 +17,7 @@ use crate::{
         },
         style::{self, DOUBTFUL, printable},
     },
-    client::ServerConfig,
+    client::{ServerConfig, Timeouts},
     config::{
         Diagnostics, Machine, Source,
         dialect::Dialect,
@@ -287,8 +287,8 @@ fn server_of(
 
 fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, Failure> {
     let folder = std::env::current_dir().unwrap_or_default();
-    let config =
-        ServerConfig::configured(&written, &AD_HOC, &folder).map_err(|error| Failure::Usage(error.to_string()))?;
+    let config = ServerConfig::configured(&written, &AD_HOC, Timeouts::default(), &folder)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let secrets = match show_secrets {
         true => Secrets::default(),
         false => Secrets::of(&written, &written, &config, &std::collections::BTreeMap::new()),

@@ -153,6 +153,20 @@ impl Authorizer {
         }))
     }
 
+    /// Has those who issued tokens revoke them, as far as they do such things, before [`Authorizer::logout`] forgets them.
+    /// Returns whether somebody has revoked one.
+    ///
+    /// # Errors
+    /// Says why a token is still good, wherever it is.
+    pub async fn revoke(&self) -> Result<bool, AuthError> {
+        let _turn = self.0.upgrades.lock().await;
+        match self.0.store.load(&self.0.flow.server) {
+            Ok(record) => Box::pin(self.0.flow.revoke(&record)).await,
+            // What cannot be read can be forgotten all the same.
+            Err(_) => Ok(false),
+        }
+    }
+
     /// Forgets the token and how the client is registered. Returns whether there was any.
     ///
     /// # Errors

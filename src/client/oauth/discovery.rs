@@ -27,6 +27,7 @@ pub(super) struct ServerMetadata {
     pub(super) authorization_endpoint: Option<String>,
     pub(super) token_endpoint: Option<String>,
     pub(super) registration_endpoint: Option<String>,
+    pub(super) revocation_endpoint: Option<String>,
     pub(super) scopes_supported: Option<Vec<String>>,
     pub(super) code_challenge_methods_supported: Option<Vec<String>>,
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,

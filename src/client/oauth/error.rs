@@ -57,6 +57,9 @@ pub enum AuthError {
     /// The token endpoint said no (RFC 6749, section 5.2).
     #[error("the authorization server issues no token: {}{}", .error, .description.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
     Token { error: String, description: Option<String> },
+    /// The revocation endpoint said no (RFC 7009, section 2.2.1).
+    #[error("the authorization server revokes no token: {0}")]
+    Revocation(String),
     /// A person would have to be asked.
     #[error("somebody has to authorize it in a browser")]
     Nobody,

@@ -270,7 +270,7 @@ impl Flow {
 
     /// As whom the client is known to the issuer; `None` if it would have to register itself. Whoever has registered
     /// itself with another URL to come back to would be told that it does not fit.
-    fn known_client(
+    pub(super) fn known_client(
         &self,
         issuer: &ServerMetadata,
         record: &Record,

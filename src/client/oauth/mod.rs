@@ -26,6 +26,7 @@ mod identity;
 mod interaction;
 mod pause;
 mod pkce;
+mod revocation;
 mod scope;
 mod secret;
 mod store;

@@ -30,7 +30,7 @@ mod vscode;
 mod windsurf;
 mod zed;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 pub use detect::{Detected, by_path, named};
 pub(super) use detect::{detect, is_about_other_things, without_ending};
@@ -393,6 +393,13 @@ impl Dialect {
         agent: false,
         policy: Policy::USUAL,
     };
+
+    /// How long the program waits for anything that it wants of a server of which nothing is said; `None` if it has no one
+    /// time for connecting, listing and calls.
+    pub fn usual_timeout(&self) -> Option<Duration> {
+        let is_for_all = self.keys.iter().any(|key| key.field == Field::Timeout);
+        self.timeout.filter(|_| is_for_all).map(|rule| Duration::from_millis(rule.default * rule.unit))
+    }
 
     /// The servers of a file, if it has any where this program looks for them.
     pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
