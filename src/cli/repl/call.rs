@@ -85,6 +85,7 @@ impl Shell {
             Ok(outcome) => outcome,
             Err(CallError::Failed(failure)) => {
                 visit.tell_failure(&failure);
+                self.tell_authorization(&tool.server);
                 return false;
             }
             Err(error @ CallError::Denied { denial: Denial::Unasked, .. }) => {

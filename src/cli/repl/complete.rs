@@ -202,7 +202,7 @@ fn last_word(text: &str) -> usize {
 }
 
 /// A word that is taken for one.
-fn quoted(text: String, is_whole: bool) -> String {
+pub(super) fn quoted(text: String, is_whole: bool) -> String {
     let is_plain = !text.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'));
     match is_plain || !is_whole {
         true => text,

@@ -105,7 +105,9 @@ impl Shell {
             return self.failed(&HubError::NoServer(server.to_owned()));
         };
         let opens_browser = !self.args.connection.no_browser && std::io::stderr().is_terminal();
-        match auth::authorize_or_forget(found, is_logout, opens_browser).await {
+        let member = self.hub.member(server).ok();
+        let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
+        match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser)).await {
             Ok(told) => {
                 print(&told);
                 if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ReplArgs,
     command::Command,
-    complete::Known,
+    complete::{Known, quoted},
     switch::{Switch, VARIABLE},
 };
 use crate::{
@@ -26,11 +26,12 @@ use crate::{
             trace::Tracer,
             visit::{LEAVE, Visit},
         },
-        style::{self, BAD, DIM},
+        style::{self, BAD, DIM, STRONG},
     },
     client::{
         LastLines, StderrLine,
         hub::{Approval, Connect, Hub, HubError, HubOptions, Member, State},
+        oauth::AuthError,
     },
     config::{Machine, nearest, policy::Unreachable},
     report::text::printable_lines,
@@ -165,6 +166,7 @@ impl Shell {
                 Err(HubError::Unreachable { server, error }) => {
                     failed += 1;
                     visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
+                    self.tell_authorization(&server);
                     if self.unreachable == Unreachable::Fatal {
                         return Exit::CannotRun;
                     }
@@ -332,6 +334,19 @@ impl Shell {
             other => other.to_string(),
         };
         self.error(&(text + &near.unwrap_or_default()));
+        if let HubError::Unreachable { server, .. } = error {
+            self.tell_authorization(server);
+        }
+    }
+
+    /// What to type if somebody has to authorize a server.
+    pub(super) fn tell_authorization(&self, server: &str) {
+        let Ok(member) = self.hub.member(server) else { return };
+        let Some(authorizer) = &member.config.authorizer else { return };
+        if authorizer.failure() == Some(AuthError::Nobody) {
+            let server = quoted(server.to_owned(), true);
+            style::print(&format!("{STRONG}hint:{STRONG:#} auth {}\n", style::printable(&server)));
+        }
     }
 
     /// Tells something about a server that is looked at closely.

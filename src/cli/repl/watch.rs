@@ -63,6 +63,7 @@ impl Shell {
                 visit.note(&format!("config reloaded: {}", told(&reloaded)));
                 for (server, error) in &reloaded.unreachable {
                     visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
+                    self.tell_authorization(server);
                 }
                 true
             }
