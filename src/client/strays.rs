@@ -37,8 +37,8 @@ impl Judged {
             let is_initialize = |message: Message<'_>| message.method() == Some("initialize");
             frame.direction == Direction::ClientToServer && frame.message().is_ok_and(is_initialize)
         };
-        let frames = tap.since(0);
-        let taken = (0..frames.iter().rposition(initialized).unwrap_or(0)).collect();
+        let frames = tap.numbered_since(0);
+        let taken = (0..frames.iter().rfind(|(_, frame)| initialized(frame)).map_or(0, |(index, _)| *index)).collect();
         Judged { taken, ..Judged::default() }
     }
 }

@@ -100,7 +100,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
             let mut called = Called::make(visit, meant.server, meant.tool, arguments).await?;
             called.show(visit, args)?;
             if args.is_for_programs() {
-                print_json(&called.report(visit, args.form));
+                print_json(&called.report(visit, args.form))?;
             }
             Ok(called.exit())
         },

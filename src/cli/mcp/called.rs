@@ -94,7 +94,7 @@ impl Called {
         if args.is_for_programs() {
             return Ok(());
         }
-        print(&text);
+        print(&text)?;
         if outcome.is_error {
             let tool = printable(&self.tool);
             style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reports that it failed\n"));

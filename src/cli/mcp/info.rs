@@ -59,7 +59,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
             let server = &visit.names[0];
             let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await?;
             match args.common.format {
-                Format::Human => print(&human(server, &info)),
+                Format::Human => print(&human(server, &info))?,
                 Format::Json => print_json(&Report {
                     server,
                     transport: transport.map_or("", |transport| transport.as_str()),
@@ -68,7 +68,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
                     capabilities: &info.capabilities,
                     instructions: info.instructions.as_deref(),
                     handshake: &info.raw,
-                }),
+                })?,
             }
             Ok(Exit::Success)
         },

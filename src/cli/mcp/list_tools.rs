@@ -117,17 +117,17 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
             }
             let is_incomplete = lists.iter().any(|list| list.failure.is_some());
             if let Some(front_end) = args.front_end {
-                front_end.tell(&found.registry, &front_end::options(args.max_calls));
+                front_end.tell(&found.registry, &front_end::options(args.max_calls))?;
             } else if args.json || args.common.format == Format::Json {
                 let servers: Vec<_> = lists.iter().map(|list| list.report(visit, which)).collect();
                 let unreachable = found
                     .unreachable
                     .iter()
                     .map(|(server, error)| Unreachable { server, error: visit.hidden(&error.to_string()) });
-                print_json(&Report { servers, unreachable: unreachable.collect() });
+                print_json(&Report { servers, unreachable: unreachable.collect() })?;
             } else {
                 let texts: Vec<_> = lists.iter().map(|list| list.human(which)).collect();
-                print(&texts.join("\n"));
+                print(&texts.join("\n"))?;
             }
             Ok(if is_incomplete { Exit::Violation } else { Exit::Success })
         },

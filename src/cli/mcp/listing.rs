@@ -83,10 +83,10 @@ pub(super) fn run(
         async |visit| {
             let reached = reached(visit, kind, list).await?;
             match args.common.format {
-                Format::Human => print(&text(kind, &reached)),
+                Format::Human => print(&text(kind, &reached))?,
                 Format::Json => {
                     let servers = reached.iter().map(|(server, came)| report(visit, kind, server, came));
-                    print_json(&Report { servers: servers.collect() });
+                    print_json(&Report { servers: servers.collect() })?;
                 }
             }
             Ok(if has_failed(&reached) { Exit::Violation } else { Exit::Success })

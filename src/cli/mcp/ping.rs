@@ -82,7 +82,7 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
                             Reached::Not(_) => None,
                         }
                     };
-                    print(&reached.iter().filter_map(line).collect::<String>());
+                    print(&reached.iter().filter_map(line).collect::<String>())?;
                 }
                 Format::Json => {
                     let server = |(server, came): &(std::sync::Arc<str>, Reached<Pong>)| -> Value {
@@ -98,7 +98,7 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
                             }
                         }
                     };
-                    print_json(&json!({ "servers": reached.iter().map(server).collect::<Vec<_>>() }));
+                    print_json(&json!({ "servers": reached.iter().map(server).collect::<Vec<_>>() }))?;
                 }
             }
             Ok(exit)

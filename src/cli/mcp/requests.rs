@@ -68,7 +68,7 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
             // What was done before something ended it is told as well.
             let done = Box::pin(followed.follow(args, visit, &message, &registry, asked)).await;
             if args.is_for_programs() {
-                print_json(&followed.report(args, visit, &message));
+                print_json(&followed.report(args, visit, &message))?;
             }
             done.map(|()| followed.exit())
         },

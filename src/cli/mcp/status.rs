@@ -48,7 +48,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
                 for (server, failure) in &found.unlisted {
                     visit.warn(&format!("failed to list MCP tools for server {server}: {failure}"));
                 }
-                print(&status_table(&statuses, SystemTime::now(), "rehearse mcp "));
+                print(&status_table(&statuses, SystemTime::now(), "rehearse mcp "))?;
             }
             Format::Json => {
                 let unlisted: HashMap<_, _> =
@@ -64,7 +64,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
                         "error": error.map(|error| visit.hidden(&error)),
                     })
                 };
-                print_json(&json!({ "servers": statuses.iter().map(server).collect::<Vec<_>>() }));
+                print_json(&json!({ "servers": statuses.iter().map(server).collect::<Vec<_>>() }))?;
             }
         }
         Ok(match (found.unreachable.is_empty(), found.unlisted.is_empty()) {

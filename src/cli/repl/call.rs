@@ -17,7 +17,7 @@ use crate::{
         mcp::{
             arguments::Arguments,
             called::shown,
-            content::{Saver, print, print_json},
+            content::{Saver, print_json, tell},
             form::Formed,
             visit::{Trouble, Visit},
         },
@@ -84,7 +84,7 @@ impl Shell {
             &format!("the call of '{}' took {:.1} ms", tool.name, started.elapsed().as_secs_f64() * 1000.0),
         );
         if let Shown::As(form) = how {
-            print_json(&formed(*form, &visit, &tool, called.as_ref()));
+            let _ = print_json(&formed(*form, &visit, &tool, called.as_ref()));
         }
         let outcome = match called {
             Ok(outcome) => outcome,
@@ -109,7 +109,7 @@ impl Shell {
             Shown::As(_) => return !outcome.is_error,
         };
         match shown(&outcome, &mut Saver::new(output, &tool.original)) {
-            Ok(text) => print(&text),
+            Ok(text) => tell(&text),
             Err(failure) => return self.tell(&visit, Trouble::Failure(failure)),
         }
         if outcome.is_error {

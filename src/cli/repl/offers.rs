@@ -10,7 +10,7 @@ use crate::{
     cli::{
         mcp::{
             arguments::{Arguments, names_of},
-            content::{Saver, print},
+            content::{Saver, tell},
             get_prompt::Prompt,
             list_prompts::PROMPTS,
             list_resources::{RESOURCES, TEMPLATES},
@@ -47,7 +47,7 @@ impl Shell {
         }
         let registry = self.hub.registry();
         let Some(name) = server else {
-            print(&overview(visit.names.iter().map(|name| (&**name, registry.of_server(name).collect()))));
+            tell(&overview(visit.names.iter().map(|name| (&**name, registry.of_server(name).collect()))));
             return true;
         };
         let loaded = self.loaded();
@@ -55,7 +55,7 @@ impl Shell {
             return self.failed(&crate::client::hub::HubError::NoServer(name.to_owned()));
         };
         match list_tools::offered(&visit, written, &registry) {
-            Ok(text) => print(&text),
+            Ok(text) => tell(&text),
             Err(error) => return self.failed(&error),
         }
         true
@@ -73,10 +73,10 @@ impl Shell {
         let (Some(resources), Some(templates)) = (resources, templates) else { return false };
         self.listed().resources =
             members(&resources).filter_map(|item| Some(item["uri"].as_str()?.to_owned())).collect();
-        print(&listing::text(&RESOURCES, &resources));
+        tell(&listing::text(&RESOURCES, &resources));
         let has_templates = members(&templates).next().is_some();
         if has_templates {
-            print(&format!("\n{}", listing::text(&TEMPLATES, &templates)));
+            tell(&format!("\n{}", listing::text(&TEMPLATES, &templates)));
         }
         !listing::has_failed(&resources) && !listing::has_failed(&templates)
     }
@@ -95,7 +95,7 @@ impl Shell {
             Some((item["name"].as_str()?.to_owned(), names))
         };
         self.listed().prompts = members(&prompts).filter_map(known).collect();
-        print(&listing::text(&PROMPTS, &prompts));
+        tell(&listing::text(&PROMPTS, &prompts));
         !listing::has_failed(&prompts)
     }
 
@@ -147,7 +147,7 @@ impl Shell {
 
     fn show(&self, visit: &Visit, text: Result<String, Trouble>) -> bool {
         match text {
-            Ok(text) => print(&text),
+            Ok(text) => tell(&text),
             Err(trouble) => return self.tell(visit, trouble),
         }
         true

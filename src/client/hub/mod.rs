@@ -356,7 +356,7 @@ impl Hub {
         }
         let too_late = async {
             live.calls.cancelled().await;
-            tokio::time::sleep(LEAVE).await;
+            tokio::task::coop::unconstrained(tokio::time::sleep(LEAVE)).await;
         };
         tokio::select! {
             biased;
