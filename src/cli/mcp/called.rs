@@ -9,7 +9,8 @@ use super::{
     call_tool::CallToolArgs,
     content::{Saver, indented, print},
     form::Formed,
-    visit::{Trouble, Visit, exit_of},
+    trouble::{FailureReport, Trouble, exit_of},
+    visit::Visit,
 };
 use crate::{
     cli::{
@@ -47,7 +48,7 @@ pub(super) enum Report<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a RawValue>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        failure: Option<Value>,
+        failure: Option<FailureReport>,
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         saved: &'a [PathBuf],
     },

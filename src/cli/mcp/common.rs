@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use super::{
     connection::ConnectionArgs,
+    content::print_json,
     target::{Select, Server, TargetArgs},
 };
 use crate::cli::{Failure, Format};
@@ -38,5 +41,18 @@ impl CommonArgs {
     /// As there.
     pub(super) fn servers(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
         self.target.servers(select, self.connection.show_secrets)
+    }
+
+    /// As [`CommonArgs::servers`], for a command that prints something of each of them. If there are none, programs are
+    /// told so.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn several(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
+        let servers = self.servers(select)?;
+        if servers.is_empty() && self.format == Format::Json {
+            print_json(&json!({ "servers": [] }))?;
+        }
+        Ok(servers)
     }
 }

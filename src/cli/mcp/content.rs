@@ -8,9 +8,9 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
-use super::visit::Visit;
+use super::{tokens, trouble::FailureReport, visit::Visit};
 use crate::{
     cli::{Failure, style::printable},
     client::{self, Content},
@@ -24,7 +24,7 @@ pub(super) struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<Value>,
+    failure: Option<FailureReport>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     saved: &'a [PathBuf],
 }
@@ -137,10 +137,9 @@ fn text_for(text: &str, is_for_terminal: bool) -> String {
     }
 }
 
-/// JSON, indented.
+/// JSON, indented, and otherwise as it came.
 pub(in crate::cli) fn indented(raw: &RawValue) -> String {
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    escaped(&serde_json::to_string_pretty(&value).unwrap_or_default())
+    escaped(&tokens::indented(raw.get()))
 }
 
 impl<'a> Saver<'a> {
@@ -294,6 +293,8 @@ fn extension(mime_type: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]

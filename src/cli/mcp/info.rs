@@ -7,7 +7,8 @@ use super::{
     common::CommonArgs,
     content::{indented, print, print_json, text_of},
     target::Select,
-    visit::{Trouble, visit},
+    trouble::Trouble,
+    visit::visit,
 };
 use crate::{
     cli::{

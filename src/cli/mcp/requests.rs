@@ -12,7 +12,8 @@ use super::{
     form::hide,
     front_end,
     target::Select,
-    visit::{Trouble, Visit, visit_with},
+    trouble::Trouble,
+    visit::{Visit, visit_with},
 };
 use crate::{
     cli::{
@@ -59,7 +60,9 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
         &servers,
         |options| args.policy.apply(options),
         async |visit| {
-            let registry = visit.discover().await?.registry;
+            let found = visit.discover().await?;
+            visit.tell_unlisted(&found)?;
+            let registry = found.registry;
             let asked = asked(args, &message, &registry);
             if asked.is_empty() {
                 visit.note("the message asks for no tool");

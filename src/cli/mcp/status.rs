@@ -33,21 +33,19 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
-    let servers = args.common.servers(Select::All)?;
+    let servers = args.common.several(Select::All)?;
     let all = |options: &mut crate::client::hub::HubOptions| {
         // It is about servers, and what is wrong with one of them is what it shows.
         options.unreachable = Unreachable::Skipped;
         options.duplicates = Duplicates::FirstWins;
     };
     visit(&args.common.connection, &servers, all, async |visit| {
-        let found = Box::pin(visit.hub.discover()).await.map_err(super::visit::trouble)?;
+        let found = Box::pin(visit.hub.discover()).await.map_err(super::trouble::trouble)?;
         let statuses = visit.hub.status();
         match args.common.format {
             Format::Human => {
                 visit.warn_unreachable(&found.unreachable);
-                for (server, failure) in &found.unlisted {
-                    visit.warn(&format!("failed to list MCP tools for server {server}: {failure}"));
-                }
+                visit.warn_unlisted(&found);
                 print(&status_table(&statuses, SystemTime::now(), "rehearse mcp "))?;
             }
             Format::Json => {

@@ -102,6 +102,13 @@ impl TargetArgs {
         for unread in &effective.unread {
             warn(&format!("the server '{}' is not understood: {}, {}", unread.name, unread.code.name, unread.origin));
         }
+        for kept in &effective.servers {
+            let (name, file) = (&kept.server.name.value, &effective.files[kept.file]);
+            if errors(file, name).next().is_some() {
+                let found = told(errors(file, name), &file.examined, show_secrets);
+                warn(&format!("MCP server '{name}' cannot be used: {}", joined(&found)));
+            }
+        }
         Ok(effective.servers.into_iter().map(|kept| Found { written: kept.server.clone(), kept: Some(kept) }).collect())
     }
 
@@ -304,6 +311,7 @@ fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, F
         true => Secrets::default(),
         false => Secrets::of(&written, &written, &config, &std::collections::BTreeMap::new()),
     };
+    config.target.check().map_err(|error| Failure::Usage(secrets.hidden(&error.to_string())))?;
     Ok(Server { written, policy: &AD_HOC, prepared: Prepared { config, oauth: server::OAuth::default(), secrets } })
 }
 

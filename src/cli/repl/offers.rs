@@ -17,7 +17,8 @@ use crate::{
             list_tools,
             listing::{self, Kind},
             read_resource::Contents,
-            visit::{Reached, Trouble, Visit},
+            trouble::Trouble,
+            visit::{Each, Reached, Visit},
         },
         style::{DIM, STRONG, printable},
     },
@@ -156,6 +157,7 @@ impl Shell {
     pub(super) fn tell(&self, visit: &Visit, trouble: Trouble) -> bool {
         match trouble {
             Trouble::Call(failure) => visit.tell_failure(&failure),
+            Trouble::Unlisted(what) => self.error(&what),
             Trouble::Failure(failure) => self.error(&failure.to_string()),
         }
         false
@@ -168,8 +170,8 @@ impl Shell {
         list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
     ) -> Option<Listings> {
         match Box::pin(listing::reached(visit, kind, list)).await {
-            Ok(reached) => Some(reached),
-            Err(trouble) => {
+            Ok(Each { reached, outcome: Ok(()) }) => Some(reached),
+            Ok(Each { outcome: Err(trouble), .. }) | Err(trouble) => {
                 self.tell(visit, trouble);
                 None
             }

@@ -151,7 +151,7 @@ pub enum Event {
 }
 
 /// What came of a discovery.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Discovery {
     pub registry: Arc<Registry>,
     /// The servers that could not be reached, in the order of the config.
