@@ -35,6 +35,12 @@ impl Examined {
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.code.severity() == severity).count()
     }
+
+    /// Why its program takes nothing from the file; errors that are about one server are that server's.
+    pub fn rejections(&self) -> impl Iterator<Item = &Finding> {
+        let is_of_all = |finding: &&Finding| finding.code.severity() == Severity::Error && finding.server.is_none();
+        self.findings.iter().filter(is_of_all)
+    }
 }
 
 /// A config that nobody can read.

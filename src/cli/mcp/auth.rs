@@ -157,8 +157,8 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
         return Ok(Exit::CannotRun);
     };
     match args.format {
-        Format::Human => print(&human(server, Some(&token))),
-        Format::Json => print_json(&described(server, Some(&token))),
+        Format::Human => print(&human(server, Some(&token)))?,
+        Format::Json => print_json(&described(server, Some(&token)))?,
     }
     Ok(Exit::Success)
 }
@@ -170,10 +170,12 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
         tokens.push((server, known.map_err(|error| failed(server, &error))?));
     }
     match args.format {
-        Format::Human => print(&tokens.iter().map(|(server, token)| human(server, token.as_ref())).collect::<String>()),
+        Format::Human => {
+            print(&tokens.iter().map(|(server, token)| human(server, token.as_ref())).collect::<String>())?
+        }
         Format::Json => {
             let servers: Vec<_> = tokens.iter().map(|(server, token)| described(server, token.as_ref())).collect();
-            print_json(&json!({ "servers": servers }));
+            print_json(&json!({ "servers": servers }))?;
         }
     }
     let is_valid = |token: &Option<TokenStatus>| token.as_ref().is_some_and(is_valid);
@@ -191,9 +193,9 @@ fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let Forgotten { was_there, is_revoked } = runtime.block_on(forget(server, &authorizer))?;
     match args.format {
         Format::Json => {
-            print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }));
+            print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }))?;
         }
-        Format::Human => print(&forgotten(server, Forgotten { was_there, is_revoked })),
+        Format::Human => print(&forgotten(server, Forgotten { was_there, is_revoked }))?,
     }
     Ok(Exit::Success)
 }

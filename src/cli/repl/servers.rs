@@ -7,7 +7,7 @@ use crate::{
     cli::{
         mcp::{
             auth,
-            content::print,
+            content::tell,
             info,
             table::{ago, drawn, status_table},
         },
@@ -22,7 +22,7 @@ use crate::{
 
 impl Shell {
     pub(super) fn status(&self) -> bool {
-        print(&status_table(&self.hub.status(), SystemTime::now(), "/mcp "));
+        tell(&status_table(&self.hub.status(), SystemTime::now(), "/mcp "));
         true
     }
 
@@ -69,7 +69,7 @@ impl Shell {
     }
 
     fn done(&self, what: &str) -> bool {
-        print(&format!("MCP server {}\n", printable(what)));
+        tell(&format!("MCP server {}\n", printable(what)));
         true
     }
 
@@ -81,7 +81,7 @@ impl Shell {
     /// Whoever asks for it learns which servers are looked at closely.
     pub(super) fn tell_debug(&self) -> bool {
         for (server, _) in self.hub.status() {
-            print(&format!("{}: {}\n", printable(&server), if self.switch.is_on(&server) { "on" } else { "off" }));
+            tell(&format!("{}: {}\n", printable(&server), if self.switch.is_on(&server) { "on" } else { "off" }));
         }
         true
     }
@@ -94,7 +94,7 @@ impl Shell {
         self.tracer.catch_up().await;
         self.switch.set(server, is_on);
         let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
-        print(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
+        tell(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
         true
     }
 
@@ -109,7 +109,7 @@ impl Shell {
         let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
         match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser)).await {
             Ok(told) => {
-                print(&told);
+                tell(&told);
                 if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }
             }
             Err(failure) => {
@@ -162,7 +162,7 @@ impl Shell {
                 text.push_str(&format!("  {DIM}{line}{DIM:#}\n"));
             }
         }
-        print(&text);
+        tell(&text);
         true
     }
 
@@ -186,7 +186,7 @@ impl Shell {
             return true;
         }
         let heads = ["Server", "Tool", "Calls", "Errors", "Failures", "Mean time", "Last"];
-        print(&drawn(heads, &rows, |_, _| anstyle::Style::new()));
+        tell(&drawn(heads, &rows, |_, _| anstyle::Style::new()));
         true
     }
 }
