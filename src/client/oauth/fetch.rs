@@ -1,6 +1,7 @@
 //! The requests that get a token, each bounded in time and size.
 
 use std::{
+    error::Error,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -15,7 +16,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::{AuthError, Challenge, perimeter::Perimeter};
+use super::{
+    AuthError, Challenge,
+    perimeter::{Nearer, Perimeter},
+};
 use crate::{
     transport::client::web,
     wire::{Era, Version},
@@ -55,7 +59,7 @@ impl Fetcher {
     /// only looked for. A redirect is followed within the origin.
     ///
     /// # Errors
-    /// [`AuthError::Unreachable`], [`AuthError::Http`] and [`AuthError::Malformed`].
+    /// [`AuthError::Unreachable`], [`AuthError::Internal`], [`AuthError::Http`] and [`AuthError::Malformed`].
     pub(super) async fn metadata<T: DeserializeOwned>(
         &self,
         url: &Url,
@@ -225,7 +229,11 @@ fn target(response: &Response, url: &Url) -> Option<Url> {
 }
 
 fn unreachable(url: &Url, error: reqwest::Error) -> AuthError {
-    AuthError::Unreachable { url: shown(url), detail: web::describe(error) }
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    match causes.into_iter().any(|cause| cause.is::<Nearer>()) {
+        true => AuthError::Internal { url: shown(url) },
+        false => AuthError::Unreachable { url: shown(url), detail: web::describe(error) },
+    }
 }
 
 fn http(url: &Url, status: StatusCode) -> AuthError {

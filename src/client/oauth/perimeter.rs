@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -35,6 +34,11 @@ struct Hosts {
     /// Those that others have named. Only their addresses are judged, and not that of a proxy.
     named: BTreeSet<String>,
 }
+
+/// A host has only addresses that are nearer to us than the server.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("it is within this machine or network, and the server is not")]
+pub(super) struct Nearer;
 
 /// From how far away an address can be reached, the farthest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,14 +95,14 @@ impl Shared {
     ///
     /// # Errors
     /// There is none.
-    async fn permitted(&self, host: &str, mut addresses: Vec<SocketAddr>) -> io::Result<Vec<SocketAddr>> {
+    async fn permitted(&self, host: &str, mut addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Nearer> {
         let is_judged = self.hosts(|hosts| hosts.named.contains(host) && !hosts.trusted.contains(host));
         let reach = |address: &SocketAddr| Reach::of(address.ip());
         if is_judged && addresses.iter().any(|address| reach(address) > Reach::World) {
             let limit = self.reach_of_server().await;
             addresses.retain(|address| reach(address) <= limit);
             if addresses.is_empty() {
-                return Err(io::Error::other("it is within this machine or network, and the server is not"));
+                return Err(Nearer);
             }
         }
         Ok(addresses)
@@ -150,8 +154,9 @@ impl Reach {
             IpAddr::V6(address) => match (address.to_ipv4(), address.octets()) {
                 (Some(inner), _) => Reach::of_v4(inner),
                 // RFC 6052, section 2.1, and RFC 3056.
-                (None, [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d])
-                | (None, [0x20, 0x02, a, b, c, d, ..]) => Reach::of_v4(Ipv4Addr::new(a, b, c, d)),
+                (None, [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] | [0x20, 0x02, a, b, c, d, ..]) => {
+                    Reach::of_v4(Ipv4Addr::new(a, b, c, d))
+                }
                 _ => Reach::World,
             },
         }
@@ -281,7 +286,6 @@ mod tests {
         let perimeter = perimeter("https://192.0.2.1/mcp");
         perimeter.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
         let error = Fetcher::new(perimeter).form(&url("https://localhost:1/token"), &[], None).await;
-        let error = error.expect_err("no answer").to_string();
-        assert!(error.ends_with("it is within this machine or network, and the server is not"), "{error}");
+        assert_eq!(error, Err(AuthError::Internal { url: "https://localhost:1/token".to_owned() }));
     }
 }
