@@ -215,7 +215,7 @@ fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
         .stdout_has("E-CONNECT")
         .stdout_has("is it installed")
         .code(1);
-    let asked = r#"{"servers": {"s": {"command": "sh", "env": {"TOKEN": "${input:token}"}}}, "inputs": [{"id": "token", "type": "promptString"}]}"#;
+    let asked = r#"{"servers": {"s": {"command": "sh", "env": {"TOKEN": "${input:token}"}}}, "inputs": [{"id": "token", "type": "promptString", "description": "Token"}]}"#;
     let run = validate(".vscode/mcp.json", asked).args(["--connect"]).run().code(1);
     run.stdout_has("`${input:token}` has no value: Visual Studio Code asks its user for it");
 }
