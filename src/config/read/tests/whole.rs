@@ -130,6 +130,14 @@ fn a_key_that_belongs_into_an_object_is_told_so() {
         hints(&at(".continue/config.yaml", text)),
         ["W-UNKNOWN-KEY headers put it under `requestOptions`", "W-DUPLICATE-SERVER a keep one of them, or rename it"]
     );
+    let timeout = "name: x\nversion: 1.0.0\nmcpServers: [{ name: a, command: x, timeout: 5000 }]\n";
+    assert_eq!(
+        hints(&at(".continue/config.yaml", timeout)),
+        ["W-UNKNOWN-KEY timeout did you mean `connectionTimeout`?"]
+    );
+    let engine = r#"{"mcpServers": {"a": {"type": "stdio", "command": "x"}}}"#;
+    let examined = examine(&Source::new("t.json", engine), None, crate::config::dialect::named("engine"), None);
+    assert_eq!(hints(&examined), [r#"W-UNKNOWN-KEY "type" did you mean `transport`?"#]);
     let bare = "mcpServers: [{ name: a, command: x }]\nversion: 1\n";
     let expected = ["E-MISSING  add `name: MCP servers`", "E-VALUE-TYPE 1 write it in quotes"];
     assert_eq!(hints(&at(".continue/config.yaml", bare)), expected);
