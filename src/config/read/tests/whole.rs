@@ -23,6 +23,7 @@ fn a_program_that_rejects_unknown_keys_is_said_to_reject_them() {
     assert_eq!(opencode(r#""env": {}"#), [r#"E-UNKNOWN-KEY "env" did you mean `environment`?"#]);
     assert_eq!(opencode(r#""enviroment": {}"#), [r#"E-UNKNOWN-KEY "enviroment" did you mean `environment`?"#]);
     assert_eq!(opencode(r#""args": []"#), [r#"E-UNKNOWN-KEY "args" append them to `command`"#]);
+    assert_eq!(opencode(r#""cwd": "x""#), [""; 0]);
     assert_eq!(opencode(r#""_comment": "mine""#), [r#"E-UNKNOWN-KEY "_comment" remove it"#]);
     let profile = "models: [{ ref: a, mcpServers: { s: { command: x, environment: {}, cwd: /, disabled: true } } }]\n";
     assert_eq!(
@@ -237,6 +238,8 @@ fn a_text_that_is_meant_otherwise_is_known() {
         let [finding] = &of("case.json", &format!(r#"{{"{key}": {{"a": {{"command": "x"}}}}}}"#))[..] else { panic!() };
         assert!(finding.starts_with(&format!("E-ROOT \"{key}\" rename it to `{meant}`; ")), "{finding}");
     }
+    let [other] = &of("manifest.json", r#"{"server": {"type": "node", "entry_point": "x"}}"#)[..] else { panic!() };
+    assert!(other.starts_with("E-ROOT \"server\" programs look under "), "{other}");
     let toml = "model = 1\n[mcp_servers.a]\ncommand = \"x\"\n";
     for path in ["config.toml", "x"] {
         assert_eq!(of(path, toml), ["E-SYNTAX [mcp_servers.a] write it as JSON or YAML"], "{path}");
