@@ -106,7 +106,7 @@ fn what_is_no_utf8_is_told_with_its_place() {
     let run = Rehearse::new().args(["validate-config", "wide.json"]).bytes("wide.json", b"\xff\xfe{\0}\0").run();
     run.stdout_has("it is UTF-16").code(2);
     let other: [(&[u8], &str); 3] = [
-        (b"{\0\"\0a\0\"\0:\0 \01\0}\0", "it is UTF-16"),
+        (b"{\0\"\0a\0\"\0:\0 \0{\0}\0}\0", "it is UTF-16"),
         (b"\xff\xfe\0\0{\0\0\0}\0\0\0", "it is UTF-32"),
         (b"\0\0\0{\0\0\0}", "it is UTF-32"),
     ];
