@@ -1,5 +1,7 @@
 //! Every finding in every dialect that has it: each fault is planted between « and », where it must be found.
 
+mod inputs;
+
 use std::{collections::BTreeSet, fmt::Write, io, path::Path};
 
 use super::*;
@@ -397,32 +399,7 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
             add(if is_yaml { &codes::DUPLICATE } else { &codes::DUPLICATE_KEY }, file(dialect, &[("\"s\"", server)]));
         }
     }
-    if let RootKeys::Known(keys) | RootKeys::Section(keys) = dialect.root_keys
-        && keys.contains(&"inputs")
-    {
-        let server = process(dialect, "\"env\": {\"A\": «\"${input:there}\"»}");
-        let inputs = "\"inputs\": [{\"id\": \"their\"}]}";
-        add(&codes::INPUT_UNKNOWN, file(dialect, &[("\"s\"", server)]).replace("}}}}", &format!("}}}}}}, {inputs}")));
-        let asked = |input: &str| {
-            let server = process(dialect, "\"env\": {\"A\": \"${input:i}\"}");
-            file(dialect, &[("\"s\"", server)]).replace("}}}}", &format!("}}}}}}, \"inputs\": [{input}]}}"))
-        };
-        for input in [
-            "«{\"id\": \"i\"}»",
-            "{\"id\": \"i\", \"type\": «\"prompt\"», \"description\": \"d\"}",
-            "{\"id\": \"i\", \"type\": «\"promptString\"»}",
-            "{\"id\": \"i\", \"type\": «\"pickString\"», \"description\": \"d\"}",
-            "{\"id\": \"i\", \"type\": «\"command\"»}",
-        ] {
-            add(&codes::INPUT, asked(input));
-        }
-        let good = "\"type\": \"promptString\", \"description\": \"d\"";
-        let typo = format!("{{\"id\": \"i\", {good}, «\"pasword\"»: true}}");
-        add(&codes::UNKNOWN_KEY, asked(&typo));
-        let twice = format!("{{\"id\": \"i\", {good}}}, {{\"id\": «\"i\"», {good}}}");
-        add(&codes::DUPLICATE_KEY, asked(&twice));
-        add(&codes::INPUT_UNUSED, format!("{{\"inputs\": [{{\"id\": «\"a\"»}}], {}", &whole[1..]));
-    }
+    inputs::faults(dialect, &whole, &mut add);
     if dialect.agent {
         let and = |text: &str| format!("{}, {text}}}", &whole[..whole.len() - 1]);
         add(&codes::MODEL, and("\"models\": [{\"ref\": \"one\"}], \"defaults\": {\"model\": «\"ones\"»}"));

@@ -69,10 +69,11 @@ fn with_whole_host(text: &str, unknown: usize) -> Option<Url> {
     is_whole.then(|| Url::parse(&format!("{scheme}://{host}")).ok()).flatten()
 }
 
-/// The metadata of an authorization server are read over TLS (RFC 8414, 3).
+/// The metadata of an authorization server are read over TLS (RFC 8414, 3), unless somebody tries one out.
 fn metadata(server: &ServerConfig, findings: &mut Vec<Finding>) {
     let url = server.auth.oauth.as_ref().and_then(|oauth| oauth.metadata_url.as_ref());
-    if let Some(url) = url.filter(|url| url.value.starts_with("http://")) {
+    let is_here = |url: &str| Url::parse(url).is_ok_and(|url| is_loopback(&url));
+    if let Some(url) = url.filter(|url| url.value.starts_with("http://") && !is_here(&url.value)) {
         let message = "the metadata of an authorization server are read over https only";
         findings.push(codes::URL_SCHEME.at(url.span, message).hint("write https://"));
     }
@@ -114,27 +115,36 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
 }
 
 fn host(server: &ServerConfig, url: &At<String>, parsed: &Url, findings: &mut Vec<Finding>) {
-    let address = match parsed.host() {
-        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
-        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
-        _ => None,
-    };
+    let address = address(parsed);
     if address.is_some_and(|address| address.is_unspecified()) {
         let message = "a server listens on this address, and nobody can be dialled there";
         findings.push(codes::URL_HOST.at(url.span, message).hint("write 127.0.0.1 or localhost"));
         return;
     }
-    let is_here = match parsed.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        _ => address.is_none_or(|address| address.is_loopback()),
-    };
     let secret =
         server.headers.iter().find(|pair| is_secret_name(&pair.name.value)).map(|pair| pair.name.value.as_str());
     let secret =
         secret.or(server.auth.bearer.as_ref().map(|_| "a token")).or(server.auth.api_key.as_ref().map(|_| "a key"));
-    if let (Some(secret), "http" | "ws", false) = (secret, parsed.scheme(), is_here) {
+    if let (Some(secret), "http" | "ws", false) = (secret, parsed.scheme(), is_loopback(parsed)) {
         let message = format!("{secret} goes to {} unencrypted", parsed.host_str().unwrap_or_default());
         findings.push(codes::PLAIN_HTTP.at(url.span, message).hint(format!("write {}s://", parsed.scheme())));
+    }
+}
+
+/// The address in a URL, if it has one and no name.
+fn address(url: &Url) -> Option<IpAddr> {
+    match url.host() {
+        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+        _ => None,
+    }
+}
+
+/// Whether a URL leads to this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        _ => address(url).is_none_or(|address| address.is_loopback()),
     }
 }
 

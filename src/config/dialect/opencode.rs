@@ -36,6 +36,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("type", Field::Transport),
         Key::of("command", Field::CommandLine, PROCESS),
         Key::of("environment", Field::Env, PROCESS),
+        // Since the rewrite of its schemas.
+        Key::of("cwd", Field::Cwd, PROCESS),
         Key::of("url", Field::Url(None), REMOTE),
         Key::of("headers", Field::Headers, REMOTE),
         Key::of("oauth", Field::Own, REMOTE),

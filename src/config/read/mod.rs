@@ -326,7 +326,7 @@ pub(super) fn nowhere(root: &Node) -> Finding {
         Some(entry) => {
             let finding = codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key));
             let meant = nearest(&entry.key, &["mcpServers", "servers", "context_servers"]);
-            finding.hint(match meant.filter(|_| is_called_like_servers(entry)) {
+            finding.hint(match meant.filter(|_| is_near_servers(entry)) {
                 Some(meant) => format!("rename it to `{meant}`; {hint}"),
                 None => hint,
             })

@@ -202,7 +202,8 @@ impl Reader<'_> {
         if let Some(near) = synonym(key, names) {
             return Some(format!("did you mean `{near}`?"));
         }
-        let has = |object: &&Key| matches!(object.field, Field::Object(keys) if keys.iter().any(|it| it.name == key));
+        let is_meant = |it: &Key| it.name == key && it.field != Field::AuthKind;
+        let has = |object: &&Key| matches!(object.field, Field::Object(keys) if keys.iter().any(is_meant));
         if let Some(object) = keys.iter().find(has) {
             return Some(format!("put it under `{}`", object.name));
         }

@@ -191,7 +191,8 @@ impl Reader<'_> {
             Value::String(text) => {
                 text.split_whitespace().map(|scope| At { value: scope.to_owned(), span: node.span }).collect()
             }
-            _ => node.items().is_ok().then(|| self.texts(key, node)).unwrap_or_default(),
+            Value::Sequence(_) => self.texts(key, node),
+            _ => Vec::new(),
         }
     }
 
