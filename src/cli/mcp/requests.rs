@@ -119,7 +119,8 @@ impl Followed {
             if are_several {
                 visit.note(&format!("calling '{}'", request.name));
             }
-            let called = Called::make(visit, tool.server.clone(), tool.original.clone(), request.arguments).await?;
+            let (server, name) = (tool.server.clone(), tool.original.clone());
+            let called = Called::make(visit, server, name, request.arguments, args.log_level.as_deref()).await?;
             self.called.push(called);
             if let Some(called) = self.called.last_mut() {
                 called.show(visit, args)?;
