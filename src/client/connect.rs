@@ -30,11 +30,11 @@ pub enum ConnectError {
     #[error("{0}")]
     Invalid(String),
     /// Nobody listens, or the connection broke.
-    #[error("cannot reach {target}: {detail}")]
+    #[error("cannot reach {target}: {detail}{}", other_scheme(.target, .detail))]
     Unreachable { target: String, detail: String },
     /// The handshake did not end in time.
-    #[error("no answer within {after:?}{}", quoted(.stderr))]
-    Timeout { after: Duration, stderr: Vec<String> },
+    #[error("no answer within {after:?}{}{}", older(.protocol, *.after), quoted(.stderr))]
+    Timeout { after: Duration, protocol: Protocol, stderr: Vec<String> },
     /// The server answered the handshake with a JSON-RPC error.
     #[error("the server refused the handshake: {0}")]
     Refused(RpcError),
@@ -108,10 +108,31 @@ impl ConnectError {
     }
 }
 
+/// What helps if one side speaks TLS and the other does not.
+fn other_scheme(target: &str, detail: &str) -> &'static str {
+    let is_secure = target.starts_with("https:") || target.starts_with("wss:");
+    let is_broken = ["reset by peer", "connection closed", "unexpected end"].iter().any(|sign| detail.contains(sign));
+    match is_secure {
+        true if detail.contains("InvalidContentType") => "; it does not seem to speak TLS: try http:// or ws://",
+        false if is_broken => "; if it speaks TLS, the URL begins with https:// or wss://",
+        _ => "",
+    }
+}
+
 fn spawn_hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "; is it installed, and on the PATH?",
         io::ErrorKind::PermissionDenied => "; is it executable?",
+        _ => "",
+    }
+}
+
+/// A server that leaves the newest way to begin unanswered is asked in the older way only after 10 s.
+fn older(protocol: &Protocol, after: Duration) -> &'static str {
+    match protocol {
+        Protocol::Auto if after < Duration::from_secs(12) => {
+            "; it may know only the older way to begin, which takes more time or --protocol 2025-11-25"
+        }
         _ => "",
     }
 }

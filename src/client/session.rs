@@ -70,7 +70,7 @@ impl Session {
         }
         let (deadline, target) =
             (Deadline::after(config.timeouts.connect, config.authorizer.as_ref()), describe(&config.target));
-        let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, stderr };
+        let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, protocol, stderr };
         let opened = tokio::select! {
             biased;
             opened = Box::pin(open(config, stderr, tap.clone())) => opened,

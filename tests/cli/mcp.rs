@@ -247,7 +247,7 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
     mcp(["info", "--sse", "http://127.0.0.1:1/sse", "--protocol", "2026-07-28"])
         .run()
         .stderr_has("does not exist")
-        .code(3);
+        .code(2);
 }
 
 #[test]

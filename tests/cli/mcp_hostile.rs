@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use crate::{
-    mcp::{json_of, mcp, stdio},
+    mcp::{json_of, listening, mcp, stdio},
     mcp_interrupts::shell,
     rehearse::Rehearse,
 };
@@ -243,4 +243,98 @@ faults:
         let url = format!("http://{}/mcp", mock.address("http://", "/mcp"));
         mcp(["call-tool", tool, "--http", &url]).run().stderr_has(said).code(1);
     }
+}
+
+#[test]
+fn a_wish_that_nothing_comes_of_is_told() {
+    let called = ("tools/call", r#""result":{"content":[{"type":"text","text":"only words"}]}"#);
+    let run = with(&[INITIALIZED, TOOLS, called], &["call-tool", "t", "--output", "out.bin"]).run();
+    let run = run.stdout("only words\n").stderr_has("WARN: nothing was saved: ").code(0);
+    assert!(!run.path("out.bin").exists());
+    for (args, said) in [
+        (&["call-tool", "t", "-o", "-"][..], "./- is a file of this name"),
+        (&["call-tool", "city=Oslo"], "error: --tool is required\n"),
+        (&["call-tool", "t", "=x"], "error: \"=x\" has no name before the =\n"),
+    ] {
+        with(&[INITIALIZED, TOOLS, called], args).run().stdout("").stderr_has(said).code(2);
+    }
+    let none = mcp(["status"]).run().stderr_has("No MCP servers configured.\n").code(4);
+    none.stderr_has("hint: --mcp-config names a file with servers");
+}
+
+#[test]
+fn a_server_that_may_be_older_is_given_the_time_or_the_version() {
+    let run = |protocol: &str| mcp(["info", "--stdio", "sleep 9", "--timeout", "300ms", "--protocol", protocol]).run();
+    run("auto").stderr_has("no answer within 300ms; it may know only the older way to begin").code(3);
+    assert!(!run("2025-11-25").code(3).stderr().contains("older way"));
+}
+
+#[test]
+fn tools_are_counted_whether_they_are_of_use_or_not() {
+    let tools = r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object"}},{"name":"b"},{"name":5},{"name":"a","inputSchema":{"type":"object"}}]}"#;
+    let story = || with(&[INITIALIZED, ("tools/list", tools)], &["list-tools"]);
+    let counts = "**Total tools:** 4 | **Available:** 1 | **Filtered out:** 0 | **Not callable:** 3\n";
+    story().run().stdout_has(counts).code(0);
+    let json = story().args(["--json"]).run().code(0);
+    let json: serde_json::Value = serde_json::from_str(json.stdout_text()).expect("JSON");
+    let server = &json["servers"][0];
+    assert_eq!((&server["total"], &server["available"], &server["unusable"]), (&json!(4), &json!(1), &json!(3)));
+}
+
+#[test]
+fn a_secret_that_a_server_says_of_itself_is_masked_for_people() {
+    let says = (
+        "initialize",
+        r#""result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"has verysecret99","version":"1"},"instructions":"Use verysecret99."}"#,
+    );
+    let story = || with(&[says], &["info", "--env", "API_KEY=verysecret99"]);
+    let run = story().run().stdout_has("Name: has ***").stdout_has("Use ***.").code(0);
+    assert!(!run.stdout_text().contains("verysecret99"));
+    story().args(["--show-secrets"]).run().stdout_has("Use verysecret99.").code(0);
+    story().args(["--json"]).run().stdout_has("verysecret99").code(0);
+}
+
+#[test]
+fn a_port_that_speaks_the_other_of_tls_and_none_is_hinted_at() {
+    let (_mock, address) = listening("tools.yaml");
+    let run = mcp(["info", "--http", &format!("https://{address}/mcp")]).run();
+    run.stderr_has("it does not seem to speak TLS: try http:// or ws://").code(3);
+}
+
+#[test]
+fn who_waits_for_a_server_to_leave_is_told() {
+    let stays = shell("trap '' TERM; $MOCK; sleep 4345; true");
+    let run = mcp(["call-tool", "echo", "text=a"]).args(stays).run();
+    run.stdout("a -\n").stderr_has("INFO: waiting for the servers to take leave; a signal ends that\n").code(0);
+}
+
+#[test]
+fn what_a_server_logs_during_a_call_and_how_far_it_is_are_told() {
+    const LOGS: &str = r#"
+server: { name: logs }
+tools:
+  - name: work
+    steps:
+      - log: { level: debug, data: very small }
+      - log: { level: error, logger: db, data: { lost: 1 } }
+      - progress: { progress: 1, total: 2, message: half }
+      - reply: done
+"#;
+    for protocol in ["2025-11-25", "2026-07-28"] {
+        let args = ["call-tool", "work", "--log-level", "debug", "--protocol", protocol];
+        let run = mcp(args).file("logs.yaml", LOGS).args(stdio("logs.yaml")).run();
+        let run = run.stdout("done\n").stderr_has("INFO: rehearse: debug: very small\n").code(0);
+        run.stderr_has("WARN: rehearse: error db: {\"lost\":1}\n")
+            .stderr_has("INFO: rehearse: progress 1 of 2: half\n");
+    }
+}
+
+#[test]
+fn one_server_of_several_has_its_status_shown() {
+    let story = mcp(["status", "one", "--mcp-config", "c.json"])
+        .file("one", &server(&[INITIALIZED, TOOLS]))
+        .file("two", &server(&[INITIALIZED, TOOLS]))
+        .file("c.json", &servers(&["one", "two"]));
+    let run = story.run().stdout_has("one").code(0);
+    assert!(!run.stdout_text().contains("two"));
 }

@@ -53,6 +53,9 @@ impl Arguments {
             let Some((name, value)) = word.split_once('=') else {
                 return Err(format!("{word:?} is no argument; write name=value, name:=JSON, @FILE or -"));
             };
+            if name.is_empty() {
+                return Err(format!("{word:?} has no name before the ="));
+            }
             let (name, given) = match name.strip_suffix(':') {
                 Some(name) => {
                     let json = serde_json::from_str(value)

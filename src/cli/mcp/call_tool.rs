@@ -10,6 +10,7 @@ use super::{
     common::{CommonArgs, ContentArgs},
     connection::PolicyArgs,
     content::print_json,
+    hearing::LEVELS,
     list_tools::name_of,
     requests,
     target::Select,
@@ -61,7 +62,7 @@ pub(super) struct CallToolArgs {
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
     /// Print what another program hands to its model: canonical, cpe, code_agent, mcpilot or engine
-    #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["format", "output"])]
+    #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["format", "json", "output"])]
     pub(super) form: Option<Projection>,
     /// Call what a model asks for in this message of text, which is a file or -
     #[arg(long, value_name = "FILE", conflicts_with_all = SINGLE)]
@@ -72,6 +73,9 @@ pub(super) struct CallToolArgs {
     /// With --xml: who allows calls that the config does not
     #[arg(long, value_name = "WHO", value_enum, default_value_t = Approve::Always, requires = "xml", conflicts_with_all = SINGLE)]
     pub(super) approve: Approve,
+    /// Ask for log messages as bad as this or worse, from debug to emergency; those that come are shown anyway
+    #[arg(long, value_name = "LEVEL", value_parser = LEVELS, conflicts_with = "xml")]
+    pub(super) log_level: Option<String>,
     #[command(flatten)]
     pub(super) common: CommonArgs,
     #[command(flatten)]
@@ -92,9 +96,9 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     }
     let (tool, words) = match (&args.tool, args.words.split_first()) {
         (Some(tool), _) => (tool, &args.words[..]),
-        (None, Some((tool, words))) => (tool, words),
+        (None, Some((tool, words))) if !tool.contains('=') => (tool, words),
         // The words of cpe.
-        (None, None) => return Err(Failure::Usage("--tool is required".to_owned())),
+        (None, _) => return Err(Failure::Usage("--tool is required".to_owned())),
     };
     let arguments = Arguments::read(args.args.as_deref(), words).map_err(Failure::Usage)?;
     let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
@@ -107,7 +111,8 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
             let found = visit.discover().await?;
             let meant = meant(visit, &found, tool)?;
             let arguments = arguments.typed(meant.schema.as_deref()).map_err(Failure::Usage)?;
-            let mut called = Called::make(visit, meant.server, meant.tool, arguments).await?;
+            let mut called =
+                Called::make(visit, meant.server, meant.tool, arguments, args.log_level.as_deref()).await?;
             called.show(visit, args)?;
             if args.is_for_programs() {
                 print_json(&called.report(visit, args.form))?;
@@ -120,7 +125,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
 impl CallToolArgs {
     /// Whether results are printed as JSON.
     pub(super) fn is_for_programs(&self) -> bool {
-        self.form.is_some() || self.common.format == Format::Json
+        self.form.is_some() || self.common.format() == Format::Json
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     call_tool::CallToolArgs,
     content::{Saver, indented, print},
     form::Formed,
+    hearing::heard,
     trouble::{FailureReport, Trouble, exit_of},
     visit::Visit,
 };
@@ -65,6 +66,7 @@ impl Called {
         server: Arc<str>,
         tool: String,
         arguments: Map<String, Value>,
+        log_level: Option<&str>,
     ) -> Result<Called, Trouble> {
         let timeout = visit.hub.member(&server).ok().and_then(|member| member.tool_timeouts.get(&tool).copied());
         let result = visit
@@ -72,7 +74,11 @@ impl Called {
                 let limit = timeout.unwrap_or(session.timeouts().call);
                 let call =
                     async |options: CallOptions| session.call_tool(&tool, Some(arguments.clone()), options).await;
-                Person::in_time(visit.person.as_ref(), limit, options, call).await
+                if let Some(level) = log_level.filter(|_| session.info().declares("logging")) {
+                    session.set_log_level(level, options.clone()).await?;
+                }
+                let call = Person::in_time(visit.person.as_ref(), limit, options, call);
+                Box::pin(heard(visit, session, call)).await
             })
             .await?;
         Ok(Called { server, tool, result: result.map_err(CallError::Failed), saved: Vec::new() })
@@ -108,6 +114,7 @@ impl Called {
         };
         let mut saver = Saver::new(args.content.output.as_deref(), &self.tool);
         let text = shown(outcome, &mut saver)?;
+        saver.warn_of_nothing(visit);
         self.saved = saver.saved;
         if args.is_for_programs() {
             return Ok(());

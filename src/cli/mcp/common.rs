@@ -19,7 +19,10 @@ use crate::{
 pub(super) struct CommonArgs {
     /// How to print it
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(super) format: Format,
+    format: Format,
+    /// As --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     #[command(flatten)]
     pub(super) target: TargetArgs,
     #[command(flatten)]
@@ -35,11 +38,15 @@ pub(super) struct ContentArgs {
     #[arg(long, value_name = "NAME")]
     pub(super) server: Option<String>,
     /// Save images, sounds and other binary content in this file or folder
-    #[arg(short, long, value_name = "FILE|FOLDER")]
+    #[arg(short, long, value_name = "FILE|FOLDER", value_parser = output)]
     pub(super) output: Option<PathBuf>,
 }
 
 impl CommonArgs {
+    pub(super) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+
     /// As [`TargetArgs::servers`].
     ///
     /// # Errors
@@ -61,9 +68,16 @@ impl CommonArgs {
     /// As there.
     pub(super) fn several(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
         let servers = self.servers(select)?;
-        if servers.is_empty() && self.format == Format::Json {
+        if servers.is_empty() && self.format() == Format::Json {
             print_json(&json!({ "servers": [] }))?;
         }
         Ok(servers)
+    }
+}
+
+fn output(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("binary content goes into files only; ./- is a file of this name".to_owned()),
+        path => Ok(path.into()),
     }
 }

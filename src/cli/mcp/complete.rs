@@ -86,7 +86,8 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
                 let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("no completion: {error}")))?;
                 Ok((result, parsed.completion))
             });
-            if let (Format::Human, Ok((_, Completion { values, total, has_more }))) = (args.common.format, &completed) {
+            if let (Format::Human, Ok((_, Completion { values, total, has_more }))) = (args.common.format(), &completed)
+            {
                 print(&values.iter().map(|value| format!("{}\n", printable(value))).collect::<String>())?;
                 let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
                 match more {
@@ -96,7 +97,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
                 }
             }
             let result = completed.as_ref().map(|(result, _)| &**result);
-            if args.common.format == Format::Json {
+            if args.common.format() == Format::Json {
                 print_json(&Report::of(visit, server, result, &Saver::new(None, "")))?;
             }
             result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())

@@ -148,6 +148,13 @@ impl<'a> Saver<'a> {
         Saver { output, stem: plain(stem), saved: Vec::new() }
     }
 
+    /// Tells if something was to be saved and there was nothing to save.
+    pub(super) fn warn_of_nothing(&self, visit: &Visit) {
+        if self.output.is_some() && self.saved.is_empty() {
+            visit.warn("nothing was saved: there is no binary content in the result");
+        }
+    }
+
     /// A block of content as text. What is binary is saved, or only named.
     ///
     /// # Errors

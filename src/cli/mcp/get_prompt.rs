@@ -96,7 +96,7 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
                 Err(_) => String::new(),
             };
             let result = got.as_ref().map(|(result, _)| &**result);
-            match args.common.format {
+            match args.common.format() {
                 Format::Human => print(&text)?,
                 Format::Json => print_json(&Report::of(visit, server, result, &saver))?,
             }

@@ -59,8 +59,8 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         async |visit| {
             let server = &visit.names[0];
             let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await?;
-            match args.common.format {
-                Format::Human => print(&human(server, &info))?,
+            match args.common.format() {
+                Format::Human => print(&visit.hidden(&human(server, &info)))?,
                 Format::Json => print_json(&Report {
                     server,
                     transport: transport.map_or("", |transport| transport.as_str()),

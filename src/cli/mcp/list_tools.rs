@@ -53,9 +53,6 @@ pub(super) struct ListToolsArgs {
     /// With --for xml: how many calls the model may write in a message [default: 1]
     #[arg(long, value_name = "NUMBER", requires = "front_end")]
     max_calls: Option<NonZeroUsize>,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
     #[command(flatten)]
     common: CommonArgs,
     #[command(flatten)]
@@ -81,13 +78,15 @@ struct Tool {
 struct Tools<'a> {
     server: &'a Server,
     all: Vec<Tool>,
+    /// How many definitions there are, also such as have no name.
+    total: usize,
     /// Why the list may not be complete.
     failure: Option<client::Failure>,
 }
 
 pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::of(args.server.as_deref()))?;
-    let is_json = args.json || args.common.format == Format::Json;
+    let is_json = args.common.format() == Format::Json;
     if servers.is_empty() && is_json {
         print_json(&Report { servers: Vec::new(), unreachable: Vec::new() })?;
     }
@@ -101,21 +100,24 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
         &servers,
         |options| args.policy.apply(options),
         async |visit| {
-            let (found, outcome) = visit.discover_what_can_be().await?;
+            let (found, outcome) = match is_json {
+                true => visit.discover_what_can_be().await?,
+                false => (visit.discover().await?, Ok(())),
+            };
             for notice in &found.registry.notices {
                 visit.tell_notice(notice);
             }
             let told = visit.tell_unlisted(&found);
             let failed: HashSet<_> = found.unreachable.iter().map(|(server, _)| &**server).collect();
             let mut lists = Vec::new();
-            for server in servers.iter().filter(|server| !failed.contains(server.name())) {
+            let is_listed = |server: &&Server| outcome.is_ok() && !failed.contains(server.name());
+            for server in servers.iter().filter(is_listed) {
                 let failure = found
                     .unlisted
                     .iter()
                     .find(|(name, _)| **name == *server.name())
                     .map(|(_, failure)| failure.clone());
-                let all = tools(visit, server, &found.registry).map_err(trouble)?;
-                lists.push(Tools { server, all, failure });
+                lists.push(Tools::of(visit, server, &found.registry, failure).map_err(trouble)?);
             }
             let is_incomplete = lists.iter().any(|list| list.failure.is_some());
             if let Some(front_end) = args.front_end {
@@ -143,20 +145,20 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
 /// # Errors
 /// There is no such server.
 pub(in crate::cli) fn offered(visit: &Visit, server: &Server, registry: &Registry) -> Result<String, HubError> {
-    let all = tools(visit, server, registry)?;
-    Ok(Tools { server, all, failure: None }.human(Which::Offered))
+    Ok(Tools::of(visit, server, registry, None)?.human(Which::Offered))
 }
 
-fn tools(visit: &Visit, server: &Server, registry: &Registry) -> Result<Vec<Tool>, HubError> {
-    let listed = visit.hub.listed(server.name())?;
-    let tool = |definition: &RawValue| {
+fn tools(listed: &[Box<RawValue>], server: &Server, registry: &Registry) -> Vec<Tool> {
+    let mut registered: Vec<_> = registry.of_server(server.name()).cloned().collect();
+    let mut tool = |definition: &RawValue| {
         let name = name_of(definition)?;
         let is_filtered = !server.written.tools.offers(server.policy, &name);
-        let is_this = |tool: &&Arc<RegisteredTool>| tool.original == name && tool.definition.get() == definition.get();
-        let registered = registry.of_server(server.name()).find(is_this).cloned();
+        let is_this = |tool: &Arc<RegisteredTool>| tool.original == name && tool.definition.get() == definition.get();
+        // Each is one of them, also if there are several of the same words.
+        let registered = registered.iter().position(is_this).map(|index| registered.remove(index));
         Some(Tool { name, is_filtered, registered, definition: definition.to_owned() })
     };
-    Ok(listed.iter().filter_map(|definition| tool(definition)).collect())
+    listed.iter().filter_map(|definition| tool(definition)).collect()
 }
 
 /// The name in a definition; `None` if it has none, which the registry tells.
@@ -166,6 +168,14 @@ pub(in crate::cli) fn name_of(definition: &RawValue) -> Option<String> {
         name: String,
     }
     serde_json::from_str::<Named>(definition.get()).ok().map(|named| named.name)
+}
+
+/// How many tools of a server there are; those that are not callable are none, or go by a name that another has.
+struct Counts {
+    total: usize,
+    available: usize,
+    filtered_out: usize,
+    unusable: usize,
 }
 
 #[derive(Serialize)]
@@ -188,6 +198,7 @@ struct ServerReport<'a> {
     total: usize,
     available: usize,
     filtered_out: usize,
+    unusable: usize,
     tools: Vec<ToolReport<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<FailureReport>,
@@ -204,7 +215,19 @@ struct ToolReport<'a> {
     definition: &'a RawValue,
 }
 
-impl Tools<'_> {
+impl<'a> Tools<'a> {
+    /// # Errors
+    /// There is no such server.
+    fn of(
+        visit: &Visit,
+        server: &'a Server,
+        registry: &Registry,
+        failure: Option<client::Failure>,
+    ) -> Result<Tools<'a>, HubError> {
+        let listed = visit.hub.listed(server.name())?;
+        Ok(Tools { server, all: tools(&listed, server, registry), total: listed.len(), failure })
+    }
+
     fn shown(&self, which: Which) -> impl Iterator<Item = &Tool> {
         self.all.iter().filter(move |tool| match which {
             Which::Offered => !tool.is_filtered,
@@ -213,18 +236,21 @@ impl Tools<'_> {
         })
     }
 
-    fn filtered_out(&self) -> usize {
-        self.all.iter().filter(|tool| tool.is_filtered).count()
+    fn counts(&self) -> Counts {
+        let filtered_out = self.all.iter().filter(|tool| tool.is_filtered).count();
+        let available = self.all.iter().filter(|tool| !tool.is_filtered && tool.registered.is_some()).count();
+        Counts { total: self.total, available, filtered_out, unusable: self.total - filtered_out - available }
     }
 
     fn report(&self, visit: &Visit, which: Which) -> ServerReport<'_> {
-        let (total, filtered_out) = (self.all.len(), self.filtered_out());
+        let Counts { total, available, filtered_out, unusable } = self.counts();
         ServerReport {
             server: self.server.name(),
             filter_mode: mode(&self.server.written.tools),
             total,
-            available: total - filtered_out,
+            available,
             filtered_out,
+            unusable,
             tools: self.shown(which).map(Tool::report).collect(),
             failure: self.failure.as_ref().map(|failure| visit.failure_json(failure)),
         }
@@ -239,7 +265,7 @@ impl Tools<'_> {
             Which::Filtered => format!("Filtered-out tools on server '{server}'"),
         };
         let filter = &self.server.written.tools;
-        let (total, filtered_out) = (self.all.len(), self.filtered_out());
+        let Counts { total, available, filtered_out, unusable } = self.counts();
         let mut text = format!("{STRONG}# {title}{STRONG:#}\n\n**Filter mode:** `{}`", mode(filter));
         for (what, names) in [("Enabled", &filter.include), ("Disabled", &filter.exclude)] {
             if let Some(At { value: names, .. }) = names {
@@ -248,9 +274,12 @@ impl Tools<'_> {
             }
         }
         text.push_str(&format!(
-            "\n**Total tools:** {total} | **Available:** {} | **Filtered out:** {filtered_out}\n\n",
-            total - filtered_out
+            "\n**Total tools:** {total} | **Available:** {available} | **Filtered out:** {filtered_out}"
         ));
+        if unusable > 0 {
+            text.push_str(&format!(" | **Not callable:** {unusable}"));
+        }
+        text.push_str("\n\n");
         let before = text.len();
         for tool in self.shown(which) {
             text.push_str(&tool.human(which == Which::All));

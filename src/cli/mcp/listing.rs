@@ -94,7 +94,7 @@ pub(super) fn run(
         |options| args.unreachable.apply(options),
         async |visit| {
             let Each { reached, outcome } = reached(visit, kind, list).await?;
-            match args.common.format {
+            match args.common.format() {
                 Format::Human => print(&text(kind, &reached))?,
                 Format::Json => {
                     let servers = reached.iter().map(|(server, came)| report(visit, kind, server, came));

@@ -16,6 +16,7 @@ pub(in crate::cli) mod content;
 pub(in crate::cli) mod form;
 mod front_end;
 pub(in crate::cli) mod get_prompt;
+mod hearing;
 pub(in crate::cli) mod info;
 pub(in crate::cli) mod list_prompts;
 pub(in crate::cli) mod list_resources;

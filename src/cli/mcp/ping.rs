@@ -88,7 +88,7 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
                     Reached::Answered(_) => exit,
                 };
             }
-            match args.common.format {
+            match args.common.format() {
                 Format::Human => {
                     let line = |(server, came): &(Arc<str>, Reached<Pong>)| {
                         let server = printable(server);

@@ -71,7 +71,7 @@ pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
                 Err(_) => String::new(),
             };
             let result = read.as_ref().map(|(result, _)| &**result);
-            match args.common.format {
+            match args.common.format() {
                 Format::Human => print(&text)?,
                 Format::Json => print_json(&Report::of(visit, server, result, &saver))?,
             }

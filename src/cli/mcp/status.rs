@@ -28,12 +28,14 @@ The exit code is 3 if one of the servers cannot be reached.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StatusArgs {
+    /// The server [default: all]
+    server: Option<String>,
     #[command(flatten)]
     common: CommonArgs,
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
-    let servers = args.common.several(Select::All)?;
+    let servers = args.common.several(args.server.as_deref().map_or(Select::All, Select::Named))?;
     let all = |options: &mut crate::client::hub::HubOptions| {
         // It is about servers, and what is wrong with one of them is what it shows.
         options.unreachable = Unreachable::Skipped;
@@ -42,7 +44,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     visit(&args.common, &servers, all, async |visit| {
         let found = Box::pin(visit.hub.discover()).await.map_err(super::trouble::trouble)?;
         let statuses = visit.hub.status();
-        match args.common.format {
+        match args.common.format() {
             Format::Human => {
                 visit.warn_unreachable(&found.unreachable);
                 visit.warn_unlisted(&found);

@@ -30,6 +30,9 @@ use crate::{
     report::text::printable_lines,
 };
 
+/// How long servers may take to leave before a person is told that they are waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// The servers of a command, connected to when something is asked of them.
 pub(in crate::cli) struct Visit {
     pub(in crate::cli) hub: Hub,
@@ -72,7 +75,10 @@ pub(super) fn visit_with(
     work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
 ) -> Result<Exit, Failure> {
     if servers.is_empty() {
-        style::print("No MCP servers configured.\n");
+        style::print(&format!(
+            "No MCP servers configured.\n{STRONG}hint:{STRONG:#} --mcp-config names a file with servers; `rehearse config \
+             show` tells where they are looked for\n"
+        ));
         return Ok(Exit::NothingSelected);
     }
     let connection = &args.connection;
@@ -153,7 +159,11 @@ impl Visit {
             if let Some(done) = done {
                 self.tell_renewed(&mut events);
                 self.tell_strays().await;
-                self.hub.close().await;
+                let mut closing = std::pin::pin!(self.hub.close());
+                if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
+                    self.note("waiting for the servers to take leave; a signal ends that");
+                    closing.await;
+                }
                 return done;
             }
             style::leave_line();

@@ -1,0 +1,96 @@
+//! What a server says while it works: its log, and how far it is.
+
+use serde_json::Value;
+
+use super::visit::Visit;
+use crate::{
+    client::Session,
+    transport::Entry,
+    wire::{Direction, Frame, Message},
+};
+
+/// The severities of log messages (2025-11-25, Logging: Log Levels).
+pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// Does something over a session, and tells what the server says meanwhile.
+pub(super) async fn heard<T>(visit: &Visit, session: &Session, work: impl Future<Output = T>) -> T {
+    let tap = session.tap();
+    let mut read = tap.place();
+    let tell = |entries: Vec<Entry>| {
+        for entry in entries {
+            let Entry::Frame(frame) = entry else { continue };
+            match said(&frame) {
+                Some(Said { is_bad: true, text }) => visit.warn(&format!("{}: {text}", session.name())),
+                Some(Said { is_bad: false, text }) => visit.note(&format!("{}: {text}", session.name())),
+                None => {}
+            }
+        }
+    };
+    let done = {
+        let hearing = async {
+            while tap.has_more(read).await {
+                tell(tap.entries(&mut read));
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = hearing => never,
+        }
+    };
+    tell(tap.entries(&mut read));
+    done
+}
+
+/// What a server says to people.
+#[derive(Debug, PartialEq)]
+struct Said {
+    is_bad: bool,
+    text: String,
+}
+
+fn said(frame: &Frame) -> Option<Said> {
+    if frame.direction != Direction::ServerToClient {
+        return None;
+    }
+    let Ok(Message::Notification(notification)) = frame.message() else { return None };
+    let params: Value = serde_json::from_str(notification.params?.get()).ok()?;
+    let words = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match &*notification.method {
+        "notifications/message" => {
+            let level = params["level"].as_str().unwrap_or_default();
+            let is_bad =
+                LEVELS.iter().position(|known| *known == level) >= LEVELS.iter().position(|it| *it == "warning");
+            let logger = params["logger"].as_str().map(|logger| format!(" {logger}")).unwrap_or_default();
+            Some(Said { is_bad, text: format!("{level}{logger}: {}", words(&params["data"])) })
+        }
+        "notifications/progress" => {
+            let total = params.get("total").map(|total| format!(" of {total}")).unwrap_or_default();
+            let message = params["message"].as_str().map(|message| format!(": {message}")).unwrap_or_default();
+            Some(Said { is_bad: false, text: format!("progress {}{total}{message}", params.get("progress")?) })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn log_messages_and_progress_are_put_into_words() {
+        let said = |method: &str, params: &str| {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#);
+            let (direction, at) = (Direction::ServerToClient, Duration::ZERO);
+            said(&Frame { direction, at, bytes: text.into() }).map(|said| (said.is_bad, said.text))
+        };
+        let told = |is_bad, text: &str| Some((is_bad, text.to_owned()));
+        assert_eq!(said("message", r#"{"level":"info","logger":"db","data":"on"}"#), told(false, "info db: on"));
+        assert_eq!(said("message", r#"{"level":"error","data":{"n":1.0}}"#), told(true, r#"error: {"n":1.0}"#));
+        assert_eq!(said("progress", r#"{"progress":1,"total":3,"message":"m"}"#), told(false, "progress 1 of 3: m"));
+        assert_eq!((said("progress", "{}"), said("tools/list_changed", "{}")), (None, None));
+    }
+}
