@@ -14,6 +14,8 @@ use crate::{
 pub(super) struct Judged {
     strays: Strays,
     next: usize,
+    /// Whether frames were forgotten before they were looked at.
+    has_gap: bool,
     taken: HashSet<usize>,
     ignored: Ignored,
 }
@@ -53,9 +55,13 @@ impl Session {
     pub fn strays(&self) -> Vec<Stray> {
         let mut judged = self.judged();
         let mut found = Vec::new();
-        for (index, frame) in self.tap().numbered_since(judged.next) {
+        let frames = self.tap().numbered_since(judged.next);
+        judged.has_gap |= frames.first().is_some_and(|(index, _)| *index > judged.next);
+        for (index, frame) in frames {
             judged.next = index + 1;
             let stray = judged.strays.show(&frame);
+            // Whose request has been forgotten cannot be known.
+            let stray = stray.filter(|stray| !(judged.has_gap && matches!(stray, Stray::Unasked(_))));
             found.extend(stray.filter(|_| !judged.taken.remove(&index)));
         }
         found

@@ -171,9 +171,9 @@ fn numbers_are_shown_as_they_came_and_never_sent_as_others() {
 #[test]
 fn what_comes_before_the_handshake_is_told_in_every_version() {
     for protocol in ["auto", "2025-06-18"] {
-        let noisy = shell("echo Starting; exec $MOCK");
-        let run = mcp(["call-tool", "echo", "text=a", "--protocol", protocol]).args(noisy).run();
-        run.stdout("a -\n").stderr_has("sent what belongs to nothing: not JSON").stderr_has("Starting").code(0);
+        let noisy = format!("echo Starting\n{}", server(&[INITIALIZED, TOOLS]));
+        let story = mcp(["info", "--stdio", "sh noisy.sh", "--protocol", protocol]).file("noisy.sh", &noisy);
+        story.run().stderr_has("sent what belongs to nothing: not JSON").stderr_has("Starting").code(0);
     }
     // What a server makes of a request that it does not know is none of it.
     let run = with(&[INITIALIZED, TOOLS, ("tools/call", r#""result":{"content":[]}"#)], &["call-tool", "t"]).run();

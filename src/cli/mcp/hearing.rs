@@ -9,6 +9,9 @@ use crate::{
     wire::{Direction, Frame, Message},
 };
 
+/// How many characters of a message are shown.
+const LONGEST: usize = 2000;
+
 /// The severities of log messages (2025-11-25, Logging: Log Levels).
 pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
@@ -56,7 +59,14 @@ fn said(frame: &Frame) -> Option<Said> {
     }
     let Ok(Message::Notification(notification)) = frame.message() else { return None };
     let params: Value = serde_json::from_str(notification.params?.get()).ok()?;
-    let words = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let words = |value: &Value| {
+        let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+            text.truncate(end);
+            text.push('…');
+        }
+        text
+    };
     match &*notification.method {
         "notifications/message" => {
             let level = params["level"].as_str().unwrap_or_default();
@@ -91,6 +101,8 @@ mod tests {
         assert_eq!(said("message", r#"{"level":"info","logger":"db","data":"on"}"#), told(false, "info db: on"));
         assert_eq!(said("message", r#"{"level":"error","data":{"n":1.0}}"#), told(true, r#"error: {"n":1.0}"#));
         assert_eq!(said("progress", r#"{"progress":1,"total":3,"message":"m"}"#), told(false, "progress 1 of 3: m"));
+        let long = said("message", &format!(r#"{{"level":"info","data":"{}"}}"#, "é".repeat(LONGEST + 1)));
+        assert_eq!(long, told(false, &format!("info: {}…", "é".repeat(LONGEST))));
         assert_eq!((said("progress", "{}"), said("tools/list_changed", "{}")), (None, None));
     }
 }
