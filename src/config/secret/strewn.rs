@@ -14,7 +14,6 @@ use super::{
 /// still be seen.
 pub(super) fn strewn(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut names = assigned(text).map(|Name { start, .. }| start).peekable();
-    let mut hidden = 0;
     let lines = text.split_inclusive('\n').scan(0, |at, line| {
         *at += line.len();
         Some((*at - line.len(), line))
@@ -24,16 +23,16 @@ pub(super) fn strewn(text: &str) -> impl Iterator<Item = Range<usize>> {
         let mut is_secret = false;
         for word in words(line).map(|word| begin + word.start..begin + word.end) {
             while names.next_if(|name| *name < word.start).is_some() {}
-            let is_name = names.peek() == Some(&word.start) || is_in_quotes_or_first(text, begin, &word);
+            let is_before_value = names.peek().is_some_and(|name| word.contains(name));
+            let is_name = is_before_value || is_in_quotes_or_first(text, begin, &word);
             if is_name && is_secret_name(&text[word.clone()]) {
                 is_secret = true;
-                hidden = word.end;
-            } else if names.peek() == Some(&word.start) {
+            } else if is_before_value {
                 is_secret = false;
             } else if text[word.clone()].starts_with('#') && text[..word.start].ends_with([' ', '\t']) {
                 // The line ends with a comment, which says what it likes.
                 is_secret = false;
-            } else if is_secret && word.start >= hidden && word.len() >= SHORTEST && !is_flag(&text[word.clone()]) {
+            } else if is_secret && word.len() >= SHORTEST && !is_flag(&text[word.clone()]) {
                 let here = |part: Range<usize>| word.start + part.start..word.start + part.end;
                 found.extend(hidden_of(&text[word.clone()]).into_iter().map(here));
             }
@@ -75,6 +74,7 @@ mod tests {
             ("{\"PASSWORD\":\"\"\"geheim\"\"\"}", vec!["geheim"]),
             ("{\"PASSWORD\": \"sehr\" + \"geheim\"}", vec!["sehr", "geheim"]),
             ("{\"PASSWORD\"：\"geheim\"}", vec!["geheim"]),
+            ("{\"password\": {\"$ref\": \"abcd\"}}", vec![]),
             ("env:\n  PASSWORD \"geheim\"\n  A b", vec!["geheim"]),
             ("{\"API_KEY\" \"${API_KEY}\" \"command\": \"npx\"}", vec![]),
         ] {
