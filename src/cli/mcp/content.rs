@@ -12,7 +12,10 @@ use serde_json::{Value, value::RawValue};
 
 use super::visit::Visit;
 use crate::{
-    cli::{Failure, style::printable},
+    cli::{
+        Failure,
+        style::{self, printable},
+    },
     client::{self, Content},
     report::text::{is_harmful, printable_lines},
 };
@@ -76,6 +79,10 @@ struct Binary<'a> {
 
 /// Writes results to standard output, in one piece.
 pub(in crate::cli) fn print(text: &str) {
+    // Whoever types does so at a terminal, where it is all the same.
+    if style::put_above(text) {
+        return;
+    }
     let mut out = anstream::stdout().lock();
     // Whoever closes the pipe has read enough.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -85,8 +92,12 @@ pub(in crate::cli) fn print(text: &str) {
 pub(in crate::cli) fn print_json(value: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
+    let text = text + "\n";
+    if style::put_above(&text) {
+        return;
+    }
     let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// JSON with escapes for what JSON would let through to a terminal.

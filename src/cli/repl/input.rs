@@ -108,7 +108,7 @@ impl Input {
     pub(super) async fn close(&mut self) {
         if let Input::Terminal { keyboard, editor } = self {
             drop(editor.take());
-            let _ = timeout(LET_GO, keyboard.turn()).await;
+            keyboard.release().await;
         }
     }
 }
