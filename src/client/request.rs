@@ -164,13 +164,12 @@ impl Session {
     }
 }
 
+/// What stands before the lines of a server's standard error in a message, which they end.
+pub(crate) const STDERR: &str = "last lines of its standard error:";
+
 /// The last lines of standard error as the end of a message.
 pub(super) fn quoted(lines: &[String]) -> String {
-    if lines.is_empty() {
-        String::new()
-    } else {
-        format!("\nlast lines of its standard error:\n  {}", lines.join("\n  "))
-    }
+    if lines.is_empty() { String::new() } else { format!("\n{STDERR}\n  {}", lines.join("\n  ")) }
 }
 
 fn outcome(message: Message<'_>, id: &Id) -> Option<Result<Box<RawValue>, Failure>> {

@@ -92,7 +92,10 @@ impl Session {
                     sleep_until((Instant::now() + PAUSE).min(deadline.instant())).await
                 }
                 InputRequired { input_requests: Some(requests), .. } => {
-                    with_answers.insert("inputResponses".to_owned(), self.answer(requests, options.cancel.clone()).await?.into());
+                    with_answers.insert(
+                        "inputResponses".to_owned(),
+                        self.answer(requests, options.cancel.clone()).await?.into(),
+                    );
                 }
             }
             if let Some(state) = asked.request_state {

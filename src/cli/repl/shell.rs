@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     ReplArgs,
     command::Command,
-    complete::Known,
+    complete::{Known, quoted},
+    follow::Breaks,
     switch::{Switch, VARIABLE},
 };
 use crate::{
@@ -26,11 +27,12 @@ use crate::{
             trace::Tracer,
             visit::{LEAVE, Visit},
         },
-        style::{self, BAD, DIM},
+        style::{self, BAD, DIM, STRONG},
     },
     client::{
-        LastLines, StderrLine,
+        ConnectError, LastLines, StderrLine,
         hub::{Approval, Connect, Hub, HubError, HubOptions, Member, State},
+        oauth::AuthError,
     },
     config::{Machine, nearest, policy::Unreachable},
     report::text::printable_lines,
@@ -41,6 +43,8 @@ pub(super) struct Shell {
     pub(super) hub: Hub,
     pub(super) person: Option<Person>,
     pub(super) switch: Arc<Switch>,
+    /// By server: how often its connection broke.
+    pub(super) breaks: Mutex<HashMap<Arc<str>, Breaks>>,
     /// By server: when the last attempt to connect began.
     pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
     pub(super) tracer: Tracer,
@@ -114,6 +118,7 @@ impl Shell {
             args,
             person,
             switch,
+            breaks: Mutex::default(),
             started,
             tracer,
             unreachable,
@@ -149,12 +154,26 @@ impl Shell {
             return std::future::pending().await;
         }
         let visit = self.visit();
+        let Some(failed) = self.connect_to(visit.names.clone(), self.unreachable).await else {
+            return Exit::CannotRun;
+        };
+        if failed > 0 && failed < visit.names.len() {
+            visit.note("Continuing with other MCP servers");
+        }
+        self.hub.registry().notices.iter().for_each(|notice| visit.tell_notice(notice));
+        self.settled.cancel();
+        std::future::pending().await
+    }
+
+    /// Connects to these servers, several at a time, and tells what came of it: how many failed; `None` if that means the
+    /// end.
+    pub(super) async fn connect_to(&self, names: Vec<Arc<str>>, unreachable: Unreachable) -> Option<usize> {
+        let visit = self.visit();
         let connect = |name: Arc<str>| async move {
             let came = Box::pin(self.hub.connect(&name)).await;
             (name, came)
         };
-        let mut connecting =
-            stream::iter(visit.names.clone()).map(connect).buffer_unordered(self.hub.options().concurrency.get());
+        let mut connecting = stream::iter(names).map(connect).buffer_unordered(self.hub.options().concurrency.get());
         let mut failed = 0;
         while let Some((name, came)) = connecting.next().await {
             match came {
@@ -162,23 +181,28 @@ impl Shell {
                 Ok(Some(failure)) => visit.warn(&format!("failed to list MCP tools for server {name}: {failure}")),
                 // Somebody was faster.
                 Err(HubError::Disabled(_) | HubError::NoServer(_)) => {}
+                Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::GivenUp) => {}
                 Err(HubError::Unreachable { server, error }) => {
                     failed += 1;
                     visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
-                    if self.unreachable == Unreachable::Fatal {
-                        return Exit::CannotRun;
+                    self.tell_how_to_authorize(&server);
+                    if unreachable == Unreachable::Fatal {
+                        return None;
                     }
                 }
                 Err(HubError::Duplicate(duplicate)) => visit.warn(&duplicate.to_string()),
             }
         }
-        drop(connecting);
-        if failed > 0 && failed < visit.names.len() {
-            visit.note("Continuing with other MCP servers");
+        Some(failed)
+    }
+
+    /// What to do if nobody has authorized this client with the server.
+    pub(super) fn tell_how_to_authorize(&self, server: &str) {
+        let authorizer = self.hub.member(server).ok().and_then(|member| member.config.authorizer.clone());
+        if authorizer.and_then(|authorizer| authorizer.failure()) == Some(AuthError::Nobody) {
+            let server = quoted(server.to_owned());
+            style::print(&format!("{STRONG}hint:{STRONG:#} auth {}\n", style::printable(&server)));
         }
-        self.hub.registry().notices.iter().for_each(|notice| visit.tell_notice(notice));
-        self.settled.cancel();
-        std::future::pending().await
     }
 
     pub(super) fn count(&self, server: &str) -> String {
@@ -332,6 +356,9 @@ impl Shell {
             other => other.to_string(),
         };
         self.error(&(text + &near.unwrap_or_default()));
+        if let HubError::Unreachable { server, .. } = error {
+            self.tell_how_to_authorize(server);
+        }
     }
 
     /// Tells something about a server that is looked at closely.
