@@ -39,7 +39,7 @@ pub enum ConnectError {
     #[error("the server refused the handshake: {0}")]
     Refused(RpcError),
     /// The server speaks no version that we asked for.
-    #[error("the server does not speak {protocol}; it offers {}", offered(.supported))]
+    #[error("the server does not speak {}; it offers {}", asked(.protocol), offered(.supported))]
     Version { protocol: Protocol, supported: Vec<String> },
     /// The server answered with an HTTP status and no JSON-RPC message.
     #[error("{target} answered with HTTP {status}{}", excerpt(.body))]
@@ -113,6 +113,13 @@ fn spawn_hint(error: &io::Error) -> &'static str {
         io::ErrorKind::NotFound => "; is it installed, and on the PATH?",
         io::ErrorKind::PermissionDenied => "; is it executable?",
         _ => "",
+    }
+}
+
+fn asked(protocol: &Protocol) -> String {
+    match protocol {
+        Protocol::Exact(version) => version.to_string(),
+        Protocol::Auto => "a version that we know".to_owned(),
     }
 }
 

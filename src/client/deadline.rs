@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::{
+    task::coop::unconstrained,
+    time::{Instant, sleep_until},
+};
 
 use super::oauth::Authorizer;
 
@@ -32,10 +35,10 @@ impl<'a> Deadline<'a> {
         self.instant().saturating_duration_since(Instant::now())
     }
 
-    /// Ends when it has passed.
+    /// Ends when it has passed, also beside something that uses up all of the time that tokio gives to a task.
     pub(super) async fn passed(self) {
         loop {
-            sleep_until(self.instant()).await;
+            unconstrained(sleep_until(self.instant())).await;
             if self.instant() <= Instant::now() {
                 return;
             }

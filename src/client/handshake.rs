@@ -14,7 +14,7 @@ use rmcp::{
 };
 use tokio::time::timeout;
 
-use super::{Answers, ConnectError, PeerInfo, Protocol, handler::Handler, info::handshake_result};
+use super::{Answers, ConnectError, PeerInfo, Protocol, handler::Handler};
 use crate::{
     transport::{
         Tap, Transport,
@@ -63,7 +63,7 @@ pub(super) async fn perform(
         let _ = timeout(LISTENING, http.listening()).await;
     }
     let selected = running.peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
-    let info = PeerInfo::read(&tap.since(0), &selected).map_err(ConnectError::Malformed)?;
+    let info = PeerInfo::read(tap.take_handshake(), &selected).map_err(ConnectError::Malformed)?;
     Ok((running, info))
 }
 
@@ -148,7 +148,7 @@ fn refused(
 
 /// What rmcp, which tries the results of all methods in turn, does not say.
 fn unreadable_result(tap: &Tap) -> String {
-    let Some((method, result)) = handshake_result(&tap.since(0)) else { return "no result".to_owned() };
+    let Some((method, result)) = tap.take_handshake().result else { return "no result".to_owned() };
     let error = match method.as_str() {
         "initialize" => serde_json::from_str::<InitializeResult>(result.get()).err(),
         _ => serde_json::from_str::<DiscoverResult>(result.get()).err(),

@@ -5,7 +5,10 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::wire::{Direction, Era, Frame, Message, Version};
+use crate::{
+    transport::Handshake,
+    wire::{Era, Version},
+};
 
 /// The protocol version that a session speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,13 +81,13 @@ impl PeerInfo {
         capabilities.get(capability).is_some_and(|value| !value.is_null())
     }
 
-    /// Reads the handshake in a trace. `selected` is the version that the client chose where the answer leaves the
+    /// Reads what came of a handshake. `selected` is the version that the client chose where the answer leaves the
     /// choice, as that of `server/discover` does.
     ///
     /// # Errors
     /// Says what is missing or wrong.
-    pub(super) fn read(trace: &[Frame], selected: &str) -> Result<PeerInfo, String> {
-        let (_, raw) = handshake_result(trace).ok_or("no answer to the handshake")?;
+    pub(super) fn read(handshake: Handshake, selected: &str) -> Result<PeerInfo, String> {
+        let (_, raw) = handshake.result.ok_or("no answer to the handshake")?;
         let members: Members = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
         Ok(PeerInfo {
             version: PeerVersion::parse(members.protocol_version.as_deref().unwrap_or(selected)),
@@ -99,44 +102,19 @@ impl PeerInfo {
     }
 }
 
-/// The last result with the id of an `initialize` or `server/discover`, and which of the two. rmcp takes `"0"` for `0`,
-/// and so must we.
-pub(super) fn handshake_result(trace: &[Frame]) -> Option<(String, Box<RawValue>)> {
-    let mut asked = Vec::new();
-    let mut result = None;
-    for frame in trace {
-        match (frame.direction, frame.message()) {
-            (Direction::ClientToServer, Ok(Message::Request(request)))
-                if matches!(&*request.method, "initialize" | "server/discover") =>
-            {
-                asked.push((request.id.to_string(), request.method.into_owned()));
-            }
-            (Direction::ServerToClient, Ok(Message::Response(response))) => {
-                let id = response.id.map(|id| id.to_string());
-                let ours = asked.iter().find(|(asked, _)| Some(asked) == id.as_ref());
-                if let (Some((_, method)), Ok(raw)) = (ours, response.outcome) {
-                    result = Some((method.clone(), raw.to_owned()));
-                }
-            }
-            _ => {}
-        }
-    }
-    result
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::wire::{Direction, Frame};
 
-    fn trace(frames: &[(Direction, &'static str)]) -> Vec<Frame> {
-        let frame = |(direction, text): &(Direction, &'static str)| Frame {
-            direction: *direction,
-            at: Duration::ZERO,
-            bytes: text.as_bytes().into(),
-        };
-        frames.iter().map(frame).collect()
+    fn handshake(frames: &[(Direction, &'static str)]) -> Handshake {
+        let mut handshake = Handshake::default();
+        for (direction, text) in frames {
+            handshake.show(&Frame { direction: *direction, at: Duration::ZERO, bytes: text.as_bytes().into() });
+        }
+        handshake
     }
 
     const UP: Direction = Direction::ClientToServer;
@@ -145,7 +123,7 @@ mod tests {
     #[test]
     fn a_fallback_handshake_is_read_from_its_second_answer_byte_for_byte() {
         let info = PeerInfo::read(
-            &trace(&[
+            handshake(&[
                 (UP, r#"{"jsonrpc":"2.0","id":0,"method":"server/discover"}"#),
                 (DOWN, r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"m"}}"#),
                 (UP, r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
@@ -166,7 +144,7 @@ mod tests {
     #[test]
     fn a_discovery_has_the_selected_version_and_its_identity_in_meta() {
         let info = PeerInfo::read(
-            &trace(&[
+            handshake(&[
                 (UP, r#"{"jsonrpc":"2.0","id":0,"method":"server/discover"}"#),
                 (
                     DOWN,
@@ -184,6 +162,6 @@ mod tests {
 
     #[test]
     fn a_trace_without_a_handshake_is_an_error() {
-        assert!(PeerInfo::read(&[], "2025-11-25").is_err());
+        assert!(PeerInfo::read(Handshake::default(), "2025-11-25").is_err());
     }
 }

@@ -49,11 +49,11 @@ pub use strays::Ignored;
 pub use subscription::Interest;
 pub use task::TaskRun;
 
-use crate::transport::Transport;
 pub use crate::transport::client::{
     Change, CommandSpec, Guard, HeaderChange, Job, LastLines, StderrLine, StderrSink, StopGrace, TempFolder,
     memory::{self, Address},
 };
+use crate::transport::{Transport, client::web};
 
 /// How to reach one server.
 #[derive(Clone, Debug)]
@@ -75,6 +75,22 @@ pub enum Target {
     Sse(Endpoint),
     Ws(Endpoint),
     Memory(Address),
+}
+
+impl Target {
+    /// Whether one can connect to it at all, as far as that can be known without trying.
+    ///
+    /// # Errors
+    /// [`ConnectError::Invalid`] says what is wrong with the URL or a header.
+    pub fn check(&self) -> Result<(), ConnectError> {
+        let (at, schemes) = match self {
+            Target::Stdio(_) | Target::Memory(_) => return Ok(()),
+            Target::Http(at) | Target::Sse(at) => (at, ["http", "https"]),
+            Target::Ws(at) => (at, ["ws", "wss"]),
+        };
+        let checked = web::parse_url(&at.url, &schemes).and_then(|_| web::header_map(&at.headers));
+        checked.map(drop).map_err(|error| ConnectError::Invalid(error.to_string()))
+    }
 }
 
 /// A URL, and headers that go with every HTTP request to it. Headers of the protocol take precedence.

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 /// What a tool returned. Nothing is lost: `raw` is the whole result as it came.
 #[derive(Clone, Debug)]
 pub struct ToolOutcome {
-    /// Empty if the result has no `content`, as one that asks for input.
+    /// Empty if the result has no `content`, as one that has structured content alone, or asks for input.
     pub content: Vec<Content>,
     pub structured_content: Option<Box<RawValue>>,
     pub meta: Option<Box<RawValue>>,
@@ -59,8 +59,7 @@ pub enum Content {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Members {
-    #[serde(default)]
-    content: Vec<Box<RawValue>>,
+    content: Option<Vec<Box<RawValue>>>,
     structured_content: Option<Box<RawValue>>,
     #[serde(rename = "_meta")]
     meta: Option<Box<RawValue>>,
@@ -71,12 +70,16 @@ struct Members {
 
 impl ToolOutcome {
     /// # Errors
-    /// Says which member has the wrong type.
+    /// Says which member has the wrong type, or that there is nothing of a result of a tool in it.
     pub(super) fn parse(raw: Box<RawValue>) -> Result<ToolOutcome, String> {
         let members: Members =
             serde_json::from_str(raw.get()).map_err(|error| format!("no result of a tool call: {error}"))?;
+        let is_complete = members.result_type.as_deref().is_none_or(|kind| kind == "complete");
+        if is_complete && members.content.is_none() && members.structured_content.is_none() {
+            return Err("no result of a tool call: missing field `content`".to_owned());
+        }
         Ok(ToolOutcome {
-            content: members.content.into_iter().map(Content::parse).collect(),
+            content: members.content.into_iter().flatten().map(Content::parse).collect(),
             structured_content: members.structured_content,
             meta: members.meta,
             is_error: members.is_error,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::Session;
 use crate::{
     transport::{Admitted, Stray, Strays, Tap},
-    wire::{Direction, Frame, Message},
+    wire::{Direction, Frame, Message, ParseError},
 };
 
 /// Which frames of a session have been looked at, and which of them are known to be stray but have been taken for the
@@ -31,14 +31,18 @@ pub enum Ignored {
 }
 
 impl Judged {
-    /// After a handshake. What came of a `server/discover` that was followed by an `initialize` is forgiven: it led to it.
+    /// After a handshake. Whatever JSON was answered to a `server/discover` that was followed by an `initialize` is forgiven:
+    /// it led to it.
     pub(super) fn after(tap: &Tap) -> Judged {
         let initialized = |frame: &Frame| {
             let is_initialize = |message: Message<'_>| message.method() == Some("initialize");
             frame.direction == Direction::ClientToServer && frame.message().is_ok_and(is_initialize)
         };
-        let frames = tap.since(0);
-        let taken = (0..frames.iter().rposition(initialized).unwrap_or(0)).collect();
+        let frames = tap.numbered_since(0);
+        let before = frames.iter().rposition(|(_, frame)| initialized(frame)).unwrap_or(0);
+        let is_noise = |frame: &Frame| matches!(frame.message(), Err(ParseError::NotJson(_)));
+        let forgiven = frames[..before].iter().filter(|(_, frame)| !is_noise(frame));
+        let taken = forgiven.map(|(index, _)| *index).collect();
         Judged { taken, ..Judged::default() }
     }
 }

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, path::Path};
 
 use super::{
-    Duplicate, Node, Problems, Source, Span,
+    Duplicate, Node, Problem, Problems, Source, Span, Value,
     dialect::{Dialect, Syntax, without_ending},
     finding::{Code, Finding, codes},
     json::{self, Liberty, LibertyKind},
@@ -32,13 +32,32 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
     if is_json(&source.text, path) {
         let hint = "look at the brackets, commas and quotes here and right before";
         let json::Document { root, liberties, duplicates } =
-            json::parse(source).map_err(|problems| problems.or_hint(hint))?;
+            json::parse(source).map_err(|problems| of_toml(source).unwrap_or_else(|| problems.or_hint(hint)))?;
         let kinds = liberties.iter().map(|liberty| liberty.kind).collect();
         return Ok(Document { root, written: Written::Json(liberties, kinds), duplicates });
     }
     let hint = "look at the indentation and the quotes here and in the line before";
-    let (root, duplicates) = yaml::read(source).map_err(|problems| problems.or_hint(hint))?;
+    let (root, duplicates) =
+        yaml::read(source).map_err(|problems| of_toml(source).unwrap_or_else(|| problems.or_hint(hint)))?;
+    // For YAML, such a file is often one long text.
+    if let (Value::String(_), Some(problems)) = (&root.value, of_toml(source)) {
+        return Err(problems);
+    }
     Ok(Document { root, written: Written::Yaml, duplicates })
+}
+
+/// What to say of a text that cannot be read because it is TOML: it has the header of a table in a line of its own.
+fn of_toml(source: &Source) -> Option<Problems> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '"');
+    let is_header = |line: &str| {
+        let inner = line.strip_prefix('[').and_then(|line| line.strip_suffix(']'));
+        inner.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name))
+    };
+    let line = source.text.lines().find(|line| is_header(line.trim()))?;
+    let start = line.as_ptr() as usize - source.text.as_ptr() as usize;
+    let span = Span { start, end: start + line.trim_end().len() };
+    let problem = Problem::new(span, "this is TOML, and no program that is known here reads it");
+    Some(problem.hint("write it as JSON or YAML").into())
 }
 
 fn is_json(text: &str, path: Option<&Path>) -> bool {
@@ -176,6 +195,8 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
         LibertyKind::Comment | LibertyKind::HashComment => {
             (&codes::JSON_COMMENT, "a comment", "remove it, or put it under a key such as \"_comment\"")
         }
+        LibertyKind::BareReference => (&codes::JSON_FORM, "a reference without quotes", "put it in double quotes"),
+        LibertyKind::Fragment => (&codes::JSON_FORM, "an object without its braces", "put { } around all of it"),
         LibertyKind::TrailingComma => (&codes::JSON_COMMA, "a comma after the last value", "remove the comma"),
         LibertyKind::SurplusComma => (&codes::JSON_COMMA, "a comma with nothing before it", "remove one comma"),
         LibertyKind::MissingComma => (&codes::JSON_COMMA, "no comma before this", "add a comma"),

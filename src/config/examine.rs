@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use super::{
     ClientConfig, Machine, Node, Problems, Source, Span,
     check::{self, Subject},
-    dialect::{Detected, Dialect, detect, is_about_other_things},
+    dialect::{Detected, Dialect, by_path, detect, is_about_other_things, without_ending},
     document,
     finding::{Finding, Severity, codes},
     read,
@@ -35,6 +35,12 @@ impl Examined {
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.code.severity() == severity).count()
     }
+
+    /// Why its program takes nothing from the file; errors that are about one server are that server's.
+    pub fn rejections(&self) -> impl Iterator<Item = &Finding> {
+        let is_of_all = |finding: &&Finding| finding.code.severity() == Severity::Error && finding.server.is_none();
+        self.findings.iter().filter(is_of_all)
+    }
 }
 
 /// A config that nobody can read.
@@ -49,6 +55,16 @@ pub(super) fn unreadable(source: &Arc<Source>, problems: Problems) -> Examined {
         secrets: secrets_of(source, None),
         findings: problems.0.into_iter().map(finding).collect(),
     }
+}
+
+/// Says that the servers of a file in one program's place are another's.
+fn of_another(path: &Path, dialect: &Dialect, root: &Node) -> Option<Finding> {
+    let (owner, _) = by_path(&without_ending(path)).filter(|(owner, _)| !std::ptr::eq(*owner, dialect))?;
+    let servers = dialect.servers(root).filter(|_| owner.servers(root).is_none())?;
+    let entry = root.entries().ok()?.iter().find(|entry| std::ptr::eq(&raw const entry.node, servers))?;
+    let message = format!("{} looks into this file as well, and finds no servers", owner.program);
+    let hint = format!("it looks for them under `{}`", owner.place_in(root, false).join("."));
+    Some(codes::NO_SERVERS.at(entry.key_span, message).hint(hint))
 }
 
 /// Reads and checks a config. Nothing is started or fetched.
@@ -80,12 +96,15 @@ pub fn examine(
     }
     let config = detected.as_ref().map(|Detected { dialect, .. }| {
         if document.is_empty() {
-            return ClientConfig { dialect, servers: Vec::new() };
+            return ClientConfig { dialect, servers: Vec::new(), projects: Vec::new() };
         }
         let config = read(&document.root, dialect, source, &mut findings);
         check::all(&Subject::new(&config, &document.root, source, machine), &mut findings);
         config
     });
+    if let (Some(Detected { dialect, .. }), None) = (&detected, forced) {
+        findings.extend(path.and_then(|path| of_another(path, dialect, &document.root)));
+    }
     if document.is_empty() && findings.is_empty() {
         findings.push(document.emptiness());
     } else if detected.is_none() {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use lines::{LineReader, LineWriter};
 pub use stray::{Stray, Strays};
-pub use tap::{Admitted, Arrival, Entry, HttpPart, Place, Tap, Wanted};
+pub use tap::{Admitted, Arrival, Entry, Handshake, HttpPart, Place, Tap, Wanted};
 
 use crate::wire::{Era, Version};
 

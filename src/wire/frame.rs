@@ -51,7 +51,7 @@ pub struct LineSplitter {
     overflowing: bool,
 }
 
-/// A line exceeded the limit; its bytes were dropped and the next line can be read.
+/// A line exceeds the limit, whether or not it has an end; its bytes are dropped and the next line can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a line of more than {0} bytes")]
 pub struct TooLong(pub usize);
@@ -79,17 +79,21 @@ impl LineSplitter {
             let newline = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n');
             let Some(length) = newline.map(|offset| self.searched + offset) else {
                 self.searched = self.buffer.len();
-                if self.searched > self.limit {
-                    self.buffer.clear();
-                    self.searched = 0;
-                    self.overflowing = true;
+                if !self.overflowing && self.searched <= self.limit {
+                    return None;
                 }
-                return None;
+                self.buffer.clear();
+                self.searched = 0;
+                let is_told = std::mem::replace(&mut self.overflowing, true);
+                return (!is_told).then_some(Err(TooLong(self.limit)));
             };
             self.searched = 0;
             let line = self.buffer.split_to(length).freeze();
             self.buffer.advance(1);
-            if std::mem::take(&mut self.overflowing) || line.len() > self.limit {
+            if std::mem::take(&mut self.overflowing) {
+                continue;
+            }
+            if line.len() > self.limit {
                 return Some(Err(TooLong(self.limit)));
             }
             let line = line.strip_suffix(b"\r").map(|kept| line.slice_ref(kept)).unwrap_or(line);
@@ -136,7 +140,9 @@ mod tests {
         let mut splitter = LineSplitter::new(4);
         let lines = split(&mut splitter, &[b"123456", b"789\n1234\n", b"12345\n1\n"]);
         let (ok, long) = (|text: &'static str| Ok(Bytes::from(text)), Err(TooLong(4)));
-        assert_eq!(lines, [long.clone(), ok("1234"), long, ok("1")]);
+        assert_eq!(lines, [long.clone(), ok("1234"), long.clone(), ok("1")]);
+        assert_eq!(split(&mut splitter, &[b"12", b"345", b"67", b"8"]), [long], "before it ends");
+        assert_eq!(splitter.rest(), None);
     }
 
     proptest! {

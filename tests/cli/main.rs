@@ -11,6 +11,7 @@ mod mcp;
 mod mcp_auth;
 mod mcp_connections;
 mod mcp_faults;
+mod mcp_hostile;
 mod mcp_interrupts;
 mod mcp_many;
 mod mcp_models;

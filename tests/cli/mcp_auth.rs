@@ -154,6 +154,60 @@ fn a_token_that_expires_is_renewed_without_asking_anybody() {
 }
 
 #[test]
+fn a_token_is_renewed_as_whom_the_flags_said_that_it_is_for() {
+    let world = World::with_tokens_for(0);
+    let renewed = "  Renewed by itself: when it expires\n";
+    world.run(&["auth", "--headless", "--client-id", "me"]).stdout_has(renewed).code(0);
+    world.run(&["auth", "--status"]).stdout_has(renewed).code(0);
+    world.run(&["call-tool", "read", "--no-browser"]).stdout("Buy milk.\n").code(0);
+    let asked = world.issuer.last("POST /token").form;
+    assert_eq!((&*asked["grant_type"], &*asked["client_id"]), ("refresh_token", "me"));
+
+    let alone = ["auth", "--client-credentials", "--client-id", "robot", "--client-secret-env", "ROBOT"];
+    let with_secret = |args: &[&str]| without_secrets(world.story(args).env("ROBOT", "geheim-robot-1234").run());
+    with_secret(&alone).code(0);
+    with_secret(&["auth", "--status"]).stdout_has(renewed).code(0);
+    with_secret(&["call-tool", "read"]).stdout("Buy milk.\n").code(0);
+    let asked = world.issuer.last("POST /token");
+    assert_eq!((&*asked.form["grant_type"], &*asked.form["client_id"]), ("client_credentials", "robot"));
+    assert!(asked.authorization.is_some_and(|it| it.starts_with("Basic ")));
+    assert_eq!(world.issuer.times("GET /authorize"), 1);
+    let status = world.run(&["auth", "--status"]);
+    status.stdout_has("✗ web\n").stdout_has("  Renewed by itself: no\n").code(1);
+}
+
+#[test]
+fn who_has_to_authorize_it_again_is_told_with_what() {
+    let world = World::new();
+    let args = ["auth", "--headless", "--client-id", "me", "--client-secret-env", "ME", "--issuer", &world.issuer.url];
+    without_secrets(world.story(&args).env("ME", "geheim-me-1234").run()).code(0);
+    let hint = format!("--client-id me --client-secret-env ME --issuer {}", world.issuer.url);
+    let refused = world.run(&["call-tool", "write"]).stdout("").code(3);
+    refused.stderr_has(&format!("\nhint: rehearse mcp auth web {hint} --scope write\n"));
+    let elsewhere = ["auth", "--headless", "--issuer", "https://as.example"];
+    let why = format!("the server names {}, and not the authorization server https://as.example\n", world.issuer.url);
+    world.run(&elsewhere).stdout("").stderr_has(&why).code(3);
+}
+
+#[test]
+fn a_client_does_not_follow_a_server_to_another_issuer() {
+    let world = World::new();
+    let oauth = json!({ "clientId": "known" });
+    world.with_oauth(&["auth", "--headless"], &oauth).run().code(0);
+    world.with_oauth(&["auth", "--logout"], &oauth).run().stdout_has("is revoked and forgotten").code(0);
+    let other = Issuer::start(3600);
+    let metadata = format!("{}/.well-known/oauth-authorization-server", other.url);
+    let moved = json!({ "clientId": "known", "authServerMetadataUrl": metadata });
+    let refused = world.with_oauth(&["auth", "--headless"], &moved).run().stdout("").code(3);
+    refused
+        .stderr_has(&format!("the client id belongs to the authorization server {}", world.issuer.url))
+        .stderr_has("\nhint: if it has moved, --issuer says to where\n");
+    assert_eq!(other.times("POST /token"), 0);
+    world.with_oauth(&["auth", "--headless", "--issuer", &other.url], &moved).run().code(0);
+    assert_eq!(other.last("POST /token").form["client_id"], "known");
+}
+
+#[test]
 fn a_token_that_is_refused_before_its_time_is_renewed_and_the_call_made_again() {
     let world = World::new();
     world.run(&["auth", "--headless"]).code(0);
@@ -233,6 +287,7 @@ fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
     let world = World::new();
     let story = Rehearse::new().env("XDG_DATA_HOME", world.data).env("HOME", "home").env("XDG_CONFIG_HOME", "");
     let mut running = story.args(["repl", "--http", &world.url]).start();
+    running.stderr_line("hint: auth 127.0.0.1");
     running.send("auth 127.0.0.1");
     running.stderr_line("Open this URL to authorize 127.0.0.1:");
     let url = running.stderr_line("  http://").trim().to_owned();
@@ -242,6 +297,10 @@ fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
     running.stdout_line("Buy milk.");
     running.send("auth 127.0.0.1 --logout");
     running.stdout_line("The token of 127.0.0.1 is revoked and forgotten.");
+    running.stdout_line("MCP server '127.0.0.1' is disconnected");
+    running.send("connect 127.0.0.1");
+    running.stderr_line("connection failed: http://");
+    running.stderr_line("hint: auth 127.0.0.1");
     running.send("auth nobody");
     running.stderr_line("there is no server \"nobody\"");
     running.hang_up();

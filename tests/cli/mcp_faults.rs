@@ -41,6 +41,8 @@ tools:
   - { name: unauthorized, reply: x }
   - { name: html, reply: x }
   - { name: redirects, reply: x }
+  - { name: accepted, reply: x }
+  - { name: empty, reply: x }
 faults:
   - { on: { tool: dies }, do: { exit: 3 } }
   - { on: { tool: dies_midway }, do: { exit: { code: 3, after: 20 } } }
@@ -59,6 +61,8 @@ faults:
   - { on: { tool: expires_again }, do: { status: 404 } }
   - { on: { tool: unauthorized }, do: { status: 401 } }
   - { on: { tool: html }, do: { content_type: text/html } }
+  - { on: { tool: accepted }, do: { status: 202 } }
+  - { on: { tool: empty }, do: { status: 204 } }
   - { on: { tool: redirects }, do: { status: { code: 307, headers: { Location: 'http://127.0.0.1:1/' } } } }
 "#;
 
@@ -143,6 +147,8 @@ fn an_answer_over_http_that_is_none_is_told() {
         ("broken", "http: status 500"),
         ("html", "malformed: HTTP 200 with a body of type \"text/html\""),
         ("redirects", "http: status 307"),
+        ("accepted", "malformed: HTTP 202 without an answer to the request"),
+        ("empty", "malformed: HTTP 204 without an answer to the request"),
     ] {
         for run in over_http(tool, &[]) {
             run.stderr_has(said).stdout("").code(1);

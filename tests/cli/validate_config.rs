@@ -105,6 +105,15 @@ fn what_is_no_utf8_is_told_with_its_place() {
     run.stdout_has("the byte 0xe9 is not UTF-8").stdout_has("[latin.json:2:8]").code(2);
     let run = Rehearse::new().args(["validate-config", "wide.json"]).bytes("wide.json", b"\xff\xfe{\0}\0").run();
     run.stdout_has("it is UTF-16").code(2);
+    let other: [(&[u8], &str); 3] = [
+        (b"{\0\"\0a\0\"\0:\0 \0{\0}\0}\0", "it is UTF-16"),
+        (b"\xff\xfe\0\0{\0\0\0}\0\0\0", "it is UTF-32"),
+        (b"\0\0\0{\0\0\0}", "it is UTF-32"),
+    ];
+    for (bytes, hint) in other {
+        let run = Rehearse::new().args(["validate-config", "wide.json"]).bytes("wide.json", bytes).run();
+        run.stdout_has(hint).code(2);
+    }
 }
 
 #[test]
@@ -215,7 +224,7 @@ fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
         .stdout_has("E-CONNECT")
         .stdout_has("is it installed")
         .code(1);
-    let asked = r#"{"servers": {"s": {"command": "sh", "env": {"TOKEN": "${input:token}"}}}, "inputs": [{"id": "token", "type": "promptString"}]}"#;
+    let asked = r#"{"servers": {"s": {"command": "sh", "env": {"TOKEN": "${input:token}"}}}, "inputs": [{"id": "token", "type": "promptString", "description": "Token"}]}"#;
     let run = validate(".vscode/mcp.json", asked).args(["--connect"]).run().code(1);
     run.stdout_has("`${input:token}` has no value: Visual Studio Code asks its user for it");
 }

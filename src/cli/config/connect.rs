@@ -79,7 +79,7 @@ struct Outcome {
 fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
     let mut plan = Vec::new();
     for (file, checked) in checked.iter().enumerate() {
-        let Some(ClientConfig { dialect, servers }) = &checked.config else { continue };
+        let Some(ClientConfig { dialect, servers, .. }) = &checked.config else { continue };
         let variables = variables(&checked.folder);
         for (index, server) in servers.iter().enumerate() {
             if server.is_enabled() {

@@ -80,7 +80,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
 fn unknown(examined: Examined) -> Failure {
     let source = &examined.source;
     let findings = examined.findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
-    let censor = Censor::new(source, &examined.secrets);
+    let mut censor = Censor::new(source, &examined.secrets);
     let diagnostics =
         findings.map(|finding| Diagnostic { problem: censor.problem(finding.problem), source: source.clone() });
     // Without the text around them, in which there may be secrets.
@@ -148,7 +148,7 @@ fn access(_source: Option<&Path>, _examined: &Examined) -> Option<u32> {
 /// The errors of the file, and what the new one does not say.
 fn told(examined: &Examined, converted: &Converted, to: &Dialect) -> String {
     let mut told = String::new();
-    let censor = Censor::new(&examined.source, &examined.secrets);
+    let mut censor = Censor::new(&examined.source, &examined.secrets);
     for finding in examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error) {
         let problem = censor.problem(finding.problem.clone());
         let (line, column) = examined.source.position(problem.span.start);

@@ -56,7 +56,7 @@ pub(in crate::cli) fn told<'f>(
 ) -> Diagnostics {
     let (whole, secrets) = (&examined.source, &examined.secrets);
     let source = if show_secrets { whole.clone() } else { blotted(whole, secrets) };
-    let censor = Censor::new(whole, secrets);
+    let mut censor = Censor::new(whole, secrets);
     let diagnostic = |finding: &Finding| {
         let problem = finding.problem.clone();
         let problem = if show_secrets { problem } else { censor.problem(problem) };

@@ -183,18 +183,30 @@ fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Findin
         }
         _ => unreadable(format!("the file cannot be read: {error}"), ""),
     })?;
-    String::from_utf8(bytes).map(|text| Source::new(name, text)).map_err(|error| {
-        let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
-        let hint = match bytes {
-            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it is UTF-16; save the file as UTF-8",
-            _ => "save the file as UTF-8",
-        };
-        let finding =
-            codes::SYNTAX.at(Span { start: at, end: at }, format!("the byte 0x{:02x} is not UTF-8", bytes[at]));
-        // What stands before that byte says where it is.
-        let text = String::from_utf8_lossy(&bytes[..at]).into_owned();
-        (Source::new(name, text), Box::new(finding.hint(hint)))
-    })
+    let encoding = encoding(&bytes);
+    match (String::from_utf8(bytes), encoding) {
+        (Ok(text), None) => Ok(Source::new(name, text)),
+        (Ok(_), Some(hint)) => Err(unreadable("every letter has a zero byte beside it".to_owned(), hint)),
+        (Err(error), hint) => {
+            let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
+            let message = format!("the byte 0x{:02x} is not UTF-8", bytes[at]);
+            let finding = codes::SYNTAX.at(Span { start: at, end: at }, message);
+            // What stands before that byte says where it is.
+            let text = String::from_utf8_lossy(&bytes[..at]).into_owned();
+            Err((Source::new(name, text), Box::new(finding.hint(hint.unwrap_or("save the file as UTF-8")))))
+        }
+    }
+}
+
+/// What to say of a text in another encoding, told from its mark or from where its zeros are.
+fn encoding(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] | [0, 0, 0, _, ..] | [_, 0, 0, 0, ..] => {
+            Some("it is UTF-32; save the file as UTF-8")
+        }
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => Some("it is UTF-16; save the file as UTF-8"),
+        _ => None,
+    }
 }
 
 /// # Errors

@@ -30,7 +30,7 @@ pub(super) struct AdHocArgs {
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "ad_hoc_url", value_parser = header)]
     headers: Vec<(String, String)>,
     /// A variable of the command's environment (repeatable)
-    #[arg(long = "env", value_name = "NAME=VALUE", requires = "stdio", value_parser = variable)]
+    #[arg(long = "env", value_name = "NAME=VALUE", requires = "stdio", conflicts_with = "ad_hoc_url", value_parser = variable)]
     env: Vec<(String, String)>,
 }
 

@@ -7,6 +7,8 @@ use std::{
 
 use serde_json::{Map, Value, value::RawValue};
 
+use super::tokens::changed_number;
+
 /// How many references in a schema are followed, one from another.
 const DEEPEST: usize = 8;
 /// How many alternatives of a schema are looked at, which may contain themselves.
@@ -53,9 +55,10 @@ impl Arguments {
             };
             let (name, given) = match name.strip_suffix(':') {
                 Some(name) => {
-                    let value = serde_json::from_str(value)
+                    let json = serde_json::from_str(value)
                         .map_err(|error| format!("{name}: {value:?} is no JSON: {error}"))?;
-                    (name, Given::Json(value))
+                    exact(value).map_err(|why| format!("{name}: {why}"))?;
+                    (name, Given::Json(json))
                 }
                 None if value.starts_with('@') => (name, Given::Text(text_at(value)?)),
                 None => (name, Given::Text(value.to_owned())),
@@ -86,14 +89,13 @@ impl Arguments {
             let is_list =
                 allowed.types.contains(&"array") && !is_json_list(&text) && !allowed.types.contains(&"string");
             if !is_list {
-                let value =
-                    allowed.value(&text).map_err(|wanted| format!("{name}: expected {wanted}, found {text:?}"))?;
+                let value = allowed.value(&text).map_err(|why| format!("{name}: {why}"))?;
                 object.insert(name, value);
                 continue;
             }
             let items = property.and_then(|property| resolved(&schema, property).get("items"));
             let allowed = items.map(|items| Allowed::by(&schema, items)).unwrap_or_default();
-            let item = allowed.value(&text).map_err(|wanted| format!("{name}: expected {wanted}, found {text:?}"))?;
+            let item = allowed.value(&text).map_err(|why| format!("{name}: {why}"))?;
             match object.get_mut(&name) {
                 Some(Value::Array(known)) if lists.contains(&name) => known.push(item),
                 _ => {
@@ -149,7 +151,7 @@ impl<'s> Allowed<'s> {
     }
 
     /// # Errors
-    /// What is wanted instead.
+    /// What is wanted instead, or why it cannot be sent.
     fn value(&self, text: &str) -> Result<Value, String> {
         let spelled = |value: &&&Value| match value {
             Value::String(known) => known == text,
@@ -160,11 +162,15 @@ impl<'s> Allowed<'s> {
         }
         let json = serde_json::from_str::<Value>(text).ok();
         let is_text = self.types.contains(&"string");
-        match json {
-            Some(json) if self.types.is_empty() && self.values.is_empty() => Ok(json),
-            Some(json) if !json.is_string() && self.types.iter().any(|name| is_of_type(&json, name)) => Ok(json),
+        let is_wanted = |json: &Value| match self.types.is_empty() {
+            true => self.values.is_empty(),
+            false => !json.is_string() && self.types.iter().any(|name| is_of_type(json, name)),
+        };
+        match (json.filter(is_wanted), exact(text)) {
+            (Some(json), Ok(())) => Ok(json),
+            (Some(_), Err(why)) if !is_text => Err(why),
             _ if is_text || self.types.is_empty() => Ok(text.into()),
-            _ => Err(format!("the type {}", self.types.join(" or "))),
+            _ => Err(format!("expected the type {}, found {text:?}", self.types.join(" or "))),
         }
     }
 }
@@ -234,7 +240,17 @@ fn is_json_list(text: &str) -> bool {
 
 fn object(text: &str) -> Result<Map<String, Value>, String> {
     // The words of cpe.
-    serde_json::from_str(text).map_err(|error| format!("invalid tool arguments JSON: {error}"))
+    let object = serde_json::from_str(text).map_err(|error| format!("invalid tool arguments JSON: {error}"))?;
+    exact(text).map(|()| object)
+}
+
+/// # Errors
+/// A number in this JSON would arrive as another.
+fn exact(json: &str) -> Result<(), String> {
+    match changed_number(json) {
+        Some(number) => Err(format!("the number {number} has more digits than can be sent; write fewer, or a text")),
+        None => Ok(()),
+    }
 }
 
 /// The text of standard input, `-`, or of a file, `@FILE`.

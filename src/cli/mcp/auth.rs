@@ -16,7 +16,7 @@ use crate::{
         style::{self, BAD, DOUBTFUL, GOOD, STRONG, printable},
     },
     client::oauth::{
-        AuthError, Authorizer, ClientSecret, GrantKind, Interaction, Options, Registered, Secret, TokenStatus,
+        AuthError, Authorizer, ClientSecret, GrantKind, Interaction, Logout, Options, Registered, Secret, TokenStatus,
         TokenStore,
     },
 };
@@ -81,6 +81,10 @@ struct ClientArgs {
     /// The https URL of our metadata document, which is our id wherever such are known
     #[arg(long, value_name = "URL", conflicts_with = "what")]
     client_metadata_url: Option<String>,
+    /// The only authorization server to take the token from, and to show the client's secret to; it may be within this
+    /// machine or network, wherever the server is
+    #[arg(long, value_name = "URL", conflicts_with = "what")]
+    issuer: Option<String>,
     /// Ask nobody: the client acts for itself, with its id and secret
     #[arg(long, conflicts_with_all = ["what", "no_browser", "headless"])]
     client_credentials: bool,
@@ -153,8 +157,8 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
         return Ok(Exit::CannotRun);
     };
     match args.format {
-        Format::Human => print(&human(server, Some(&token))),
-        Format::Json => print_json(&described(server, Some(&token))),
+        Format::Human => print(&human(server, Some(&token)))?,
+        Format::Json => print_json(&described(server, Some(&token)))?,
     }
     Ok(Exit::Success)
 }
@@ -166,10 +170,12 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
         tokens.push((server, known.map_err(|error| failed(server, &error))?));
     }
     match args.format {
-        Format::Human => print(&tokens.iter().map(|(server, token)| human(server, token.as_ref())).collect::<String>()),
+        Format::Human => {
+            print(&tokens.iter().map(|(server, token)| human(server, token.as_ref())).collect::<String>())?
+        }
         Format::Json => {
             let servers: Vec<_> = tokens.iter().map(|(server, token)| described(server, token.as_ref())).collect();
-            print_json(&json!({ "servers": servers }));
+            print_json(&json!({ "servers": servers }))?;
         }
     }
     let is_valid = |token: &Option<TokenStatus>| token.as_ref().is_some_and(is_valid);
@@ -183,12 +189,13 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
 fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
-    let Forgotten { was_there, is_revoked } = runtime.block_on(forget(server))?;
+    let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
+    let Forgotten { was_there, is_revoked } = runtime.block_on(forget(server, &authorizer))?;
     match args.format {
         Format::Json => {
-            print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }));
+            print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }))?;
         }
-        Format::Human => print(&forgotten(server, Forgotten { was_there, is_revoked })),
+        Format::Human => print(&forgotten(server, Forgotten { was_there, is_revoked }))?,
     }
     Ok(Exit::Success)
 }
@@ -205,9 +212,9 @@ struct Forgotten {
 ///
 /// # Errors
 /// The file of the token cannot be changed.
-async fn forget(server: &Server) -> Result<Forgotten, Failure> {
-    let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
-    let is_revoked = match Box::pin(authorizer.revoke()).await {
+async fn forget(server: &Server, authorizer: &Authorizer) -> Result<Forgotten, Failure> {
+    let Logout { was_there, revoked } = Box::pin(authorizer.logout()).await.map_err(|error| failed(server, &error))?;
+    let is_revoked = match revoked {
         Ok(is_revoked) => is_revoked,
         Err(error) => {
             let what = server.prepared.secrets.hidden(&error.to_string());
@@ -216,7 +223,6 @@ async fn forget(server: &Server) -> Result<Forgotten, Failure> {
             false
         }
     };
-    let was_there = authorizer.logout().map_err(|error| failed(server, &error))?;
     Ok(Forgotten { was_there, is_revoked })
 }
 
@@ -231,13 +237,14 @@ fn forgotten(server: &Server, forgotten: Forgotten) -> String {
     }
 }
 
-/// The same for whoever holds connections: gets a token, or forgets it, and says what to print. Connections find a new
-/// token when the server refuses them the next time.
+/// The same for whoever holds connections, with the authorizer of those that there are: gets a token, or forgets it, and
+/// says what to print. Connections find a new token when the server refuses them the next time.
 ///
 /// # Errors
 /// The server takes no token, or none could be got.
 pub(in crate::cli) async fn authorize_or_forget(
     server: &Server,
+    held: Option<&Authorizer>,
     is_logout: bool,
     opens_browser: bool,
 ) -> Result<String, Failure> {
@@ -245,7 +252,15 @@ pub(in crate::cli) async fn authorize_or_forget(
         return Err(Failure::Usage(why));
     }
     if is_logout {
-        return forget(server).await.map(|what| forgotten(server, what));
+        let own;
+        let authorizer = match held {
+            Some(held) => held,
+            None => {
+                own = authorizer(server, authorization::options(server, Ask::Nobody))?;
+                &own
+            }
+        };
+        return forget(server, authorizer).await.map(|what| forgotten(server, what));
     }
     let ask = if opens_browser { Ask::Browser } else { Ask::Shown };
     let authorizer = authorizer(server, authorization::options(server, ask))?;
@@ -266,6 +281,10 @@ fn failed(server: &Server, error: &AuthError) -> Failure {
     match error {
         AuthError::Registration(_) | AuthError::NoIdentity { .. } => failure
             .hint("--client-id says as whom it knows us; and a server that lets everybody in wants no token at all"),
+        AuthError::Internal { .. } => {
+            failure.hint("--issuer names an authorization server that you trust, wherever it is")
+        }
+        AuthError::OtherIssuer { .. } => failure.hint("if it has moved, --issuer says to where"),
         _ => failure,
     }
 }
@@ -287,6 +306,13 @@ impl ClientArgs {
             let registered = registered
                 .ok_or_else(|| Failure::Usage("--client-secret-env is of no use without --client-id".to_owned()))?;
             registered.secret = ClientSecret::Text(Secret::new(secret));
+            options.identity.secret_variable = Some(name.clone());
+        }
+        if let Some(issuer) = &self.issuer {
+            options.issuer = Some(issuer.clone());
+            if let Some(registered) = &mut options.identity.registered {
+                registered.issuer = Some(issuer.clone());
+            }
         }
         if let Some(url) = &self.client_metadata_url {
             options.identity.document = Some(url.clone());

@@ -8,7 +8,7 @@ use crate::{
     client::{
         Endpoint, Target,
         hub::Member,
-        oauth::{AuthError, Authorizer, Browser, Interaction, Options, TokenStore, open_browser},
+        oauth::{AuthError, Authorizer, Browser, Choice, Interaction, Options, TokenStore, open_browser},
     },
 };
 
@@ -63,7 +63,9 @@ impl Ask {
 pub(super) fn options(server: &Server, ask: Ask) -> Options {
     let oauth = &server.prepared.oauth;
     let port = oauth.callback_port.as_ref().map(|port| port.value);
-    Options { interaction: ask.interaction(server.name(), port), store: store(), ..Options::configured(oauth) }
+    let mut options = Options::configured(oauth);
+    options.identity.lookup = |name| std::env::var(name).ok();
+    Options { interaction: ask.interaction(server.name(), port), store: store(), ..options }
 }
 
 /// Gives the server its tokens. There is none for a server that is a process, for one whose config says how to show who
@@ -89,8 +91,8 @@ fn store() -> TokenStore {
     TokenStore::usual_folder(|name| std::env::var(name).ok()).map_or_else(TokenStore::memory, TokenStore::Folder)
 }
 
-/// The command that gets a token for the server.
-fn command(server: &Server, scopes: &[String]) -> String {
+/// The command that gets a token for the server, with what was said for the last one.
+fn command(server: &Server, choice: &Choice, scopes: &[String]) -> String {
     let mut words = vec!["rehearse mcp auth".to_owned()];
     match (server.is_ad_hoc(), endpoint(server)) {
         (true, Some(endpoint)) => {
@@ -98,6 +100,15 @@ fn command(server: &Server, scopes: &[String]) -> String {
             words.push(format!("--{flag} {}", word(&server.prepared.secrets.hidden(&endpoint.url))));
         }
         _ => words.push(word(server.name())),
+    }
+    words.extend(choice.is_alone.then(|| "--client-credentials".to_owned()));
+    for (flag, value) in [
+        ("--client-id", &choice.client_id),
+        ("--client-secret-env", &choice.secret_variable),
+        ("--client-metadata-url", &choice.document),
+        ("--issuer", &choice.issuer),
+    ] {
+        words.extend(value.iter().map(|value| format!("{flag} {}", word(value))));
     }
     words.extend(scopes.iter().map(|scope| format!("--scope {}", word(scope))));
     printable(&words.join(" ")).into_owned()
@@ -131,8 +142,10 @@ impl Authorizers {
     pub(super) fn hint(&self) -> Option<String> {
         let is_waiting = |authorizer: &Authorizer| authorizer.failure() == Some(AuthError::Nobody);
         let waiting = self.0.iter().filter(|(authorizer, _)| is_waiting(authorizer));
-        let commands: Vec<_> =
-            waiting.map(|(authorizer, server)| command(server, &authorizer.missing_scopes())).collect();
+        let choice = |authorizer: &Authorizer| authorizer.choice().unwrap_or_default();
+        let commands: Vec<_> = waiting
+            .map(|(authorizer, server)| command(server, &choice(authorizer), &authorizer.missing_scopes()))
+            .collect();
         (!commands.is_empty()).then(|| commands.join("; "))
     }
 }

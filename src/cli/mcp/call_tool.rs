@@ -13,7 +13,8 @@ use super::{
     list_tools::name_of,
     requests,
     target::Select,
-    visit::{Trouble, Visit, visit_with},
+    trouble::Trouble,
+    visit::{Visit, visit_with},
 };
 use crate::{
     cli::{
@@ -109,7 +110,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
             let mut called = Called::make(visit, meant.server, meant.tool, arguments).await?;
             called.show(visit, args)?;
             if args.is_for_programs() {
-                print_json(&called.report(visit, args.form));
+                print_json(&called.report(visit, args.form))?;
             }
             Ok(called.exit())
         },
@@ -149,8 +150,8 @@ fn meant(visit: &Visit, found: &Discovery, name: &str) -> Result<Meant, Trouble>
         }
     }
     for server in &visit.names {
-        let member = visit.hub.member(server).map_err(super::visit::trouble)?;
-        let listed = visit.hub.listed(server).map_err(super::visit::trouble)?;
+        let member = visit.hub.member(server).map_err(super::trouble::trouble)?;
+        let listed = visit.hub.listed(server).map_err(super::trouble::trouble)?;
         let is_listed = listed.iter().any(|definition| name_of(definition).as_deref() == Some(name));
         if is_listed && !member.filter.offers(member.policy, name) {
             return Err(usage(format!("the filter of server '{server}' leaves out the tool {name:?}")));
@@ -161,9 +162,17 @@ fn meant(visit: &Visit, found: &Discovery, name: &str) -> Result<Meant, Trouble>
         tools.iter().map(|tool| &*tool.original).chain(tools.iter().map(|tool| &*tool.name)).collect();
     let near = nearest(name, &names).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
     match &visit.names[..] {
+        [server] if !found.unlisted.is_empty() => {
+            visit.warn_unlisted(found);
+            Ok(Meant { server: server.clone(), tool: name.to_owned(), schema: None })
+        }
         [server] => {
             visit.note(&format!("server '{server}' lists no tool {name:?}{near}"));
             Ok(Meant { server: server.clone(), tool: name.to_owned(), schema: None })
+        }
+        _ if !found.unlisted.is_empty() => {
+            visit.tell_unlisted(found)?;
+            Err(Trouble::Unlisted(format!("no server that lists its tools has a tool {name:?}{near}")))
         }
         _ if !found.unreachable.is_empty() => {
             Err(Failure::cannot(format!("no server that can be reached has a tool {name:?}{near}")).into())

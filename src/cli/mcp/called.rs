@@ -3,13 +3,14 @@
 use std::{path::PathBuf, sync::Arc};
 
 use serde::Serialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     call_tool::CallToolArgs,
     content::{Saver, indented, print},
     form::Formed,
-    visit::{Trouble, Visit, exit_of},
+    trouble::{FailureReport, Trouble, exit_of},
+    visit::Visit,
 };
 use crate::{
     cli::{
@@ -48,7 +49,7 @@ pub(super) enum Report<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a RawValue>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        failure: Option<Value>,
+        failure: Option<FailureReport>,
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         saved: &'a [PathBuf],
     },
@@ -111,7 +112,7 @@ impl Called {
         if args.is_for_programs() {
             return Ok(());
         }
-        print(&text);
+        print(&text)?;
         if outcome.is_error {
             let tool = printable(&self.tool);
             style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reports that it failed\n"));
@@ -152,7 +153,7 @@ fn tell(visit: &Visit, error: &CallError) {
     }
 }
 
-fn described(visit: &Visit, error: &CallError) -> Value {
+fn described(visit: &Visit, error: &CallError) -> FailureReport {
     let kind = match error {
         CallError::Failed(failure) => return visit.failure_json(failure),
         CallError::Denied { .. } => "denied",
@@ -160,7 +161,7 @@ fn described(visit: &Visit, error: &CallError) -> Value {
         CallError::Disabled(_) => "disabled",
         CallError::NoTool { .. } | CallError::NoServer(_) => "unknown",
     };
-    json!({ "kind": kind, "message": visit.hidden(&error.to_string()) })
+    FailureReport::new(kind, visit.hidden(&error.to_string()))
 }
 
 /// The blocks one after another, and the structured content unless the text is that already.

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use super::{
     connection::{ConnectionArgs, RetryArgs},
+    content::print_json,
     target::{Select, Server, TargetArgs},
 };
 use crate::{
@@ -49,5 +52,18 @@ impl CommonArgs {
     pub(super) fn apply(&self, options: &mut HubOptions) {
         self.connection.apply(options);
         options.retry = self.retry.retry();
+    }
+
+    /// As [`CommonArgs::servers`], for a command that prints something of each of them. If there are none, programs are
+    /// told so.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn several(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
+        let servers = self.servers(select)?;
+        if servers.is_empty() && self.format == Format::Json {
+            print_json(&json!({ "servers": [] }))?;
+        }
+        Ok(servers)
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
                 Ok((result, parsed.completion))
             });
             if let (Format::Human, Ok((_, Completion { values, total, has_more }))) = (args.common.format, &completed) {
-                print(&values.iter().map(|value| format!("{}\n", printable(value))).collect::<String>());
+                print(&values.iter().map(|value| format!("{}\n", printable(value))).collect::<String>())?;
                 let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
                 match more {
                     Some(more) => style::print(&format!("{DIM}… and {more} more{DIM:#}\n")),
@@ -97,7 +97,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
             }
             let result = completed.as_ref().map(|(result, _)| &**result);
             if args.common.format == Format::Json {
-                print_json(&Report::of(visit, server, result, &Saver::new(None, "")));
+                print_json(&Report::of(visit, server, result, &Saver::new(None, "")))?;
             }
             result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
         },

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     cli::{Failure, ask::Person, config::prepared::usual_protocol},
     client::{
-        AnswerScript, Answers, Protocol, Timeouts,
+        AnswerScript, Answers, ConnectError, Protocol, Timeouts,
         hub::{Approval, HubOptions, Member, Retry},
     },
     config::{
@@ -104,9 +104,15 @@ impl ConnectionArgs {
     /// The servers as members of a hub, each with answers of its own, and those of a person if there is one.
     ///
     /// # Errors
-    /// The file of answers cannot be read.
+    /// The file of answers cannot be read, or the only server's transport does not have the version that was asked for.
     pub(in crate::cli) fn members(&self, servers: &[Server], person: Option<&Person>) -> Result<Vec<Member>, Failure> {
         let script = self.answers()?;
+        if let ([server], Some(protocol)) = (servers, self.protocol) {
+            let transport = server.prepared.config.target.transport();
+            if !protocol.is_carried_by(transport) {
+                return Err(Failure::Usage(ConnectError::NotApplicable { transport, protocol }.to_string()));
+            }
+        }
         // Several browser windows at once would be nobody's wish.
         let ask = Ask::of_command(self.no_browser || servers.len() > 1);
         let member = |server: &Server| {

@@ -8,9 +8,9 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
-use super::visit::Visit;
+use super::{tokens, trouble::FailureReport, visit::Visit};
 use crate::{
     cli::{
         Failure,
@@ -27,7 +27,7 @@ pub(super) struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<Value>,
+    failure: Option<FailureReport>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     saved: &'a [PathBuf],
 }
@@ -78,26 +78,45 @@ struct Binary<'a> {
 }
 
 /// Writes results to standard output, in one piece.
-pub(in crate::cli) fn print(text: &str) {
+///
+/// # Errors
+/// It cannot be written to; whoever closes the pipe has read enough.
+pub(in crate::cli) fn print(text: &str) -> Result<(), Failure> {
     // Whoever types does so at a terminal, where it is all the same.
     if style::put_above(text) {
-        return;
+        return Ok(());
     }
     let mut out = anstream::stdout().lock();
-    // Whoever closes the pipe has read enough.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Writes a value for programs. Nothing in it can control a terminal.
-pub(in crate::cli) fn print_json(value: &impl serde::Serialize) {
+///
+/// # Errors
+/// As [`print`].
+pub(in crate::cli) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
     let text = text + "\n";
     if style::put_above(&text) {
-        return;
+        return Ok(());
     }
     let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// As [`print`], at a terminal that somebody types at.
+pub(in crate::cli) fn tell(text: &str) {
+    let _ = print(text);
+}
+
+fn written(outcome: io::Result<()>) -> Result<(), Failure> {
+    match outcome {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::cannot(format!("the result cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// JSON with escapes for what JSON would let through to a terminal.
@@ -129,10 +148,9 @@ fn text_for(text: &str, is_for_terminal: bool) -> String {
     }
 }
 
-/// JSON, indented.
+/// JSON, indented, and otherwise as it came.
 pub(in crate::cli) fn indented(raw: &RawValue) -> String {
-    let value: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    escaped(&serde_json::to_string_pretty(&value).unwrap_or_default())
+    escaped(&tokens::indented(raw.get()))
 }
 
 impl<'a> Saver<'a> {
@@ -286,6 +304,8 @@ fn extension(mime_type: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]

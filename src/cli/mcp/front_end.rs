@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 
 use super::content::{print, print_json, text_of};
 use crate::{
+    cli::Failure,
     client::hub::Registry,
     llm::{
         Provider, ToolDefinition,
@@ -24,7 +25,10 @@ pub(super) enum FrontEnd {
 
 impl FrontEnd {
     /// Prints exactly what the model gets.
-    pub(super) fn tell(self, registry: &Registry, options: &Options) {
+    ///
+    /// # Errors
+    /// As [`print`].
+    pub(super) fn tell(self, registry: &Registry, options: &Options) -> Result<(), Failure> {
         let tools: Vec<_> = registry.tools().iter().map(|tool| tool.for_model()).collect();
         let provider = match self {
             FrontEnd::Anthropic => Provider::Anthropic,
@@ -37,7 +41,7 @@ impl FrontEnd {
             // The provider's shape borrows from the tool alone.
             serde_json::value::to_raw_value(&provider.definition(&ToolDefinition { name, ..*tool }))
         };
-        print_json(&tools.iter().filter_map(|tool| definition(tool).ok()).collect::<Vec<_>>());
+        print_json(&tools.iter().filter_map(|tool| definition(tool).ok()).collect::<Vec<_>>())
     }
 }
 

@@ -97,8 +97,8 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
             };
             let result = got.as_ref().map(|(result, _)| &**result);
             match args.common.format {
-                Format::Human => print(&text),
-                Format::Json => print_json(&Report::of(visit, server, result, &saver)),
+                Format::Human => print(&text)?,
+                Format::Json => print_json(&Report::of(visit, server, result, &saver))?,
             }
             result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
         },

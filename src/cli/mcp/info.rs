@@ -7,7 +7,8 @@ use super::{
     common::CommonArgs,
     content::{indented, print, print_json, text_of},
     target::Select,
-    visit::{Trouble, visit},
+    trouble::Trouble,
+    visit::visit,
 };
 use crate::{
     cli::{
@@ -59,7 +60,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
             let server = &visit.names[0];
             let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await?;
             match args.common.format {
-                Format::Human => print(&human(server, &info)),
+                Format::Human => print(&human(server, &info))?,
                 Format::Json => print_json(&Report {
                     server,
                     transport: transport.map_or("", |transport| transport.as_str()),
@@ -68,7 +69,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
                     capabilities: &info.capabilities,
                     instructions: info.instructions.as_deref(),
                     handshake: &info.raw,
-                }),
+                })?,
             }
             Ok(Exit::Success)
         },

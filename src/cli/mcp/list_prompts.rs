@@ -23,7 +23,7 @@ pub(super) struct ListPromptsArgs {
 }
 
 pub(in crate::cli) const PROMPTS: Kind =
-    Kind { capability: "prompts", title: "Prompts", key: "prompts", human: prompt };
+    Kind { capability: "prompts", title: "Prompts", key: "prompts", name: "name", human: prompt };
 
 pub(super) fn run(args: &ListPromptsArgs) -> Result<Exit, Failure> {
     listing::run(&args.listing, &PROMPTS, async |session: &Session, options| session.list_prompts(options).await)

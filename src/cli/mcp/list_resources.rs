@@ -36,9 +36,14 @@ pub(super) struct ListResourceTemplatesArgs {
 }
 
 pub(in crate::cli) const RESOURCES: Kind =
-    Kind { capability: "resources", title: "Resources", key: "resources", human: resource };
-pub(in crate::cli) const TEMPLATES: Kind =
-    Kind { capability: "resources", title: "Resource templates", key: "resourceTemplates", human: template };
+    Kind { capability: "resources", title: "Resources", key: "resources", name: "uri", human: resource };
+pub(in crate::cli) const TEMPLATES: Kind = Kind {
+    capability: "resources",
+    title: "Resource templates",
+    key: "resourceTemplates",
+    name: "uriTemplate",
+    human: template,
+};
 
 pub(super) fn run(args: &ListResourcesArgs) -> Result<Exit, Failure> {
     listing::run(&args.listing, &RESOURCES, async |session: &Session, options| session.list_resources(options).await)

@@ -44,11 +44,11 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
     let found = args.target.all(args.show_secrets)?;
     let shown: Vec<_> = found.iter().map(|found| Shown::of(found, args.show_secrets)).collect();
     match args.format {
-        Format::Json => print_json(&json!({ "servers": shown.iter().map(Shown::json).collect::<Vec<_>>() })),
-        Format::Human if shown.is_empty() => print("No MCP servers configured.\n"),
+        Format::Json => print_json(&json!({ "servers": shown.iter().map(Shown::json).collect::<Vec<_>>() }))?,
+        Format::Human if shown.is_empty() => print("No MCP servers configured.\n")?,
         Format::Human => {
             let list: String = shown.iter().map(Shown::human).collect();
-            print(&format!("Configured MCP Servers:\n{list}"));
+            print(&format!("Configured MCP Servers:\n{list}"))?;
         }
     }
     Ok(if shown.is_empty() { Exit::NothingSelected } else { Exit::Success })

@@ -11,7 +11,8 @@ use super::{
     content::{indented, print, print_json, text_of},
     front_end::{self, FrontEnd},
     target::{Select, Server},
-    visit::{Visit, trouble, visit},
+    trouble::{FailureReport, trouble},
+    visit::{Visit, visit},
 };
 use crate::{
     cli::{
@@ -86,6 +87,10 @@ struct Tools<'a> {
 
 pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::of(args.server.as_deref()))?;
+    let is_json = args.json || args.common.format == Format::Json;
+    if servers.is_empty() && is_json {
+        print_json(&Report { servers: Vec::new(), unreachable: Vec::new() })?;
+    }
     let which = match (args.show_all, args.show_filtered) {
         (true, _) => Which::All,
         (false, true) => Which::Filtered,
@@ -96,10 +101,11 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
         &servers,
         |options| args.policy.apply(options),
         async |visit| {
-            let found = visit.discover().await?;
+            let (found, outcome) = visit.discover_what_can_be().await?;
             for notice in &found.registry.notices {
                 visit.tell_notice(notice);
             }
+            let told = visit.tell_unlisted(&found);
             let failed: HashSet<_> = found.unreachable.iter().map(|(server, _)| &**server).collect();
             let mut lists = Vec::new();
             for server in servers.iter().filter(|server| !failed.contains(server.name())) {
@@ -108,27 +114,25 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
                     .iter()
                     .find(|(name, _)| **name == *server.name())
                     .map(|(_, failure)| failure.clone());
-                if let Some(failure) = &failure {
-                    // The words of cpe.
-                    visit.warn(&format!("failed to list MCP tools for server {}: {failure}", server.name()));
-                }
                 let all = tools(visit, server, &found.registry).map_err(trouble)?;
                 lists.push(Tools { server, all, failure });
             }
             let is_incomplete = lists.iter().any(|list| list.failure.is_some());
             if let Some(front_end) = args.front_end {
-                front_end.tell(&found.registry, &front_end::options(args.max_calls));
-            } else if args.json || args.common.format == Format::Json {
+                front_end.tell(&found.registry, &front_end::options(args.max_calls))?;
+            } else if is_json {
                 let servers: Vec<_> = lists.iter().map(|list| list.report(visit, which)).collect();
                 let unreachable = found
                     .unreachable
                     .iter()
                     .map(|(server, error)| Unreachable { server, error: visit.hidden(&error.to_string()) });
-                print_json(&Report { servers, unreachable: unreachable.collect() });
+                print_json(&Report { servers, unreachable: unreachable.collect() })?;
             } else {
                 let texts: Vec<_> = lists.iter().map(|list| list.human(which)).collect();
-                print(&texts.join("\n"));
+                print(&texts.join("\n"))?;
             }
+            outcome?;
+            told?;
             Ok(if is_incomplete { Exit::Violation } else { Exit::Success })
         },
     )
@@ -186,7 +190,7 @@ struct ServerReport<'a> {
     filtered_out: usize,
     tools: Vec<ToolReport<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<serde_json::Value>,
+    failure: Option<FailureReport>,
 }
 
 #[derive(Serialize)]

@@ -10,7 +10,8 @@ use super::{
     connection::UnreachableArgs,
     content::{print, print_json},
     target::Select,
-    visit::{Reached, Trouble, Visit, visit},
+    trouble::{FailureReport, Trouble},
+    visit::{Each, Reached, Visit, visit},
 };
 use crate::{
     cli::{
@@ -39,7 +40,17 @@ pub(in crate::cli) struct Kind {
     pub(super) title: &'static str,
     /// What the list is called for programs.
     pub(super) key: &'static str,
+    /// The member that each of them has, by which it is asked for.
+    pub(super) name: &'static str,
     pub(super) human: fn(&Map<String, Value>) -> String,
+}
+
+impl Kind {
+    /// What is said of one of them; `None` if nobody could ask for it.
+    fn members(&self, item: &RawValue) -> Option<Map<String, Value>> {
+        let members = serde_json::from_str::<Map<String, Value>>(item.get()).ok();
+        members.filter(|members| members.get(self.name).is_some_and(Value::is_string))
+    }
 }
 
 /// What programs are told.
@@ -57,7 +68,8 @@ enum Member<'a> {
     Name(&'a str),
     /// As they came.
     Items(&'a [Box<RawValue>]),
-    Failure(Value),
+    Failure(FailureReport),
+    Unreachable(String),
 }
 
 impl Serialize for ServerReport<'_> {
@@ -75,20 +87,21 @@ pub(super) fn run(
     kind: &Kind,
     list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
 ) -> Result<Exit, Failure> {
-    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
+    let servers = args.common.several(Select::of(args.server.as_deref()))?;
     visit(
         &args.common,
         &servers,
         |options| args.unreachable.apply(options),
         async |visit| {
-            let reached = reached(visit, kind, list).await?;
+            let Each { reached, outcome } = reached(visit, kind, list).await?;
             match args.common.format {
-                Format::Human => print(&text(kind, &reached)),
+                Format::Human => print(&text(kind, &reached))?,
                 Format::Json => {
                     let servers = reached.iter().map(|(server, came)| report(visit, kind, server, came));
-                    print_json(&Report { servers: servers.collect() });
+                    print_json(&Report { servers: servers.collect() })?;
                 }
             }
+            outcome?;
             Ok(if has_failed(&reached) { Exit::Violation } else { Exit::Success })
         },
     )
@@ -102,19 +115,30 @@ pub(in crate::cli) async fn reached(
     visit: &Visit,
     kind: &Kind,
     list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
-) -> Result<Vec<(Arc<str>, Reached<Listing>)>, Trouble> {
+) -> Result<Each<Listing>, Trouble> {
     let list = async |session: &Session, options| match session.info().declares(kind.capability) {
         true => list(session, options).await,
         // Whoever does not declare it has none, and need not be asked.
         false => Ok(Listing::default()),
     };
-    let reached = visit.each(list).await?;
-    for (server, came) in &reached {
-        if let Reached::Answered(Err(failure)) = came {
-            visit.warn(&format!("{} of server '{server}' cannot be listed: {failure}", kind.title.to_lowercase()));
+    let each = visit.each(list).await?;
+    for (server, came) in &each.reached {
+        match came {
+            Reached::Answered(Err(failure)) => {
+                visit.warn(&format!("{} of server '{server}' cannot be listed: {failure}", kind.title.to_lowercase()));
+            }
+            Reached::Answered(Ok(listing)) => {
+                for item in listing.items.iter().filter(|item| kind.members(item).is_none()) {
+                    let (title, name, item) = (kind.title.to_lowercase(), kind.name, item.get());
+                    visit.warn(&format!(
+                        "one of the {title} of server '{server}' has no {name} and is of no use: {item}"
+                    ));
+                }
+            }
+            Reached::Not(_) => {}
         }
     }
-    Ok(reached)
+    Ok(each)
 }
 
 /// Whether a server did not list what it was asked for.
@@ -131,7 +155,7 @@ fn report<'a>(visit: &Visit, kind: &Kind, server: &'a str, came: &'a Reached<Lis
     let what = match came {
         Reached::Answered(Ok(listing)) => (kind.key, Member::Items(&listing.items)),
         Reached::Answered(Err(failure)) => ("failure", Member::Failure(visit.failure_json(failure))),
-        Reached::Not(error) => ("unreachable", Member::Failure(visit.hidden(&error.to_string()).into())),
+        Reached::Not(error) => ("unreachable", Member::Unreachable(visit.hidden(&error.to_string()))),
     };
     ServerReport(vec![("server", Member::Name(server)), what])
 }
@@ -140,13 +164,9 @@ fn report<'a>(visit: &Visit, kind: &Kind, server: &'a str, came: &'a Reached<Lis
 fn human(kind: &Kind, server: &str, came: &Reached<Listing>) -> Option<String> {
     let Reached::Answered(Ok(listing)) = came else { return None };
     let mut text = format!("{STRONG}# {} of server '{}'{STRONG:#}\n\n", kind.title, printable(server));
-    for item in &listing.items {
-        match serde_json::from_str::<Map<String, Value>>(item.get()) {
-            Ok(members) => text.push_str(&(kind.human)(&members)),
-            Err(_) => text.push_str(&format!("- {}\n", printable(item.get()))),
-        }
-    }
-    if listing.items.is_empty() {
+    let items: Vec<_> = listing.items.iter().filter_map(|item| kind.members(item)).collect();
+    items.iter().for_each(|members| text.push_str(&(kind.human)(members)));
+    if items.is_empty() {
         text.push_str(&format!("*No {} to display.*\n", kind.title.to_lowercase()));
     }
     Some(text)

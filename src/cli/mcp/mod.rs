@@ -28,7 +28,9 @@ mod requests;
 mod status;
 pub(in crate::cli) mod table;
 pub(in crate::cli) mod target;
+mod tokens;
 pub(in crate::cli) mod trace;
+pub(in crate::cli) mod trouble;
 pub(in crate::cli) mod visit;
 
 use clap::{Args, Subcommand};

@@ -1,15 +1,19 @@
 //! `rehearse mcp ping`: whether servers answer, and how fast.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{
     common::CommonArgs,
     connection::UnreachableArgs,
     content::{print, print_json},
     target::Select,
-    visit::{Reached, visit},
+    trouble::FailureReport,
+    visit::{Each, Reached, visit},
 };
 use crate::{
     cli::{
@@ -46,14 +50,35 @@ struct Pong {
     after: Duration,
 }
 
+/// What programs are told.
+#[derive(Serialize)]
+struct Report {
+    servers: Vec<ServerReport>,
+}
+
+#[derive(Serialize)]
+struct ServerReport {
+    server: Arc<str>,
+    #[serde(flatten)]
+    came: Came,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Came {
+    Pong { method: &'static str, milliseconds: f64 },
+    Failure { failure: FailureReport },
+    Unreachable { unreachable: String },
+}
+
 pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
-    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
+    let servers = args.common.several(Select::of(args.server.as_deref()))?;
     visit(
         &args.common,
         &servers,
         |options| args.unreachable.apply(options),
         async |visit| {
-            let reached = visit.each(async |session, options| ping(session, options).await).await?;
+            let Each { reached, outcome } = visit.each(async |session, options| ping(session, options).await).await?;
             let milliseconds = |after: Duration| (after.as_secs_f64() * 10_000.0).round() / 10.0;
             let mut exit = Exit::Success;
             for (_, came) in &reached {
@@ -65,7 +90,7 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
             }
             match args.common.format {
                 Format::Human => {
-                    let line = |(server, came): &(std::sync::Arc<str>, Reached<Pong>)| {
+                    let line = |(server, came): &(Arc<str>, Reached<Pong>)| {
                         let server = printable(server);
                         match came {
                             Reached::Answered(Ok(Pong { method, after })) => {
@@ -82,25 +107,23 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
                             Reached::Not(_) => None,
                         }
                     };
-                    print(&reached.iter().filter_map(line).collect::<String>());
+                    print(&reached.iter().filter_map(line).collect::<String>())?;
                 }
                 Format::Json => {
-                    let server = |(server, came): &(std::sync::Arc<str>, Reached<Pong>)| -> Value {
-                        match came {
+                    let server = |(server, came): &(Arc<str>, Reached<Pong>)| {
+                        let came = match came {
                             Reached::Answered(Ok(Pong { method, after })) => {
-                                json!({ "server": server, "method": method, "milliseconds": milliseconds(*after) })
+                                Came::Pong { method, milliseconds: milliseconds(*after) }
                             }
-                            Reached::Answered(Err(failure)) => {
-                                json!({ "server": server, "failure": visit.failure_json(failure) })
-                            }
-                            Reached::Not(error) => {
-                                json!({ "server": server, "unreachable": visit.hidden(&error.to_string()) })
-                            }
-                        }
+                            Reached::Answered(Err(failure)) => Came::Failure { failure: visit.failure_json(failure) },
+                            Reached::Not(error) => Came::Unreachable { unreachable: visit.hidden(&error.to_string()) },
+                        };
+                        ServerReport { server: server.clone(), came }
                     };
-                    print_json(&json!({ "servers": reached.iter().map(server).collect::<Vec<_>>() }));
+                    print_json(&Report { servers: reached.iter().map(server).collect() })?;
                 }
             }
+            outcome?;
             Ok(exit)
         },
     )

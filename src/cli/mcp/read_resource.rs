@@ -72,8 +72,8 @@ pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
             };
             let result = read.as_ref().map(|(result, _)| &**result);
             match args.common.format {
-                Format::Human => print(&text),
-                Format::Json => print_json(&Report::of(visit, server, result, &saver)),
+                Format::Human => print(&text)?,
+                Format::Json => print_json(&Report::of(visit, server, result, &saver))?,
             }
             result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
         },

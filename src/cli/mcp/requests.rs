@@ -12,7 +12,8 @@ use super::{
     form::hide,
     front_end,
     target::Select,
-    visit::{Trouble, Visit, visit_with},
+    trouble::Trouble,
+    visit::{Visit, visit_with},
 };
 use crate::{
     cli::{
@@ -63,7 +64,9 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
             options.approval = args.approve.approval(person.as_ref());
         },
         async |visit| {
-            let registry = visit.discover().await?.registry;
+            let found = visit.discover().await?;
+            visit.tell_unlisted(&found)?;
+            let registry = found.registry;
             let asked = asked(args, &message, &registry);
             if asked.is_empty() {
                 visit.note("the message asks for no tool");
@@ -72,7 +75,7 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
             // What was done before something ended it is told as well.
             let done = Box::pin(followed.follow(args, visit, &message, &registry, asked)).await;
             if args.is_for_programs() {
-                print_json(&followed.report(args, visit, &message));
+                print_json(&followed.report(args, visit, &message))?;
             }
             done.map(|()| followed.exit())
         },

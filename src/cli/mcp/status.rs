@@ -33,22 +33,20 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
-    let servers = args.common.servers(Select::All)?;
+    let servers = args.common.several(Select::All)?;
     let all = |options: &mut crate::client::hub::HubOptions| {
         // It is about servers, and what is wrong with one of them is what it shows.
         options.unreachable = Unreachable::Skipped;
         options.duplicates = Duplicates::FirstWins;
     };
     visit(&args.common, &servers, all, async |visit| {
-        let found = Box::pin(visit.hub.discover()).await.map_err(super::visit::trouble)?;
+        let found = Box::pin(visit.hub.discover()).await.map_err(super::trouble::trouble)?;
         let statuses = with_offered(&visit.hub);
         match args.common.format {
             Format::Human => {
                 visit.warn_unreachable(&found.unreachable);
-                for (server, failure) in &found.unlisted {
-                    visit.warn(&format!("failed to list MCP tools for server {server}: {failure}"));
-                }
-                print(&status_table(&statuses, SystemTime::now(), "rehearse mcp "));
+                visit.warn_unlisted(&found);
+                print(&status_table(&statuses, SystemTime::now(), "rehearse mcp "))?;
             }
             Format::Json => {
                 let unlisted: HashMap<_, _> =
@@ -64,7 +62,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
                         "error": error.map(|error| visit.hidden(&error)),
                     })
                 };
-                print_json(&json!({ "servers": statuses.iter().map(server).collect::<Vec<_>>() }));
+                print_json(&json!({ "servers": statuses.iter().map(server).collect::<Vec<_>>() }))?;
             }
         }
         Ok(match (found.unreachable.is_empty(), found.unlisted.is_empty()) {

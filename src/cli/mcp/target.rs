@@ -102,6 +102,13 @@ impl TargetArgs {
         for unread in &effective.unread {
             warn(&format!("the server '{}' is not understood: {}, {}", unread.name, unread.code.name, unread.origin));
         }
+        for kept in &effective.servers {
+            let (name, file) = (&kept.server.name.value, &effective.files[kept.file]);
+            if errors(file, name).next().is_some() {
+                let found = told(errors(file, name), &file.examined, show_secrets);
+                warn(&format!("MCP server '{name}' cannot be used: {}", joined(&found)));
+            }
+        }
         Ok(effective.servers.into_iter().map(|kept| Found { written: kept.server.clone(), kept: Some(kept) }).collect())
     }
 
@@ -141,8 +148,7 @@ impl TargetArgs {
             return Ok((vec![ad_hoc(written, show_secrets)?], Files::default()));
         }
         let machine = Machine::here();
-        let effective = self.sources.load(&machine)?;
-        readable(&effective, show_secrets)?;
+        let effective = self.effective(&machine, show_secrets)?;
         let files = Files::of(&effective);
         let has_changed = |file: &File| before.is_some_and(|before| before.differs(file));
         let wrong = effective.files.iter().filter(|file| has_changed(file)).flat_map(|file| {
@@ -153,15 +159,27 @@ impl TargetArgs {
         if !wrong.is_empty() {
             return Err(Failure::Invalid(Diagnostics(wrong)));
         }
-        warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
         let is_strict = |file: &File| file.rank.is_named() || has_changed(file);
         Ok((selected(&effective, &machine, Select::All, is_strict, show_secrets)?, files))
     }
 
+    /// What there is, without the default files that their programs reject.
+    ///
+    /// # Errors
+    /// A file that was named cannot be read, or its program rejects it.
     fn effective(&self, machine: &Machine, show_secrets: bool) -> Result<Effective, Failure> {
-        let effective = self.sources.load(machine)?;
+        let mut effective = self.sources.load(machine)?;
         readable(&effective, show_secrets)?;
+        let rejections = |file: &File| told(file.examined.rejections(), &file.examined, show_secrets);
+        let is_rejected = |file: &File| file.examined.is_readable && file.examined.rejections().next().is_some();
+        if let Some(file) = effective.files.iter().find(|file| file.rank.is_named() && is_rejected(file)) {
+            return Err(Failure::Invalid(rejections(file)));
+        }
         warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
+        for file in effective.files.iter().filter(|file| is_rejected(file) && file.is_whole()) {
+            warn(&format!("{} is left out: {}", file.examined.source.name, joined(&rejections(file))));
+        }
+        effective.leave_out(is_rejected);
         Ok(effective)
     }
 }
@@ -293,12 +311,17 @@ fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, F
         true => Secrets::default(),
         false => Secrets::of(&written, &written, &config, &std::collections::BTreeMap::new()),
     };
+    config.target.check().map_err(|error| Failure::Usage(secrets.hidden(&error.to_string())))?;
     Ok(Server { written, policy: &AD_HOC, prepared: Prepared { config, oauth: server::OAuth::default(), secrets } })
 }
 
 fn leave_out(name: &str, problems: &Diagnostics) {
+    warn(&format!("MCP server '{name}' is left out: {}", joined(problems)));
+}
+
+fn joined(problems: &Diagnostics) -> String {
     let what: Vec<_> = problems.0.iter().map(ToString::to_string).collect();
-    warn(&format!("MCP server '{name}' is left out: {}", what.join("; ")));
+    what.join("; ")
 }
 
 fn warn(line: &str) {

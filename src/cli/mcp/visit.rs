@@ -3,11 +3,17 @@
 use std::{process::Command, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
-use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::{Receiver, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
 
-use super::{authorization::Authorizers, common::CommonArgs, connection::hub_options, target::Server, trace::Tracer};
+use super::{
+    authorization::Authorizers,
+    common::CommonArgs,
+    connection::hub_options,
+    target::Server,
+    trace::Tracer,
+    trouble::{Trouble, exit_of, trouble},
+};
 use crate::{
     cli::{
         Exit, Failure,
@@ -32,33 +38,13 @@ pub(in crate::cli) struct Visit {
     pub(super) unreachable: Unreachable,
     secrets: Secrets,
     authorizers: Authorizers,
-    is_interrupted: CancellationToken,
+    pub(super) is_interrupted: CancellationToken,
     /// Who is asked what servers want to know.
     pub(in crate::cli) person: Option<Person>,
 }
 
 /// How long a request may take that is cancelled. It needs that time to tell the server.
 pub(in crate::cli) const LEAVE: Duration = Duration::from_secs(3);
-
-/// Why a command cannot go on.
-#[derive(Debug)]
-pub(in crate::cli) enum Trouble {
-    Failure(Failure),
-    /// The call reached the server, and brought no result.
-    Call(client::Failure),
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Trouble::Failure(failure)
-    }
-}
-
-impl From<client::Failure> for Trouble {
-    fn from(failure: client::Failure) -> Self {
-        Trouble::Call(failure)
-    }
-}
 
 /// Works over the servers, with the options of a hub as `set` changes them. Whatever comes of it, even if somebody
 /// interrupts it, all connections are closed and all processes have ended when this returns.
@@ -225,6 +211,10 @@ impl Visit {
                 self.tell_hint();
                 Ok(exit_of(&failure))
             }
+            Err(Trouble::Unlisted(what)) => {
+                self.say(&format!("{BAD}error:{BAD:#}"), &what);
+                Ok(Exit::Violation)
+            }
             Err(Trouble::Failure(failure @ Failure::CannotRun { hint: None, .. })) => {
                 let failure = self.without_secrets(failure);
                 Err(match self.authorizers.hint() {
@@ -300,11 +290,11 @@ impl Visit {
     /// passed over, as the policy says.
     ///
     /// # Errors
-    /// A server cannot be reached, and the policy wants all of them, or none can.
+    /// Somebody has interrupted the command.
     pub(in crate::cli) async fn each<T>(
         &self,
         work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
-    ) -> Result<Vec<(Arc<str>, Reached<T>)>, Trouble> {
+    ) -> Result<Each<T>, Trouble> {
         let one = |name: &Arc<str>| {
             let (name, work) = (name.clone(), &work);
             async move {
@@ -324,13 +314,17 @@ impl Visit {
                     unreachable.push((server, error.clone()));
                     reached.push((name, Reached::Not(error)));
                 }
+                Err(HubError::Unreachable { server, error }) => {
+                    self.unless_interrupted()?;
+                    let reached = vec![(name, Reached::Not(error.clone()))];
+                    return Ok(Each { reached, outcome: Err(trouble(HubError::Unreachable { server, error })) });
+                }
                 Err(error) => return Err(trouble(error)),
             }
         }
         drop(came);
         self.unless_interrupted()?;
-        self.go_on_without(&unreachable)?;
-        Ok(reached)
+        Ok(Each { reached, outcome: self.go_on_without(&unreachable) })
     }
 
     /// Connects to all servers, lists their tools and registers them; and tells which cannot be reached.
@@ -339,10 +333,29 @@ impl Visit {
     /// A server cannot be reached, and the policy wants all of them, or none can; or a tool is there twice, and the policy
     /// forbids it.
     pub(super) async fn discover(&self) -> Result<Discovery, Trouble> {
-        let found = Box::pin(self.hub.discover()).await.map_err(trouble)?;
+        let (found, outcome) = self.discover_what_can_be().await?;
+        outcome.map(|()| found)
+    }
+
+    /// As [`Visit::discover`], but what was found is there also if a server cannot be reached; beside it whether that is
+    /// an error.
+    ///
+    /// # Errors
+    /// A tool is there twice, and the policy forbids it.
+    pub(super) async fn discover_what_can_be(&self) -> Result<(Discovery, Result<(), Trouble>), Trouble> {
+        let found = match Box::pin(self.hub.discover()).await {
+            Ok(found) => found,
+            Err(HubError::Unreachable { server, error }) => {
+                self.unless_interrupted()?;
+                let unreachable = vec![(server.clone(), error.clone())];
+                let found = Discovery { unreachable, ..Discovery::default() };
+                return Ok((found, Err(trouble(HubError::Unreachable { server, error }))));
+            }
+            Err(error) => return Err(trouble(error)),
+        };
         self.unless_interrupted()?;
-        self.go_on_without(&found.unreachable)?;
-        Ok(found)
+        let outcome = self.go_on_without(&found.unreachable);
+        Ok((found, outcome))
     }
 
     /// # Errors
@@ -377,16 +390,6 @@ impl Visit {
         }
     }
 
-    /// The words of code_agent.
-    pub(super) fn warn_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) {
-        for (server, error) in unreachable {
-            self.warn(&format!("MCP server '{server}' connection failed: {error}"));
-        }
-        if !unreachable.is_empty() && unreachable.len() < self.names.len() {
-            self.note("Continuing with other MCP servers");
-        }
-    }
-
     /// Nobody reads it as an answer.
     pub(in crate::cli) fn warn(&self, text: &str) {
         self.say(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#}"), text);
@@ -402,32 +405,6 @@ impl Visit {
             style::print(&format!("{level} {}\n", lines.join("\n  ")));
         }
     }
-
-    /// A failed request for programs.
-    pub(super) fn failure_json(&self, failure: &client::Failure) -> Value {
-        failure_json(failure, |text| self.hidden(text))
-    }
-
-    pub(in crate::cli) fn tell_failure(&self, failure: &client::Failure) {
-        if self.is_interrupted.is_cancelled() {
-            return;
-        }
-        let (kind, text) = (failure.kind(), self.hidden(&failure.to_string()));
-        let mut lines = printable_lines(&text);
-        let first = lines.next().unwrap_or_default();
-        let rest: String = lines.map(|line| format!("  {line}\n")).collect();
-        style::print(&format!("{BAD}error:{BAD:#} {kind}: {first}\n{rest}"));
-        if let client::Failure::Http { body, .. } = failure
-            && !body.trim().is_empty()
-        {
-            style::print(&format!("  {}\n", printable(self.hidden(body).trim())));
-        }
-        if let client::Failure::Rpc(error) = failure
-            && let Some(data) = &error.data
-        {
-            style::print(&format!("  data: {}\n", printable(&self.hidden(data.get()))));
-        }
-    }
 }
 
 /// What a server has done that does not know its session any more.
@@ -435,51 +412,15 @@ pub(in crate::cli) fn renewed(server: &str) -> String {
     format!("MCP server '{server}' did not know the session any more, and has got a new one")
 }
 
-/// What came of something that was done with several servers.
+/// What came of something that was done with several servers, and whether it ends the command with an error: a server
+/// cannot be reached, and the policy wants all of them, or none can.
+pub(in crate::cli) struct Each<T> {
+    pub(in crate::cli) reached: Vec<(Arc<str>, Reached<T>)>,
+    pub(in crate::cli) outcome: Result<(), Trouble>,
+}
+
+/// What came of something that was done with one of several servers.
 pub(in crate::cli) enum Reached<T> {
     Answered(Result<T, client::Failure>),
     Not(Arc<ConnectError>),
-}
-
-/// How a hub's errors end a command.
-pub(in crate::cli) fn trouble(error: HubError) -> Trouble {
-    Trouble::Failure(match error {
-        HubError::Unreachable { server, error } => {
-            Failure::cannot(format!("MCP server '{server}' connection failed: {error}"))
-        }
-        error @ (HubError::Duplicate(_) | HubError::NoServer(_) | HubError::Disabled(_)) => {
-            Failure::Usage(error.to_string())
-        }
-    })
-}
-
-/// How a failed request ends a command.
-pub(super) fn exit_of(failure: &client::Failure) -> Exit {
-    match failure {
-        client::Failure::Unauthorized(_) => Exit::CannotRun,
-        _ => Exit::Violation,
-    }
-}
-
-/// A failed request for programs.
-fn failure_json(failure: &client::Failure, hidden: impl Fn(&str) -> String) -> Value {
-    let mut members = Map::from_iter([
-        ("kind".to_owned(), json!(failure.kind())),
-        ("message".to_owned(), json!(hidden(&failure.to_string()))),
-    ]);
-    match failure {
-        client::Failure::Rpc(error) => {
-            members.insert("message".to_owned(), json!(hidden(&error.message)));
-            members.insert("code".to_owned(), json!(error.code));
-            if let Some(data) = &error.data {
-                members.insert("data".to_owned(), serde_json::from_str(&hidden(data.get())).unwrap_or_default());
-            }
-        }
-        client::Failure::Http { status, body } => {
-            members.insert("status".to_owned(), json!(status));
-            members.insert("body".to_owned(), json!(hidden(body)));
-        }
-        _ => {}
-    }
-    members.into()
 }

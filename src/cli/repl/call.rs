@@ -14,9 +14,9 @@ use crate::{
         mcp::{
             arguments::Arguments,
             called::shown,
-            content::{Saver, print, print_json},
+            content::{Saver, print_json, tell},
             form::Formed,
-            visit::Trouble,
+            trouble::Trouble,
         },
         style::{self, BAD, STRONG, printable},
     },
@@ -79,12 +79,13 @@ impl Shell {
         );
         if let Shown::As(form) = how {
             let call = Call { id: "", server: &tool.server, tool: &tool.original };
-            print_json(&Formed::new(*form, &visit, &call, called.as_ref()));
+            let _ = print_json(&Formed::new(*form, &visit, &call, called.as_ref()));
         }
         let outcome = match called {
             Ok(outcome) => outcome,
             Err(CallError::Failed(failure)) => {
                 visit.tell_failure(&failure);
+                self.tell_authorization(&tool.server);
                 return false;
             }
             Err(error @ CallError::Denied { denial: Denial::Unasked, .. }) => {
@@ -104,7 +105,7 @@ impl Shell {
             Shown::As(_) => return !outcome.is_error,
         };
         match shown(&outcome, &mut Saver::new(output, &tool.original)) {
-            Ok(text) => print(&text),
+            Ok(text) => tell(&text),
             Err(failure) => return self.tell(&visit, Trouble::Failure(failure)),
         }
         if outcome.is_error {

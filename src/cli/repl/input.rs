@@ -17,7 +17,7 @@ use super::{
 use crate::cli::{
     Exit,
     ask::{Editor, Keyboard, Typed},
-    mcp::content::print,
+    mcp::content::tell,
     signals::Signals,
     style,
 };
@@ -144,7 +144,7 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
         let command = match Command::parse(&line) {
             Ok(Some(Command::Quit)) => return exit(has_failed && input.is_piped()),
             Ok(Some(Command::Help)) => {
-                print(&command::help());
+                tell(&command::help());
                 continue;
             }
             Ok(Some(command)) => command,

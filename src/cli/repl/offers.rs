@@ -10,14 +10,15 @@ use crate::{
     cli::{
         mcp::{
             arguments::{Arguments, names_of},
-            content::{Saver, print},
+            content::{Saver, tell},
             get_prompt::Prompt,
             list_prompts::PROMPTS,
             list_resources::{RESOURCES, TEMPLATES},
             list_tools,
             listing::{self, Kind},
             read_resource::Contents,
-            visit::{Reached, Trouble, Visit},
+            trouble::Trouble,
+            visit::{Each, Reached, Visit},
         },
         style::{DIM, STRONG, printable},
     },
@@ -47,7 +48,7 @@ impl Shell {
         }
         let registry = self.hub.registry();
         let Some(name) = server else {
-            print(&overview(visit.names.iter().map(|name| (&**name, registry.of_server(name).collect()))));
+            tell(&overview(visit.names.iter().map(|name| (&**name, registry.of_server(name).collect()))));
             return true;
         };
         let loaded = self.loaded();
@@ -55,7 +56,7 @@ impl Shell {
             return self.failed(&crate::client::hub::HubError::NoServer(name.to_owned()));
         };
         match list_tools::offered(&visit, written, &registry) {
-            Ok(text) => print(&text),
+            Ok(text) => tell(&text),
             Err(error) => return self.failed(&error),
         }
         true
@@ -73,10 +74,10 @@ impl Shell {
         let (Some(resources), Some(templates)) = (resources, templates) else { return false };
         self.listed().resources =
             members(&resources).filter_map(|item| Some(item["uri"].as_str()?.to_owned())).collect();
-        print(&listing::text(&RESOURCES, &resources));
+        tell(&listing::text(&RESOURCES, &resources));
         let has_templates = members(&templates).next().is_some();
         if has_templates {
-            print(&format!("\n{}", listing::text(&TEMPLATES, &templates)));
+            tell(&format!("\n{}", listing::text(&TEMPLATES, &templates)));
         }
         !listing::has_failed(&resources) && !listing::has_failed(&templates)
     }
@@ -95,7 +96,7 @@ impl Shell {
             Some((item["name"].as_str()?.to_owned(), names))
         };
         self.listed().prompts = members(&prompts).filter_map(known).collect();
-        print(&listing::text(&PROMPTS, &prompts));
+        tell(&listing::text(&PROMPTS, &prompts));
         !listing::has_failed(&prompts)
     }
 
@@ -147,7 +148,7 @@ impl Shell {
 
     fn show(&self, visit: &Visit, text: Result<String, Trouble>) -> bool {
         match text {
-            Ok(text) => print(&text),
+            Ok(text) => tell(&text),
             Err(trouble) => return self.tell(visit, trouble),
         }
         true
@@ -156,6 +157,7 @@ impl Shell {
     pub(super) fn tell(&self, visit: &Visit, trouble: Trouble) -> bool {
         match trouble {
             Trouble::Call(failure) => visit.tell_failure(&failure),
+            Trouble::Unlisted(what) => self.error(&what),
             Trouble::Failure(failure) => self.error(&failure.to_string()),
         }
         false
@@ -168,8 +170,8 @@ impl Shell {
         list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
     ) -> Option<Listings> {
         match Box::pin(listing::reached(visit, kind, list)).await {
-            Ok(reached) => Some(reached),
-            Err(trouble) => {
+            Ok(Each { reached, outcome: Ok(()) }) => Some(reached),
+            Ok(Each { outcome: Err(trouble), .. }) | Err(trouble) => {
                 self.tell(visit, trouble);
                 None
             }

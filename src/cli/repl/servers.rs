@@ -7,7 +7,7 @@ use crate::{
     cli::{
         mcp::{
             auth,
-            content::print,
+            content::tell,
             info,
             table::{ago, drawn, status_table, with_offered},
         },
@@ -22,7 +22,7 @@ use crate::{
 
 impl Shell {
     pub(super) fn status(&self) -> bool {
-        print(&status_table(&with_offered(&self.hub), SystemTime::now(), "/mcp "));
+        tell(&status_table(&with_offered(&self.hub), SystemTime::now(), "/mcp "));
         true
     }
 
@@ -71,7 +71,7 @@ impl Shell {
     }
 
     fn done(&self, what: &str) -> bool {
-        print(&format!("MCP server {}\n", printable(what)));
+        tell(&format!("MCP server {}\n", printable(what)));
         true
     }
 
@@ -83,7 +83,7 @@ impl Shell {
     /// Whoever asks for it learns which servers are looked at closely.
     pub(super) fn tell_debug(&self) -> bool {
         for (server, _) in self.hub.status() {
-            print(&format!("{}: {}\n", printable(&server), if self.switch.is_on(&server) { "on" } else { "off" }));
+            tell(&format!("{}: {}\n", printable(&server), if self.switch.is_on(&server) { "on" } else { "off" }));
         }
         true
     }
@@ -96,7 +96,7 @@ impl Shell {
         self.tracer.catch_up().await;
         self.switch.set(server, is_on);
         let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
-        print(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
+        tell(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
         true
     }
 
@@ -107,9 +107,11 @@ impl Shell {
             return self.failed(&HubError::NoServer(server.to_owned()));
         };
         let opens_browser = !self.args.connection.no_browser && std::io::stderr().is_terminal();
-        match auth::authorize_or_forget(found, is_logout, opens_browser).await {
+        let member = self.hub.member(server).ok();
+        let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
+        match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser)).await {
             Ok(told) => {
-                print(&told);
+                tell(&told);
                 if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }
             }
             Err(failure) => {
@@ -165,7 +167,7 @@ impl Shell {
                 text.push_str(&format!("  {DIM}{line}{DIM:#}\n"));
             }
         }
-        print(&text);
+        tell(&text);
         true
     }
 
@@ -189,7 +191,7 @@ impl Shell {
             return true;
         }
         let heads = ["Server", "Tool", "Calls", "Errors", "Failures", "Mean time", "Last"];
-        print(&drawn(heads, &rows, |_, _| anstyle::Style::new()));
+        tell(&drawn(heads, &rows, |_, _| anstyle::Style::new()));
         true
     }
 }

@@ -185,7 +185,7 @@ impl Shell {
                 Err(HubError::Unreachable { server, error }) => {
                     failed += 1;
                     visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
-                    self.tell_how_to_authorize(&server);
+                    self.tell_authorization(&server);
                     if unreachable == Unreachable::Fatal {
                         return None;
                     }
@@ -194,15 +194,6 @@ impl Shell {
             }
         }
         Some(failed)
-    }
-
-    /// What to do if nobody has authorized this client with the server.
-    pub(super) fn tell_how_to_authorize(&self, server: &str) {
-        let authorizer = self.hub.member(server).ok().and_then(|member| member.config.authorizer.clone());
-        if authorizer.and_then(|authorizer| authorizer.failure()) == Some(AuthError::Nobody) {
-            let server = quoted(server.to_owned());
-            style::print(&format!("{STRONG}hint:{STRONG:#} auth {}\n", style::printable(&server)));
-        }
     }
 
     pub(super) fn count(&self, server: &str) -> String {
@@ -357,7 +348,17 @@ impl Shell {
         };
         self.error(&(text + &near.unwrap_or_default()));
         if let HubError::Unreachable { server, .. } = error {
-            self.tell_how_to_authorize(server);
+            self.tell_authorization(server);
+        }
+    }
+
+    /// What to type if somebody has to authorize a server.
+    pub(super) fn tell_authorization(&self, server: &str) {
+        let Ok(member) = self.hub.member(server) else { return };
+        let Some(authorizer) = &member.config.authorizer else { return };
+        if authorizer.failure() == Some(AuthError::Nobody) {
+            let server = quoted(server.to_owned());
+            style::print(&format!("{STRONG}hint:{STRONG:#} auth {}\n", style::printable(&server)));
         }
     }
 

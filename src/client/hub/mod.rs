@@ -151,7 +151,7 @@ pub enum Event {
 }
 
 /// What came of a discovery.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Discovery {
     pub registry: Arc<Registry>,
     /// The servers that could not be reached, in the order of the config.
@@ -361,7 +361,7 @@ impl Hub {
         }
         let too_late = async {
             live.calls.cancelled().await;
-            tokio::time::sleep(LEAVE).await;
+            tokio::task::coop::unconstrained(tokio::time::sleep(LEAVE)).await;
         };
         tokio::select! {
             biased;

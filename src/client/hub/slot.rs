@@ -16,7 +16,7 @@ use super::{
     status::{State, Status},
 };
 use crate::{
-    client::{CallOptions, ConnectError, Failure, Ignored, Session},
+    client::{CallOptions, ConnectError, Failure, Ignored, PeerVersion, Session},
     transport::{Tap, Transport},
     wire::Era,
 };
@@ -168,7 +168,15 @@ impl Slot {
                 records(&self.name, &tap);
             }
             let error = match Session::connect_with(&member.config, protocol, stderr, tap).await {
-                Ok(session) => return Ok(session),
+                Ok(session) => match &session.info().version {
+                    PeerVersion::Known(_) => return Ok(session),
+                    // Who does not support it must leave (2025-11-25, Lifecycle: Version Negotiation).
+                    PeerVersion::Unknown(version) => {
+                        let supported = vec![version.clone()];
+                        session.close().await;
+                        ConnectError::Version { protocol, supported }
+                    }
+                },
                 Err(error) => error,
             };
             match pauses.next().filter(|_| may_pass(&error)) {

@@ -13,10 +13,11 @@ use futures_util::FutureExt;
 use reqwest::{StatusCode, header::HeaderValue};
 
 use super::{
-    AuthError, Challenge, GrantKind, Identity, Interaction, Secret, TokenStore,
+    AuthError, Challenge, Choice, GrantKind, Identity, Interaction, Logout, Secret, TokenStatus, TokenStore,
     fetch::Fetcher,
     flow::{Flow, Found, Obtained},
     pause::Pause,
+    perimeter::Perimeter,
     store::Record,
     token::Token,
 };
@@ -37,6 +38,8 @@ pub struct Options {
     pub scopes: Option<Vec<String>>,
     /// Where the metadata of the authorization server are, whatever the server says about that.
     pub metadata_url: Option<String>,
+    /// The only authorization server to take tokens from. Like the metadata, it may be anywhere.
+    pub issuer: Option<String>,
     pub interaction: Interaction,
     pub store: TokenStore,
 }
@@ -64,6 +67,8 @@ struct Current {
     number: u64,
     is_loaded: bool,
     token: Option<Token>,
+    /// Whether it could not be renewed before the server refuses it. It is not tried again until then.
+    is_stuck: bool,
     origin: Origin,
     /// Whether the server has let anything through with the token.
     accepted: Arc<AtomicBool>,
@@ -80,16 +85,6 @@ enum Origin {
     Granted,
 }
 
-/// What is known about the token of a server; nothing of it is secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenStatus {
-    pub issuer: String,
-    pub scopes: Vec<String>,
-    /// In seconds since 1970, if it was said.
-    pub expires: Option<u64>,
-    pub can_be_refreshed: bool,
-}
-
 impl Default for Options {
     /// Acts for a person, asks nobody, and remembers nothing.
     fn default() -> Options {
@@ -98,6 +93,7 @@ impl Default for Options {
             grant: GrantKind::Person,
             scopes: None,
             metadata_url: None,
+            issuer: None,
             interaction: Interaction::Nobody,
             store: TokenStore::memory(),
         }
@@ -117,9 +113,17 @@ impl Authorizer {
         };
         let server =
             web::parse_url(&server, &["http", "https"]).map_err(|error| AuthError::Invalid(error.to_string()))?;
-        let Options { identity, grant, scopes, metadata_url, interaction, store } = options;
-        let (fetcher, pause) = (Fetcher::default(), Pause::default());
-        let flow = Flow { server, identity, scopes, metadata_url, interaction, fetcher, pause };
+        let Options { identity, grant, scopes, metadata_url, issuer, interaction, store } = options;
+        let perimeter = Perimeter::of(server.clone());
+        let provider = match &grant {
+            GrantKind::Enterprise(provider) => Some(&provider.token_endpoint),
+            GrantKind::Person | GrantKind::Client | GrantKind::Workload(_) => None,
+        };
+        for url in metadata_url.iter().chain(&issuer).chain(provider) {
+            perimeter.trust(url);
+        }
+        let (fetcher, pause) = (Fetcher::new(perimeter.clone()), Pause::default());
+        let flow = Flow { server, identity, scopes, metadata_url, issuer, perimeter, interaction, fetcher, pause };
         let (current, upgrades) = (Mutex::default(), tokio::sync::Mutex::default());
         Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades })))
     }
@@ -143,38 +147,37 @@ impl Authorizer {
     /// # Errors
     /// [`AuthError::Store`].
     pub fn status(&self) -> Result<Option<TokenStatus>, AuthError> {
-        let record = self.0.store.load(&self.0.flow.server)?;
-        let (Some(issuer), Some(token)) = (&record.issuer, record.token()) else { return Ok(None) };
-        Ok(Some(TokenStatus {
-            issuer: issuer.clone(),
-            scopes: token.scopes.clone(),
-            expires: token.expires,
-            can_be_refreshed: token.refresh.is_some(),
-        }))
+        Ok(TokenStatus::of(&self.0.load()?, &self.0.flow))
     }
 
-    /// Has those who issued tokens revoke them, as far as they do such things, before [`Authorizer::logout`] forgets them.
-    /// Returns whether somebody has revoked one.
-    ///
-    /// # Errors
-    /// Says why a token is still good, wherever it is.
-    pub async fn revoke(&self) -> Result<bool, AuthError> {
-        let _turn = self.0.upgrades.lock().await;
-        match self.0.store.load(&self.0.flow.server) {
-            Ok(record) => Box::pin(self.0.flow.revoke(&record)).await,
-            // What cannot be read can be forgotten all the same.
-            Err(_) => Ok(false),
-        }
-    }
-
-    /// Forgets the token and how the client is registered. Returns whether there was any.
+    /// What the user said for the token, where the config does not say the same.
     ///
     /// # Errors
     /// [`AuthError::Store`].
-    pub fn logout(&self) -> Result<bool, AuthError> {
-        let mut current = self.0.current();
-        *current = Current { number: current.number + 1, is_loaded: true, ..Current::default() };
-        self.0.store.logout(&self.0.flow.server)
+    pub fn choice(&self) -> Result<Choice, AuthError> {
+        Ok(Choice::of(&self.0.load()?, &self.0.flow))
+    }
+
+    /// Has those who issued tokens revoke them, as far as they do such things, and forgets them and how the client is
+    /// registered in any case. Whoever renews a token is waited for, so that the next one does not stay.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`].
+    pub async fn logout(&self) -> Result<Logout, AuthError> {
+        let shared = &self.0;
+        let server = &shared.flow.server;
+        let _turn = shared.upgrades.lock().await;
+        shared.leave();
+        if !shared.store.has(server) {
+            return Ok(Logout { was_there: false, revoked: Ok(false) });
+        }
+        let lock = shared.store.lock(server).await?;
+        let revoked = match shared.load() {
+            Ok(record) => Box::pin(shared.flow.revoke(&record)).await,
+            // What cannot be read can be forgotten all the same.
+            Err(_) => Ok(false),
+        };
+        Ok(Logout { was_there: shared.store.forget(&lock, server)?, revoked })
     }
 
     /// Why the last attempt to get a token brought none.
@@ -222,6 +225,24 @@ impl Shared {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has no token any more.
+    fn leave(&self) {
+        let mut current = self.current();
+        *current = Current { number: current.number + 1, is_loaded: true, ..Current::default() };
+    }
+
+    /// What is kept. Issuers that the user named once may be anywhere.
+    ///
+    /// # Errors
+    /// [`AuthError::Store`].
+    fn load(&self) -> Result<Record, AuthError> {
+        let record = self.store.load(&self.flow.server)?;
+        for (issuer, _) in record.issuers.iter().filter(|(_, issued)| issued.is_chosen) {
+            self.flow.perimeter.trust(issuer);
+        }
+        Ok(record)
+    }
+
     /// What a request goes with: the token that there is, if there is one. One that expires is replaced first, where that
     /// needs nobody.
     async fn pass(&self) -> Result<Pass, AuthError> {
@@ -233,16 +254,17 @@ impl Shared {
             return Ok(pass);
         }
         if !self.current().is_loaded {
-            let token = self.store.load(&self.flow.server)?.token().cloned();
+            let token = self.load()?.token().cloned();
             let mut current = self.current();
             (current.is_loaded, current.token) = (true, token);
         }
         if let Some(pass) = self.current().ready() {
             return Ok(pass);
         }
-        // If there is nothing, the server will say what it wants; and so it will if this fails.
-        if let Ok(Some(found)) = Box::pin(self.refresh(None)).await {
-            let _ = self.settle(Ok(found));
+        match Box::pin(self.refresh(None)).await {
+            Ok(Some(found)) => drop(self.settle(Ok(found))),
+            // The server will say what it wants.
+            Ok(None) | Err(_) => self.current().is_stuck = true,
         }
         Ok(self.current().pass())
     }
@@ -294,7 +316,7 @@ impl Shared {
             (Origin::Granted, true) => return Err(AuthError::Rejected),
             (Origin::Refreshed, true) => {}
             _ => {
-                let record = self.store.load(&self.flow.server)?;
+                let record = self.load()?;
                 if record.token().is_some() {
                     // Who issues tokens may have changed; nobody else is shown the refresh token (2026-07-28,
                     // Authorization Server Binding).
@@ -314,8 +336,9 @@ impl Shared {
     async fn refresh(&self, found: Option<&Found>) -> Result<Option<(Token, Origin)>, AuthError> {
         let server = &self.flow.server;
         let lock = self.store.lock(server).await?;
-        let mut record = self.store.load(server)?;
-        let (Some(issuer), Some(token)) = (record.issuer.clone(), record.token().cloned()) else { return Ok(None) };
+        let record = self.load()?;
+        let (Some(issuer), Some(issued)) = (record.issuer.clone(), record.issued()) else { return Ok(None) };
+        let Some(token) = issued.token.clone() else { return Ok(None) };
         if found.is_some_and(|found| found.issuer.issuer != issuer) {
             return Ok(None);
         }
@@ -323,52 +346,59 @@ impl Shared {
         if is_of_another && !token.is_expired() {
             return Ok(Some((token, Origin::Stored)));
         }
-        if token.refresh.is_none() {
+        let is_alone = issued.is_alone(&token);
+        if token.refresh.is_none() && !is_alone {
             return Ok(None);
         }
         let metadata = match found {
             Some(found) => found.issuer.clone(),
             None => self.flow.server_metadata(&issuer, None).await?,
         };
-        let refreshed = match self.flow.refresh(&metadata, &token, &record).await {
-            Ok(Some(token)) => token,
-            Ok(None) => return Ok(None),
-            Err(AuthError::Token { error, .. }) => {
-                let issued = record.issuers.entry(issuer).or_default();
-                if error == "invalid_client" {
+        let renewed = self.flow.renew(&metadata, &token, &record).await;
+        // Who has taken the token away does not want the next one.
+        let mut record = self.load()?;
+        let Some(issued) = record.issuers.get_mut(&issuer).filter(|issued| issued.token.as_ref() == Some(&token))
+        else {
+            return Ok(None);
+        };
+        match renewed {
+            Ok(Some(renewed)) => {
+                issued.token = Some(renewed.clone());
+                self.store.save(&lock, server, &record)?;
+                Ok(Some((renewed, Origin::Refreshed)))
+            }
+            Ok(None) => Ok(None),
+            Err(error) if is_alone || error.is_passing() => Err(error),
+            Err(error) if error.is_end() => {
+                if matches!(&error, AuthError::Token { error, .. } if error == "invalid_client") {
                     issued.client = None;
                 }
-                if let Some(token) = &mut issued.token {
-                    token.refresh = None;
-                }
+                issued.token = Some(Token { refresh: None, ..token });
                 self.store.save(&lock, server, &record)?;
-                return Ok(None);
+                Ok(None)
             }
-            Err(error) => return Err(error),
-        };
-        record.issuers.entry(issuer).or_default().token = Some(refreshed.clone());
-        self.store.save(&lock, server, &record)?;
-        Ok(Some((refreshed, Origin::Refreshed)))
+            Err(_) => Ok(None),
+        }
     }
 
     /// A token by the grant.
     async fn grant(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<Token, AuthError> {
-        let found = self.discover(challenge, version, &self.store.load(&self.flow.server)?).await?;
+        let found = self.discover(challenge, version, &self.load()?).await?;
         self.grant_with(&found, challenge).await
     }
 
     async fn grant_with(&self, found: &Found, challenge: &Challenge) -> Result<Token, AuthError> {
         let (server, issuer) = (&self.flow.server, &found.issuer.issuer);
-        let record = self.store.load(server)?;
+        let record = self.load()?;
         let obtained = match &self.grant {
             GrantKind::Person => self.flow.authorize(found, challenge, &record).await,
             alone => self.flow.obtain_alone(alone, found, challenge, &record).await,
         };
         let lock = self.store.lock(server).await?;
         // Somebody may have been waited for, and other processes have gone on.
-        let mut record = self.store.load(server)?;
+        let mut record = self.load()?;
         let issued = record.issuers.entry(issuer.clone()).or_default();
-        let Obtained { token, client } = match obtained {
+        let Obtained { token, client, holder } = match obtained {
             Ok(obtained) => obtained,
             Err(error) => {
                 if matches!(&error, AuthError::Token { error, .. } if error == "invalid_client")
@@ -382,6 +412,10 @@ impl Shared {
         };
         issued.token = Some(token.clone());
         issued.client = client.or_else(|| issued.client.take());
+        issued.is_chosen |= self.flow.issuer.as_ref() == Some(issuer);
+        let registered = holder.as_ref().filter(|holder| !holder.is_document).map(|holder| holder.id.clone());
+        issued.holder = holder;
+        record.bound.extend(registered.map(|id| (id, issuer.clone())));
         record.issuer = Some(issuer.clone());
         self.store.save(&lock, server, &record)?;
         Ok(token)
@@ -393,8 +427,10 @@ impl Shared {
         version: Option<&HeaderValue>,
         record: &Record,
     ) -> Result<Found, AuthError> {
-        let registered = self.flow.identity.registered.as_ref().and_then(|registered| registered.issuer.as_deref());
-        self.flow.discover(challenge, version, registered.or(record.issuer.as_deref())).await
+        let registered = self.flow.identity.registered.as_ref();
+        let stated = registered.and_then(|registered| registered.issuer.as_deref());
+        let bound = registered.and_then(|registered| record.bound.get(&registered.id).map(String::as_str));
+        self.flow.discover(challenge, version, stated.or(bound).or(record.issuer.as_deref())).await
     }
 
     /// Ends an attempt: whoever has waited for it goes on with what came of it.
@@ -408,7 +444,7 @@ impl Shared {
         match got {
             Ok((token, origin)) => {
                 current.failure = None;
-                (current.token, current.origin) = (Some(token), origin);
+                (current.token, current.origin, current.is_stuck) = (Some(token), origin, false);
                 current.accepted = Arc::default();
                 Ok(())
             }
@@ -424,7 +460,7 @@ impl Current {
     /// The pass, if nothing has to be done for it first.
     fn ready(&self) -> Option<Pass> {
         let is_ready = match &self.token {
-            Some(token) => !token.is_expired() || token.refresh.is_none(),
+            Some(token) => !token.is_expired() || self.is_stuck,
             None => self.is_loaded,
         };
         is_ready.then(|| self.pass())

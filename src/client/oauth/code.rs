@@ -9,6 +9,9 @@ use super::{
     pkce::{Verifier, unguessable},
 };
 
+/// What an answer says once, or not at all (RFC 6749, section 3.1).
+const ONCE: [&str; 3] = ["iss", "error", "code"];
+
 /// One request for a code. What its answer is compared with is kept with it.
 #[derive(Debug)]
 pub(super) struct Request {
@@ -57,12 +60,15 @@ impl Request {
     /// Response Validation; RFC 9207, section 2.4).
     ///
     /// # Errors
-    /// [`AuthError::Response`] if it is not from the issuer or answers another request, [`AuthError::Refused`] if the
+    /// [`AuthError::Response`] if it is not from the issuer, answers another request or says something twice, [`AuthError::Refused`] if the
     /// answer is no.
     pub(super) fn code(&self, answer: &Url) -> Result<Secret, AuthError> {
         let unfit = |why: String| Err(AuthError::Response(why));
         if !self.is_answered_by(answer) {
             return unfit("its `state` is not that of the request".to_owned());
+        }
+        if let Some(name) = ONCE.iter().find(|name| answer.query_pairs().filter(|(key, _)| key == **name).count() > 1) {
+            return unfit(format!("it says `{name}` more than once"));
         }
         match parameter(answer, "iss") {
             Some(issuer) if issuer != self.issuer => {
@@ -151,6 +157,10 @@ mod tests {
             (&open, "&code=c&iss=https://evil.example.com"),
             (&open, "&code=c&iss=HTTPS://as"),
             (&promised, "&code=c&iss=https://as&iss=https://as"),
+            (&open, "&code=c&iss=https://evil.example.com&iss=https://evil.example.com"),
+            (&open, "&code=c&iss=https://as&iss=https://evil.example.com"),
+            (&open, "&code=c&error=access_denied&error=x"),
+            (&open, "&code=c&code=d"),
         ] {
             assert!(matches!(answer(request, rest), Err(AuthError::Response(_))), "{rest}");
         }

@@ -3,8 +3,8 @@
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::AuthError;
-use crate::transport::client::web::{display_url, is_loopback};
+use super::{AuthError, perimeter::Perimeter};
+use crate::transport::client::web::display_url;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
@@ -144,30 +144,16 @@ pub(super) fn canonical(server: &Url) -> String {
 /// An endpoint of an authorization server, if it may be used from this server.
 ///
 /// # Errors
-/// [`AuthError::NoEndpoint`] if there is none, [`AuthError::Insecure`] if it is not protected (2026-07-28, Communication
-/// Security).
+/// [`AuthError::NoEndpoint`] if there is none, and those of [`Perimeter::admit`] (2026-07-28, Communication Security).
 pub(super) fn endpoint(
     metadata: &ServerMetadata,
     stated: Option<&String>,
     name: &'static str,
-    server: &Url,
+    perimeter: &Perimeter,
 ) -> Result<Url, AuthError> {
     let none = || AuthError::NoEndpoint { issuer: metadata.issuer.clone(), endpoint: name };
     let url = Url::parse(stated.ok_or_else(none)?).map_err(|_| none())?;
-    protected(url, server)
-}
-
-/// The URL, if it is protected by https, or by staying within the machine, where the server itself then has to be: a server
-/// elsewhere must not make us ask programs here.
-///
-/// # Errors
-/// [`AuthError::Insecure`].
-pub(super) fn protected(url: Url, server: &Url) -> Result<Url, AuthError> {
-    let within = url.scheme() == "http" && is_loopback(&url) && is_loopback(server);
-    match url.scheme() == "https" || within {
-        true => Ok(url),
-        false => Err(AuthError::Insecure { url: display_url(url.as_str()) }),
-    }
+    perimeter.admit(url)
 }
 
 fn at(base: &Url, path: &str) -> Url {
@@ -280,18 +266,6 @@ mod tests {
         };
         assert_eq!(with(Some(&["plain", "S256"])), Ok(()));
         assert!(with(Some(&["plain"])).is_err() && with(Some(&[])).is_err() && with(None).is_err());
-    }
-
-    #[test]
-    fn endpoints_are_protected_or_of_this_machine_as_the_server_is() {
-        let allowed = |endpoint: &str, server: &str| protected(url(endpoint), &url(server)).is_ok();
-        assert!(allowed("https://as/token", "https://h/mcp"));
-        assert!(allowed("https://as/token", "http://127.0.0.1:1/mcp"));
-        assert!(allowed("http://localhost:2/token", "http://127.0.0.1:1/mcp"));
-        assert!(!allowed("http://as/token", "https://h/mcp"));
-        assert!(!allowed("http://10.0.0.1/token", "http://10.0.0.1/mcp"));
-        assert!(!allowed("http://localhost:2/token", "https://h/mcp"));
-        assert!(!allowed("file:///etc/passwd", "http://localhost/mcp"));
     }
 
     #[test]

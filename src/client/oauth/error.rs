@@ -20,6 +20,13 @@ pub enum AuthError {
     /// Plain HTTP, and not between programs of one machine (OAuth 2.1, section 1.5).
     #[error("{url} is not used, for it is not protected by https")]
     Insecure { url: String },
+    /// A server would have us ask what is nearer to us than it is itself (2026-07-28, Security Best Practices, Server-Side
+    /// Request Forgery).
+    #[error("{url} is not used, for it is within this machine or network, and the server is not")]
+    Internal { url: String },
+    /// The server names others than the one authorization server that is wanted.
+    #[error("the server names {named}, and not the authorization server {wanted}")]
+    NotNamed { wanted: String, named: String },
     /// The metadata are those of another resource (RFC 9728, section 3.3).
     #[error("the metadata of the server are those of {resource:?}, and it is {server}")]
     Resource { resource: String, server: String },
@@ -56,10 +63,13 @@ pub enum AuthError {
     Refused(String),
     /// The token endpoint said no (RFC 6749, section 5.2).
     #[error("the authorization server issues no token: {}{}", .error, .description.as_ref().map(|it| format!(": {it}")).unwrap_or_default())]
-    Token { error: String, description: Option<String> },
+    Token { status: u16, error: String, description: Option<String> },
     /// The revocation endpoint said no (RFC 7009, section 2.2.1).
     #[error("the authorization server revokes no token: {0}")]
     Revocation(String),
+    /// The client cannot show who it is.
+    #[error("the variable {variable} does not hold the client's secret")]
+    NoSecret { variable: String },
     /// A person would have to be asked.
     #[error("somebody has to authorize it in a browser")]
     Nobody,
@@ -75,6 +85,26 @@ pub enum AuthError {
     /// The tokens cannot be read or kept.
     #[error("{0}")]
     Store(String),
+}
+
+impl AuthError {
+    /// Whether it may be otherwise in a while, and says nothing of what was asked with (RFC 6749, section 5.2; RFC 9110,
+    /// section 15.6; RFC 6585, section 4).
+    pub(super) fn is_passing(&self) -> bool {
+        match self {
+            AuthError::Token { status, error, .. } => {
+                let codes = ["temporarily_unavailable", "server_error", "slow_down"];
+                *status >= 500 || *status == 429 || codes.contains(&error.as_str())
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether it means that what was asked with is not good any more (RFC 6749, section 5.2).
+    pub(super) fn is_end(&self) -> bool {
+        let is_end = |error: &str| matches!(error, "invalid_grant" | "invalid_client");
+        !self.is_passing() && matches!(self, AuthError::Token { error, .. } if is_end(error))
+    }
 }
 
 /// What somebody else says, as it may be shown: on one line, and of bearable length.

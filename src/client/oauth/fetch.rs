@@ -1,6 +1,10 @@
 //! The requests that get a token, each bounded in time and size.
 
-use std::{sync::OnceLock, time::Duration};
+use std::{
+    error::Error,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use reqwest::{
@@ -9,20 +13,30 @@ use reqwest::{
     redirect,
 };
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::{AuthError, Challenge};
-use crate::transport::client::web;
+use super::{
+    AuthError, Challenge,
+    perimeter::{Nearer, Perimeter},
+};
+use crate::{
+    transport::client::web,
+    wire::{Era, Version},
+};
 
 const LIMIT: Duration = Duration::from_secs(30);
 const MAX_BODY: usize = 1 << 20;
 const MAX_REDIRECTS: usize = 3;
 const MAX_STEPS: usize = 8;
+/// What an MCP server may answer with.
+const MCP_TYPES: &str = "application/json, text/event-stream";
+const SESSION: &str = "mcp-session-id";
 
-/// The HTTP client of one authorizer. It follows no redirects by itself.
-#[derive(Debug, Default)]
+/// The HTTP client of one authorizer. It follows no redirects by itself, and goes nowhere beyond the perimeter.
+#[derive(Debug)]
 pub(super) struct Fetcher {
+    perimeter: Perimeter,
     near: OnceLock<Client>,
     far: OnceLock<Client>,
 }
@@ -37,11 +51,15 @@ pub(super) enum Place {
 }
 
 impl Fetcher {
+    pub(super) fn new(perimeter: Perimeter) -> Fetcher {
+        Fetcher { perimeter, near: OnceLock::new(), far: OnceLock::new() }
+    }
+
     /// A JSON document; `None` if there is none, which is so if what is said to be there is not a JSON object, and it is
     /// only looked for. A redirect is followed within the origin.
     ///
     /// # Errors
-    /// [`AuthError::Unreachable`], [`AuthError::Http`] and [`AuthError::Malformed`].
+    /// [`AuthError::Unreachable`], [`AuthError::Internal`], [`AuthError::Http`] and [`AuthError::Malformed`].
     pub(super) async fn metadata<T: DeserializeOwned>(
         &self,
         url: &Url,
@@ -82,12 +100,30 @@ impl Fetcher {
     }
 
     /// How a server refuses a request that shows nothing; `None` if it does not. A GET changes nothing, whatever the
-    /// transport.
+    /// transport; where it is not refused, the first requests of a session are, of all versions of the protocol.
     pub(super) async fn challenge(&self, server: &Url) -> Option<Challenge> {
-        let request = self.client(server).ok()?.get(server.clone());
-        let request = request.header(ACCEPT, "application/json, text/event-stream");
-        let response = send(request, server).await.ok()?;
-        (response.status() == StatusCode::UNAUTHORIZED).then(|| Challenge::of(response.headers())).flatten()
+        let client = self.client(server).ok()?;
+        let request = client.get(server.clone()).header(ACCEPT, MCP_TYPES);
+        if let Some(challenge) = challenge_of(&send(request, server).await.ok()?) {
+            return Some(challenge);
+        }
+        for (version, method, params) in greetings() {
+            let body = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params });
+            let mut request = client.post(server.clone()).header(ACCEPT, MCP_TYPES).json(&body);
+            if version.era() == Era::Modern {
+                request = request.header("mcp-protocol-version", version.as_str()).header("mcp-method", method);
+            }
+            let response = send(request, server).await.ok()?;
+            let session = response.headers().get(SESSION).cloned();
+            if let Some(session) = session.filter(|_| response.status().is_success()) {
+                // Nobody goes on with it.
+                let _ = send(client.delete(server.clone()).header(SESSION, session), server).await;
+            }
+            if response.status() == StatusCode::UNAUTHORIZED {
+                return challenge_of(&response);
+            }
+        }
+        None
     }
 
     /// Sends a form, and returns the status and body of the answer.
@@ -144,10 +180,28 @@ impl Fetcher {
         }
         web::install_crypto();
         let builder = Client::builder().redirect(redirect::Policy::none()).timeout(LIMIT);
+        let builder = builder.dns_resolver(Arc::new(self.perimeter.clone()));
         let builder = if is_near { builder.no_proxy() } else { builder };
         let client = builder.build().map_err(|error| AuthError::Invalid(web::describe(error)))?;
         Ok(slot.get_or_init(|| client))
     }
+}
+
+/// The first request of a session, as each era begins one.
+fn greetings() -> [(Version, &'static str, Value); 2] {
+    let who = json!({ "name": "rehearse", "version": env!("CARGO_PKG_VERSION") });
+    let meta = |name: &str| format!("io.modelcontextprotocol/{name}");
+    let modern = json!({ "_meta": {
+        (meta("protocolVersion")): Version::LATEST.as_str(),
+        (meta("clientInfo")): &who,
+        (meta("clientCapabilities")): {},
+    } });
+    let legacy = json!({ "protocolVersion": Version::LATEST_LEGACY.as_str(), "capabilities": {}, "clientInfo": &who });
+    [(Version::LATEST, "server/discover", modern), (Version::LATEST_LEGACY, "initialize", legacy)]
+}
+
+fn challenge_of(response: &Response) -> Option<Challenge> {
+    (response.status() == StatusCode::UNAUTHORIZED).then(|| Challenge::of(response.headers())).flatten()
 }
 
 async fn send(request: RequestBuilder, url: &Url) -> Result<Response, AuthError> {
@@ -175,7 +229,11 @@ fn target(response: &Response, url: &Url) -> Option<Url> {
 }
 
 fn unreachable(url: &Url, error: reqwest::Error) -> AuthError {
-    AuthError::Unreachable { url: shown(url), detail: web::describe(error) }
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    match causes.into_iter().any(|cause| cause.is::<Nearer>()) {
+        true => AuthError::Internal { url: shown(url) },
+        false => AuthError::Unreachable { url: shown(url), detail: web::describe(error) },
+    }
 }
 
 fn http(url: &Url, status: StatusCode) -> AuthError {

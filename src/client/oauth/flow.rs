@@ -7,14 +7,15 @@ use reqwest::{Url, header::HeaderValue};
 use super::{
     AuthError, Challenge, ClientSecret, GrantKind, IdentityProvider, Interaction, Secret,
     code::Request,
-    discovery::{self, ResourceMetadata, ServerMetadata, endpoint, protected},
+    discovery::{self, ResourceMetadata, ServerMetadata, endpoint},
     error::quoted,
     fetch::{Fetcher, Place},
     grant::Grant,
-    identity::{self, Client, Identity, Registered, SelfRegistered},
+    identity::{self, Client, Holder, Identity, Registered, SelfRegistered},
     pause::Pause,
+    perimeter::Perimeter,
     scope::Known,
-    store::Record,
+    store::{Issued, Record},
     token::{self, Purpose, Token},
 };
 use crate::transport::client::web::display_url;
@@ -27,6 +28,9 @@ pub(super) struct Flow {
     pub(super) scopes: Option<Vec<String>>,
     /// Where the metadata of the authorization server are, whatever the server says.
     pub(super) metadata_url: Option<String>,
+    /// The only one who may issue tokens, if the user has named one.
+    pub(super) issuer: Option<String>,
+    pub(super) perimeter: Perimeter,
     pub(super) interaction: Interaction,
     pub(super) fetcher: Fetcher,
     pub(super) pause: Pause,
@@ -50,6 +54,7 @@ pub(super) struct Found {
 pub(super) struct Obtained {
     pub(super) token: Token,
     pub(super) client: Option<SelfRegistered>,
+    pub(super) holder: Option<Holder>,
 }
 
 impl Flow {
@@ -69,10 +74,11 @@ impl Flow {
         preferred: Option<&str>,
     ) -> Result<Found, AuthError> {
         // Whoever listens in would have the token (OAuth 2.1, section 1.5).
-        protected(self.server.clone(), &self.server)?;
+        self.perimeter.admit(self.server.clone())?;
         let document = self.resource_metadata(challenge, version).await?;
         if let Some(stated) = &self.metadata_url {
             let issuer = self.stated_metadata(stated, version).await?;
+            self.check_wanted(&[&issuer.issuer])?;
             let (resource, scopes) = match document {
                 Some((_, document)) => (document.resource_of(&self.server)?.to_owned(), document.scopes_supported),
                 None => (discovery::canonical(&self.server), None),
@@ -82,6 +88,8 @@ impl Flow {
         let Some((at, document)) = document else { return self.discover_at_origin(version).await };
         let resource = document.resource_of(&self.server)?.to_owned();
         let mut issuers: Vec<&str> = document.authorization_servers.iter().map(String::as_str).collect();
+        self.check_wanted(&issuers)?;
+        issuers.retain(|&issuer| self.issuer.as_deref().is_none_or(|wanted| issuer == wanted));
         issuers.sort_by_key(|&issuer| Some(issuer) != preferred);
         let mut failed = AuthError::NoAuthorizationServer { url: display_url(at.as_str()) };
         for (index, name) in issuers.into_iter().enumerate() {
@@ -110,7 +118,7 @@ impl Flow {
             return Ok(metadata);
         }
         for url in discovery::server_metadata_urls(issuer)? {
-            let url = protected(url, &self.server)?;
+            let url = self.perimeter.admit(url)?;
             if let Some(metadata) = self.fetcher.metadata(&url, Place::WellKnown, version, "metadata").await? {
                 let metadata: ServerMetadata = metadata;
                 metadata.check_issuer(issuer)?;
@@ -123,7 +131,7 @@ impl Flow {
     /// The metadata at a place that the user has chosen; whoever's they are, the user trusts them.
     async fn stated_metadata(&self, url: &str, version: Option<&HeaderValue>) -> Result<ServerMetadata, AuthError> {
         let at = Url::parse(url).map_err(|_| AuthError::Invalid(format!("{url:?} is no URL of metadata")))?;
-        let at = protected(at, &self.server)?;
+        let at = self.perimeter.admit(at)?;
         let metadata = self.fetcher.metadata(&at, Place::Named, version, "metadata").await?;
         metadata.ok_or_else(|| AuthError::NoMetadata { issuer: display_url(url) })
     }
@@ -136,7 +144,7 @@ impl Flow {
         const WHAT: &str = "the metadata of a protected resource";
         if let Some(text) = &challenge.resource_metadata {
             let url = self.server.join(text).map_err(|_| AuthError::Invalid(format!("{text:?} is no URL")))?;
-            let url = protected(url, &self.server)?;
+            let url = self.perimeter.admit(url)?;
             let document = self.fetcher.metadata(&url, Place::Named, version, WHAT).await?;
             return Ok(document.map(|document| (url, document)));
         }
@@ -164,7 +172,22 @@ impl Flow {
                 metadata
             }
         };
+        self.check_wanted(&[&issuer.issuer])?;
         Ok(Found { resource: discovery::canonical(&self.server), issuer, scopes: None, is_old: true })
+    }
+
+    /// Whether whom the user wants is among those that the server names.
+    ///
+    /// # Errors
+    /// [`AuthError::NotNamed`].
+    fn check_wanted(&self, named: &[&str]) -> Result<(), AuthError> {
+        match &self.issuer {
+            Some(wanted) if !named.contains(&wanted.as_str()) => {
+                let named = if named.is_empty() { "none".to_owned() } else { quoted(&named.join(", ")) };
+                Err(AuthError::NotNamed { wanted: wanted.clone(), named })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Has somebody authorize the client, and gets the token for that.
@@ -182,7 +205,7 @@ impl Flow {
             issuer.check_pkce()?;
         }
         let authorization =
-            endpoint(issuer, issuer.authorization_endpoint.as_ref(), "authorization endpoint", &self.server)?;
+            endpoint(issuer, issuer.authorization_endpoint.as_ref(), "authorization endpoint", &self.perimeter)?;
         let scopes = self.choose_scopes(found, challenge, record);
         let before = record.issuers.get(&issuer.issuer).and_then(|issued| issued.client.as_ref());
         let callback = self.interaction.prepare(before.map(|client| &*client.redirect_uri)).await?;
@@ -202,7 +225,8 @@ impl Flow {
         };
         let grant = Grant::Code { request: &request, code: &code };
         let token = self.ask(found, &client, &grant, &scopes).await?;
-        Ok(Obtained { token, client: registered })
+        let holder = self.identity.holder(&client, false);
+        Ok(Obtained { token, client: registered, holder })
     }
 
     /// A token that nobody has to be asked for.
@@ -234,7 +258,8 @@ impl Flow {
             }
         };
         let token = self.ask(found, &client, &grant, &scopes).await?;
-        Ok(Obtained { token, client: None })
+        let holder = self.identity.holder(&client, matches!(kind, GrantKind::Client));
+        Ok(Obtained { token, client: None, holder })
     }
 
     /// What the provider says to the issuer about the person.
@@ -245,27 +270,65 @@ impl Flow {
         scopes: &[String],
     ) -> Result<Secret, AuthError> {
         let wrong = |_| AuthError::Invalid(format!("{:?} is no URL", provider.token_endpoint));
-        let url = protected(Url::parse(&provider.token_endpoint).map_err(wrong)?, &self.server)?;
+        let url = self.perimeter.admit(Url::parse(&provider.token_endpoint).map_err(wrong)?)?;
         let form = provider.form(&found.issuer.issuer, &found.resource, scopes);
         let (status, body) = self.fetcher.form(&url, &form, None).await?;
         token::exchanged(status, &body, &display_url(url.as_str()))
     }
 
-    /// The next token by the refresh token; `None` if there is none, or it was issued to another client.
+    /// The next token, for which nobody has to be asked: by the refresh token, or that of a client that acts for itself.
+    /// `None` if there can be none, or the client is not known that has the token.
     ///
     /// # Errors
-    /// Those of the request.
-    pub(super) async fn refresh(
+    /// Those of the request, and [`AuthError::NoSecret`].
+    pub(super) async fn renew(
         &self,
         metadata: &ServerMetadata,
         token: &Token,
         record: &Record,
     ) -> Result<Option<Token>, AuthError> {
-        let client = self.known_client(metadata, record, None)?.filter(|client| client.id == token.client);
-        let (Some(client), Some(refresh)) = (client, &token.refresh) else { return Ok(None) };
+        let Some(client) = self.client_of(token, metadata, record)? else { return Ok(None) };
+        let is_alone = record.issuers.get(&metadata.issuer).is_some_and(|issued| issued.is_alone(token));
+        let grant = match &token.refresh {
+            _ if is_alone => Grant::Client { scopes: &token.requested },
+            Some(refresh) => Grant::Refresh(refresh),
+            None => return Ok(None),
+        };
         let (resource, scopes) = (token.resource.clone(), None);
         let found = Found { resource, issuer: metadata.clone(), scopes, is_old: false };
-        self.ask(&found, &client, &Grant::Refresh(refresh), &token.requested).await.map(Some)
+        self.ask(&found, &client, &grant, &token.requested).await.map(Some)
+    }
+
+    /// The client that has the token, as it shows now who it is; `None` if that is not known.
+    ///
+    /// # Errors
+    /// [`AuthError::NoSecret`], and those of [`Flow::known_client`].
+    pub(super) fn client_of(
+        &self,
+        token: &Token,
+        metadata: &ServerMetadata,
+        record: &Record,
+    ) -> Result<Option<Client>, AuthError> {
+        let holder = record.issuers.get(&metadata.issuer).and_then(|issued| issued.holder.as_ref());
+        let holder = holder.filter(|holder| holder.id == token.client);
+        match (self.known_client(metadata, record, None), holder) {
+            (Ok(Some(client)), _) if client.id == token.client => Ok(Some(client)),
+            (_, Some(holder)) => holder.client(self.identity.lookup),
+            (known, None) => known.map(|_| None),
+        }
+    }
+
+    /// Whether there will be a next token without asking anybody, as far as is known here.
+    pub(super) fn can_renew(&self, issued: &Issued) -> bool {
+        let Some(token) = &issued.token else { return false };
+        let is_it = |id: Option<&String>| id == Some(&token.client);
+        let is_known = is_it(self.identity.registered.as_ref().map(|registered| &registered.id))
+            || is_it(self.identity.document.as_ref())
+            || is_it(issued.client.as_ref().map(|client| &client.id))
+            || issued.holder.as_ref().is_some_and(|holder| {
+                holder.id == token.client && matches!(holder.client(self.identity.lookup), Ok(Some(_)))
+            });
+        is_known && (token.refresh.is_some() || issued.is_alone(token))
     }
 
     /// As whom the client is known to the issuer; `None` if it would have to register itself. Whoever has registered
@@ -297,7 +360,7 @@ impl Flow {
         if issuer.registration_endpoint.is_none() {
             return Err(AuthError::NoIdentity { issuer: issuer.issuer.clone() });
         }
-        let url = endpoint(issuer, issuer.registration_endpoint.as_ref(), "registration endpoint", &self.server)?;
+        let url = endpoint(issuer, issuer.registration_endpoint.as_ref(), "registration endpoint", &self.perimeter)?;
         let document = identity::registration(&self.identity.name, redirect_uri, scopes, issuer);
         let (status, body) = self.fetcher.json(&url, &document).await?;
         if !status.is_success() {
@@ -315,7 +378,7 @@ impl Flow {
         scopes: &[String],
     ) -> Result<Token, AuthError> {
         let issuer = &found.issuer;
-        let url = endpoint(issuer, issuer.token_endpoint.as_ref(), "token endpoint", &self.server)?;
+        let url = endpoint(issuer, issuer.token_endpoint.as_ref(), "token endpoint", &self.perimeter)?;
         let mut form = grant.form(&found.resource);
         let authorization = client.authenticate(&mut form, &issuer.issuer)?;
         let (status, body) = self.fetcher.form(&url, &form, authorization).await?;
@@ -340,6 +403,9 @@ impl Flow {
 
 /// The issuer that a registered client was first used with.
 fn bound<'a>(registered: &Registered, record: &'a Record) -> Option<&'a str> {
+    if let Some(issuer) = record.bound.get(&registered.id) {
+        return Some(issuer);
+    }
     let is_of = |token: &Token| token.client == registered.id;
     let mut issuers = record.issuers.iter().filter(|(_, issued)| issued.token.as_ref().is_some_and(is_of));
     issuers.next().map(|(issuer, _)| issuer.as_str())

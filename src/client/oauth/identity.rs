@@ -20,6 +20,26 @@ pub struct Identity {
     /// The https URL of the client's metadata document, which is its id wherever such are known (Client ID Metadata
     /// Documents).
     pub document: Option<String>,
+    /// The variable that holds the secret of the registered client, for whoever renews its token.
+    pub secret_variable: Option<String>,
+    /// Looks up such a variable.
+    pub lookup: fn(&str) -> Option<String>,
+}
+
+/// As whom a token was got, which whoever renews it is not told again. What a client has that registered itself is kept
+/// apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Holder {
+    pub(super) id: String,
+    pub(super) method: Method,
+    /// The variable that holds the secret, which itself is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) secret_variable: Option<String>,
+    /// Whether the id is the URL of a document.
+    pub(super) is_document: bool,
+    /// Whether it acts for itself, so that nobody has to be asked for the next token.
+    pub(super) is_alone: bool,
 }
 
 /// A client that an authorization server knows. Its id means nothing to any other.
@@ -76,7 +96,47 @@ pub(super) struct SelfRegistered {
 impl Default for Identity {
     /// A client that has to register itself.
     fn default() -> Identity {
-        Identity { name: "rehearse".to_owned(), registered: None, document: None }
+        Identity {
+            name: "rehearse".to_owned(),
+            registered: None,
+            document: None,
+            secret_variable: None,
+            lookup: |_| None,
+        }
+    }
+}
+
+impl Identity {
+    /// What to keep of a client; nothing if it registered itself.
+    pub(super) fn holder(&self, client: &Client, is_alone: bool) -> Option<Holder> {
+        let is_registered = self.registered.as_ref().is_some_and(|registered| registered.id == client.id);
+        let is_document = !is_registered && self.document.as_ref() == Some(&client.id);
+        (is_registered || is_document).then(|| Holder {
+            id: client.id.clone(),
+            method: client.method,
+            secret_variable: self.secret_variable.clone().filter(|_| is_registered),
+            is_document,
+            is_alone,
+        })
+    }
+}
+
+impl Holder {
+    /// The client, if it can show who it is; `None` if its secret was not in a variable.
+    ///
+    /// # Errors
+    /// [`AuthError::NoSecret`] if that is empty now.
+    pub(super) fn client(&self, lookup: fn(&str) -> Option<String>) -> Result<Option<Client>, AuthError> {
+        let secret = match (self.method, &self.secret_variable) {
+            (Method::None, _) => ClientSecret::None,
+            (Method::Basic | Method::Post, Some(variable)) => {
+                let secret = lookup(variable).filter(|secret| !secret.is_empty());
+                let none = || AuthError::NoSecret { variable: variable.clone() };
+                ClientSecret::Text(Secret::new(secret.ok_or_else(none)?))
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Client { id: self.id.clone(), secret, method: self.method }))
     }
 }
 
@@ -284,6 +344,35 @@ mod tests {
             let error = known("s", issuer).at(&metadata, bound).expect_err("another issuer");
             assert_eq!(error, AuthError::OtherIssuer { registered: "https://old".into(), issuer: "https://as".into() });
         }
+    }
+
+    #[test]
+    fn of_a_client_nothing_is_kept_that_is_secret() {
+        let identity = Identity {
+            registered: Some(known("geheim", None)),
+            document: Some("https://h/client.json".to_owned()),
+            secret_variable: Some("SECRET".to_owned()),
+            lookup: |name| (name == "SECRET").then(|| "geheim".to_owned()),
+            ..Identity::default()
+        };
+        let client = known("geheim", None).at(&metadata(None), None).expect("a client");
+        let holder = identity.holder(&client, true).expect("something to keep");
+        let kept = json!({
+            "id": "me",
+            "method": "client_secret_basic",
+            "secretVariable": "SECRET",
+            "isDocument": false,
+            "isAlone": true,
+        });
+        assert_eq!(serde_json::to_value(&holder).expect("JSON"), kept);
+        assert_eq!(holder.client(identity.lookup), Ok(Some(client.clone())));
+        assert_eq!(holder.client(|_| None), Err(AuthError::NoSecret { variable: "SECRET".to_owned() }));
+        let written_out = Identity { secret_variable: None, ..identity.clone() }.holder(&client, false);
+        assert_eq!(written_out.expect("something to keep").client(identity.lookup), Ok(None));
+        let document = Client::of_document("https://h/client.json").expect("a client");
+        let holder = identity.holder(&document, false).expect("something to keep");
+        assert_eq!((holder.is_document, holder.client(|_| None)), (true, Ok(Some(document))));
+        assert_eq!(identity.holder(&Client { id: "own".to_owned(), ..client }, false), None);
     }
 
     #[test]

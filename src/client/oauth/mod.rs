@@ -25,21 +25,24 @@ mod grant;
 mod identity;
 mod interaction;
 mod pause;
+mod perimeter;
 mod pkce;
 mod revocation;
 mod scope;
 mod secret;
+mod status;
 mod store;
 #[cfg(test)]
 mod tests;
 mod token;
 
 pub use assertion::SigningKey;
-pub use authorizer::{Authorizer, Options, TokenStatus};
+pub use authorizer::{Authorizer, Options};
 pub use challenge::Challenge;
 pub use error::AuthError;
 pub use grant::{GrantKind, IdentityProvider};
 pub use identity::{ClientSecret, Identity, Registered};
 pub use interaction::{Browser, Interaction, open_browser};
 pub use secret::Secret;
+pub use status::{Choice, Logout, TokenStatus};
 pub use store::{MemoryStore, TokenStore};

@@ -46,7 +46,7 @@ impl Flow {
         if metadata.revocation_endpoint.is_none() {
             return Ok(false);
         }
-        let client = self.known_client(&metadata, record, None)?.filter(|client| client.id == token.client);
+        let client = self.client_of(token, &metadata, record)?;
         let other = || AuthError::Revocation("the token was issued to another client".to_owned());
         let client = client.ok_or_else(other)?;
         // The access tokens of a refresh token may end with it, and need not (RFC 7009, section 2.1).
@@ -65,7 +65,7 @@ impl Flow {
         token: &Secret,
         hint: Hint,
     ) -> Result<(), AuthError> {
-        let url = endpoint(metadata, metadata.revocation_endpoint.as_ref(), "revocation endpoint", &self.server)?;
+        let url = endpoint(metadata, metadata.revocation_endpoint.as_ref(), "revocation endpoint", &self.perimeter)?;
         let kind = match hint {
             Hint::Refresh => "refresh_token",
             Hint::Access => "access_token",

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -14,7 +14,11 @@ use reqwest::Url;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-use super::{AuthError, identity::SelfRegistered, token::Token};
+use super::{
+    AuthError,
+    identity::{Holder, SelfRegistered},
+    token::Token,
+};
 use crate::transport::client::web::display_url;
 
 /// How often to look whether another process has left the lock.
@@ -45,6 +49,9 @@ pub(super) struct Record {
     /// What was got from each issuer, which means nothing to any other (2026-07-28, Authorization Server Binding).
     #[serde(default)]
     pub(super) issuers: BTreeMap<String, Issued>,
+    /// To which issuer each registered client belongs: the one that has given it a token. It outlives the tokens.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) bound: BTreeMap<String, String>,
 }
 
 /// What one issuer has given.
@@ -54,6 +61,12 @@ pub(super) struct Issued {
     pub(super) client: Option<SelfRegistered>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) token: Option<Token>,
+    /// Who has the token, unless it is a client that registered itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) holder: Option<Holder>,
+    /// Whether the user has named the issuer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_chosen: bool,
 }
 
 /// As long as it is held no other process changes what is kept of the server.
@@ -65,7 +78,19 @@ pub(super) struct StoreLock {
 impl Record {
     /// The token in use.
     pub(super) fn token(&self) -> Option<&Token> {
-        self.issuers.get(self.issuer.as_ref()?)?.token.as_ref()
+        self.issued()?.token.as_ref()
+    }
+
+    /// What the issuer has given whose token is in use.
+    pub(super) fn issued(&self) -> Option<&Issued> {
+        self.issuers.get(self.issuer.as_ref()?)
+    }
+}
+
+impl Issued {
+    /// Whether a client has the token that acts for itself.
+    pub(super) fn is_alone(&self, token: &Token) -> bool {
+        self.holder.as_ref().is_some_and(|holder| holder.is_alone && holder.id == token.client)
     }
 }
 
@@ -84,22 +109,39 @@ impl TokenStore {
         Some(data.join("rehearse").join("tokens"))
     }
 
-    /// Forgets all tokens of a server, and how the client is registered. Returns whether there were any.
+    /// Whether anything is kept of the server.
+    pub(super) fn has(&self, server: &Url) -> bool {
+        match self {
+            TokenStore::Memory(memory) => memory.records().contains_key(&key(server)),
+            TokenStore::Folder(folder) => fs::symlink_metadata(file(folder, server)).is_ok(),
+        }
+    }
+
+    /// Forgets all tokens of a server, and how the client is registered, but not to whom clients belong. Returns whether
+    /// there was anything.
     ///
     /// # Errors
     /// [`AuthError::Store`] if they cannot be removed.
-    pub fn logout(&self, server: &Url) -> Result<bool, AuthError> {
-        match self {
-            TokenStore::Memory(memory) => Ok(memory.records().remove(&key(server)).is_some()),
-            TokenStore::Folder(folder) => {
+    pub(super) fn forget(&self, lock: &StoreLock, server: &Url) -> Result<bool, AuthError> {
+        // What cannot be read can be forgotten all the same.
+        let record = self.load(server).ok();
+        let was_there = record.as_ref().is_none_or(|record| !record.issuers.is_empty());
+        match (record, self) {
+            (Some(record), _) if !record.bound.is_empty() => {
+                self.save(lock, server, &Record { issuer: None, issuers: BTreeMap::new(), ..record })?;
+            }
+            (_, TokenStore::Memory(memory)) => drop(memory.records().remove(&key(server))),
+            (_, TokenStore::Folder(folder)) => {
                 let path = file(folder, server);
                 match fs::remove_file(&path) {
-                    Ok(()) => Ok(true),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-                    Err(error) => Err(failed("remove", &path, &error)),
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(failed("remove", &path, &error));
+                    }
+                    _ => {}
                 }
             }
         }
+        Ok(was_there)
     }
 
     /// Waits until no other process changes what is kept of the server.
@@ -110,6 +152,7 @@ impl TokenStore {
         let TokenStore::Folder(folder) = self else { return Ok(StoreLock { _file: None }) };
         let path = file(folder, server).with_extension("lock");
         make_folder(folder).map_err(|error| failed("make", folder, &error))?;
+        close(folder).map_err(|error| failed("take from others", folder, &error))?;
         let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
         let opened = opened.map_err(|error| failed("open", &path, &error))?;
         let locked = tokio::time::timeout(PATIENCE, async {
@@ -137,6 +180,9 @@ impl TokenStore {
             TokenStore::Memory(memory) => Ok(memory.records().get(&key(server)).cloned().unwrap_or_else(fresh)),
             TokenStore::Folder(folder) => {
                 let path = file(folder, server);
+                for path in [folder, &path] {
+                    close(path).map_err(|error| failed("take from others", path, &error))?;
+                }
                 match fs::read(&path) {
                     Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
                         AuthError::Store(format!("{} does not hold tokens; log out to begin anew", path.display()))
@@ -192,6 +238,16 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+/// Takes from everybody but the owner what they may do with what is there, which somebody else may have made.
+fn close(path: &Path) -> io::Result<()> {
+    let mode = match fs::metadata(path) {
+        Ok(metadata) => metadata.permissions().mode(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if mode & 0o077 == 0 { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)) }
+}
+
 /// Writes the file anew for its owner only. The lock is held: nobody else has the name of what is not finished.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension("new");
@@ -230,9 +286,14 @@ mod tests {
             resource: "https://h".into(),
             client: "me".into(),
         };
-        let issued = Issued { client: None, token: Some(token) };
+        let issued = Issued { token: Some(token), ..Issued::default() };
         let issuers = BTreeMap::from([("https://as".to_owned(), issued)]);
-        Record { server: display_url(server.as_str()), issuer: Some("https://as".into()), issuers }
+        Record {
+            server: display_url(server.as_str()),
+            issuer: Some("https://as".into()),
+            issuers,
+            bound: BTreeMap::new(),
+        }
     }
 
     async fn save(store: &TokenStore, server: &Url, access: &str) {
@@ -250,8 +311,9 @@ mod tests {
             save(&store, &one, "second").await;
             save(&store, &other, "other").await;
             assert_eq!(store.load(&one).expect("loads"), record(&one, "second"));
-            assert!(store.logout(&one).expect("logs out") && !store.logout(&one).expect("logs out"));
-            assert_eq!(store.load(&one).expect("loads").token(), None);
+            let lock = store.lock(&one).await.expect("a lock");
+            assert!(store.has(&one) && store.forget(&lock, &one).expect("forgets"));
+            assert_eq!((store.has(&one), store.load(&one).expect("loads").token()), (false, None));
             let token = store.load(&other).expect("loads").token().cloned();
             assert_eq!(token.expect("a token").access, Secret::new("other"));
         }
@@ -278,6 +340,40 @@ mod tests {
         assert_eq!(names, ["json", "lock"]);
         let text = fs::read_to_string(file(&tokens, &server)).expect("reads");
         assert!(!text.contains("secret") && !text.contains("pass"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn to_whom_a_client_belongs_is_not_forgotten_with_its_token() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for store in [TokenStore::memory(), TokenStore::Folder(folder.path().to_owned())] {
+            let server = url("https://h/mcp");
+            let bound = BTreeMap::from([("me".to_owned(), "https://as".to_owned())]);
+            let lock = store.lock(&server).await.expect("a lock");
+            store.save(&lock, &server, &Record { bound: bound.clone(), ..record(&server, "a") }).expect("saves");
+            for was_there in [true, false] {
+                assert_eq!(store.forget(&lock, &server).expect("forgets"), was_there);
+                let left = store.load(&server).expect("loads");
+                assert_eq!((left.issuers.len(), left.issuer, &left.bound), (0, None, &bound));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_others_may_read_is_taken_from_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let tokens = folder.path().join("tokens");
+        let (store, server) = (TokenStore::Folder(tokens.clone()), url("https://h/mcp"));
+        let path = file(&tokens, &server);
+        let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
+        let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("opens");
+        DirBuilder::new().mode(0o755).create(&tokens).expect("a folder");
+        open(&tokens, 0o755);
+        save(&store, &server, "a").await;
+        assert_eq!((mode(&tokens), mode(&path)), (0o700, 0o600));
+        open(&tokens, 0o755);
+        open(&path, 0o644);
+        assert!(store.load(&server).expect("loads").token().is_some());
+        assert_eq!((mode(&tokens), mode(&path)), (0o700, 0o600));
     }
 
     #[tokio::test(start_paused = true)]

@@ -121,7 +121,7 @@ fn check(status: StatusCode, body: &[u8], endpoint: &str) -> Result<(), AuthErro
     }
     if let Ok(No { error, error_description: description }) = serde_json::from_slice(body) {
         let description = description.as_deref().map(quoted);
-        return Err(AuthError::Token { error: quoted(&error), description });
+        return Err(AuthError::Token { status: status.as_u16(), error: quoted(&error), description });
     }
     match status.is_success() {
         true => Ok(()),

@@ -230,7 +230,7 @@ fn cpe_shows_a_pdf_file_as_a_document_and_refuses_an_image_that_is_none() {
 
 #[test]
 fn a_cpe_message_always_has_a_block() {
-    assert_eq!(projected(Projection::Cpe, &outcome("{}"))["blocks"], json!([cpe_text("")]));
+    assert_eq!(projected(Projection::Cpe, &content(&[]))["blocks"], json!([cpe_text("")]));
 }
 
 #[test]

@@ -16,6 +16,10 @@ use crate::config::{
 /// Programs that give a text to a shell, or are one.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "dash", "cmd", "powershell", "pwsh", "wsl", "ssh", "env", "nix"];
 
+/// Programs that start others, or run what is written for them.
+const LAUNCHERS: &[&str] =
+    &["node", "npx", "python", "python3", "uv", "uvx", "docker", "podman", "deno", "bun", "bunx"];
+
 /// A longer command is not written anew in a hint.
 const LONGEST_HINT: usize = 200;
 
@@ -38,6 +42,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         }
     }
     shell_words(server, findings);
+    joined(server, findings);
     paths(subject, server, findings);
     directory(subject, server, findings);
 }
@@ -57,23 +62,31 @@ pub(super) fn has_shell(server: &ServerConfig) -> bool {
 /// A command with blanks in it, which is no path: whether that is so.
 fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Finding>) -> bool {
     let text = command.value.trim();
-    let Some((first, rest)) = text.split_once(char::is_whitespace) else { return false };
+    // A blank within something that is replaced separates no words.
+    let replaced = subject.dialect().rule(Field::Command).replaced_in(text);
+    let is_outside = |(at, _): &(usize, &str)| replaced.iter().all(|range| !range.contains(at));
+    let Some((blank, _)) = text.match_indices(char::is_whitespace).find(is_outside) else { return false };
+    let (first, rest) = (&text[..blank], &text[blank + 1..]);
     let exists = |machine: &Machine| machine.at(Path::new(text)) != Found::Nothing;
     let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
-    let is_launched =
-        ["node", "npx", "python", "python3", "uv", "uvx", "docker", "deno", "bun", "bunx"].contains(&program(first));
+    let is_launched = LAUNCHERS.contains(&program(first)) || SHELLS.contains(&program(first));
     if subject.machine.is_some_and(exists) || (is_path && !is_launched) {
         return false;
     }
     let words: Vec<_> = rest.split_whitespace().map(|word| format!("{word:?}")).collect();
     let words = words.join(", ");
-    let key =
-        |wanted: Field| subject.dialect().keys.iter().find(|key| key.field == wanted).map_or("args", |key| key.name);
+    let key = |wanted: Field| subject.dialect().keys.iter().find(|key| key.field == wanted).map(|key| key.name);
     let message = "the command has its arguments in it, and is taken for the name of one program";
-    let (command_key, args_key) = (key(Field::Command), key(Field::Args));
-    let hint = match hidden_in("", text).is_empty() && words.len() <= LONGEST_HINT {
-        true => format!("write \"{command_key}\": {first:?}, \"{args_key}\": [{words}]"),
-        false => format!("put only the first word into `{command_key}`, and the others into `{args_key}`"),
+    let is_clear = hidden_in("", text).is_empty() && words.len() <= LONGEST_HINT && replaced.is_empty();
+    let hint = match (key(Field::CommandLine), key(Field::Command).unwrap_or("command"), key(Field::Args)) {
+        (Some(line), ..) if is_clear => format!("write \"{line}\": [{first:?}, {words}]"),
+        (Some(line), ..) => format!("make each word of it a text of its own in `{line}`"),
+        (None, command, args) if is_clear => {
+            format!("write \"{command}\": {first:?}, \"{}\": [{words}]", args.unwrap_or("args"))
+        }
+        (None, command, args) => {
+            format!("put only the first word into `{command}`, and the others into `{}`", args.unwrap_or("args"))
+        }
     };
     findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
     true
@@ -88,8 +101,11 @@ fn prompt(server: &ServerConfig, command: &At<String>, findings: &mut Vec<Findin
     }
     while let Some(word) = words.next() {
         match word.value.as_str() {
-            "-y" | "--yes" | "--no-install" | "--no" | "-yes" => return,
-            "-p" | "--package" | "--prefix" | "-c" | "--call" | "-w" | "--workspace" => drop(words.next()),
+            "--yes" | "--no-install" | "--no" | "-yes" => return,
+            "-p" | "--package" | "--prefix" | "-c" | "--call" | "-w" | "--workspace" | "--registry" | "--cache"
+            | "--userconfig" | "--loglevel" => drop(words.next()),
+            // Short options may stand together.
+            option if !option.starts_with("--") && option.starts_with('-') && option.contains('y') => return,
             option if option.starts_with('-') => {}
             _ => {
                 let message = "npx asks before it installs a package, and nobody answers";
@@ -143,6 +159,30 @@ fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
             let message = format!("only a shell understands {what}, and the command is started without one");
             let hint = "start a shell: \"command\": \"sh\", \"args\": [\"-c\", \"…\"]";
             findings.push(codes::COMMAND_LINE.at(word.span, message).hint(hint));
+        }
+    }
+}
+
+/// An option with its value in one argument, which a launcher takes for one word.
+fn joined(server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let is_launched = |command: &At<String>| LAUNCHERS.contains(&program(&command.value));
+    if has_shell(server) || !server.command.as_ref().is_some_and(is_launched) {
+        return;
+    }
+    let is_option = |word: &str| {
+        let name = word.trim_start_matches('-');
+        word.starts_with('-') && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    for word in &server.args {
+        if let Some((option, _)) =
+            word.value.split_once(' ').filter(|(option, value)| is_option(option) && !value.is_empty())
+        {
+            let message = format!("`{option}` and what follows it are one argument");
+            findings.push(codes::COMMAND_LINE.at(word.span, message).hint("make each word a text of its own"));
+        }
+        // Whatever comes after the first word that is no option is for the program that is launched.
+        if !word.value.starts_with('-') {
+            break;
         }
     }
 }

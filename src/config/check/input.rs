@@ -1,6 +1,6 @@
 //! What Visual Studio Code asks its user for: `inputs`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Subject;
 use crate::config::{
@@ -14,7 +14,7 @@ const MOST_LIKELY: usize = 20;
 
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let dialect = subject.dialect();
-    let (RootKeys::Known(keys) | RootKeys::Section(keys) | RootKeys::Only(keys)) = dialect.root_keys;
+    let (RootKeys::Known(keys) | RootKeys::Section(keys)) = dialect.root_keys;
     if !keys.contains(&"inputs") {
         return;
     }
@@ -22,7 +22,18 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let id = |input: &Node| input.get("id").and_then(|id| id.str().ok().map(str::to_owned));
     let known: Vec<String> = inputs.iter().filter_map(id).collect();
     let used = references_to(&known, subject, findings);
+    let mut ids = HashMap::new();
     for input in inputs {
+        if let Some((node, Ok(id))) = input.get("id").map(|id| (id, id.str())) {
+            if let Some(other) = ids.insert(id, node.span) {
+                let (line, column) = subject.source.position(other.start);
+                let message = format!("`{id}` is an input already at {line}:{column}: only this one counts");
+                findings.push(codes::DUPLICATE_KEY.at(node.span, message).hint("keep one of them, or rename it"));
+            }
+            if used.contains(id) {
+                asked(subject, id, input, findings);
+            }
+        }
         match input.get("id").map(|id| (id, id.str())) {
             Some((node, Ok(id))) if !used.contains(id) => {
                 let message = format!("nothing uses the input `{id}`");
@@ -41,6 +52,46 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             None => findings.push(codes::MISSING.at(input.span, "an input needs an `id`").hint("references name it")),
         }
     }
+}
+
+/// What an input of a kind must have, and what it may have besides.
+const KINDS: &[(&str, &[&str], &[&str])] = &[
+    ("promptString", &["description"], &["default", "password"]),
+    ("pickString", &["description", "options"], &["default"]),
+    ("command", &["command"], &["args"]),
+];
+
+/// What is wrong with an input that a server needs: VS Code does not start the server then.
+fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Finding>) {
+    let words = KINDS.iter().map(|(word, ..)| *word).collect::<Vec<_>>();
+    let kind = input.get("type").map(|kind| (kind.span, kind.str().unwrap_or_default()));
+    let place = kind.map_or(input.span, |(span, _)| span);
+    let Some((_, required, allowed)) = KINDS.iter().find(|(word, ..)| kind.is_some_and(|(_, kind)| kind == *word))
+    else {
+        let message = format!("the input `{id}` has no `type` that {} knows", subject.dialect().program);
+        let near = kind.and_then(|(_, kind)| nearest(kind, &words));
+        findings.push(codes::INPUT.at(place, message).hint(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("one of {}", words.join(", ")),
+        }));
+        return;
+    };
+    for key in required.iter().filter(|key| !is_given(input, key)) {
+        let message = format!("the input `{id}` needs `{key}`");
+        findings.push(codes::INPUT.at(place, message).hint(format!("add \"{key}\": …")));
+    }
+    let known: Vec<_> = ["id", "type"].iter().chain(*required).chain(*allowed).copied().collect();
+    for entry in input.entries().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key)) {
+        let message = format!("{} does not know `{}` in such an input", subject.dialect().program, entry.key);
+        findings.push(match nearest(&entry.key, &known) {
+            Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
+            None => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+        });
+    }
+}
+
+fn is_given(input: &Node, key: &str) -> bool {
+    input.get(key).is_some_and(|value| if key == "options" { value.items().is_ok() } else { value.str().is_ok() })
 }
 
 /// The inputs that servers refer to. Those that there are not are told.

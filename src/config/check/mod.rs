@@ -2,6 +2,7 @@
 
 mod agent;
 mod command;
+mod environment;
 mod input;
 mod name;
 mod reference;
@@ -76,11 +77,13 @@ impl<'a> Subject<'a> {
 /// A check of one server.
 type Check = fn(&Subject<'_>, &ServerConfig, &mut Vec<Finding>);
 
-const CHECKS: &[Check] = &[name::check, command::check, url::check, tools::check, reference::check, text::check];
+const CHECKS: &[Check] =
+    &[name::check, command::check, environment::check, url::check, tools::check, reference::check, text::check];
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for server in &subject.config.servers {
+    let projects = subject.config.projects.iter().flat_map(|project| &project.servers);
+    for server in subject.config.servers.iter().chain(projects) {
         let mut found = Vec::new();
         CHECKS.iter().for_each(|check| check(subject, server, &mut found));
         findings.extend(found.into_iter().map(|finding| finding.about(&server.name.value)));

@@ -19,6 +19,11 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         let message = format!("{} has a server of its own named `{}`, and skips this one", dialect.program, name.value);
         findings.push(codes::NAME_RESERVED.at(name.span, message).hint("rename it"));
     }
+    if let Some(odd) = dialect.name_discouraged.filter(|odd| name.value.contains(*odd)) {
+        let message = format!("{} advises against `{odd}` in the name of a server", dialect.program);
+        let hint = format!("rename it, for example to `{}`", name.value.replace(odd, "-"));
+        findings.push(codes::NAME_DISCOURAGED.at(name.span, message).hint(hint));
+    }
     let Some(allowed) = dialect.name_characters else { return };
     let is_bad = |c: &char| !c.is_ascii_alphanumeric() && !allowed.contains(*c);
     if let Some(bad) = name.value.chars().find(is_bad) {
@@ -35,8 +40,13 @@ pub(super) fn clashes(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if naming == Naming::Bare {
         return;
     }
+    let projects = subject.config.projects.iter().map(|project| &project.servers);
+    projects.chain([&subject.config.servers]).for_each(|servers| of_same_names(servers, naming, findings));
+}
+
+fn of_same_names(servers: &[ServerConfig], naming: Naming, findings: &mut Vec<Finding>) {
     let mut first = HashMap::new();
-    for server in &subject.config.servers {
+    for server in servers {
         let shown = naming.name(&server.name.value, "TOOL");
         if let Some(other) = first.get(&shown) {
             let message = format!("`{}` and `{other}` both name their tools {shown}", server.name.value);

@@ -1,5 +1,7 @@
 //! References to variables.
 
+use std::ops::Range;
+
 use super::{Subject, command::has_shell};
 use crate::config::{
     Form, Reference,
@@ -19,6 +21,10 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         // A shell replaces what is left over, and so does mcp-remote.
         let is_for_shell = has_shell && text.field == Field::Args;
         let mut told = 0;
+        if let Some(range) = unclosed(rule, text).filter(|_| !is_for_shell) {
+            let message = "a reference without an end stays as it is written";
+            findings.push(codes::VARIABLE_FORM.at(subject.part(text, range), message).hint("close it with }"));
+        }
         for reference in rule.references(&text.at.value) {
             if told == MOST {
                 break;
@@ -37,6 +43,23 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
             told += findings.len() - before;
         }
     }
+}
+
+/// The name of a variable that is opened and never closed.
+fn unclosed(rule: &VariableRule, text: Text<'_>) -> Option<Range<usize>> {
+    let value = &text.at.value;
+    let is_braced = |form: &Form| matches!(form, Form::Braced | Form::Defaulted | Form::Env | Form::Input);
+    if rule.by_go || !rule.holds_in(text.field) || !rule.forms.iter().any(is_braced) {
+        return None;
+    }
+    let start = value.rfind("${").filter(|start| !value[*start..].contains('}'))?;
+    let inner = &value[start + 2..];
+    let name = ["env:", "input:"].iter().find_map(|kind| inner.strip_prefix(kind)).unwrap_or(inner);
+    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let length = name.find(|c| !is_part(c)).unwrap_or(name.len());
+    // Of other texts nobody knows whether a variable is meant.
+    let is_name = length > 1 && !name[length..].starts_with(char::is_alphanumeric);
+    is_name.then(|| start..value.len() - (name.len() - length))
 }
 
 /// What Go takes for a variable that nobody can have meant.

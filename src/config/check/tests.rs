@@ -1,5 +1,7 @@
 //! Every finding in every dialect that has it: each fault is planted between « and », where it must be found.
 
+mod inputs;
+
 use std::{collections::BTreeSet, fmt::Write, io, path::Path};
 
 use super::*;
@@ -7,7 +9,7 @@ use crate::{
     config::{
         Found, Problem,
         dialect::{
-            ALL, Both, Collection, Field, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, Unset, Untyped,
+            ALL, Both, Collection, Field, Files, Of, Outside, Place, Places, Profiles, RootKeys, Syntax, Unset, Untyped,
         },
         examine,
         finding::{Code, codes},
@@ -54,7 +56,9 @@ fn word(dialect: &Dialect, transport: Transport) -> Option<&'static str> {
 
 /// A file with these servers, each a name with an object, both as written in JSON.
 fn file(dialect: &Dialect, servers: &[(&str, String)]) -> String {
+    let beside = dialect.beside.iter().map(|it| format!("\"{}\": \"{}\", ", it.key, it.value)).collect::<String>();
     let open: String = dialect.roots[0].iter().map(|key| format!("{{\"{key}\": ")).collect();
+    let open = open.replacen('{', &format!("{{{beside}"), 1);
     let is_list = matches!(dialect.collection, Collection::List { .. });
     let each = servers.iter().map(|(name, server)| match is_list {
         true => format!("{{\"name\": {name}, {}", server[1..].trim_start()),
@@ -140,8 +144,12 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
     faults.push((&codes::VALUE_TYPE, http("«7»", "")));
     faults.push((&codes::VALUE_TYPE, http_with(Field::Headers, "«[]»")));
     // Keys.
-    faults.push((&codes::UNKNOWN_KEY, Some(process(dialect, "«\"environmnt\"»: {}"))));
-    faults.push((&codes::EXTRA_KEY, Some(process(dialect, "«\"zzz\"»: 1"))));
+    let (typo, extra) = match dialect.strict {
+        true => (&codes::KEY_REJECTED, &codes::KEY_REJECTED),
+        false => (&codes::UNKNOWN_KEY, &codes::EXTRA_KEY),
+    };
+    faults.push((typo, Some(process(dialect, "«\"environmnt\"»: {}"))));
+    faults.push((extra, Some(process(dialect, "«\"zzz\"»: 1"))));
     faults.push((&codes::INVISIBLE, Some(process(dialect, "«\"\u{200b}env\"»: {}"))));
     faults.push((&codes::VALUE_TYPE, Some("«7»".into()).filter(|_| dialect.collection == Collection::Map)));
     // Transports.
@@ -182,6 +190,11 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
         }
     }
     // Commands.
+    faults.push((&codes::ENV_NAME, with(Field::Env, "{«\"A=B\"»: \"c\"}")));
+    faults.push((&codes::ENV_NAME, with(Field::Env, "{«\"\"»: \"c\"}")));
+    faults.push((&codes::ENV_NAME, with(Field::Env, "{«\"A B\"»: \"c\"}")));
+    faults.push((&codes::COMMAND_LINE, with(Field::Command, "«\"/usr/bin/env node\"»")));
+    faults.push((&codes::COMMAND_LINE, with(Field::Args, "[«\"-y pkg\"»]")));
     faults.push((&codes::MISSING, with(Field::Command, "«\"\"»")));
     faults.push((&codes::COMMAND_LINE, with(Field::Command, "«\"npx -y pkg\"»")));
     faults.push((&codes::COMMAND_LINE, with(Field::Args, "[\"a\", «\"&&\"»]")));
@@ -210,6 +223,7 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
         faults.push((&codes::PLAIN_HTTP, http("«\"http://mcp.example.com/mcp\"»", &rest)));
     }
     faults.push((&codes::URL_SCHEME, remote(dialect, Transport::Ws, "«\"ftp://a.example\"»", "")));
+    faults.push((&codes::URL, http("«\"https:/mcp.example.com/mcp\"»", "")));
     faults.push((&codes::HEADER, http_with(Field::Headers, "{«\"X-A: b\"»: \"c\"}")));
     faults.push((&codes::HEADER, http_with(Field::Headers, "{\"X-A\": «\"b\\nc\"»}")));
     // Tools.
@@ -288,6 +302,9 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
     if dialect.name_characters.is_some() {
         add(&codes::NAME, file(dialect, &[("«\"a b\"»", good())]));
     }
+    if let Some(odd) = dialect.name_discouraged {
+        add(&codes::NAME_DISCOURAGED, file(dialect, &[(&format!("«\"a{odd}b\"»"), good())]));
+    }
     for name in dialect.reserved_names {
         add(&codes::NAME_RESERVED, file(dialect, &[(&format!("«\"{name}\"»"), good())]));
     }
@@ -323,8 +340,16 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
     if matches!(dialect.root_keys, RootKeys::Section(_)) {
         add(&codes::NO_SERVERS, "«»{}".into());
     }
-    if let (RootKeys::Only(_), Some(rest)) = (dialect.root_keys, whole.strip_prefix('{')) {
-        add(&codes::ROOT, format!("{{«\"theme\"»: 1, {rest}"));
+    if let (Files::All, Some(rest)) = (dialect.strict_files, whole.strip_prefix('{')) {
+        let other = if first == "mcpServers" { "mcpServer" } else { "mcpServers" };
+        add(&codes::KEY_REJECTED, format!("{{«\"{other}\"»: {{\"t\": {{}}}}, {rest}"));
+    } else if let Some(rest) = whole.strip_prefix('{') {
+        let other = if dialect.roots.contains(&&["mcpServers"][..]) { "mcpServer" } else { "mcpServers" };
+        add(&codes::UNKNOWN_KEY, format!("{{«\"{other}\"»: {{\"t\": {{}}}}, {rest}"));
+    }
+    for missing in dialect.beside.iter().filter(|beside| beside.required) {
+        let member = format!("\"{}\": \"{}\", ", missing.key, missing.value);
+        add(&codes::MISSING, format!("«»{}", whole.replace(&member, "")));
     }
     if let (RootKeys::Known(_), Some(rest)) = (dialect.root_keys, whole.strip_prefix('{')) {
         add(&codes::EXTRA_KEY, format!("{{«\"theme\"»: 1, {rest}"));
@@ -336,6 +361,7 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
         let and = |lists: &str| format!("{{\"mcp\": {{{lists}}}, {}", &whole[1..]);
         add(&codes::SERVER_UNKNOWN, and("\"allowed\": [\"s\", «\"ss\"»]"));
         add(&codes::SERVER_UNKNOWN, and("\"excluded\": [«\"other\"»]"));
+        add(&codes::UNKNOWN_KEY, and("«\"exclude\"»: [\"s\"]"));
         add(&codes::VALUE_TYPE, and("\"excluded\": «\"s\"»"));
         add(&codes::VALUE_TYPE, and("\"allowed\": [\"s\", «7»]"));
     }
@@ -345,10 +371,21 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
     if let Some(Profiles { key, servers, .. }) = dialect.profiles {
         let profile = format!("{{\"ref\": \"one\", \"{servers}\": {{\"t\": {{«\"url\"»: {GOOD}}}}}}}");
         add(&codes::TRANSPORT, format!("{{\"{key}\": [{profile}], {}", &whole[1..]));
+        let server = "{\"command\": \"node\", «\"cwd\"»: \"/srv\"}";
+        let profile = format!("{{\"ref\": \"one\", \"{servers}\": {{\"t\": {server}}}}}");
+        add(&codes::KEY_REJECTED, format!("{{\"{key}\": [{profile}], {}", &whole[1..]));
     }
     if dialect.is_linked {
         let first = dialect.roots[0][0];
         add(&codes::VALUE_TYPE, format!("{{\"{first}\": [\"./a.json\", «7»]}}"));
+        add(&codes::VALUE_TYPE, format!("{{\"{first}\": [«{{\"name\": \"a\", \"command\": \"x\"}}»]}}"));
+    }
+    if !is_map {
+        add(&codes::DUPLICATE_SERVER, file(dialect, &[("\"s\"", good()), ("«\"s\"»", good())]));
+    }
+    if let Some(projects) = dialect.projects {
+        let project = "{\"mcpServers\": {«\"t\"»: {}}}";
+        add(&codes::MISSING, format!("{{\"{projects}\": {{\"/p\": {project}}}}}"));
     }
     if dialect.bare.is_some() {
         add(&codes::BARE, format!("«»{{\"s\": {}}}", good()));
@@ -362,14 +399,7 @@ fn faults(dialect: &'static Dialect) -> Vec<Fault> {
             add(if is_yaml { &codes::DUPLICATE } else { &codes::DUPLICATE_KEY }, file(dialect, &[("\"s\"", server)]));
         }
     }
-    if let RootKeys::Known(keys) | RootKeys::Section(keys) | RootKeys::Only(keys) = dialect.root_keys
-        && keys.contains(&"inputs")
-    {
-        let server = process(dialect, "\"env\": {\"A\": «\"${input:there}\"»}");
-        let inputs = "\"inputs\": [{\"id\": \"their\"}]}";
-        add(&codes::INPUT_UNKNOWN, file(dialect, &[("\"s\"", server)]).replace("}}}}", &format!("}}}}}}, {inputs}")));
-        add(&codes::INPUT_UNUSED, format!("{{\"inputs\": [{{\"id\": «\"a\"»}}], {}", &whole[1..]));
-    }
+    inputs::faults(dialect, &whole, &mut add);
     if dialect.agent {
         let and = |text: &str| format!("{}, {text}}}", &whole[..whole.len() - 1]);
         add(&codes::MODEL, and("\"models\": [{\"ref\": \"one\"}], \"defaults\": {\"model\": «\"ones\"»}"));
@@ -408,6 +438,8 @@ fn texts(dialect: &'static Dialect, whole: &str, add: &mut impl FnMut(&'static C
         (Kind::CurlyQuotes, &codes::JSON_FORM, format!("{{\"_note\": «“a”», {inner}}}")),
         (Kind::Blank, &codes::JSON_BLANK, format!("{{«\u{a0}»{inner}}}")),
         (Kind::Unclosed, &codes::JSON_UNCLOSED, format!("«{{»{inner}")),
+        (Kind::BareReference, &codes::JSON_FORM, format!("{{\"_note\": «{{env:A}}», {inner}}}")),
+        (Kind::Fragment, &codes::JSON_FORM, format!("«\"_note\"»: 1, {inner}")),
         (Kind::TextAfter, &codes::JSON_AFTER, format!("{whole} «}}»")),
         (Kind::Nothing, &codes::SYNTAX, " «»".into()),
     ];

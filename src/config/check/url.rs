@@ -18,9 +18,9 @@ use crate::{
 
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     headers(server, findings);
+    metadata(server, findings);
     let Some(url) = &server.url else { return };
     let text = url.value.trim();
-    let first = references(text).next();
     if text.is_empty() {
         if !server.is_enabled() || subject.dialect().empty_url {
             return;
@@ -28,12 +28,22 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         findings.push(codes::MISSING.at(url.span, "the URL is empty").hint("write where the server is"));
         return;
     }
-    // What a reference stands for is not known, and may be all of it.
-    let known = first.as_ref().map_or(text, |reference| &text[..reference.range.start]);
+    // What is replaced is not known, and may be all of it.
+    let replaced = subject.dialect().rule(Field::Url(None)).replaced_in(text);
+    let first = references(text).next().map(|it| it.range.start);
+    let first = replaced.into_iter().map(|range| range.start).chain(first).min();
+    let known = first.map_or(text, |start| &text[..start]);
     if first.is_some() && !known.contains("://") {
         return;
     }
-    if !scheme(subject.dialect(), server, url, text, findings) || first.is_some() || text.contains(['<', '{']) {
+    if !scheme(subject.dialect(), server, url, text, findings) {
+        return;
+    }
+    let unknown = first.or(text.find(['<', '{']));
+    if let Some(parsed) = unknown.and_then(|unknown| with_whole_host(text, unknown)) {
+        host(server, url, &parsed, findings);
+    }
+    if unknown.is_some() {
         return;
     }
     match Url::parse(text) {
@@ -48,6 +58,27 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     }
 }
 
+/// What is known of a URL up to this place, if its host is.
+fn with_whole_host(text: &str, unknown: usize) -> Option<Url> {
+    let (known, rest) = text.split_at(unknown);
+    let (scheme, after) = known.split_once("://")?;
+    let host = &after[..after.find(['/', '?', '#', ':'])?];
+    // What stands before the host may have a colon too.
+    let is_before_host = !after.contains('/') && rest[..rest.find('/').unwrap_or(rest.len())].contains('@');
+    let is_whole = !is_before_host && !host.contains(['@', '[']) && !host.is_empty();
+    is_whole.then(|| Url::parse(&format!("{scheme}://{host}")).ok()).flatten()
+}
+
+/// The metadata of an authorization server are read over TLS (RFC 8414, 3), unless somebody tries one out.
+fn metadata(server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let url = server.auth.oauth.as_ref().and_then(|oauth| oauth.metadata_url.as_ref());
+    let is_here = |url: &str| Url::parse(url).is_ok_and(|url| is_loopback(&url));
+    if let Some(url) = url.filter(|url| url.value.starts_with("http://") && !is_here(&url.value)) {
+        let message = "the metadata of an authorization server are read over https only";
+        findings.push(codes::URL_SCHEME.at(url.span, message).hint("write https://"));
+    }
+}
+
 /// Whether the scheme is one that the transport speaks; if not, that is told.
 fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str, findings: &mut Vec<Finding>) -> bool {
     let transport = server.transport.value;
@@ -56,7 +87,11 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
         let local = ["localhost", "127.", "[::1]"].iter().any(|host| text.starts_with(host));
         let scheme = if local { schemes[0] } else { schemes[1] };
         let finding = codes::URL.at(url.span, "a URL begins with its scheme");
-        findings.push(finding.hint(format!("begin it with {scheme}://")));
+        let word = schemes.iter().find(|scheme| text.strip_prefix(**scheme).is_some_and(|it| it.starts_with(":/")));
+        findings.push(match word {
+            Some(scheme) => finding.hint(format!("write two slashes: {scheme}://")),
+            None => finding.hint(format!("begin it with {scheme}://")),
+        });
         return false;
     };
     let scheme = scheme.to_ascii_lowercase();
@@ -80,27 +115,36 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
 }
 
 fn host(server: &ServerConfig, url: &At<String>, parsed: &Url, findings: &mut Vec<Finding>) {
-    let address = match parsed.host() {
-        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
-        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
-        _ => None,
-    };
+    let address = address(parsed);
     if address.is_some_and(|address| address.is_unspecified()) {
         let message = "a server listens on this address, and nobody can be dialled there";
         findings.push(codes::URL_HOST.at(url.span, message).hint("write 127.0.0.1 or localhost"));
         return;
     }
-    let is_here = match parsed.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        _ => address.is_none_or(|address| address.is_loopback()),
-    };
     let secret =
         server.headers.iter().find(|pair| is_secret_name(&pair.name.value)).map(|pair| pair.name.value.as_str());
     let secret =
         secret.or(server.auth.bearer.as_ref().map(|_| "a token")).or(server.auth.api_key.as_ref().map(|_| "a key"));
-    if let (Some(secret), "http" | "ws", false) = (secret, parsed.scheme(), is_here) {
+    if let (Some(secret), "http" | "ws", false) = (secret, parsed.scheme(), is_loopback(parsed)) {
         let message = format!("{secret} goes to {} unencrypted", parsed.host_str().unwrap_or_default());
         findings.push(codes::PLAIN_HTTP.at(url.span, message).hint(format!("write {}s://", parsed.scheme())));
+    }
+}
+
+/// The address in a URL, if it has one and no name.
+fn address(url: &Url) -> Option<IpAddr> {
+    match url.host() {
+        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+        _ => None,
+    }
+}
+
+/// Whether a URL leads to this machine.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        _ => address(url).is_none_or(|address| address.is_loopback()),
     }
 }
 

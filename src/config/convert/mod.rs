@@ -73,6 +73,10 @@ pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) ->
         }
     }
     let texts = own::servers(root, from);
+    own::of_elsewhere(examined, &texts, |server, span| {
+        let reason = format!("how {} reaches it is said in another place", from.program);
+        losses.push(Loss { server: Some(server.to_owned()), left_out: true, ..lost("name", reason, span) });
+    });
     let (mut servers, mut names) = (Vec::with_capacity(config.servers.len()), HashSet::new());
     for server in &config.servers {
         let name = &server.name;
@@ -83,7 +87,7 @@ pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) ->
         }
         let Some(node) = write::server(server, from, to, &mut losses) else { continue };
         servers.push((name.value.as_str(), node));
-        if let Some(node) = texts.get(&name.span.start) {
+        if let Some((_, node)) = texts.get(&name.span.start) {
             own::of_server(server, node.entries().unwrap_or_default(), from.keys, from, &mut losses);
         }
     }

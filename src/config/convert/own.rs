@@ -1,12 +1,13 @@
 //! What a file says that only its own program understands.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::loss::Loss;
 use crate::{
     config::{
-        Entry, Node, Value,
+        Entry, Examined, Node, Span, Value,
         dialect::{Collection, Dialect, Field, Key, Of, Profiles, RootKeys, Set},
+        finding::Severity,
         read::is_note,
         server::ServerConfig,
     },
@@ -15,7 +16,7 @@ use crate::{
 
 /// What of a file belongs to its program alone, beside its servers.
 pub(super) fn of_file(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry)) {
-    let (RootKeys::Known(keys) | RootKeys::Only(keys)) = dialect.root_keys else { return };
+    let RootKeys::Known(keys) = dialect.root_keys else { return };
     let part = dialect.part(root);
     for entry in part.entries().unwrap_or_default().iter().filter(|entry| keys.contains(&&*entry.key)) {
         lose(entry);
@@ -24,8 +25,7 @@ pub(super) fn of_file(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entr
 
 /// The servers that hold for one project of the user only.
 pub(super) fn of_projects(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry, usize)) {
-    let projects = dialect.projects.and_then(|key| root.get(key)?.entries().ok()).unwrap_or_default();
-    for project in projects {
+    for project in dialect.projects(root) {
         let servers = dialect.servers(&project.node).and_then(|servers| servers.entries().ok()).unwrap_or_default();
         if !servers.is_empty() {
             lose(project, servers.len());
@@ -54,22 +54,40 @@ pub(super) fn of_links(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Nod
     }
 }
 
-/// The text of each server by where its name stands.
-pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> HashMap<usize, &'n Node> {
+/// The text of each server by where its name stands, with the name.
+pub(super) type Texts<'n> = HashMap<usize, (&'n str, &'n Node)>;
+
+pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> Texts<'n> {
     let mut servers = HashMap::new();
     for Set { node, .. } in dialect.sets(root) {
         match dialect.collection {
             Collection::Map => {
                 let entries = node.entries().unwrap_or_default().iter();
-                servers.extend(entries.map(|entry| (entry.key_span.start, &entry.node)));
+                servers.extend(entries.map(|entry| (entry.key_span.start, (&*entry.key, &entry.node))));
             }
             Collection::List { .. } => {
-                let items = node.items().unwrap_or_default().iter();
-                servers.extend(items.filter_map(|item| Some((item.get("name")?.span.start, item))));
+                let named = |item: &'n Node| {
+                    let name = item.get("name")?;
+                    Some((name.span.start, (name.str().ok()?, item)))
+                };
+                servers.extend(node.items().unwrap_or_default().iter().filter_map(named));
             }
         }
     }
     servers
+}
+
+/// The servers that are right and yet not described in the file.
+pub(super) fn of_elsewhere(examined: &Examined, texts: &Texts<'_>, mut lose: impl FnMut(&str, Span)) {
+    let known = examined.config.iter().flat_map(|config| &config.servers);
+    let known: HashSet<_> = known.map(|server| server.name.span.start).collect();
+    let errors = examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error);
+    let wrong: HashSet<_> = errors.filter_map(|finding| finding.server.as_deref()).collect();
+    for (start, (name, node)) in texts {
+        if !known.contains(start) && !wrong.contains(name) {
+            lose(name, Span { start: *start, end: node.span.end });
+        }
+    }
 }
 
 /// What of a server belongs to its program alone, or not even to that.
@@ -99,6 +117,9 @@ pub(super) fn of_server(
         };
         match (key.field, &entry.node.value) {
             _ if !is_for => {}
+            (field, Value::String(_)) if !field.is_text() && dialect.is_open(&entry.node) => {
+                lose(key.name.into(), entry, "it is a variable, of which no file can say what it stands for".into());
+            }
             (Field::Object(keys), Value::Mapping(entries)) => of_server(server, entries, keys, dialect, losses),
             (Field::AuthKind, _) if server.auth.bearer.is_none() && server.auth.api_key.is_none() => {
                 lose(key.name.into(), entry, format!("only {} knows what it means", dialect.program));

@@ -5,7 +5,7 @@ use std::{collections::HashMap, ops::Range};
 use super::template::templates;
 use crate::config::{
     Form, Reference,
-    dialect::{Dialect, Field, VariableRule},
+    dialect::{Dialect, Field, VariableRule, kind},
     expand_env, variable,
 };
 
@@ -46,11 +46,11 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
     for template in templates(text, from.rule().template) {
         troubles.push(format!("{template} stays as it is written: only {} knows it", from.dialect.program));
     }
-    if !text.contains('$') {
-        return Translated { text: text.to_owned(), troubles };
-    }
     let program = to.dialect.program;
     let references = from.references(text);
+    if references.is_empty() && to.references(text).is_empty() {
+        return Translated { text: text.to_owned(), troubles };
+    }
     let refusal = to.refusal(text, &references);
     let (mut written, mut expected) = (String::with_capacity(text.len()), Vec::new());
     // By where they begin, with their ends: the other program may take them for something else, which is told already.
@@ -88,8 +88,9 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
         place.is_ok_and(|place| others[place].0.end == range.end && others[place].1 == *meaning)
     };
     let is_kept = |range: &Range<usize>| kept.get(&range.start).is_some_and(|end| range.end <= *end);
-    if read.iter().any(|reference| !is_kept(&reference.0) && !is_among(reference, &expected)) {
-        troubles.push(format!("{program} replaces a `$` that means itself here, and has no escape for it"));
+    if let Some((range, _)) = read.iter().find(|it| !is_kept(&it.0) && !is_among(it, &expected)) {
+        let what = if written[range.clone()].starts_with('$') { "a `$`" } else { "a `{env:…}`" };
+        troubles.push(format!("{program} replaces {what} that means itself here, and has no escape for it"));
     }
     for reference in expected.iter().filter(|reference| !is_among(reference, &read)) {
         troubles
@@ -213,11 +214,6 @@ impl Place {
     }
 }
 
-/// What a name with an argument is one of: `workspaceFolder` for `workspaceFolder:api`.
-fn kind(name: &str) -> &str {
-    name.split_once(':').map_or(name, |(kind, _)| kind)
-}
-
 /// Whether a value is one reference and nothing else.
 fn is_whole(text: &str, references: &[(Range<usize>, Meaning<'_>)]) -> bool {
     matches!(references, [(range, _)] if *range == (0..text.len()))
@@ -245,6 +241,8 @@ mod tests {
             ("cpe", "a $TOKEN b", "vscode", "a ${env:TOKEN} b"),
             ("cpe", "$A$B", "claude-code", "${A}${B}"),
             ("claude-code", "${A:-x}/${B}", "gemini", "${A:-x}/${B}"),
+            ("opencode", "Bearer {env:TOKEN}", "claude-code", "Bearer ${TOKEN}"),
+            ("cursor", "Bearer ${env:TOKEN}", "opencode", "Bearer {env:TOKEN}"),
             ("claude-code", "${A}", "continue", "${{ secrets.A }}"),
             ("continue", "${{ secrets.A }}", "roo", "${env:A}"),
             ("cursor", "${workspaceFolder}/x", "vscode", "${workspaceFolder}/x"),
@@ -285,6 +283,20 @@ mod tests {
                 "claude-code",
                 "${userHome}",
                 "`${userHome}` stays as it is written: Claude Code does not know it",
+            ),
+            (
+                "opencode",
+                "{file:~/.token}",
+                "cursor",
+                "{file:~/.token}",
+                "`{file:…}` stays as it is written: only OpenCode knows it",
+            ),
+            (
+                "cursor",
+                "a {env:TOKEN}",
+                "opencode",
+                "a {env:TOKEN}",
+                "OpenCode replaces a `{env:…}` that means itself here, and has no escape for it",
             ),
             (
                 "zed",

@@ -1,7 +1,7 @@
 //! Amazon Q Developer CLI: `mcp.json` (read in aws/amazon-q-developer-cli 1.19.7, April 2026).
 
 use super::{
-    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, TimeoutRule, Unset, Untyped, VariableRule,
+    Dialect, Empty, Field, Files, Key, Of, Outside, Place, Places, RootKeys, TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -15,7 +15,7 @@ const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
 /// What an agent has beside its servers (`docs/agent-format.md` of the program).
-pub(super) const AGENT: &[&str] = &[
+const AGENT: &[&str] = &[
     "prompt",
     "tools",
     "toolAliases",
@@ -27,16 +27,15 @@ pub(super) const AGENT: &[&str] = &[
     "model",
 ];
 
+const AGENTS: &[Place] =
+    &[Place::Section(".amazonq/cli-agents/*.json"), Place::Section(".aws/amazonq/cli-agents/*.json")];
+
 pub(super) static DIALECT: Dialect = Dialect {
     name: "amazon-q",
     program: "Amazon Q",
-    files: &[
-        Place::Project(".amazonq/mcp.json"),
-        Place::Home(".aws/amazonq/mcp.json"),
-        Place::Section(".amazonq/cli-agents/*.json"),
-        Place::Section(".aws/amazonq/cli-agents/*.json"),
-    ],
+    files: &[Place::Project(".amazonq/mcp.json"), Place::Home(".aws/amazonq/mcp.json"), AGENTS[0], AGENTS[1]],
     root_keys: RootKeys::Known(AGENT),
+    strict_files: Files::Of(AGENTS),
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -50,6 +49,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabled", Field::Disabled),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
+    elsewhere_word: Some("registry"),
     untyped: Untyped::Process,
     timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {

@@ -57,7 +57,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted],
-        known: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"],
+        known: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "user_config"],
         places: Places::In(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),
         unset: Unset::Kept,
         empty: Empty::Nothing,

@@ -62,10 +62,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { unit: 1, default: 20_000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Secret],
+        in_text: true,
         places: Places::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
-        template: Some(Template { open: "${{", prefix: "inputs." }),
+        template: Some(Template { open: "${{", close: "}}", prefix: "inputs." }),
         ..VariableRule::NONE
     },
     policy: Policy {

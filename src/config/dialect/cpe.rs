@@ -44,12 +44,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
         by_go: true,
+        in_text: true,
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
         ..VariableRule::NONE
     },
-    profiles: Some(Profiles { key: "models", servers: "mcpServers", untyped: Untyped::Process }),
+    profiles: Some(Profiles { key: "models", servers: "mcpServers", untyped: Untyped::Process, strict: true }),
     agent: true,
     policy: Policy {
         both_filters: BothFilters::Rejected,

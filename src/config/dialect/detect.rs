@@ -57,12 +57,16 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
     let candidates: Vec<_> = ALL
         .iter()
         .copied()
-        .filter(|dialect| dialect.servers(root).is_some() || !dialect.sets(root).is_empty())
+        // No program that reads YAML alone looks into a JSON file.
+        .filter(|dialect| document.is_yaml() || dialect.syntax != Syntax::Yaml)
+        .filter(|dialect| {
+            let has_sets = || !dialect.sets(root).is_empty() || !dialect.projects(root).is_empty();
+            dialect.servers(root).is_some() || has_sets()
+        })
         .collect();
     let wrong_syntax = |dialect: &Dialect| match dialect.syntax {
         Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
-        Syntax::Yaml => u32::from(!document.is_yaml()),
-        Syntax::Either(_) => 0,
+        Syntax::Yaml | Syntax::Either(_) => 0,
     };
     let against = |dialect: &Dialect| wrong_syntax(dialect) + 5 * document.liberties_against(dialect);
     let dialect = *candidates.iter().min_by_key(|dialect| fit(root, dialect, source) + against(dialect))?;

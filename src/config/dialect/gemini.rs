@@ -49,7 +49,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("targetServiceAccount", Field::Own, REMOTE),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
+    // The settings are used as they are written, whatever their validation has to say.
+    guesses: true,
     coerces: true,
+    // Rules for tools take what stands before the first one for the name.
+    name_discouraged: Some('_'),
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Dialled,
     timeout: Some(TimeoutRule { unit: 1, default: 600_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),

@@ -1,6 +1,5 @@
 //! Kiro, the successor of Amazon Q Developer CLI: `.kiro/settings/mcp.json` (its documentation).
 
-use super::amazon_q::AGENT;
 use super::{
     Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
 };
@@ -16,6 +15,20 @@ use crate::{
 const PROCESS: Of = Of::Process { strict: false };
 const REMOTE: Of = Of::Remote { strict: false };
 
+/// What an agent has beside its servers, and where the powers are that bring servers of their own.
+const ROOT: &[&str] = &[
+    "prompt",
+    "tools",
+    "toolAliases",
+    "allowedTools",
+    "toolsSettings",
+    "resources",
+    "hooks",
+    "useLegacyMcpJson",
+    "model",
+    "powers",
+];
+
 pub(super) static DIALECT: Dialect = Dialect {
     name: "kiro",
     program: "Kiro",
@@ -26,7 +39,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Home(".kiro/settings/mcp.json"),
         Place::Section(".kiro/agents/*.json"),
     ],
-    root_keys: RootKeys::Known(AGENT),
+    root_keys: RootKeys::Known(ROOT),
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

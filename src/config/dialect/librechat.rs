@@ -1,8 +1,8 @@
 //! LibreChat: the section `mcpServers` of `librechat.yaml` (read in danny-avila/LibreChat).
 
 use super::{
-    Dialect, Empty, Field, Key, Kind, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule, Unset,
-    Untyped, VariableRule,
+    Dialect, Empty, Field, Files, Key, Kind, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule,
+    Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -21,6 +21,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     syntax: Syntax::Yaml,
     files: &[Place::Project("librechat.yaml"), Place::Project("librechat.yml")],
     root_keys: RootKeys::Section(&["endpoints", "mcpSettings", "interface", "registration"]),
+    strict_files: Files::All,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),
@@ -71,7 +72,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         unset: Unset::Kept,
         empty: Empty::Unset,
         // `{{LIBRECHAT_USER_ID}}`, and what it asks each user for.
-        template: Some(Template { open: "{{", prefix: "" }),
+        template: Some(Template { open: "{{", close: "}}", prefix: "" }),
         ..VariableRule::NONE
     },
     policy: Policy { naming: Naming::Qualified("{tool}_mcp_{server}"), environment: Environment::SDK, ..Policy::USUAL },

@@ -25,19 +25,22 @@ mod place;
 mod roo;
 mod schema;
 mod section;
+mod servers;
 mod variables;
 mod vscode;
 mod windsurf;
 mod zed;
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 pub use detect::{Detected, by_path, named};
 pub(super) use detect::{detect, is_about_other_things, without_ending};
 pub use place::Place;
+pub(super) use servers::Set;
+pub(super) use variables::kind;
 pub use variables::{Empty, Places, Template, Unset, VariableRule};
 
-use super::{Entry, Node, Value, json::LibertyKind, policy::Policy, read::looks_like_servers};
+use super::{Node, json::LibertyKind, policy::Policy};
 use crate::transport::Transport;
 
 /// Every dialect. Where a file fits several equally well, the first is taken.
@@ -89,6 +92,8 @@ pub struct Dialect {
     pub collection: Collection,
     /// What else stands beside the servers.
     pub root_keys: RootKeys,
+    /// Which files it rejects for a key beside the servers that it does not know.
+    pub strict_files: Files,
     /// Where the values are that hold for every server that has none of its own.
     pub defaults: Option<&'static [&'static str]>,
     /// The key beside the servers that turns all of them off when it is false.
@@ -104,6 +109,8 @@ pub struct Dialect {
     pub projects: Option<&'static str>,
     /// The keys of a server.
     pub keys: &'static [Key],
+    /// Whether it rejects a file for a key of a server that it does not know.
+    pub strict: bool,
     /// What a file has beside its servers, and what is written there if nobody said.
     pub beside: &'static [Beside],
     /// Keys that a server which is started needs besides its command.
@@ -131,6 +138,8 @@ pub struct Dialect {
     pub null_env: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
     pub name_characters: Option<&'static str>,
+    /// A character that names of servers had better not have.
+    pub name_discouraged: Option<char>,
     /// Names that the program has for itself.
     pub reserved_names: &'static [&'static str],
     /// Schemes of URLs besides those of the transports.
@@ -139,6 +148,8 @@ pub struct Dialect {
     pub empty_url: bool,
     /// Whether a server without a command and a URL is described elsewhere: only switched on or off here.
     pub partial: bool,
+    /// The word for the transport of a server that is described elsewhere.
+    pub elsewhere_word: Option<&'static str>,
     /// The fields in which `~/` at the beginning is the home folder.
     pub home: &'static [Field],
     pub policy: Policy,
@@ -174,6 +185,16 @@ pub struct Profiles {
     pub servers: &'static str,
     /// What a server without a word for its transport is there.
     pub untyped: Untyped,
+    /// Whether the file is rejected for a key of such a server that the program does not know.
+    pub strict: bool,
+}
+
+/// Some of a program's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    None,
+    All,
+    Of(&'static [Place]),
 }
 
 /// Where lists of names of servers are: keys from the root on.
@@ -182,13 +203,6 @@ pub struct NameLists {
     /// Unless it is empty, no others are used.
     pub allowed: &'static [&'static str],
     pub excluded: &'static [&'static str],
-}
-
-/// Servers that stand together in a file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Set<'n> {
-    pub(super) node: &'n Node,
-    pub(super) untyped: Untyped,
 }
 
 /// A key beside the servers.
@@ -207,8 +221,6 @@ pub enum RootKeys {
     Known(&'static [&'static str]),
     /// The servers are one section of a file about other things; some of those that no other program has.
     Section(&'static [&'static str]),
-    /// Any other key is an error.
-    Only(&'static [&'static str]),
 }
 
 /// A key of a server, or of an object in it.
@@ -275,9 +287,9 @@ pub enum Field {
     Bearer,
     ClientId,
     ClientSecret,
-    /// A list of scopes; a text with blanks between them is understood.
+    /// A list of scopes.
     Scopes,
-    /// A text of scopes with blanks between them; a list is understood.
+    /// A text of scopes with blanks between them.
     ScopeText,
     CallbackPort,
     MetadataUrl,
@@ -287,6 +299,30 @@ pub enum Field {
     Own,
     /// The same, where the program takes values of this kind only.
     Setting(Kind),
+}
+
+impl Field {
+    /// Whether its value is a text in which a reference is one like any other.
+    pub(super) fn is_text(self) -> bool {
+        !matches!(
+            self,
+            Field::Transport
+                | Field::CommandLine
+                | Field::Args
+                | Field::Env
+                | Field::Headers
+                | Field::Timeout
+                | Field::CallTimeout
+                | Field::Include
+                | Field::Exclude
+                | Field::Enabled
+                | Field::Disabled
+                | Field::Trust
+                | Field::AlwaysAllow
+                | Field::Debug
+                | Field::CallbackPort
+        )
+    }
 }
 
 /// What a value must be.
@@ -363,6 +399,7 @@ impl Dialect {
         bare: None,
         collection: Collection::Map,
         root_keys: RootKeys::Known(&[]),
+        strict_files: Files::None,
         defaults: None,
         switch: None,
         profiles: None,
@@ -370,6 +407,7 @@ impl Dialect {
         name_lists: None,
         projects: None,
         keys: &[],
+        strict: false,
         beside: &[],
         required: &[],
         typed_objects: false,
@@ -385,10 +423,12 @@ impl Dialect {
         loose_values: false,
         null_env: false,
         name_characters: None,
+        name_discouraged: None,
         reserved_names: &[],
         schemes: &[],
         empty_url: false,
         partial: false,
+        elsewhere_word: None,
         home: &[],
         agent: false,
         policy: Policy::USUAL,
@@ -399,85 +439,6 @@ impl Dialect {
     pub fn usual_timeout(&self) -> Option<Duration> {
         let is_for_all = self.keys.iter().any(|key| key.field == Field::Timeout);
         self.timeout.filter(|_| is_for_all).map(|rule| Duration::from_millis(rule.default * rule.unit))
-    }
-
-    /// The servers of a file, if it has any where this program looks for them.
-    pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
-        let root = self.part(root);
-        let bare = || (self.bare.is_some() && looks_like_servers(root)).then_some(root);
-        self.roots.iter().find_map(|keys| at(root, keys)).or_else(bare)
-    }
-
-    /// Whether the servers of a file of this name may be a path.
-    pub(super) fn is_linked_from(&self, name: &str) -> bool {
-        let is_file_of_servers = |(_, place)| !matches!(place, Place::Section(_));
-        self.is_linked && !by_path(Path::new(name)).is_some_and(is_file_of_servers)
-    }
-
-    /// All servers of a file: those in their place, and those of its profiles.
-    pub(super) fn sets<'n>(&self, root: &'n Node) -> Vec<Set<'n>> {
-        let main = match self.servers(root) {
-            Some(node) if self.is_linked && node.str().is_ok() => Vec::new(),
-            Some(Node { value: Value::Sequence(items), .. }) if self.is_linked => {
-                items.iter().filter(|item| item.entries().is_ok()).collect()
-            }
-            node => node.into_iter().collect(),
-        };
-        let main = main.into_iter().map(|node| Set { node, untyped: self.untyped });
-        let profiles = self.profiles.iter().flat_map(|Profiles { key, servers, untyped }| {
-            let list = root.get(key).and_then(|list| list.items().ok()).unwrap_or_default();
-            let nodes = list.iter().filter_map(|profile| profile.get(servers));
-            nodes.map(|node| Set { node, untyped: *untyped })
-        });
-        main.chain(profiles).collect()
-    }
-
-    /// What is written for each server.
-    fn each_server<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
-        let mut servers = Vec::new();
-        for Set { node, .. } in self.sets(root) {
-            match self.collection {
-                Collection::Map => servers.extend(node.entries().unwrap_or_default().iter().map(|entry| &entry.node)),
-                Collection::List { .. } => servers.extend(node.items().unwrap_or_default()),
-            }
-        }
-        servers
-    }
-
-    /// Whether the servers are not in the first of the places that this program has for them.
-    pub(super) fn is_second_choice(&self, root: &Node) -> bool {
-        let is_section = !std::ptr::eq(self.part(root), root);
-        let mut roots = self.roots.iter().map(|keys| at(root, keys).is_some());
-        is_section || (roots.next() == Some(false) && roots.any(|is_there| is_there))
-    }
-
-    /// What turns all servers of a file on or off.
-    pub fn switch<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
-        let (key, place) = (self.switch?, self.roots.iter().find(|keys| at(root, keys).is_some())?);
-        let (_, above) = place.split_last()?;
-        at(root, above)?.entries().ok()?.iter().find(|entry| entry.key == key)
-    }
-
-    /// The keys beside the servers that are this program's.
-    pub(super) fn evidence(&self, root: &Node) -> Vec<&'static str> {
-        let (RootKeys::Known(keys) | RootKeys::Section(keys) | RootKeys::Only(keys)) = self.root_keys;
-        let part = self.part(root);
-        keys.iter().copied().filter(|key| part.get(key).is_some()).collect()
-    }
-
-    /// The words for transports, each once.
-    pub(super) fn words(&self) -> Vec<&'static str> {
-        let mut words: Vec<_> = self.transports.iter().map(|(word, _)| *word).collect();
-        words.dedup();
-        words
-    }
-
-    /// What is replaced in values of a field.
-    pub fn rule(&self, field: Field) -> &VariableRule {
-        match field {
-            Field::Command | Field::CommandLine => self.command_variables.as_ref().unwrap_or(&self.variables),
-            _ => &self.variables,
-        }
     }
 }
 

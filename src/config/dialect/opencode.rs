@@ -1,7 +1,8 @@
 //! OpenCode, and Kilo Code since it is built on it: the section `mcp` (read in Kilo-Org/kilocode, 2026).
 
 use super::{
-    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule, Unset, Untyped,
+    VariableRule,
 };
 use crate::{
     config::{
@@ -18,7 +19,7 @@ const REMOTE: Of = Of::Remote { strict: true };
 pub(super) static DIALECT: Dialect = Dialect {
     name: "opencode",
     program: "OpenCode",
-    syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma]),
+    syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma, LibertyKind::BareReference]),
     files: &[
         Place::Project("opencode.json"),
         Place::Project("opencode.jsonc"),
@@ -35,20 +36,25 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("type", Field::Transport),
         Key::of("command", Field::CommandLine, PROCESS),
         Key::of("environment", Field::Env, PROCESS),
+        // Since the rewrite of its schemas.
+        Key::of("cwd", Field::Cwd, PROCESS),
         Key::of("url", Field::Url(None), REMOTE),
         Key::of("headers", Field::Headers, REMOTE),
         Key::of("oauth", Field::Own, REMOTE),
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),
     ],
+    strict: true,
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
     untyped: Untyped::Rejected,
     timeout: Some(TimeoutRule { unit: 1, default: 5000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
     variables: VariableRule {
         forms: &[Form::Curly],
+        in_text: true,
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
+        template: Some(Template { open: "{file:", close: "}", prefix: "" }),
         ..VariableRule::NONE
     },
     partial: true,

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use super::*;
 use crate::config::{
     Source, examine,
@@ -12,7 +14,9 @@ fn root(text: &str) -> Node {
 
 /// A file with one server, whose name is `s`.
 fn file(dialect: &Dialect, server: &str) -> String {
+    let beside = dialect.beside.iter().map(|it| format!("\"{}\":\"{}\",", it.key, it.value)).collect::<String>();
     let open: String = dialect.roots[0].iter().map(|key| format!("{{\"{key}\":")).collect();
+    let open = open.replacen('{', &format!("{{{beside}"), 1);
     let servers = match dialect.collection {
         Collection::Map => format!("{{\"s\":{server}}}"),
         Collection::List { .. } => format!("[{{\"name\":\"s\",{}]", &server[1..]),

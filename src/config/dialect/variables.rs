@@ -1,5 +1,7 @@
 //! What a program replaces in the values of its servers.
 
+use std::ops::Range;
+
 use super::Field;
 use crate::config::{Form, Reference, expand_env, references};
 
@@ -15,6 +17,9 @@ pub struct VariableRule {
     pub whole: bool,
     /// Whether it is Go's `os.ExpandEnv` that replaces them: whatever stands between braces is a name.
     pub by_go: bool,
+    /// Whether they are replaced in the text of the file before anybody reads it, so that what stands there without
+    /// quotes may become anything.
+    pub in_text: bool,
     pub places: Places,
     pub unset: Unset,
     pub empty: Empty,
@@ -22,10 +27,11 @@ pub struct VariableRule {
     pub template: Option<Template>,
 }
 
-/// How templates are written: `{{USER_ID}}`, `${{ inputs.NAME }}`. They end with `}}`.
+/// How templates are written: `{{USER_ID}}`, `${{ inputs.NAME }}`, `{file:PATH}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Template {
     pub open: &'static str,
+    pub close: &'static str,
     /// What their names begin with.
     pub prefix: &'static str,
 }
@@ -68,6 +74,7 @@ impl VariableRule {
         blocked: &[],
         whole: false,
         by_go: false,
+        in_text: false,
         places: Places::Nowhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
@@ -96,9 +103,48 @@ impl VariableRule {
     }
 
     /// Whether it is something that the program knows by itself. `${config:editor.tabSize}` is one of those that begin
-    /// with `config`.
+    /// with `config`, and `${user_config.KEY}` one of `user_config`.
     pub(in crate::config) fn is_known(&self, reference: &Reference<'_>) -> bool {
-        let kind = reference.name.split(':').next().unwrap_or_default();
+        let kind = kind(reference.name);
         reference.form == Form::Braced && [reference.name, kind].iter().any(|name| self.known.contains(name))
     }
+
+    /// Where the program replaces something in a text: references and templates, in no order.
+    pub(in crate::config) fn replaced_in(&self, text: &str) -> Vec<Range<usize>> {
+        let is_replaced = |it: &Reference<'_>| self.forms.contains(&it.form) || self.is_known(it);
+        let references = self.references(text).filter(is_replaced).map(|reference| reference.range);
+        let templates = self.template.iter().flat_map(|template| template.ranges(text));
+        references.chain(templates).collect()
+    }
+
+    /// Whether the program replaces something in a text.
+    pub(in crate::config) fn is_replaced_in(&self, text: &str) -> bool {
+        !self.replaced_in(text).is_empty()
+    }
+}
+
+impl Template {
+    /// Where the templates of a text are, in its order. What is open twice begins where it is open last.
+    pub(in crate::config) fn ranges(self, text: &str) -> Vec<Range<usize>> {
+        let Template { open, close, prefix } = self;
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(length) = text[at..].find(open) {
+            let inner = at + length + open.len();
+            let Some(length) = text[inner..].find(close) else { break };
+            let end = inner + length;
+            let inner = text[inner..end].rfind(open).map_or(inner, |last| inner + last + open.len());
+            let name = text[inner..end].trim();
+            if !name.is_empty() && name.starts_with(prefix) {
+                found.push(inner - open.len()..end + close.len());
+            }
+            at = end + close.len();
+        }
+        found
+    }
+}
+
+/// What a name with an argument is one of: `workspaceFolder` for `workspaceFolder:api`, `user_config` for
+/// `user_config.KEY`.
+pub(in crate::config) fn kind(name: &str) -> &str {
+    name.split([':', '.']).next().unwrap_or_default()
 }

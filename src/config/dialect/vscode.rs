@@ -25,6 +25,7 @@ macro_rules! connection_and {
             Key::of("cwd", Field::Cwd, PROCESS),
             Key::of("env", Field::Env, PROCESS),
             Key::of("envFile", Field::EnvFile, PROCESS),
+            Key::of("sandbox", Field::Own, PROCESS),
             Key::of("sandboxEnabled", Field::Own, PROCESS),
             Key::of("url", Field::Url(None), REMOTE),
             Key::of("headers", Field::Headers, REMOTE),

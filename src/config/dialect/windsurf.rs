@@ -1,6 +1,6 @@
 //! Windsurf: `mcp_config.json` (its documentation of 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Place, Places, Unset, Untyped, VariableRule};
+use super::{Dialect, Empty, Field, Key, Of, Place, Places, Template, Unset, Untyped, VariableRule};
 use crate::{config::Form, transport::Transport};
 
 const PROCESS: Of = Of::Process { strict: false };
@@ -38,6 +38,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
+        template: Some(Template { open: "${file:", close: "}", prefix: "" }),
         ..VariableRule::NONE
     },
     ..Dialect::PLAIN

@@ -36,6 +36,10 @@ pub enum LibertyKind {
     Comment,
     /// `# …`.
     HashComment,
+    /// `{env:NAME}` or `{file:PATH}` without quotes.
+    BareReference,
+    /// Members of an object without the braces around them.
+    Fragment,
     /// `[1, 2, ]`.
     TrailingComma,
     /// `'text'`.

@@ -30,6 +30,9 @@ pub(super) fn read(text: &str, extent: Extent) -> Result<Document, Problems> {
         }
     };
     reader.skip_blanks()?;
+    let is_key = reader.peek() == Some(':') && matches!(root.value, Value::String(_));
+    let root = if is_key { reader.fragment(root.span)? } else { root };
+    reader.skip_blanks()?;
     if reader.peek().is_some() {
         reader.note(LibertyKind::TextAfter, reader.at);
     }
@@ -106,7 +109,14 @@ impl Reader<'_> {
 
     fn value(&mut self) -> Result<Node, Problems> {
         match self.peek() {
-            Some('{') => self.nested(Self::object),
+            Some('{') => match scalar::bare_reference(self.rest()) {
+                Some(length) => {
+                    let (start, value) = (self.at, Value::String(self.rest()[..length].to_owned()));
+                    self.take(LibertyKind::BareReference, length);
+                    Ok(Node { span: Span { start, end: self.at }, value })
+                }
+                None => self.nested(Self::object),
+            },
             Some('[') => self.nested(Self::list),
             _ => scalar::read(self),
         }
@@ -133,9 +143,25 @@ impl Reader<'_> {
     }
 
     fn object(&mut self) -> Result<Node, Problems> {
-        let (start, mut entries) = (self.at, Vec::<Entry>::new());
-        let mut places = Places::default();
+        let start = self.at;
         self.at += 1;
+        self.members(start)
+    }
+
+    /// An object of which only the inside is there, with the first key at this place.
+    fn fragment(&mut self, first: Span) -> Result<Node, Problems> {
+        let is_before = |liberty: &Liberty| liberty.span.start < first.start;
+        self.liberties.retain(is_before);
+        self.at = first.start;
+        let node = self.members(first.start)?;
+        self.liberties.retain(|it| it.kind != LibertyKind::Unclosed || it.span.start != first.start);
+        self.liberties.push(Liberty { kind: LibertyKind::Fragment, span: first });
+        Ok(node)
+    }
+
+    /// The members of what begins at `start`, up to its end.
+    fn members(&mut self, start: usize) -> Result<Node, Problems> {
+        let (mut entries, mut places) = (Vec::<Entry>::new(), Places::default());
         while self.goes_on(start, '}', entries.is_empty())? {
             let (key, key_span) = scalar::key(self)?;
             self.skip_blanks()?;

@@ -53,6 +53,18 @@ pub(super) fn key(reader: &mut Reader<'_>) -> Result<(String, Span), Problems> {
     Ok((key, Span { start, end: reader.at }))
 }
 
+/// How long a reference is that stands at the beginning of a text without quotes. No JSON5 looks like one.
+pub(super) fn bare_reference(text: &str) -> Option<usize> {
+    let prefix = ["{env:", "{file:"].into_iter().find(|prefix| text.starts_with(prefix))?;
+    let ends = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | '[' | ']' | ',' | ':' | '"' | '\'');
+    let name = &text[prefix.len()..];
+    let name = &name[..name.find(ends).filter(|end| name[*end..].starts_with('}'))?];
+    let is_number =
+        name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-')) || name.parse::<f64>().is_ok();
+    let is_value = name.is_empty() || is_number || matches!(name, "null" | "true" | "false");
+    (!is_value).then_some(prefix.len() + name.len() + 1)
+}
+
 /// What closes a text that begins so.
 fn closing(quote: char) -> Option<&'static [char]> {
     Some(match quote {
@@ -204,12 +216,24 @@ fn unicode(reader: &mut Reader<'_>, start: usize, text: &mut String) -> Result<(
 }
 
 /// The text of a number as JSON writes it.
+/// Whether this is a number of JSON (RFC 8259, 6), of whatever size.
+fn is_json(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) =
+        text.split_once(['e', 'E']).map_or((text, None), |(before, after)| (before, Some(after)));
+    let (whole, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(before, after)| (before, Some(after)));
+    digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+}
+
 fn number(reader: &mut Reader<'_>) -> Result<String, Problems> {
     let start = reader.at;
     let ends = |character: char| !(character.is_alphanumeric() || matches!(character, '+' | '-' | '.' | '_'));
     reader.at += reader.rest().find(ends).unwrap_or(reader.rest().len());
     let written = &reader.text[start..reader.at];
-    let is_json = |text: &str| serde_json::from_str::<serde_json::Number>(text).is_ok();
     if is_json(written) {
         return Ok(written.to_owned());
     }

@@ -24,6 +24,7 @@ struct Listed<'n> {
 ///
 /// An empty list of allowed servers allows all.
 pub(super) fn apply(lists: &NameLists, root: &Node, servers: &mut [ServerConfig], findings: &mut Vec<Finding>) {
+    misspelt(lists, root, findings);
     let known: Vec<_> = servers.iter().map(|server| server.name.value.clone()).collect();
     let allowed = read(lists.allowed, root, &known, findings).filter(|list| !list.names.is_empty());
     let excluded = read(lists.excluded, root, &known, findings);
@@ -33,6 +34,20 @@ pub(super) fn apply(lists: &NameLists, root: &Node, servers: &mut [ServerConfig]
         let span = excluded.as_ref().and_then(|list| list.names.get(name).copied()).or(missing);
         if let Some(span) = span {
             server.enabled = Some(At { value: false, span });
+        }
+    }
+}
+
+/// Tells of keys that are called almost like one of the lists.
+fn misspelt(lists: &NameLists, root: &Node, findings: &mut Vec<Finding>) {
+    let names: Vec<&str> = [lists.allowed, lists.excluded].iter().filter_map(|place| place.last().copied()).collect();
+    let around = lists.allowed.split_last().map_or(&[][..], |(_, around)| around);
+    let node = around.iter().try_fold(root, |node, key| node.get(key));
+    for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
+        let key = &*entry.key;
+        if let Some(near) = nearest(key, &names).filter(|_| !names.contains(&key) && entry.node.items().is_ok()) {
+            let finding = codes::UNKNOWN_KEY.at(entry.key_span, format!("there is no list `{key}`"));
+            findings.push(finding.hint(format!("did you mean `{near}`?")));
         }
     }
 }

@@ -6,13 +6,16 @@ mod server;
 mod value;
 mod word;
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use self::server::Reader;
 pub(super) use self::word::is_note;
 use super::{
     Entry, Node, Source, Span, Value,
-    dialect::{Collection, Dialect, Field, RootKeys, Set, Untyped, is_about_other_things},
+    dialect::{Beside, Collection, Dialect, Field, RootKeys, Set, is_about_other_things},
     finding::{Finding, Severity, codes},
     nearest,
     server::{At, ServerConfig},
@@ -24,6 +27,16 @@ use crate::transport::Transport;
 pub struct ClientConfig {
     pub dialect: &'static Dialect,
     pub servers: Vec<ServerConfig>,
+    /// What the file says for single projects of its user, which is nobody else's.
+    pub projects: Vec<Project>,
+}
+
+/// The servers of one project.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// All that the file says of it.
+    pub span: Span,
+    pub servers: Vec<ServerConfig>,
 }
 
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
@@ -32,23 +45,28 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let defaults = defaults(root, dialect, source, findings);
     let mut servers = Vec::new();
     let sets = dialect.sets(root);
+    let projects: Vec<_> =
+        dialect.projects(root).into_iter().map(|it| project(it, dialect, source, findings)).collect();
     match dialect.servers(root) {
         Some(node) => {
-            beside(root, node, dialect, findings);
+            beside(root, node, (dialect, source), findings);
             let is_elsewhere = dialect.is_linked_from(&source.name) && links(node, findings);
             if sets.is_empty() && !is_elsewhere {
-                named(node, dialect.collection, usize::MAX, findings);
+                named(node, dialect, usize::MAX, findings);
             }
         }
-        None if sets.is_empty() => findings.push(no_servers(root, dialect, &source.name)),
+        None if sets.is_empty() && projects.is_empty() => findings.push(no_servers(root, dialect, &source.name)),
         None => {}
     }
     let mut seen = HashSet::new();
-    for Set { node, untyped } in sets {
-        let mut named = named(node, dialect.collection, usize::MAX, findings);
+    for set in sets {
+        let mut named = named(set.node, dialect, usize::MAX, findings);
         // Several profiles may share what is written once, by an alias.
         named.retain(|(name, _)| seen.insert(name.span.start));
-        servers.extend(each(named, (dialect, untyped), source, findings));
+        if let Collection::List { .. } = dialect.collection {
+            twice(&named, source, findings);
+        }
+        servers.extend(each(named, || Reader::new(dialect, &set, source), findings));
     }
     for server in &mut servers {
         server.inherit(&defaults);
@@ -56,7 +74,13 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     if let Some(lists) = &dialect.name_lists {
         listed::apply(lists, root, &mut servers, findings);
     }
-    ClientConfig { dialect, servers }
+    ClientConfig { dialect, servers, projects }
+}
+
+/// What a file says for one project of its user.
+fn project(project: &Entry, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> Project {
+    let span = project.node.span;
+    Project { span, servers: read(&project.node, dialect, source, findings).servers }
 }
 
 /// Reads a list of servers with their names, whatever the dialect has around them; as [`read`] otherwise.
@@ -66,21 +90,23 @@ pub(super) fn read_list(
     source: &Arc<Source>,
     findings: &mut Vec<Finding>,
 ) -> ClientConfig {
-    let named = named(list, Collection::List { elsewhere: None }, usize::MAX, findings);
-    ClientConfig { dialect, servers: each(named, (dialect, dialect.untyped), source, findings) }
+    let named = of_list(list, dialect, None, usize::MAX, findings);
+    let set = Set { node: list, untyped: dialect.untyped, strict: dialect.strict };
+    let servers = each(named, || Reader::new(dialect, &set, source), findings);
+    ClientConfig { dialect, servers, projects: Vec::new() }
 }
 
-fn each(
+fn each<'r>(
     named: Vec<(At<String>, &Node)>,
-    (dialect, untyped): (&'static Dialect, Untyped),
-    source: &Arc<Source>,
+    reader: impl Fn() -> Reader<'r>,
     findings: &mut Vec<Finding>,
 ) -> Vec<ServerConfig> {
     let mut servers = Vec::with_capacity(named.len());
     for (name, server) in named {
-        let mut reader = Reader::new(dialect, untyped, source);
+        let mut reader = reader();
         servers.extend(reader.server(name.clone(), server));
-        findings.extend(reader.findings.into_iter().map(|finding| finding.about(&name.value)));
+        let found = reader.findings.into_iter().chain(reader.asides);
+        findings.extend(found.map(|finding| finding.about(&name.value)));
     }
     servers
 }
@@ -94,18 +120,18 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let servers = dialect.servers(root);
     let sets = dialect.sets(root);
     let (mut left, mut is_of_other_form) = (TELLING, false);
-    for Set { node, untyped } in &sets {
-        for (name, server) in named(node, dialect.collection, left, &mut findings) {
-            let mut reader = Reader::new(dialect, *untyped, source);
+    for set in &sets {
+        for (name, server) in named(set.node, dialect, left, &mut findings) {
+            let mut reader = Reader::new(dialect, set, source);
             reader.server(name, &server.sample(TELLING));
             findings.append(&mut reader.findings);
             left -= 1;
         }
-        is_of_other_form |= node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
+        is_of_other_form |= set.node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
     }
     if let (Some(node), true) = (servers, sets.is_empty() && !dialect.is_linked) {
         is_of_other_form = node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
-        named(node, dialect.collection, left, &mut findings);
+        named(node, dialect, left, &mut findings);
     }
     let weight = |finding: &Finding| match finding.code.severity() {
         // A program that takes any word is told by none.
@@ -145,32 +171,73 @@ pub(super) fn looks_like_servers(node: &Node) -> bool {
     node.entries().is_ok_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
 }
 
+/// Whether this is one server and no object of servers.
+pub(super) fn is_server(node: &Node) -> bool {
+    ["command", "url"].iter().any(|key| node.get(key).is_some_and(|it| it.str().is_ok() || it.items().is_ok()))
+}
+
 /// What is wrong with the keys beside the servers.
-fn beside(root: &Node, servers: &Node, dialect: &Dialect, findings: &mut Vec<Finding>) {
+fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, &Source), findings: &mut Vec<Finding>) {
     if let Some(caveat) = dialect.bare.filter(|_| std::ptr::eq(servers, root)) {
         let begin = Span { start: root.span.start, end: root.span.start };
         let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
         findings.push(codes::BARE.at(begin, caveat).hint(format!("put everything under `{place}`")));
         return;
     }
-    let (RootKeys::Known(known) | RootKeys::Only(known)) = dialect.root_keys else { return };
+    lacking(root, dialect, findings);
+    let (RootKeys::Known(known) | RootKeys::Section(known)) = dialect.root_keys;
     let places: Vec<_> = dialect.roots.iter().filter_map(|keys| keys.first().copied()).collect();
+    let (is_whole, strict) = (matches!(dialect.root_keys, RootKeys::Known(_)), dialect.is_strict_file(&source.name));
+    let others = dialect.beside.iter().map(|beside| beside.key).chain(dialect.switch).chain(dialect.projects);
+    let others: Vec<_> = others.chain(dialect.sections.iter().filter_map(|keys| keys.first().copied())).collect();
     for entry in root.entries().unwrap_or_default() {
         let key = &*entry.key;
-        if known.contains(&key) || places.contains(&key) || is_note(key) {
+        if known.contains(&key) || places.contains(&key) || others.contains(&key) || is_note(key) {
             continue;
         }
-        let (strict, message) = match dialect.root_keys {
-            RootKeys::Only(_) => (true, format!("{} rejects a file with `{key}` beside its servers", dialect.program)),
-            _ => (false, format!("{} does not know `{key}`", dialect.program)),
+        let are_servers = is_near_servers(entry);
+        let near = match are_servers {
+            true => nearest(key, &places).or(places.first().copied()),
+            // Of a file about other things not all keys are known here.
+            false => nearest(key, known).filter(|_| is_whole || strict),
         };
-        findings.push(match (strict, nearest(key, known)) {
-            (true, _) => codes::ROOT.at(entry.key_span, message).hint("remove it"),
+        let message = match strict {
+            true => format!("{} rejects the file for `{key}`, which it does not know", dialect.program),
+            false => format!("{} does not know `{key}`", dialect.program),
+        };
+        findings.push(match (strict, near) {
+            (true, Some(near)) => {
+                codes::KEY_REJECTED.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
+            }
+            (true, None) if is_whole => codes::KEY_REJECTED.at(entry.key_span, message).hint("remove it"),
+            (false, Some(near)) if are_servers => {
+                let message = format!("{} looks for no servers under `{key}`", dialect.program);
+                codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("put them under `{near}`"))
+            }
             (false, Some(near)) => {
                 codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
             }
-            (false, None) => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+            (false, None) if is_whole => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+            (_, None) => continue,
         });
+    }
+}
+
+/// What a file must have beside its servers.
+fn lacking(root: &Node, dialect: &Dialect, findings: &mut Vec<Finding>) {
+    for Beside { key, value, .. } in dialect.beside.iter().filter(|beside| beside.required) {
+        match root.get(key) {
+            Some(node) if node.str().is_ok() => {}
+            Some(node) => {
+                let message = format!("`{key}` must be a text, found {}", node.kind());
+                findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
+            }
+            None => {
+                let begin = Span { start: root.span.start, end: root.span.start };
+                let message = format!("{} rejects a file without `{key}`", dialect.program);
+                findings.push(codes::MISSING.at(begin, message).hint(format!("add `{key}: {value}`")));
+            }
+        }
     }
 }
 
@@ -179,7 +246,8 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let nobody = At { value: String::new(), span: Span::default() };
     let mut defaults = ServerConfig::new(source.clone(), nobody, At { value: Transport::Stdio, span: Span::default() });
     let node = dialect.defaults.and_then(|keys| keys.iter().try_fold(root, |node, key| node.get(key)));
-    let mut reader = Reader::new(dialect, dialect.untyped, source);
+    let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
+    let mut reader = Reader::new(dialect, &set, source);
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
         let known = dialect.keys.iter().find(|key| key.name == entry.key);
         match known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
@@ -199,6 +267,10 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
 /// Whether the servers are in other files, of which there are nothing but paths; what is neither is told.
 fn links(node: &Node, findings: &mut Vec<Finding>) -> bool {
     if let Ok(items) = node.items() {
+        for item in items.iter().filter(|item| is_server(item)) {
+            let finding = codes::VALUE_TYPE.at(item.span, "a server in a list has no name");
+            findings.push(finding.hint("write { \"name\": { … } } instead of a list, with a name for each server"));
+        }
         for item in items.iter().filter(|item| item.str().is_err() && item.entries().is_err()) {
             let message = format!("what has servers is a path or an object, found {}", item.kind());
             findings.push(codes::VALUE_TYPE.at(item.span, message).hint("write \"./servers.json\""));
@@ -252,7 +324,12 @@ pub(super) fn nowhere(root: &Node) -> Finding {
     let hint = format!("programs look under {places}; `--dialect` says which program it is for");
     match misplaced(root) {
         Some(entry) => {
-            codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key)).hint(hint)
+            let finding = codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key));
+            let meant = nearest(&entry.key, &["mcpServers", "servers", "context_servers"]);
+            finding.hint(match meant.filter(|_| is_near_servers(entry)) {
+                Some(meant) => format!("rename it to `{meant}`; {hint}"),
+                None => hint,
+            })
         }
         None => codes::ROOT.at(begin, "there are no servers").hint(hint),
     }
@@ -266,63 +343,83 @@ fn misplaced(root: &Node) -> Option<&Entry> {
 
 /// What is called almost like the place of servers.
 fn near(root: &Node) -> Option<&Entry> {
-    let places = ["mcpServers", "servers", "mcp", "context_servers"];
-    let looks_right = |entry: &&Entry| {
-        let key = entry.key.replace(['-', '_'], "").to_lowercase();
-        let is_near = places.iter().any(|place| strsim::levenshtein(&key, &place.to_lowercase()) <= 2);
-        let is_short = entry.key.len() <= 20;
-        is_short && is_near && key.len() > 3 && matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
-    };
-    root.entries().unwrap_or_default().iter().find(looks_right)
+    let is_some = |entry: &&Entry| matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_));
+    root.entries().unwrap_or_default().iter().filter(is_some).find(|entry| is_called_like_servers(entry))
 }
 
-/// The servers with their names, the first `most` of them.
-fn named<'n>(
+/// Whether this has servers and is called almost like their place.
+fn is_near_servers(entry: &Entry) -> bool {
+    let are_servers = |servers: &[Entry]| !servers.is_empty() && servers.iter().all(|it| it.node.entries().is_ok());
+    entry.node.entries().is_ok_and(are_servers) && is_called_like_servers(entry)
+}
+
+fn is_called_like_servers(entry: &Entry) -> bool {
+    let places = ["mcpServers", "servers", "mcp", "context_servers"];
+    let key = entry.key.replace(['-', '_'], "").to_lowercase();
+    let is_near = places.iter().any(|place| strsim::levenshtein(&key, &place.to_lowercase()) <= 2);
+    entry.key.len() <= 20 && is_near && key.len() > 3
+}
+
+/// A server with its name.
+type Named<'n> = (At<String>, &'n Node);
+
+/// The servers with their names, the first `most` of them. Those that a reference stands for are not known.
+fn named<'n>(node: &'n Node, dialect: &Dialect, most: usize, findings: &mut Vec<Finding>) -> Vec<Named<'n>> {
+    if let Collection::List { elsewhere } = dialect.collection {
+        return of_list(node, dialect, elsewhere, most, findings);
+    }
+    let Ok(entries) = node.entries() else {
+        if !(dialect.variables.in_text && dialect.is_open(node)) {
+            let hint = "write { \"name\": { … } }, with a name for each server";
+            findings.push(wrong_collection(node, "an object").hint(hint));
+        }
+        return Vec::new();
+    };
+    let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
+    entries.iter().take(most).map(name).collect()
+}
+
+/// The servers of a list, as [`named`].
+fn of_list<'n>(
     node: &'n Node,
-    collection: Collection,
+    dialect: &Dialect,
+    elsewhere: Option<&str>,
     most: usize,
     findings: &mut Vec<Finding>,
-) -> Vec<(At<String>, &'n Node)> {
-    let wrong = |node: &Node, what: &str| {
-        codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.kind()))
+) -> Vec<Named<'n>> {
+    let is_unknown = |node: &Node| dialect.variables.in_text && dialect.is_open(node);
+    let Ok(items) = node.items() else {
+        if !is_unknown(node) {
+            findings.push(wrong_collection(node, "a list").hint("begin each server with `- name: …`"));
+        }
+        return Vec::new();
     };
-    match collection {
-        Collection::Map => match node.entries() {
-            Ok(entries) => {
-                let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
-                entries.iter().take(most).map(name).collect()
+    let is_here = |item: &&Node| elsewhere.is_none_or(|key| item.get(key).is_none()) && !is_unknown(item);
+    let mut servers = Vec::new();
+    for item in items.iter().take(most).filter(is_here) {
+        let name = item.get("name");
+        match name.and_then(|name| Some(At { value: name.str().ok()?.to_owned(), span: name.span })) {
+            Some(name) => servers.push((name, item)),
+            None => {
+                findings.push(codes::MISSING.at(item.span, "a server needs a `name`").hint("begin it with `name: …`"))
             }
-            Err(_) => {
-                findings.push(wrong(node, "an object").hint("write { \"name\": { … } }, with a name for each server"));
-                Vec::new()
-            }
-        },
-        Collection::List { elsewhere } => match node.items() {
-            Ok(items) => {
-                let name = |item: &'n Node| {
-                    let name = item
-                        .get("name")
-                        .and_then(|name| Some(At { value: name.str().ok()?.to_owned(), span: name.span }));
-                    (name, item)
-                };
-                let mut servers = Vec::new();
-                for (name, item) in
-                    items.iter().take(most).filter(|item| elsewhere.is_none_or(|key| item.get(key).is_none())).map(name)
-                {
-                    match name {
-                        Some(name) => servers.push((name, item)),
-                        None => findings.push(
-                            codes::MISSING.at(item.span, "a server needs a `name`").hint("begin it with `name: …`"),
-                        ),
-                    }
-                }
-                servers
-            }
-            Err(_) => {
-                findings.push(wrong(node, "a list").hint("begin each server with `- name: …`"));
-                Vec::new()
-            }
-        },
+        }
+    }
+    servers
+}
+
+fn wrong_collection(node: &Node, what: &str) -> Finding {
+    codes::VALUE_TYPE.at(node.span, format!("the servers must be {what}, found {}", node.kind()))
+}
+
+/// Tells of servers of a list that have the name of another.
+fn twice(named: &[Named<'_>], source: &Source, findings: &mut Vec<Finding>) {
+    let mut first = HashMap::with_capacity(named.len());
+    for (name, _) in named {
+        let Some(other) = first.insert(&name.value, name.span) else { continue };
+        let (line, column) = source.position(other.start);
+        let message = format!("`{}` is a server already at {line}:{column}: only one of them counts", name.value);
+        findings.push(codes::DUPLICATE_SERVER.at(name.span, message).hint("keep one of them, or rename it"));
     }
 }
 

@@ -1,12 +1,12 @@
 //! One server: which of its keys mean what, its transport, and whether anything is missing.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::word::{is_note, meant, synonym};
 use crate::{
     config::{
         Entry, Node, Source, Value,
-        dialect::{ALL, Both, Dialect, Field, Key, Of, Untyped},
+        dialect::{ALL, Both, Dialect, Field, Key, Of, Set, Untyped},
         finding::{Finding, codes},
         json::is_invisible,
         nearest,
@@ -28,8 +28,12 @@ pub(super) struct Reader<'a> {
     pub(super) dialect: &'static Dialect,
     source: &'a Arc<Source>,
     /// What a server without a word for its transport is.
-    pub(super) untyped: Untyped,
+    untyped: Untyped,
+    /// Whether a key that the program does not know is an error.
+    strict: bool,
     pub(super) findings: Vec<Finding>,
+    /// Those that say nothing about whose file it is.
+    pub(super) asides: Vec<Finding>,
     /// How many keys the dialect does not know.
     unknown: usize,
     /// The finding about a URL in a program that dials none: harmless as long as there is a command.
@@ -40,14 +44,38 @@ pub(super) struct Reader<'a> {
 type Given<'n> = (&'static Key, &'n Entry);
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(dialect: &'static Dialect, untyped: Untyped, source: &'a Arc<Source>) -> Reader<'a> {
-        Reader { dialect, source, untyped, findings: Vec::new(), unknown: 0, foreign_url: None }
+    pub(super) fn new(dialect: &'static Dialect, set: &Set<'_>, source: &'a Arc<Source>) -> Reader<'a> {
+        let Set { untyped, strict, .. } = *set;
+        Reader {
+            dialect,
+            source,
+            untyped,
+            strict,
+            findings: Vec::new(),
+            asides: Vec::new(),
+            unknown: 0,
+            foreign_url: None,
+        }
+    }
+
+    /// Whether this value stands in the file without quotes.
+    pub(super) fn is_bare(&self, node: &Node) -> bool {
+        !self.source.text.get(node.span.start..).is_some_and(|text| text.starts_with(['"', '\'', '|', '>', '!', '*']))
+    }
+
+    /// Whether the program replaces something in the text of this value before it reads it, so that it may become
+    /// anything.
+    pub(super) fn may_be_anything(&self, node: &Node) -> bool {
+        self.dialect.variables.in_text && self.dialect.is_open(node) && self.is_bare(node)
     }
 }
 
 impl Reader<'_> {
     pub(super) fn server(&mut self, name: At<String>, node: &Node) -> Option<ServerConfig> {
         let Ok(entries) = node.entries() else {
+            if self.may_be_anything(node) {
+                return None;
+            }
             let message = format!("a server must be an object, found {}", node.kind());
             self.findings.push(
                 codes::VALUE_TYPE.at(node.span, message).hint("write { \"command\": \"…\" } or { \"url\": \"…\" }"),
@@ -56,6 +84,7 @@ impl Reader<'_> {
         };
         let mut given = Vec::new();
         self.collect(entries, self.dialect.keys, &mut given);
+        self.keep_one_url(&mut given);
         let transport = self.transport(&name, &given)?;
         let given: Vec<_> = given.into_iter().filter(|given| self.is_for(transport.value, *given)).collect();
         let mut server = ServerConfig::new(self.source.clone(), name, transport);
@@ -65,6 +94,22 @@ impl Reader<'_> {
         self.apply_kind_of_auth(&mut server, &given);
         self.check_complete(&server, &given);
         Some(server)
+    }
+
+    /// Of several keys for the URL, only the first in the table counts.
+    fn keep_one_url(&mut self, given: &mut Vec<Given<'_>>) {
+        let is_url = |key: &Key| matches!(key.field, Field::Url(_));
+        let place = |key: &Key| self.dialect.keys.iter().position(|it| it == key).unwrap_or(usize::MAX);
+        let urls = given.iter().map(|(key, _)| *key).filter(|key| is_url(key));
+        let Some(first) = urls.min_by_key(|key| place(key)) else { return };
+        given.retain(|(key, entry)| {
+            let is_kept = !is_url(key) || *key == first;
+            if !is_kept {
+                let message = format!("`{}` beside `{}`: only one of them counts", key.name, first.name);
+                self.asides.push(codes::IGNORED.at(entry.key_span, message).hint("keep one of them"));
+            }
+            is_kept
+        });
     }
 
     /// Makes of a token what the file says that it is.
@@ -113,7 +158,7 @@ impl Reader<'_> {
 
     fn unknown(&mut self, entry: &Entry, keys: &[Key]) {
         let (key, program) = (&*entry.key, self.dialect.program);
-        if is_note(key) {
+        if is_note(key) && !self.strict {
             return;
         }
         let names: Vec<_> = keys.iter().map(|key| key.name).collect();
@@ -129,22 +174,44 @@ impl Reader<'_> {
             self.findings.push(codes::INVISIBLE.at(entry.key_span, message).hint("type the key anew"));
             return;
         }
-        let message = format!("{program} does not know `{key}`");
+        let message = match self.strict {
+            true => format!("{program} rejects the file for `{key}`, which it does not know"),
+            false => format!("{program} does not know `{key}`"),
+        };
         self.unknown += 1;
-        if self.unknown > MOST_HINTS {
-            self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"));
-            return;
-        }
-        let others: Vec<_> = ALL.iter().filter(|other| other.keys.iter().any(|it| it.name == key)).collect();
-        self.findings.push(match (synonym(key, &names), nearest(key, &names), &others[..]) {
-            (Some(near), ..) | (None, Some(near), []) => {
-                codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
-            }
-            (None, None, []) => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
-            (None, _, [other, ..]) => {
-                codes::EXTRA_KEY.at(entry.key_span, message).hint(format!("it is a key of {}", other.program))
+        let hint = if self.unknown > MOST_HINTS { None } else { self.meant_by(key, keys, &names) };
+        let (usual, passed_over) = match self.strict {
+            true => (&codes::KEY_REJECTED, "remove it"),
+            false => (&codes::UNKNOWN_KEY, "it is passed over"),
+        };
+        let extra = if self.strict { usual } else { &codes::EXTRA_KEY };
+        self.findings.push(match hint {
+            Some(hint) => usual.at(entry.key_span, message).hint(hint),
+            None => {
+                let mut others = ALL.iter().filter(|other| other.keys.iter().any(|it| it.name == key));
+                let other = others.next().filter(|_| self.unknown <= MOST_HINTS && !self.strict);
+                let hint = other.map(|other| format!("it is a key of {}", other.program));
+                extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
         });
+    }
+
+    /// What to write for a key that the dialect does not know, if somebody can have meant one that it does.
+    fn meant_by(&self, key: &str, keys: &[Key], names: &[&str]) -> Option<String> {
+        let is_of_others = || ALL.iter().any(|other| other.keys.iter().any(|it| it.name == key));
+        if let Some(near) = synonym(key, names) {
+            return Some(format!("did you mean `{near}`?"));
+        }
+        let is_meant = |it: &Key| it.name == key && it.field != Field::AuthKind;
+        let has = |object: &&Key| matches!(object.field, Field::Object(keys) if keys.iter().any(is_meant));
+        if let Some(object) = keys.iter().find(has) {
+            return Some(format!("put it under `{}`", object.name));
+        }
+        let line = keys.iter().find(|key| key.field == Field::CommandLine);
+        if let Some(line) = line.filter(|_| synonym(key, &["args"]).is_some()) {
+            return Some(format!("append them to `{}`", line.name));
+        }
+        nearest(key, names).filter(|_| !is_of_others()).map(|near| format!("did you mean `{near}`?"))
     }
 
     /// A key for all servers that the dialect does not know.
@@ -169,7 +236,13 @@ impl Reader<'_> {
             self.findings.push(codes::FORBIDDEN.at(entry.key_span, message).hint("keep one of them"));
             return None;
         }
-        if let Some((key, entry)) = of(|field| *field == Field::Transport) {
+        let kind = of(|field| *field == Field::Transport);
+        // A word that is not known yet is told by the keys.
+        let is_open = kind.is_some_and(|(_, entry)| self.dialect.is_open(&entry.node));
+        if let Some((key, entry)) = kind.filter(|_| !is_open) {
+            if entry.node.str().ok().is_some_and(|word| self.dialect.elsewhere_word == Some(word)) {
+                return None;
+            }
             let is_http = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(is_http);
             match self.named_transport(key, &entry.node, is_http) {
                 None if self.dialect.guesses && entry.node.str().is_ok() => {}
@@ -181,7 +254,7 @@ impl Reader<'_> {
         if self.dialect.partial && command.is_none() && url.is_none() && !given.is_empty() {
             return None;
         }
-        if self.untyped == Untyped::Rejected {
+        if self.untyped == Untyped::Rejected && !is_open {
             let words = self.dialect.words();
             let message = format!("the server `{}` needs a `type`", name.value);
             self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
@@ -189,7 +262,10 @@ impl Reader<'_> {
         }
         let by_url = |key: &Key| match (key.field, self.untyped) {
             (Field::Url(Some(transport)), _) | (_, Untyped::Inferred(transport)) => Some(transport),
-            (_, Untyped::Process | Untyped::Rejected) => None,
+            (_, Untyped::Process | Untyped::Rejected) => {
+                let mut remote = self.dialect.transports.iter().map(|(_, it)| *it).filter(|it| *it != Transport::Stdio);
+                remote.next().filter(|_| is_open)
+            }
         };
         match (command, url) {
             (Some((_, entry)), url) if url.is_none() || self.dialect.both != Both::Dialled => {

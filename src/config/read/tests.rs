@@ -1,3 +1,5 @@
+mod whole;
+
 use std::{collections::BTreeMap, path::Path};
 
 use crate::{
@@ -53,8 +55,7 @@ fn a_file_of_claude_code_with_what_only_copilot_has_is_copilots() {
 
 #[test]
 fn vs_code_has_servers_in_sections_of_its_other_files() {
-    let config =
-        r#"{"servers": {"s": {"command": "x", "args": ["${input:key}"]}}, "inputs": [{"id": "key"}, {"id": "other"}]}"#;
+    let config = r#"{"servers": {"s": {"command": "x", "args": ["${input:key}"]}}, "inputs": [{"id": "key", "type": "promptString", "description": "d"}, {"id": "other"}]}"#;
     for (path, text) in [
         (".vscode/mcp.json", config.to_owned()),
         (".vscode/settings.json", format!(r#"{{"editor.tabSize": 2, "mcp": {config}}}"#)),
@@ -166,7 +167,7 @@ models:
             ("cpe", vec!["search".to_owned(), "files".into()]),
             "{path}"
         );
-        assert_eq!(told(&examined), ["W-UNKNOWN-KEY arg", "E-TRANSPORT url"], "{path}");
+        assert_eq!(told(&examined), ["E-UNKNOWN-KEY arg", "E-TRANSPORT url"], "{path}");
     }
     let none = at("cpe.yaml", "models: [{ ref: a }]\n");
     assert_eq!(told(&none), ["A-NO-SERVERS "]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::server::Reader;
 use crate::config::{
     Entry, Node, Value,
-    dialect::{Field, Kind, Outside, TimeoutRule},
+    dialect::{Field, Kind, Outside, Syntax, TimeoutRule},
     finding::codes,
     references,
     server::{At, Pair, ServerConfig},
@@ -46,7 +46,11 @@ impl Reader<'_> {
             Field::ClientSecret => server.auth.oauth.get_or_insert_default().client_secret = self.text(key, node),
             Field::MetadataUrl => server.auth.oauth.get_or_insert_default().metadata_url = self.text(key, node),
             Field::Scopes | Field::ScopeText => {
-                server.auth.oauth.get_or_insert_default().scopes = self.scopes(key, node)
+                let is_right = if field == Field::Scopes { node.items().is_ok() } else { node.str().is_ok() };
+                if !is_right {
+                    self.wrong_scopes(key, node, field);
+                }
+                server.auth.oauth.get_or_insert_default().scopes = self.scopes(key, node);
             }
             Field::CallbackPort => match node.integer() {
                 Ok(port) => {
@@ -78,6 +82,9 @@ impl Reader<'_> {
     }
 
     pub(super) fn wrong_type(&mut self, key: &str, node: &Node, expected: &str) {
+        if self.may_be_anything(node) {
+            return;
+        }
         let message = format!("`{key}` must be {expected}, found {}", node.kind());
         let finding = codes::VALUE_TYPE.at(node.span, message);
         self.findings.push(match (&node.value, expected) {
@@ -102,12 +109,24 @@ impl Reader<'_> {
 
     fn text(&mut self, key: &str, node: &Node) -> Option<At<String>> {
         match &node.value {
+            Value::String(text) if self.is_number_of_others(text, node) => {
+                let message = format!("`{key}` must be a text, and {} reads a number", self.dialect.program);
+                self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
+                None
+            }
             Value::String(text) => Some(At { value: text.clone(), span: node.span }),
             _ => {
                 self.wrong_type(key, node, "a text");
                 None
             }
         }
+    }
+
+    /// Whether this is a number in YAML 1.2, which is a text here because of its leading zero.
+    fn is_number_of_others(&self, text: &str, node: &Node) -> bool {
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let is_number = digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && self.dialect.syntax == Syntax::Yaml && self.is_bare(node)
     }
 
     fn texts(&mut self, key: &str, node: &Node) -> Vec<At<String>> {
@@ -158,12 +177,22 @@ impl Reader<'_> {
         pairs
     }
 
+    fn wrong_scopes(&mut self, key: &str, node: &Node, field: Field) {
+        let (expected, hint) = match field {
+            Field::Scopes => ("a list of texts", "write [\"one\", \"two\"]"),
+            _ => ("a text", "write all of them in one text, with blanks between them"),
+        };
+        let message = format!("`{key}` must be {expected}, found {}", node.kind());
+        self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
+    }
+
     fn scopes(&mut self, key: &str, node: &Node) -> Vec<At<String>> {
         match &node.value {
             Value::String(text) => {
                 text.split_whitespace().map(|scope| At { value: scope.to_owned(), span: node.span }).collect()
             }
-            _ => self.texts(key, node),
+            Value::Sequence(_) => self.texts(key, node),
+            _ => Vec::new(),
         }
     }
 

@@ -18,19 +18,20 @@ pub(super) fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     let meant: &[&str] = match key.to_lowercase().as_str() {
         "environment" | "envs" | "env_vars" | "variables" => &["env"],
-        "arguments" | "arg" | "params" | "parameters" => &["args"],
+        "env" => &["environment"],
+        "args" | "arguments" | "arg" | "params" | "parameters" => &["args"],
         "cmd" | "exec" | "executable" | "program" | "run" => &["command"],
         "endpoint" | "uri" | "httpurl" | "serverurl" | "baseurl" | "address" | "href" => {
             &["url", "serverUrl", "httpUrl"]
         }
         "header" | "http_headers" => &["headers"],
-        "transporttype" | "transport" | "kind" | "protocol" => &["type", "transport"],
+        "type" | "transporttype" | "transport" | "kind" | "protocol" => &["type", "transport"],
         "workingdirectory" | "workdir" | "dir" | "working_directory" => &["cwd"],
         "autoapprove" | "alwaysallow" | "autoallow" => &["alwaysAllow", "autoApprove", "trust"],
         "enabled" | "active" => &["enabled", "disabled"],
         "disabled" => &["disabled", "enabled"],
         "envfile" | "env_file" | "dotenv" => &["envFile"],
-        "timeoutms" | "timeoutseconds" | "request_timeout" => &["timeout"],
+        "timeout" | "timeoutms" | "timeoutseconds" | "request_timeout" => &["timeout", "connectionTimeout"],
         "excludetools" | "disabledtools" | "disallowedtools" | "blocklist" => &["disabledTools", "excludeTools"],
         "includetools" | "enabledtools" | "allowedtools" | "allowlist" => &["enabledTools", "includeTools"],
         _ => &[],

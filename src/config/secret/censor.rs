@@ -1,6 +1,6 @@
 //! What may be said about a config: its problems without its secrets.
 
-use std::{borrow::Cow, mem};
+use std::{borrow::Cow, collections::HashSet, mem};
 
 use super::{MASK, SHORTEST, alphabet::Alphabet, mask};
 use crate::config::{Problem, Source, Span};
@@ -11,35 +11,40 @@ const NEIGHBOURS: usize = 16;
 /// A shorter secret may be a word of ours, and is looked for only in what a sentence quotes.
 const WORD: usize = 8;
 
+/// So many sentences are remembered: those that a file with thousands of faults repeats are fewer.
+const REMEMBERED: usize = 100;
+
 /// Takes the secrets of one source out of what is said about it.
 ///
 /// Sentences quote no values, so that this is for names and words that hold what they should not. A sentence that is
 /// always the same holds nothing of a file.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Censor<'s> {
     source: &'s Source,
     /// In the order of the source.
     secrets: &'s [Span],
+    /// Sentences in which nothing has the form of a secret.
+    harmless: HashSet<String>,
 }
 
 impl<'s> Censor<'s> {
     /// The secrets are in the order of the source.
-    pub const fn new(source: &'s Source, secrets: &'s [Span]) -> Self {
-        Censor { source, secrets }
+    pub fn new(source: &'s Source, secrets: &'s [Span]) -> Self {
+        Censor { source, secrets, harmless: HashSet::new() }
     }
 
     /// A problem without the secrets in its sentences, and without those that stand near its place.
-    pub fn problem(&self, problem: Problem) -> Problem {
+    pub fn problem(&mut self, problem: Problem) -> Problem {
         let Problem { span, message, hint } = problem;
-        let sentence = |sentence: Cow<'static, str>| match sentence {
+        let mut sentence = |sentence: Cow<'static, str>| match sentence {
             Cow::Borrowed(_) => sentence,
             Cow::Owned(sentence) => self.sentence(sentence, span.start).into(),
         };
         Problem { span, message: sentence(message), hint: hint.map(sentence) }
     }
 
-    fn sentence(&self, sentence: String, at: usize) -> String {
-        let mut sentence = mask("", &sentence).into_owned();
+    fn sentence(&mut self, sentence: String, at: usize) -> String {
+        let mut sentence = self.masked(sentence);
         let alphabet = Alphabet::of(&sentence);
         let index = self.secrets.partition_point(|secret| secret.start < at);
         let near = &self.secrets[index.saturating_sub(NEIGHBOURS)..self.secrets.len().min(index + NEIGHBOURS)];
@@ -50,6 +55,19 @@ impl<'s> Censor<'s> {
             if is_new && written.len() >= SHORTEST && alphabet.has_all(written) {
                 sentence = without(&sentence, written);
             }
+        }
+        sentence
+    }
+
+    fn masked(&mut self, sentence: String) -> String {
+        if self.harmless.contains(&sentence) {
+            return sentence;
+        }
+        if let Cow::Owned(masked) = mask("", &sentence) {
+            return masked;
+        }
+        if self.harmless.len() < REMEMBERED {
+            self.harmless.insert(sentence.clone());
         }
         sentence
     }

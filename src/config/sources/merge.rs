@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{File, Kept, Lost, Origin, Unread};
-use crate::config::finding::Severity;
+use crate::config::{Span, finding::Severity};
 
 /// What became of the servers of all files.
 #[derive(Debug, Default)]
@@ -59,7 +59,11 @@ fn unread(file: &File) -> Vec<Unread> {
     let servers = examined.config.iter().flat_map(|config| &config.servers);
     let mut known: HashSet<&str> = servers.map(|server| &*server.name.value).collect();
     let mut unread = Vec::new();
-    for finding in examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error) {
+    // What is wrong with the servers of a single project is no matter here.
+    let projects = || examined.config.iter().flat_map(|config| &config.projects);
+    let is_of_project = |span: Span| projects().any(|it| it.span.start <= span.start && span.end <= it.span.end);
+    let errors = examined.findings.iter().filter(|it| it.code.severity() == Severity::Error);
+    for finding in errors.filter(|it| !is_of_project(it.problem.span)) {
         if let Some(name) = finding.server.as_deref().filter(|name| known.insert(name)) {
             let origin = Origin::new(&examined.source, finding.problem.span);
             unread.push(Unread { name: name.to_owned(), origin, code: finding.code });

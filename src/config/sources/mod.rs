@@ -186,6 +186,19 @@ impl File {
     }
 }
 
+impl Effective {
+    /// As if these files, of the default ones, held no servers.
+    pub fn leave_out(&mut self, is_left_out: impl Fn(&File) -> bool) {
+        for file in self.files.iter_mut().filter(|file| !file.rank.is_named()) {
+            if is_left_out(file) {
+                file.examined.config = None;
+            }
+        }
+        let Merged { servers, lost, unread } = merge(&self.files);
+        (self.servers, self.lost, self.unread) = (servers, lost, unread);
+    }
+}
+
 impl Kept {
     /// Where its name stands.
     pub fn origin(&self) -> Origin {

@@ -137,6 +137,15 @@ fn without_any_source_there_are_no_servers_and_every_place_was_looked_at() {
 }
 
 #[test]
+fn what_is_wrong_with_servers_of_other_projects_is_no_matter_here() {
+    let servers = json!({ "mcpServers": { "s": { "comand": "x" }, "t": { "command": "elsewhere" } } });
+    let projects = json!({ "/elsewhere": servers });
+    let world = World::new().with("user", "t").file("home/.claude.json", json!({ "projects": projects }));
+    let effective = world.load();
+    assert_eq!((kept(&effective), effective.unread), (vec!["t: user".to_owned()], vec![]));
+}
+
+#[test]
 fn a_named_file_must_be_there() {
     for (rank, sources, name) in [
         (Rank::McpConfig, Sources { mcp_config: vec!["gone.json".into()], ..Sources::default() }, "gone.json"),

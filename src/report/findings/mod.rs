@@ -177,8 +177,8 @@ impl File {
 
     /// Findings as they may be told.
     fn told(&self, findings: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
-        let censor = Censor::new(&self.source, &self.secrets);
-        let told = |finding: Finding| Finding {
+        let mut censor = Censor::new(&self.source, &self.secrets);
+        let mut told = |finding: Finding| Finding {
             code: finding.code,
             problem: censor.problem(finding.problem),
             server: finding.server.map(|server| mask("", &server).into_owned()),

@@ -216,9 +216,9 @@ impl HttpClient {
         message: &ClientJsonRpcMessage,
         response: Response,
     ) -> Result<StreamableHttpPostResponse, LinkError> {
-        let (status, session) = (response.status(), session_of(&response));
+        let (status, session, redirection) = (response.status(), session_of(&response), web::redirection(&response));
         let body = Bytes::from(web::error_body(response).await);
-        let text = String::from_utf8_lossy(&body).into_owned();
+        let text = redirection.unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
         let error = match serde_json::from_slice(&body) {
             Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
             _ => None,
@@ -273,7 +273,14 @@ impl StreamableHttpClient for HttpClient {
         let request = self.request(Method::POST, post_headers(headers));
         let response = self.post(request, body, self.0.gate.as_ref()).await.map_err(StreamableHttpError::Client)?;
         match response.status() {
-            StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
+            status @ (StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => match message {
+                // Nothing can come of it any more (2025-11-25, Streamable HTTP: Sending Messages to the Server).
+                ClientJsonRpcMessage::Request(_) => {
+                    let text = format!("HTTP {} without an answer to the request", status.as_u16());
+                    Err(StreamableHttpError::Client(LinkError::Malformed(text)))
+                }
+                _ => Ok(StreamableHttpPostResponse::Accepted),
+            },
             status if !status.is_success() => {
                 self.refusal(&message, response).await.map_err(StreamableHttpError::Client)
             }

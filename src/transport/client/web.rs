@@ -5,7 +5,7 @@ use std::{error::Error, net::IpAddr};
 use bytes::Bytes;
 use reqwest::{
     Client, Request, RequestBuilder, Response, StatusCode, Url,
-    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
+    header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION},
     redirect,
 };
 
@@ -180,12 +180,27 @@ pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
     body
 }
 
-/// As [`error_body`], as a text, which the tap notes.
+/// As [`error_body`], as a text, which the tap notes; of a redirection, where it leads and why nobody went there.
 pub(crate) async fn error_text(response: Response, tap: &Tap) -> String {
+    let redirection = redirection(&response);
     let body = error_body(response).await;
     let text = String::from_utf8_lossy(&body).into_owned();
     note_body(tap, body.into());
-    text
+    redirection.unwrap_or(text)
+}
+
+/// Where an answer leads that was not followed, and why it was not.
+pub(crate) fn redirection(response: &Response) -> Option<String> {
+    let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
+    let (from, to) = (response.url(), response.url().join(location.to_str().ok()?).ok()?);
+    let to_where = display_url(to.as_str());
+    Some(if to.origin() != from.origin() {
+        format!("it leads to another origin, {to_where}; if that is the server, give that URL")
+    } else if matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+        format!("it leads on and on, at last to {to_where}")
+    } else {
+        format!("it leads to {to_where}, but not with the method of the request; if that is the server, give that URL")
+    })
 }
 
 /// Has the tap note a body that is no message.

@@ -68,7 +68,7 @@ impl Tap {
     pub(crate) fn note(&self, part: impl FnOnce() -> HttpPart) {
         let at = self.0.opened.elapsed();
         let mut state = self.state();
-        let (before, most) = (state.end(), state.kept);
+        let (before, most) = (state.frames.end(), state.frames.kept());
         let Some(http) = &mut state.http else { return };
         http.kept.push_back(Part { at, before, part: part() });
         if most.is_some_and(|most| http.kept.len() > most) {
@@ -82,7 +82,7 @@ impl Tap {
     /// What has been recorded after a place, in order and as far as it is kept; the place is then after it.
     pub fn entries(&self, read: &mut Place) -> Vec<Entry> {
         let state = self.state();
-        let (first, frames) = (read.frames.max(state.dropped), state.since(read.frames));
+        let (first, frames) = (read.frames.max(state.frames.start()), state.frames.since(read.frames));
         let parts = state.http.iter().flat_map(|http| http.kept.iter().skip(read.parts.saturating_sub(http.dropped)));
         let mut parts = parts.peekable();
         let mut entries = Vec::with_capacity(frames.len());
@@ -132,7 +132,7 @@ impl Place {
 impl State {
     fn place(&self) -> Place {
         let parts = self.http.as_ref().map_or(0, |http| http.dropped + http.kept.len());
-        Place { frames: self.end(), parts }
+        Place { frames: self.frames.end(), parts }
     }
 }
 

@@ -1,9 +1,10 @@
 //! The record of everything that went over one connection.
 
+mod handshake;
 mod http;
+mod record;
 
 use std::{
-    collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -14,7 +15,11 @@ use tokio::{
     time::Instant,
 };
 
-pub use self::http::{Entry, HttpPart, Place};
+use self::record::Record;
+pub use self::{
+    handshake::Handshake,
+    http::{Entry, HttpPart, Place},
+};
 use super::{Stray, Strays};
 use crate::wire::{Direction, Frame, Id, Message, ParseError, Trace, message::split_batch};
 
@@ -32,12 +37,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The last ones, if not all are kept.
-    frames: VecDeque<Frame>,
-    /// How many came before them.
-    dropped: usize,
-    /// How many are kept, if not all.
-    kept: Option<usize>,
+    frames: Record,
+    /// Until somebody takes it.
+    handshake: Option<Handshake>,
     closed: Option<Arc<str>>,
     awaited: Vec<Waiter>,
     /// What HTTP says, if somebody wants to see it.
@@ -97,15 +99,18 @@ impl Default for Tap {
 impl Tap {
     /// The clock of the frames starts now.
     pub fn new() -> Tap {
-        let (changed, _) = watch::channel(());
-        Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::default(), changed }))
+        Tap::with(Record::default())
     }
 
-    /// As [`Tap::new`], but forgets all frames but the last `kept`, for connections that are used for long. An answer to
-    /// a request that has been forgotten is still found by whoever waits for it.
+    /// As [`Tap::new`], but forgets all frames but the last `kept`, or fewer if they are large, for connections that are
+    /// used for long. An answer to a request that has been forgotten is still found by whoever waits for it.
     pub fn keeping(kept: usize) -> Tap {
+        Tap::with(Record::keeping(kept))
+    }
+
+    fn with(frames: Record) -> Tap {
         let (changed, _) = watch::channel(());
-        let state = State { kept: Some(kept.max(1)), ..State::default() };
+        let state = State { frames, handshake: Some(Handshake::default()), ..State::default() };
         Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed }))
     }
 
@@ -122,11 +127,10 @@ impl Tap {
         if direction == Direction::ServerToClient && !state.awaited.is_empty() {
             state.deliver(&frame);
         }
-        state.frames.push_back(frame);
-        if state.kept.is_some_and(|kept| state.frames.len() > kept) {
-            state.frames.pop_front();
-            state.dropped += 1;
+        if let Some(handshake) = &mut state.handshake {
+            handshake.show(&frame);
         }
+        state.frames.push(frame);
         drop(state);
         self.0.changed.send_replace(());
     }
@@ -147,7 +151,7 @@ impl Tap {
 
     /// The number of frames so far: the index of the next one.
     pub fn len(&self) -> usize {
-        self.state().end()
+        self.state().frames.end()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -156,13 +160,17 @@ impl Tap {
 
     /// The frames from `index` on, as far as they are kept.
     pub fn since(&self, index: usize) -> Trace {
-        self.state().since(index)
+        self.state().frames.since(index)
     }
 
     /// As [`Tap::since`], each with its index.
     pub fn numbered_since(&self, index: usize) -> Vec<(usize, Frame)> {
-        let state = self.state();
-        (index.max(state.dropped)..).zip(state.since(index)).collect()
+        self.state().frames.numbered_since(index).map(|(index, frame)| (index, frame.clone())).collect()
+    }
+
+    /// What the server has answered to the handshake, which is looked for no more after that.
+    pub fn take_handshake(&self) -> Handshake {
+        self.state().handshake.take().unwrap_or_default()
     }
 
     /// The first frame from index `from` on that the predicate accepts, with its index; `None` if the connection
@@ -172,8 +180,8 @@ impl Tap {
         loop {
             let (frames, closed) = {
                 let state = self.state();
-                from = from.max(state.dropped);
-                (state.since(from), state.closed.is_some())
+                from = from.max(state.frames.start());
+                (state.frames.since(from), state.closed.is_some())
             };
             for frame in frames {
                 if predicate(&frame) {
@@ -226,17 +234,9 @@ impl fmt::Debug for Tap {
 }
 
 impl State {
-    fn end(&self) -> usize {
-        self.dropped + self.frames.len()
-    }
-
-    fn since(&self, index: usize) -> Trace {
-        self.frames.iter().skip(index.saturating_sub(self.dropped)).cloned().collect()
-    }
-
     /// Hands a frame that is about to be recorded to those who wait for it.
     fn deliver(&mut self, frame: &Frame) {
-        let (index, is_alone) = (self.end(), self.awaited.len() == 1);
+        let (index, is_alone) = (self.frames.end(), self.awaited.len() == 1);
         let ids = answered(&frame.bytes);
         let mut awaited = std::mem::take(&mut self.awaited);
         let fits = |waiter: &Waiter| {
@@ -256,8 +256,8 @@ impl State {
 
     fn find(&self, from: usize, wanted: Wanted<'_>, is_alone: bool) -> Option<Arrival> {
         let wanted = Wanted { strays: wanted.strays.of(is_alone), ..wanted };
-        let frames = (self.dropped..).zip(&self.frames).skip(from.saturating_sub(self.dropped));
-        let mut frames = frames.filter(|(_, frame)| frame.direction == Direction::ServerToClient);
+        let mut frames =
+            self.frames.numbered_since(from).filter(|(_, frame)| frame.direction == Direction::ServerToClient);
         frames.find_map(|(index, frame)| {
             let fit = self.fit(index, frame, &answered(&frame.bytes), wanted)?;
             Some(Arrival::new(frame.clone(), index, fit))
@@ -272,11 +272,15 @@ impl State {
         if !wanted.unaddressed && wanted.strays == Admitted::Nothing {
             return None;
         }
-        if ids.is_empty() && matches!(frame.message(), Ok(Message::Request(_) | Message::Notification(_))) {
+        let message = frame.message();
+        let is_none = || matches!(message, Err(ParseError::NotJson(_)));
+        if ids.is_empty() && matches!(message, Ok(Message::Request(_) | Message::Notification(_)))
+            || is_none() && wanted.strays != Admitted::Anything
+        {
             return None;
         }
         let mut strays = Strays::default();
-        for earlier in self.frames.iter().take(index.saturating_sub(self.dropped)) {
+        for earlier in self.frames.before(index) {
             strays.show(earlier);
         }
         match strays.show(frame)? {

@@ -7,6 +7,7 @@ use std::{
 
 use hyper::Response;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use url::form_urlencoded;
 
 use super::super::{Authorizer, Interaction, Options, pkce::Verifier};
@@ -43,7 +44,14 @@ pub(super) struct Play {
     pub(super) registration: Value,
     /// Members of token responses.
     pub(super) token: Value,
-    pub(super) refuses_refresh: bool,
+    /// The status and error with which a refresh is refused.
+    pub(super) refusal_of_refresh: Option<(u16, &'static str)>,
+    /// Where the metadata of the resource are.
+    pub(super) resource_path: &'static str,
+    /// What is wanted of a request that shows nothing to refuse it: this method of the protocol, or else any.
+    pub(super) refused_method: Option<&'static str>,
+    /// What every answer of a token endpoint waits for.
+    pub(super) hold: Arc<Semaphore>,
     /// The only access token there is, for servers that know no other.
     pub(super) fixed: Option<&'static str>,
     /// Whether tokens have no scopes, whatever is asked for.
@@ -71,7 +79,10 @@ impl World {
             state: None,
             registration: json!({}),
             token: json!({}),
-            refuses_refresh: false,
+            refusal_of_refresh: None,
+            resource_path: "/.well-known/oauth-protected-resource/mcp",
+            refused_method: None,
+            hold: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
             fixed: None,
             is_stingy: false,
             needed: Vec::new(),
@@ -82,8 +93,16 @@ impl World {
         }));
         let acting = play.clone();
         let server = HttpServer::start(move |seen| {
-            let response = acting.lock().expect("no panic").answer(&seen);
-            async move { response }
+            let (response, hold) = {
+                let mut play = acting.lock().expect("no panic");
+                (play.answer(&seen), play.hold.clone())
+            };
+            async move {
+                if seen.uri.path().ends_with("/token") {
+                    drop(hold.acquire().await);
+                }
+                response
+            }
         })
         .await;
         let base = server.url.trim_end_matches("/mcp").to_owned();
@@ -153,7 +172,7 @@ impl Play {
         let none = || reply(404, "text/plain", "");
         match (&*seen.method, &*path) {
             (_, "/mcp") => self.serve(seen),
-            ("GET", "/.well-known/oauth-protected-resource/mcp") if !self.resource.is_null() => {
+            ("GET", path) if path == self.resource_path && !self.resource.is_null() => {
                 server::json(self.resource.to_string())
             }
             ("GET", "/.well-known/oauth-authorization-server") if self.has_metadata && self.resource.is_null() => {
@@ -174,6 +193,10 @@ impl Play {
 
     fn serve(&self, seen: &Seen) -> Response<Body> {
         let token = seen.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+        let is_let_in = |method| seen.body.is_empty() || seen.message()["method"] != method;
+        if token.is_none() && self.refused_method.is_some_and(is_let_in) {
+            return reply(405, "text/plain", "");
+        }
         let Some(scopes) = token.and_then(|token| self.valid.get(token)).filter(|_| !self.takes_nothing) else {
             return self.challenge(401, "");
         };
@@ -189,7 +212,7 @@ impl Play {
     fn challenge(&self, status: u16, own: &str) -> Response<Body> {
         let mut response = reply(status, "text/plain", "no");
         let Some(more) = &self.challenge else { return response };
-        let at = format!("resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\"", self.base);
+        let at = format!("resource_metadata=\"{}{}\"", self.base, self.resource_path);
         let parts = [own, more, if self.is_pointing { &at } else { "" }];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let value = format!("Bearer {}", parts.join(", "));
@@ -253,7 +276,9 @@ impl Play {
 
     fn issue(&mut self, seen: &Seen, issuer: &str) -> Response<Body> {
         let form = parameters(seen);
-        let refuse = |error: &str| reply(400, "application/json", json!({ "error": error }).to_string());
+        let refuse_with =
+            |status, error: &str| reply(status, "application/json", json!({ "error": error }).to_string());
+        let refuse = |error: &str| refuse_with(400, error);
         if !form.contains_key("client_id") {
             // As FastMCP does it, whatever else shows who the client is.
             return refuse("invalid_client");
@@ -263,8 +288,10 @@ impl Play {
                 Some((challenge, scopes)) if Verifier::of(&form["code_verifier"]).challenge() == challenge => scopes,
                 _ => return refuse("invalid_grant"),
             },
-            "refresh_token" if self.refuses_refresh => return refuse("invalid_grant"),
-            "refresh_token" => Vec::new(),
+            "refresh_token" => match self.refusal_of_refresh {
+                Some((status, error)) => return refuse_with(status, error),
+                None => Vec::new(),
+            },
             "urn:ietf:params:oauth:grant-type:token-exchange" if form["subject_token"] == "id-token" => {
                 return server::json(json!({ "access_token": "certificate", "token_type": "N_A" }).to_string());
             }

@@ -2,6 +2,7 @@
 
 mod browser;
 mod fake;
+mod issuer;
 mod limits;
 mod renewal;
 mod transports;
@@ -187,7 +188,7 @@ async fn somebody_else_may_certify_who_the_client_is_or_acts_for() {
 
     let world = World::new().await;
     let error = refused(&world, &world.authorizer(workload("forged"))).await;
-    assert_eq!(error, AuthError::Token { error: "invalid_grant".into(), description: None });
+    assert_eq!(error, AuthError::Token { status: 400, error: "invalid_grant".into(), description: None });
     assert_eq!(world.times(WHOLE[4]), 1);
 
     let world = World::new().await;
@@ -201,7 +202,7 @@ async fn somebody_else_may_certify_who_the_client_is_or_acts_for() {
         Options { identity: identity(ClientSecret::Text(Secret::new("s"))), grant, ..Options::default() }
     };
     let error = refused(&world, &world.authorizer(enterprise("forged"))).await;
-    assert_eq!(error, AuthError::Token { error: "unsupported_grant_type".into(), description: None });
+    assert_eq!(error, AuthError::Token { status: 400, error: "unsupported_grant_type".into(), description: None });
     connect(&world, &world.authorizer(enterprise("id-token")), MODERN).await.close().await;
     let form = world.last("/provider/token");
     let told = [&form["audience"], &form["resource"], &form["client_id"]];
@@ -218,7 +219,7 @@ async fn an_authorization_can_be_had_before_it_is_asked_for() {
     assert_eq!((status.issuer, status.can_be_refreshed), (format!("{}/as1", world.base()), false));
     connect(&world, &authorizer, MODERN).await.close().await;
     assert_eq!(world.times("GET /as1/authorize"), 1);
-    assert!(authorizer.logout().expect("logs out"));
+    assert!(authorizer.logout().await.expect("logs out").was_there);
     connect(&world, &authorizer, MODERN).await.close().await;
     assert_eq!(world.times("GET /as1/authorize"), 2);
     assert_eq!(world.times("POST /as1/register"), 2);
@@ -256,4 +257,35 @@ async fn metadata_that_the_user_has_chosen_come_before_what_the_server_says() {
         let error = refused(&world, &world.authorizer(options)).await.to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[tokio::test]
+async fn where_a_get_is_not_refused_the_first_requests_of_a_session_are_asked_for_the_challenge() {
+    for method in ["server/discover", "initialize"] {
+        let world = World::new().await;
+        world.play().refused_method = Some(method);
+        world.play().resource_path = "/elsewhere";
+        world.play().challenge = Some("scope=\"notes\"".to_owned());
+        let status = world.authorizer(World::options()).authorize().await.expect("a token");
+        assert_eq!(world.asked(), [&["GET /elsewhere"], &WHOLE[1..]].concat(), "{method}");
+        assert_eq!(status.scopes, ["notes"]);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_wanted_is_not_left_behind() {
+    let server = crate::client::tests::server::HttpServer::start(|seen| async move {
+        let is_greeting = seen.method == "POST" && seen.message()["method"] == "initialize";
+        let mut response = crate::client::tests::server::reply(if is_greeting { 200 } else { 400 }, "text/plain", "");
+        response.headers_mut().insert("mcp-session-id", "s-1".parse().expect("a header"));
+        response
+    })
+    .await;
+    let authorizer = Authorizer::new(&server.url, World::options()).expect("an authorizer");
+    authorizer.authorize().await.expect_err("nobody issues tokens");
+    let seen = server.seen();
+    let seen: Vec<_> = seen.iter().filter(|seen| seen.uri.path() == "/mcp").collect();
+    let methods: Vec<_> = seen.iter().map(|seen| &*seen.method).collect();
+    assert_eq!(methods, ["GET", "POST", "POST", "DELETE"]);
+    assert_eq!(seen[3].header("mcp-session-id"), Some("s-1"));
 }

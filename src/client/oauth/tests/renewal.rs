@@ -34,7 +34,7 @@ async fn a_token_that_is_refused_is_refreshed_where_that_is_possible() {
     call(&session).await.expect("a result");
     assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (2, 1));
     world.play().forget_tokens();
-    world.play().refuses_refresh = true;
+    world.play().refusal_of_refresh = Some((400, "invalid_grant"));
     call(&session).await.expect("a result");
     assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (4, 2));
     assert_eq!(world.times("POST /as1/register"), 1);
@@ -107,7 +107,7 @@ async fn what_is_kept_serves_the_next_process() {
     call(&session).await.expect("a result");
     assert_eq!(world.times("POST /as1/token"), asked);
     // With the client that is registered already.
-    world.play().refuses_refresh = true;
+    world.play().refusal_of_refresh = Some((400, "invalid_grant"));
     world.play().forget_tokens();
     call(&session).await.expect("a result");
     assert_eq!((world.times("POST /as1/register"), world.times("GET /as1/authorize")), (1, 2));
@@ -127,4 +127,134 @@ async fn a_client_that_was_forgotten_registers_itself_again() {
     call(&session).await.expect("a result");
     assert_eq!(world.times("POST /as1/register"), 2);
     session.close().await;
+}
+
+#[tokio::test]
+async fn a_refresh_that_fails_for_a_while_is_made_again_later() {
+    for refusal in [(503, "temporarily_unavailable"), (429, "slow_down"), (400, "temporarily_unavailable")] {
+        let world = World::new().await;
+        world.play().token = refreshable(3600);
+        let authorizer = world.authorizer(World::options());
+        let session = connect(&world, &authorizer, MODERN).await;
+        world.play().forget_tokens();
+        world.play().refusal_of_refresh = Some(refusal);
+        let failure = call(&session).await.expect_err("a failure").to_string();
+        assert_eq!(failure, format!("the authorization server issues no token: {}", refusal.1));
+        assert!(authorizer.status().expect("a status").expect("a token").can_be_refreshed);
+        world.play().refusal_of_refresh = None;
+        call(&session).await.expect("a result");
+        assert_eq!(world.times("GET /as1/authorize"), 1, "{refusal:?}");
+        session.close().await;
+    }
+}
+
+/// One that has a token for a second and the means for the next one, and one that is not told as whom; both keep it here.
+async fn two(world: &World, identity: Identity, grant: GrantKind) -> (Authorizer, Authorizer, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = TokenStore::Folder(folder.path().to_owned());
+    let lookup = |name: &str| (name == "SECRET").then(|| "s".to_owned());
+    let unknowing = Options { identity: Identity { lookup, ..Identity::default() }, ..Options::default() };
+    let second = world.authorizer(Options { store: store.clone(), ..unknowing });
+    let first = world.authorizer(Options { identity, grant, store, ..World::options() });
+    first.authorize().await.expect("a token");
+    (first, second, folder)
+}
+
+fn registered(secret: ClientSecret) -> Identity {
+    let registered = Some(Registered { id: "me".into(), secret, issuer: None });
+    Identity { registered, ..Identity::default() }
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_as_whom_it_was_issued_to_also_if_that_is_not_said_again() {
+    let secret = || ClientSecret::Text(Secret::new("s"));
+    let named = || Identity { secret_variable: Some("SECRET".into()), ..registered(secret()) };
+    let document = Identity { document: Some("https://h/client.json".into()), ..Identity::default() };
+    for (identity, grant, expected) in [
+        (registered(ClientSecret::None), GrantKind::Person, ("refresh_token", "me")),
+        (document, GrantKind::Person, ("refresh_token", "https://h/client.json")),
+        (named(), GrantKind::Person, ("refresh_token", "me")),
+        (named(), GrantKind::Client, ("client_credentials", "me")),
+    ] {
+        let world = World::new().await;
+        world.play().issuer = json!({ "client_id_metadata_document_supported": true });
+        world.play().token = refreshable(1);
+        let (_, second, _folder) = two(&world, identity, grant).await;
+        assert!(second.status().expect("a status").expect("a token").can_be_refreshed);
+        world.play().token = json!({ "expires_in": 3600 });
+        for _ in 0..2 {
+            let session = connect(&world, &second, MODERN).await;
+            call(&session).await.expect("a result");
+            world.play().forget_tokens();
+            call(&session).await.expect("a result");
+            session.close().await;
+            let form = world.last("/as1/token");
+            assert_eq!((&*form["grant_type"], &*form["client_id"]), expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_cannot_be_renewed_is_used_as_long_as_it_is_taken_and_nobody_is_asked() {
+    let world = World::new().await;
+    world.play().token = refreshable(1);
+    let secret = ClientSecret::Text(Secret::new("s"));
+    let (_, second, _folder) = two(&world, registered(secret), GrantKind::Person).await;
+    assert!(!second.status().expect("a status").expect("a token").can_be_refreshed);
+    let before = world.asked().len();
+    let session = connect(&world, &second, MODERN).await;
+    for _ in 0..3 {
+        call(&session).await.expect("a result");
+    }
+    // The metadata, once.
+    assert_eq!(world.asked().len(), before + 1);
+    world.play().forget_tokens();
+    assert_eq!(call(&session).await.expect_err("a failure").to_string(), AuthError::Nobody.to_string());
+    session.close().await;
+    let choice = Choice { client_id: Some("me".into()), ..Choice::default() };
+    assert_eq!(second.choice(), Ok(choice));
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_in_its_variable_any_more_is_told() {
+    let world = World::new().await;
+    world.play().token = json!({ "expires_in": 1 });
+    let secret = ClientSecret::Text(Secret::new("s"));
+    let identity = Identity { secret_variable: Some("LOST".into()), ..registered(secret) };
+    let (_, second, _folder) = two(&world, identity, GrantKind::Client).await;
+    world.play().forget_tokens();
+    assert_eq!(refused(&world, &second).await, AuthError::NoSecret { variable: "LOST".into() });
+    let choice = second.choice().expect("what was said");
+    assert_eq!((choice.secret_variable.as_deref(), choice.is_alone), (Some("LOST"), true));
+}
+
+#[tokio::test]
+async fn a_token_that_is_forgotten_while_it_is_renewed_stays_forgotten() {
+    for is_memory in [true, false] {
+        let world = World::new().await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = if is_memory { TokenStore::memory() } else { TokenStore::Folder(folder.path().to_owned()) };
+        let authorizer = || world.authorizer(Options { store: store.clone(), ..World::options() });
+        let (first, second) = (authorizer(), authorizer());
+        world.play().token = refreshable(1);
+        first.authorize().await.expect("a token");
+        let hold = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+        world.play().hold = hold.clone();
+        let config = world.config(&first);
+        let renewing = tokio::spawn(async move { Session::connect(&config, MODERN).await });
+        while world.times("POST /as1/token") < 2 {
+            tokio::task::yield_now().await;
+        }
+        let mut leaving = tokio::spawn(async move { second.logout().await });
+        if is_memory {
+            // Nothing is locked: only whoever renews the token can see it.
+            assert!((&mut leaving).await.expect("no panic").expect("logs out").was_there);
+            hold.add_permits(2);
+        } else {
+            hold.add_permits(2);
+            assert!((&mut leaving).await.expect("no panic").expect("logs out").was_there);
+        }
+        renewing.await.expect("no panic").expect("a session").close().await;
+        assert_eq!(authorizer().status(), Ok(None), "{is_memory}");
+    }
 }

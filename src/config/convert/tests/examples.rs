@@ -210,3 +210,23 @@ fn servers_of_one_profile_and_those_in_other_files_are_told() {
     assert!(text.contains("\"command\": \"x\""), "{text}");
     assert_eq!(losses, ["f:1:17: `path`: the servers are in another file"]);
 }
+
+#[test]
+fn what_is_said_elsewhere_or_by_a_variable_is_told() {
+    let (_, losses) =
+        converted("zed", r#"{"context_servers": {"e": {"source": "extension", "enabled": true}}}"#, "cursor");
+    assert_eq!(losses, ["f:1:22: `e` is left out: how Zed reaches it is said in another place"]);
+    let (_, losses) = converted("opencode", r#"{"mcp": {"e": {"enabled": false}}}"#, "cursor");
+    assert_eq!(losses, ["f:1:10: `e` is left out: how OpenCode reaches it is said in another place"]);
+    let server = r#"{"url": "https://a.example", "type": "http", "timeout": "$T", "trust": "$R"}"#;
+    let (_, losses) = converted("gemini", &format!(r#"{{"mcpServers": {{"d": {server}}}}}"#), "cursor");
+    let why = "it is a variable, of which no file can say what it stands for";
+    assert_eq!(losses, [format!("f:1:67: `d`, `timeout`: {why}"), format!("f:1:84: `d`, `trust`: {why}")]);
+    let (text, losses) = converted(
+        "opencode",
+        r#"{"mcp": {"b": {"type": "remote", "url": "https://a", "headers": {"A": "Bearer {env:T}", "B": "{file:~/s}"}}}}"#,
+        "cursor",
+    );
+    assert!(text.contains("Bearer ${env:T}"), "{text}");
+    assert_eq!(losses.len(), 1, "{losses:?}");
+}

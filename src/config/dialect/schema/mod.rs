@@ -8,7 +8,7 @@ mod value;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Beside, Collection, Dialect, Field, Key, Profiles, RootKeys};
+use super::{Beside, Collection, Dialect, Field, Files, Key, Profiles, RootKeys};
 
 impl Dialect {
     /// The schema of a file.
@@ -34,7 +34,7 @@ impl Dialect {
             let value = json!({ "type": "string", "examples": [value] });
             insert(&mut part, &[key], value, *required);
         }
-        let (RootKeys::Known(known) | RootKeys::Section(known) | RootKeys::Only(known)) = self.root_keys;
+        let (RootKeys::Known(known) | RootKeys::Section(known)) = self.root_keys;
         for key in known {
             insert(&mut part, &[key], described(json!({}), format!("A setting of {}.", self.program)), false);
         }
@@ -47,17 +47,21 @@ impl Dialect {
             let profile = json!({ "type": "object", "properties": { servers: of_profile } });
             insert(&mut part, &[key], json!({ "type": "array", "items": profile }), false);
         }
-        if let RootKeys::Only(_) = self.root_keys {
-            part.insert("additionalProperties".into(), false.into());
+        match (self.strict_files, self.root_keys) {
+            (Files::All, RootKeys::Known(_)) => drop(part.insert("additionalProperties".into(), false.into())),
+            (Files::All, RootKeys::Section(_)) => {
+                self.typos().for_each(|(key, not)| insert(&mut part, &[&key], not, false))
+            }
+            (Files::None | Files::Of(_), _) => {}
         }
         let mut root = part.clone();
         for keys in self.sections {
             insert(&mut root, keys, Json::Object(part.clone()), false);
         }
         root.insert("allOf".into(), json!([self.placement()]));
-        let mut definitions = json!({ "server": self.server(self.untyped) });
-        if let Some(Profiles { untyped, .. }) = self.profiles {
-            definitions["profileServer"] = self.server(untyped);
+        let mut definitions = json!({ "server": self.server(self.untyped, self.strict) });
+        if let Some(Profiles { untyped, strict, .. }) = self.profiles {
+            definitions["profileServer"] = self.server(untyped, strict);
         }
         let mut schema = json!({
             "$schema": "http://json-schema.org/draft-07/schema#",

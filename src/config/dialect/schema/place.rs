@@ -27,6 +27,13 @@ const NEAR: &[&str] = &[
 ];
 
 impl Dialect {
+    /// Keys at the root of a file that somebody has mistaken for that of the servers, and what they must not have.
+    pub(super) fn typos(&self) -> impl Iterator<Item = (String, Json)> {
+        let own = |name: &str| self.roots.iter().any(|keys| keys[0] == name);
+        let objects = json!({ "type": "object", "minProperties": 1, "additionalProperties": { "type": "object" } });
+        NEAR.iter().filter(move |name| !own(name)).map(move |name| ((*name).to_owned(), json!({ "not": objects })))
+    }
+
     /// What holds for the whole of a file.
     pub(super) fn placement(&self) -> Json {
         let sections =

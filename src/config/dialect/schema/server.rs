@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Dialect {
-    /// A server, given what it is without a word for its transport.
-    pub(super) fn server(&self, without_type: Untyped) -> Json {
+    /// A server, given what it is without a word for its transport, and whether it may have no other keys.
+    pub(super) fn server(&self, without_type: Untyped, strict: bool) -> Json {
         let has = |wanted: fn(&Field) -> bool| any_of(self.places(self.keys, &wanted, &|_| json!({})));
         let command = has(|field| matches!(field, Field::Command | Field::CommandLine));
         let url = has(|field| matches!(field, Field::Url(_)));
@@ -59,6 +59,9 @@ impl Dialect {
         let mut server = self.object(self.keys);
         server["description"] = "How to reach one server, and what to make of it.".into();
         server["allOf"] = rules.into();
+        if strict {
+            server["additionalProperties"] = false.into();
+        }
         server
     }
 

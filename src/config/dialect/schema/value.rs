@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{described, text};
 use crate::config::{
-    dialect::{Dialect, Field, Key, Kind, Of, Outside, Untyped},
+    dialect::{Dialect, Field, Key, Kind, Of, Outside, Syntax, Untyped},
     policy::{EmptyFilter, Patterns},
 };
 
@@ -33,7 +33,8 @@ impl Dialect {
         };
         let schema = match key.field {
             Field::Transport => {
-                let words = json!({ "enum": self.words() });
+                let words: Vec<_> = self.words().into_iter().chain(self.elsewhere_word).collect();
+                let words = json!({ "enum": words });
                 // Editors still offer the words.
                 if self.guesses { json!({ "anyOf": [words, text()] }) } else { words }
             }
@@ -46,9 +47,10 @@ impl Dialect {
             | Field::Bearer
             | Field::ClientId
             | Field::ClientSecret
-            | Field::MetadataUrl => text(),
+            | Field::MetadataUrl
+            | Field::ScopeText => text(),
             Field::CommandLine => json!({ "type": "array", "items": text(), "minItems": 1 }),
-            Field::Args | Field::AlwaysAllow => list(),
+            Field::Args | Field::AlwaysAllow | Field::Scopes => list(),
             Field::Env if self.null_env => json!({ "anyOf": [pairs(loose), { "type": "null" }] }),
             Field::Env | Field::Headers => pairs(loose),
             // Anything but a number is the default.
@@ -61,12 +63,13 @@ impl Dialect {
             }
             Field::Enabled => json!({ "type": "boolean", "default": true }),
             Field::Disabled | Field::Trust | Field::Debug => json!({ "type": "boolean", "default": false }),
-            Field::Scopes | Field::ScopeText => json!({ "anyOf": [text(), list()] }),
             Field::CallbackPort => json!({ "type": "integer", "minimum": 0, "maximum": u16::MAX }),
             Field::Object(keys) => self.nested(keys),
             Field::Own => json!({}),
             Field::Setting(kind) => setting(kind),
         };
+        let may_be_anything = self.variables.in_text && !matches!(self.syntax, Syntax::Json(_));
+        let schema = if may_be_anything && !key.field.is_text() { or_text(schema, "\\$") } else { schema };
         described(schema, self.describe(key))
     }
 

@@ -1,0 +1,291 @@
+//! Where a server may send us (2026-07-28, Security Best Practices, Server-Side Request Forgery; RFC 9728, section 7.7).
+
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use reqwest::{
+    Url,
+    dns::{Addrs, Name, Resolve, Resolving},
+};
+use tokio::net::lookup_host;
+use url::Host;
+
+use super::AuthError;
+use crate::transport::client::web::{display_url, is_loopback};
+
+/// What a server may name: what is as near to us as it is itself, or farther. Whatever the user has named may be anywhere.
+/// Clones share it. What goes through a proxy is looked up there, and only judged by its URL.
+#[derive(Clone, Debug)]
+pub(super) struct Perimeter(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    server: Url,
+    hosts: Mutex<Hosts>,
+}
+
+#[derive(Debug, Default)]
+struct Hosts {
+    /// Those that the user has named.
+    trusted: BTreeSet<String>,
+    /// Those that others have named. Only their addresses are judged, and not that of a proxy.
+    named: BTreeSet<String>,
+}
+
+/// A host has only addresses that are nearer to us than the server.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("it is within this machine or network, and the server is not")]
+pub(super) struct Nearer;
+
+/// From how far away an address can be reached, the farthest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    World,
+    Site,
+    Link,
+    Machine,
+}
+
+impl Perimeter {
+    /// That of this server, which the user has named.
+    pub(super) fn of(server: Url) -> Perimeter {
+        let trusted = server.host_str().map(str::to_owned).into_iter().collect();
+        let hosts = Mutex::new(Hosts { trusted, named: BTreeSet::new() });
+        Perimeter(Arc::new(Shared { server, hosts }))
+    }
+
+    /// The user has named this URL.
+    pub(super) fn trust(&self, url: &str) {
+        let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        self.0.hosts(|hosts| hosts.trusted.extend(host));
+    }
+
+    /// The URL, if it is protected by https, or by staying within the machine, where the server itself then has to be; and
+    /// if it is not nearer to us than the server. A host name is judged by its addresses when it is asked.
+    ///
+    /// # Errors
+    /// [`AuthError::Insecure`] and [`AuthError::Internal`].
+    pub(super) fn admit(&self, url: Url) -> Result<Url, AuthError> {
+        let server = &self.0.server;
+        let is_within = url.scheme() == "http" && is_loopback(&url) && is_loopback(server);
+        if url.scheme() != "https" && !is_within {
+            return Err(AuthError::Insecure { url: display_url(url.as_str()) });
+        }
+        let host = url.host_str().unwrap_or_default().to_owned();
+        if self.0.hosts(|hosts| hosts.trusted.contains(&host)) {
+            return Ok(url);
+        }
+        if Reach::stated(&url) > Reach::stated(server).or(Some(Reach::World)) {
+            return Err(AuthError::Internal { url: display_url(url.as_str()) });
+        }
+        self.0.hosts(|hosts| hosts.named.insert(host));
+        Ok(url)
+    }
+}
+
+impl Shared {
+    fn hosts<T>(&self, work: impl FnOnce(&mut Hosts) -> T) -> T {
+        work(&mut self.hosts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Those addresses of a host that it may have.
+    ///
+    /// # Errors
+    /// There is none.
+    async fn permitted(&self, host: &str, mut addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Nearer> {
+        let is_judged = self.hosts(|hosts| hosts.named.contains(host) && !hosts.trusted.contains(host));
+        let reach = |address: &SocketAddr| Reach::of(address.ip());
+        if is_judged && addresses.iter().any(|address| reach(address) > Reach::World) {
+            let limit = self.reach_of_server().await;
+            addresses.retain(|address| reach(address) <= limit);
+            if addresses.is_empty() {
+                return Err(Nearer);
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// As far as the farthest address of the server.
+    async fn reach_of_server(&self) -> Reach {
+        if let Some(reach) = Reach::stated(&self.server) {
+            return reach;
+        }
+        match lookup_host((self.server.host_str().unwrap_or_default(), 0)).await {
+            Ok(addresses) => addresses.map(|address| Reach::of(address.ip())).min().unwrap_or(Reach::World),
+            Err(_) => Reach::World,
+        }
+    }
+}
+
+impl Resolve for Perimeter {
+    fn resolve(&self, name: Name) -> Resolving {
+        let shared = self.0.clone();
+        Box::pin(async move {
+            let addresses = lookup_host((name.as_str(), 0)).await?.collect();
+            let addresses = shared.permitted(name.as_str(), addresses).await?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+impl Reach {
+    /// What a URL says of itself; `None` for a name that has to be looked up.
+    fn stated(url: &Url) -> Option<Reach> {
+        match url.host()? {
+            Host::Ipv4(address) => Some(Reach::of(address.into())),
+            Host::Ipv6(address) => Some(Reach::of(address.into())),
+            Host::Domain(name) => {
+                let name = name.trim_end_matches('.');
+                (name == "localhost" || name.ends_with(".localhost")).then_some(Reach::Machine)
+            }
+        }
+    }
+
+    /// By the registries of special-purpose addresses (RFC 6890). An IPv4 address within an IPv6 one is what it is.
+    fn of(address: IpAddr) -> Reach {
+        match address {
+            IpAddr::V4(address) => Reach::of_v4(address),
+            IpAddr::V6(address) if address.is_loopback() || address.is_unspecified() => Reach::Machine,
+            IpAddr::V6(address) if address.is_unicast_link_local() || address.is_multicast() => Reach::Link,
+            IpAddr::V6(address) if address.is_unique_local() => Reach::Site,
+            IpAddr::V6(address) => match (address.to_ipv4(), address.octets()) {
+                (Some(inner), _) => Reach::of_v4(inner),
+                // RFC 6052, section 2.1, and RFC 3056.
+                (None, [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] | [0x20, 0x02, a, b, c, d, ..]) => {
+                    Reach::of_v4(Ipv4Addr::new(a, b, c, d))
+                }
+                _ => Reach::World,
+            },
+        }
+    }
+
+    fn of_v4(address: Ipv4Addr) -> Reach {
+        match address.octets() {
+            [0 | 127, ..] => Reach::Machine,
+            [169, 254, ..] | [224..=255, ..] => Reach::Link,
+            [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Reach::Site,
+            _ => Reach::World,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::oauth::fetch::Fetcher;
+
+    fn url(text: &str) -> Url {
+        text.parse().expect("a URL")
+    }
+
+    fn perimeter(server: &str) -> Perimeter {
+        Perimeter::of(url(server))
+    }
+
+    #[test]
+    fn what_is_named_is_protected_or_of_this_machine_as_the_server_is() {
+        let admit = |named: &str, server: &str| perimeter(server).admit(url(named));
+        for (named, server) in [
+            ("https://as/token", "https://h/mcp"),
+            ("https://as/token", "http://127.0.0.1:1/mcp"),
+            ("http://localhost:2/token", "http://127.0.0.1:1/mcp"),
+        ] {
+            assert!(admit(named, server).is_ok(), "{named}");
+        }
+        for (named, server) in [
+            ("http://as/token", "https://h/mcp"),
+            ("http://10.0.0.1/token", "http://10.0.0.1/mcp"),
+            ("http://localhost:2/token", "https://h/mcp"),
+            ("file:///etc/passwd", "http://localhost/mcp"),
+        ] {
+            assert!(matches!(admit(named, server), Err(AuthError::Insecure { .. })), "{named}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_named_that_is_nearer_than_the_server() {
+        let servers = ["https://h/", "https://10.0.0.1/", "https://169.254.1.1/", "https://127.0.0.2/"];
+        for (from, names) in [
+            (0, &["https://as/", "https://8.8.8.8/", "https://[2606:4700::1]/"][..]),
+            (
+                1,
+                &[
+                    "https://10.9.9.9/",
+                    "https://172.16.0.1/",
+                    "https://192.168.1.1/",
+                    "https://100.64.0.1/",
+                    "https://[fd00::1]/",
+                    "https://[::ffff:10.0.0.2]/",
+                    "https://[64:ff9b::a00:2]/",
+                    "https://[2002:a00:2::1]/",
+                    "https://0xa.2/",
+                ],
+            ),
+            (2, &["https://169.254.169.254/", "https://[fe80::1]/", "https://[::ffff:a9fe:a9fe]/"]),
+            (
+                3,
+                &[
+                    "https://127.0.0.1:8443/",
+                    "https://localhost/",
+                    "https://a.localhost./",
+                    "https://[::1]/",
+                    "https://0/",
+                    "https://017700000001/",
+                ],
+            ),
+        ] {
+            for (place, server) in servers.iter().enumerate() {
+                for named in names {
+                    let admitted = perimeter(server).admit(url(named));
+                    assert_eq!(admitted.is_ok(), place >= from, "{server} names {named}");
+                    assert!(matches!(admitted, Ok(_) | Err(AuthError::Internal { .. })));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_user_has_named_may_be_anywhere() {
+        let perimeter = perimeter("https://h/mcp");
+        perimeter.trust("https://10.0.0.1/as");
+        assert!(perimeter.admit(url("https://10.0.0.1:8443/token")).is_ok());
+        assert!(perimeter.admit(url("https://10.0.0.2/token")).is_err());
+        assert!(perimeter.admit(url("http://10.0.0.1/token")).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_name_is_judged_by_its_addresses() {
+        let resolve = async |server: &str, named: bool, trusted: bool| {
+            let perimeter = perimeter(server);
+            if named {
+                // The one name that every machine knows.
+                perimeter.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
+            }
+            if trusted {
+                perimeter.trust("https://localhost/");
+            }
+            let found = perimeter.resolve("localhost".parse().expect("a name")).await;
+            found.map(Iterator::count).map_err(|error| error.to_string())
+        };
+        let why = "it is within this machine or network, and the server is not".to_owned();
+        assert_eq!(resolve("https://192.0.2.1/mcp", true, false).await, Err(why));
+        for (server, named, trusted) in [
+            ("https://192.0.2.1/mcp", false, false),
+            ("https://192.0.2.1/mcp", true, true),
+            ("https://127.0.0.1/mcp", true, false),
+        ] {
+            assert!(resolve(server, named, trusted).await.is_ok_and(|count| count > 0), "{server}");
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_go_to_no_address_that_may_not_be_named() {
+        let perimeter = perimeter("https://192.0.2.1/mcp");
+        perimeter.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
+        let error = Fetcher::new(perimeter).form(&url("https://localhost:1/token"), &[], None).await;
+        assert_eq!(error, Err(AuthError::Internal { url: "https://localhost:1/token".to_owned() }));
+    }
+}

@@ -1,0 +1,122 @@
+//! Where the servers of a file are, and what is beside them.
+
+use std::path::Path;
+
+use super::{
+    Collection, Dialect, Field, Files, Place, Profiles, RootKeys, Untyped, VariableRule, at, by_path, without_ending,
+};
+use crate::config::{
+    Entry, Node, Value,
+    read::{is_server, looks_like_servers},
+};
+
+/// Servers that stand together in a file.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::config) struct Set<'n> {
+    pub(in crate::config) node: &'n Node,
+    pub(in crate::config) untyped: Untyped,
+    pub(in crate::config) strict: bool,
+}
+
+impl Dialect {
+    /// The servers of a file, if it has any where this program looks for them.
+    pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
+        let root = self.part(root);
+        let bare = || (self.bare.is_some() && looks_like_servers(root)).then_some(root);
+        self.roots.iter().find_map(|keys| at(root, keys)).or_else(bare)
+    }
+
+    /// Whether the servers of a file of this name may be a path.
+    pub(in crate::config) fn is_linked_from(&self, name: &str) -> bool {
+        let is_file_of_servers = |(_, place)| !matches!(place, Place::Section(_));
+        self.is_linked && !by_path(Path::new(name)).is_some_and(is_file_of_servers)
+    }
+
+    /// All servers of a file: those in their place, and those of its profiles.
+    pub(in crate::config) fn sets<'n>(&self, root: &'n Node) -> Vec<Set<'n>> {
+        let main = match self.servers(root) {
+            Some(node) if self.is_linked && node.str().is_ok() => Vec::new(),
+            Some(Node { value: Value::Sequence(items), .. }) if self.is_linked => {
+                items.iter().filter(|item| item.entries().is_ok() && !is_server(item)).collect()
+            }
+            node => node.into_iter().collect(),
+        };
+        let main = main.into_iter().map(|node| Set { node, untyped: self.untyped, strict: self.strict });
+        let profiles = self.profiles.iter().flat_map(|Profiles { key, servers, untyped, strict }| {
+            let list = root.get(key).and_then(|list| list.items().ok()).unwrap_or_default();
+            let nodes = list.iter().filter_map(|profile| profile.get(servers));
+            nodes.map(|node| Set { node, untyped: *untyped, strict: *strict })
+        });
+        main.chain(profiles).collect()
+    }
+
+    /// The projects of the user that have servers of their own.
+    pub(in crate::config) fn projects<'n>(&self, root: &'n Node) -> Vec<&'n Entry> {
+        let projects = self.projects.and_then(|key| root.get(key)?.entries().ok()).unwrap_or_default();
+        projects.iter().filter(|project| self.servers(&project.node).is_some()).collect()
+    }
+
+    /// Whether a file of this name is rejected for a key beside its servers that the program does not know.
+    pub(in crate::config) fn is_strict_file(&self, name: &str) -> bool {
+        match self.strict_files {
+            Files::None => false,
+            Files::All => true,
+            Files::Of(places) => {
+                by_path(&without_ending(Path::new(name))).is_some_and(|(_, place)| places.contains(&place))
+            }
+        }
+    }
+
+    /// Whether what is at this node is not known before the program has replaced something in it.
+    pub(in crate::config) fn is_open(&self, node: &Node) -> bool {
+        node.str().is_ok_and(|text| self.variables.is_replaced_in(text))
+    }
+
+    /// What is written for each server.
+    pub(super) fn each_server<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
+        let mut servers = Vec::new();
+        for Set { node, .. } in self.sets(root) {
+            match self.collection {
+                Collection::Map => servers.extend(node.entries().unwrap_or_default().iter().map(|entry| &entry.node)),
+                Collection::List { .. } => servers.extend(node.items().unwrap_or_default()),
+            }
+        }
+        servers
+    }
+
+    /// Whether the servers are not in the first of the places that this program has for them.
+    pub(in crate::config) fn is_second_choice(&self, root: &Node) -> bool {
+        let is_section = !std::ptr::eq(self.part(root), root);
+        let mut roots = self.roots.iter().map(|keys| at(root, keys).is_some());
+        is_section || (roots.next() == Some(false) && roots.any(|is_there| is_there))
+    }
+
+    /// What turns all servers of a file on or off.
+    pub fn switch<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
+        let (key, place) = (self.switch?, self.roots.iter().find(|keys| at(root, keys).is_some())?);
+        let (_, above) = place.split_last()?;
+        at(root, above)?.entries().ok()?.iter().find(|entry| entry.key == key)
+    }
+
+    /// The keys beside the servers that are this program's.
+    pub(in crate::config) fn evidence(&self, root: &Node) -> Vec<&'static str> {
+        let (RootKeys::Known(keys) | RootKeys::Section(keys)) = self.root_keys;
+        let part = self.part(root);
+        keys.iter().copied().filter(|key| part.get(key).is_some()).collect()
+    }
+
+    /// The words for transports, each once.
+    pub(in crate::config) fn words(&self) -> Vec<&'static str> {
+        let mut words: Vec<_> = self.transports.iter().map(|(word, _)| *word).collect();
+        words.dedup();
+        words
+    }
+
+    /// What is replaced in values of a field.
+    pub fn rule(&self, field: Field) -> &VariableRule {
+        match field {
+            Field::Command | Field::CommandLine => self.command_variables.as_ref().unwrap_or(&self.variables),
+            _ => &self.variables,
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What a user of `rehearse mcp` sees of servers that keep no measure, and of what cannot be used at all.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::{
+    mcp::{json_of, mcp, stdio},
+    mcp_interrupts::shell,
+    rehearse::Rehearse,
+};
+
+const INITIALIZED: (&str, &str) = (
+    "initialize",
+    r#""result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}"#,
+);
+const TOOLS: (&str, &str) = (
+    "tools/list",
+    r#""result":{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"id":{"type":"integer"}}}}]}"#,
+);
+const FAILS: (&str, &str) = ("tools/list", r#""error":{"code":-32603,"message":"list broke"}"#);
+
+/// A server, as a script for a shell, that gives these members in answer to these methods, and knows no others.
+pub(crate) fn server(answers: &[(&str, &str)]) -> String {
+    let mut cases = String::new();
+    for (method, members) in answers {
+        cases.push_str(&format!("*'\"{method}\"'*) answer '{members}';;\n"));
+    }
+    format!(
+        r#"
+answer() {{ printf '{{"jsonrpc":"2.0","id":%s,%s}}\n' "$id" "$1"; }}
+while read -r line; do
+  case "$line" in *'"id":'*) ;; *) continue;; esac
+  id=${{line##*\"id\":}}; id=${{id%%[,\}}]*}}
+  case "$line" in
+  {cases}*) answer '"error":{{"code":-32601,"message":"Method not found"}}';;
+  esac
+done
+"#
+    )
+}
+
+/// A command with such a server.
+fn with(answers: &[(&str, &str)], args: &[&str]) -> Rehearse {
+    mcp(args.iter().copied()).file("server.sh", &server(answers)).args(["--stdio", "sh server.sh"])
+}
+
+#[test]
+fn a_timeout_holds_against_a_server_that_never_stops_writing() {
+    for protocol in ["auto", "2025-11-25"] {
+        let run = mcp(["info", "--stdio", "yes", "--timeout", "1s", "--protocol", protocol]).run();
+        run.stdout("").stderr_has("no answer within 1s").code(3);
+    }
+}
+
+#[test]
+fn any_number_of_lines_before_the_handshake_is_passed_over() {
+    let noisy = shell("yes loading | head -n 20000; exec $MOCK");
+    let run = mcp(["call-tool", "echo", "text=a", "--protocol", "2025-11-25"]).args(noisy).run();
+    run.stdout("a -\n").stderr_has("sent what belongs to nothing: not JSON").code(0);
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_no_success() {
+    for command in [&["call-tool", "echo", "text=a"][..], &["list-tools", "--format", "json"], &["info"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
+        let status = mcp(command.iter().copied()).args(stdio("tools.yaml")).status(Stdio::null(), full);
+        assert_eq!(status.code(), Some(3), "{command:?}");
+    }
+}
+
+#[test]
+fn a_config_that_its_program_rejects_is_an_error_if_it_was_named_and_left_out_if_not() {
+    let good = format!(r#"{{"mcpServers":{{"good":{{"command":{:?},"args":["mock","basic"]}}}}}}"#, Rehearse::BINARY);
+    for (text, place) in [
+        (r#"{ "mcpServers": {"#.to_owned(), ".mcp.json:1:"),
+        (good.replace(r#","args""#, r#" "args""#), ".mcp.json:1:"),
+        (good.replace("mcpServers", "mcpservers"), ".mcp.json:1:"),
+        ("[]".to_owned(), ".mcp.json:1:"),
+    ] {
+        for command in ["list-servers", "status"] {
+            let story = || mcp([command]).file(".mcp.json", &text).file(".cursor/mcp.json", &good);
+            let run = story().args(["--mcp-config", ".mcp.json"]).run();
+            run.stdout("").stderr_has(place).code(2);
+            let run = story().run();
+            run.stdout_has("good").stderr_has("WARN: .mcp.json is left out: .mcp.json:1:").code(0);
+        }
+    }
+}
+
+/// A config with such servers.
+fn servers(scripts: &[&str]) -> String {
+    let server = |script: &&str| ((*script).to_owned(), json!({ "command": "sh", "args": [script] }));
+    json!({ "mcpServers": scripts.iter().map(server).collect::<serde_json::Map<_, _>>() }).to_string()
+}
+
+#[test]
+fn tools_that_cannot_be_listed_are_told_whatever_was_asked_for() {
+    let story = |args: &[&str], scripts: &[&str]| {
+        mcp(args.iter().copied())
+            .file("good", &server(&[INITIALIZED, TOOLS]))
+            .file("one", &server(&[INITIALIZED, FAILS]))
+            .file("two", &server(&[INITIALIZED, FAILS]))
+            .file("c.json", &servers(scripts))
+            .args(["--mcp-config", "c.json"])
+            .run()
+    };
+    let said = |server: &str| format!("failed to list MCP tools for server {server}: error -32603: list broke");
+    let none = format!("error: failed to register any MCP tools: {}; {}\n", said("one"), said("two"));
+    for args in [&["list-tools"][..], &["call-tool", "t"]] {
+        story(args, &["one", "two"]).stderr_has(&none).code(1);
+    }
+    let warned = format!("WARN: {}\n", said("one"));
+    let run = story(&["call-tool", "x"], &["one", "good"]).stdout("").stderr_has(&warned).code(1);
+    run.stderr_has("error: no server that lists its tools has a tool \"x\"\n");
+    story(&["call-tool", "x", "--server", "one"], &["one", "good"]).stderr_has(&warned).code(1);
+    story(&["list-tools"], &["one", "good"]).stdout_has("### `t`").stderr_has(&warned).code(1);
+}
+
+#[test]
+fn a_server_of_a_version_that_nobody_knows_is_left() {
+    let unknown = (
+        "initialize",
+        r#""result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#,
+    );
+    with(&[unknown], &["info"]).run().stderr_has("does not speak a version that we know; it offers 1999-01-01").code(3);
+    let exact = with(&[unknown], &["info", "--protocol", "2025-11-25"]).run();
+    exact.stderr_has("does not speak 2025-11-25; it offers 1999-01-01").code(3);
+}
+
+#[test]
+fn a_result_without_what_makes_it_one_is_malformed() {
+    let call = |result: &str| {
+        let called = format!("\"result\":{result}");
+        with(&[INITIALIZED, TOOLS, ("tools/call", &called)], &["call-tool", "t"]).run()
+    };
+    call(r#"{"foo":1}"#).stdout("").stderr_has("error: malformed: no result of a tool call: missing field").code(1);
+    call(r#"{"structuredContent":{"n":1}}"#).stdout("{\n  \"n\": 1\n}\n").code(0);
+    call(r#"{"content":[]}"#).stdout("").code(0);
+    let resources = ("resources/list", r#""result":{"resources":[5,{"uri":1},{"uri":"a:b","name":"b"}]}"#);
+    let run = with(&[INITIALIZED, resources], &["list-resources"]).run();
+    let run = run.stdout("# Resources of server 'sh'\n\n- `a:b` (b)\n").code(0);
+    run.stderr_has("WARN: one of the resources of server 'sh' has no uri and is of no use: 5\n")
+        .stderr_has("is of no use: {\"uri\":1}\n");
+}
+
+#[test]
+fn a_line_that_never_ends_is_told_as_soon_as_it_is_too_long() {
+    let endless = shell("yes | tr -d '\\n'");
+    let run = mcp(["info", "--protocol", "2025-11-25", "--timeout", "50s"]).args(endless).run();
+    run.stderr_has("the server sent a line of more than 33554432 bytes").code(3);
+}
+
+#[test]
+fn numbers_are_shown_as_they_came_and_never_sent_as_others() {
+    let long = "12345678901234567890123";
+    let called = format!(r#""result":{{"content":[],"structuredContent":{{"a":{long},"f":1.10,"a":3}}}}"#);
+    let run = with(&[INITIALIZED, TOOLS, ("tools/call", &called)], &["call-tool", "t"]).run();
+    run.stdout(&format!("{{\n  \"a\": {long},\n  \"f\": 1.10,\n  \"a\": 3\n}}\n")).code(0);
+    let refused = ("tools/call", r#""error":{"code":-1,"message":"m","data":{"a":12345678901234567890123,"f":1.10}}"#);
+    let run = with(&[INITIALIZED, TOOLS, refused], &["call-tool", "t", "--format", "json"]).run();
+    run.stdout_has(r#""data": {"a":12345678901234567890123,"f":1.10}"#).code(1);
+    let word = format!("id={long}");
+    let json = format!("x:=[{long}]");
+    for argument in [&word, &json] {
+        let run = with(&[INITIALIZED, TOOLS], &["call-tool", "t", argument]).run();
+        run.stderr_has(&format!("the number {long} has more digits than can be sent")).code(2);
+    }
+}
+
+#[test]
+fn what_comes_before_the_handshake_is_told_in_every_version() {
+    for protocol in ["auto", "2025-06-18"] {
+        let noisy = shell("echo Starting; exec $MOCK");
+        let run = mcp(["call-tool", "echo", "text=a", "--protocol", protocol]).args(noisy).run();
+        run.stdout("a -\n").stderr_has("sent what belongs to nothing: not JSON").stderr_has("Starting").code(0);
+    }
+    // What a server makes of a request that it does not know is none of it.
+    let run = with(&[INITIALIZED, TOOLS, ("tools/call", r#""result":{"content":[]}"#)], &["call-tool", "t"]).run();
+    assert_eq!(run.stderr(), "");
+}
+
+#[test]
+fn what_cannot_be_connected_to_at_all_is_wrong_usage() {
+    for (options, said) in [
+        (&["--http", "notaurl"][..], "\"notaurl\" is no URL"),
+        (&["--http", "ftp://x"], "must start with http:// or https://"),
+        (&["--http", "ws://x"], "must start with http:// or https://"),
+        (&["--ws", "http://x"], "must start with ws:// or wss://"),
+        (&["--http", "http://127.0.0.1:1", "--header", "bad header: x"], "the header \"bad header\""),
+        (&["--http", "http://127.0.0.1:1", "--protocol", "2024-11-05"], "http does not exist in protocol 2024-11-05"),
+        (&["--sse", "http://127.0.0.1:1", "--protocol", "2026-07-28"], "sse does not exist in protocol 2026-07-28"),
+        (&["--http", "http://127.0.0.1:1", "--env", "A=b"], "cannot be used with"),
+    ] {
+        for command in ["info", "status"] {
+            mcp([command]).args(options.iter().copied()).run().stdout("").stderr_has(said).code(2);
+        }
+    }
+}
+
+#[test]
+fn json_is_a_document_also_where_there_is_nothing_or_nobody() {
+    for command in ["status", "list-tools", "ping", "list-resources", "list-prompts"] {
+        let none = json_of(mcp([command, "--mcp-config", "c.json"]).file("c.json", r#"{"mcpServers":{}}"#), 4);
+        assert_eq!(none["servers"], json!([]), "{command}");
+        for more in [&[][..], &["--on-connect-error", "fail"]] {
+            if command == "status" {
+                continue;
+            }
+            let gone = json_of(mcp([command, "--http", "http://127.0.0.1:1/mcp"]).args(more.iter().copied()), 3);
+            let unreachable = if command == "list-tools" { &gone["unreachable"][0] } else { &gone["servers"][0] };
+            assert_eq!(unreachable["server"], "127.0.0.1", "{command}: {gone}");
+        }
+    }
+}
+
+#[test]
+fn a_list_of_servers_says_what_is_wrong_with_them() {
+    let wrong = json!({ "mcpServers": { "bad": { "type": "stdio", "args": "mock" } } }).to_string();
+    let run = mcp(["list-servers", "--mcp-config", ".mcp.json"]).file(".mcp.json", &wrong).run();
+    run.stderr_has("WARN: ").stderr_has("bad").stderr_has(".mcp.json:1:").code(0);
+}
+
+#[test]
+fn a_redirection_that_is_not_followed_says_where_it_leads() {
+    const REDIRECTS: &str = r#"
+server: { name: redirects }
+tools:
+  - { name: away, reply: x }
+  - { name: found, reply: x }
+faults:
+  - { on: { tool: away }, do: { status: { code: 307, headers: { Location: 'http://u:pw@127.0.0.1:1/there?token=x' } } } }
+  - { on: { tool: found }, do: { status: { code: 302, headers: { Location: /there } } } }
+"#;
+    for (tool, said) in [
+        ("away", "it leads to another origin, http://127.0.0.1:1/there; if that is the server, give that URL"),
+        ("found", "/there, but not with the method of the request"),
+    ] {
+        let mut mock = Rehearse::new()
+            .file("redirects.yaml", REDIRECTS)
+            .args(["mock", "redirects.yaml", "--listen", "127.0.0.1:0"])
+            .start();
+        let url = format!("http://{}/mcp", mock.address("http://", "/mcp"));
+        mcp(["call-tool", tool, "--http", &url]).run().stderr_has(said).code(1);
+    }
+}
