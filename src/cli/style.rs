@@ -56,10 +56,16 @@ impl Drop for Diverted {
     }
 }
 
+/// Puts a text above the line that a person types: whether somebody types one.
+pub(super) fn put_above(text: &str) -> bool {
+    let above = ABOVE.lock().unwrap_or_else(PoisonError::into_inner);
+    above.as_ref().map(|above| above(text)).is_some()
+}
+
 /// Writes to stderr in one piece. A stderr that nobody reads is no failure.
 pub(super) fn print(text: &str) {
-    if let Some(above) = &*ABOVE.lock().unwrap_or_else(PoisonError::into_inner) {
-        return above(text);
+    if put_above(text) {
+        return;
     }
     let mut stderr = anstream::stderr().lock();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());

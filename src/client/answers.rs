@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 
 use crate::wire::RpcError;
 
+/// The code of a question that was not answered before it was withdrawn; that of a user who refuses.
+const WITHDRAWN: i64 = -1;
+
 /// What a server can ask a client for (2026-07-28, Multi Round-Trip Requests: Input Requests).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
@@ -89,6 +92,17 @@ impl Question {
     /// The kind of question that a method asks.
     pub fn of(method: &str) -> Option<Question> {
         Question::ALL.into_iter().find(|question| question.method() == method)
+    }
+}
+
+impl Answer {
+    /// The answer to a question that nobody can answer any more, for a server that still waits for one (2025-11-25,
+    /// Elicitation: Response Actions).
+    pub(super) fn to_withdrawn(method: &str) -> Answer {
+        match Question::of(method) {
+            Some(Question::Elicitation) => Answer::Result(json!({ "action": "cancel" })),
+            _ => Answer::Error(RpcError::new(WITHDRAWN, "what this was asked for is over")),
+        }
     }
 }
 

@@ -1,8 +1,12 @@
 //! How the client receives what a legacy server asks it.
 
-use std::future::ready;
+use std::{
+    future::ready,
+    sync::{Mutex, PoisonError},
+};
 
 use serde_json::Value;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use rmcp::{
     RoleClient, Service,
@@ -11,20 +15,67 @@ use rmcp::{
 };
 
 use super::answers::{Answer, Answers, Question};
-use crate::wire::{RpcError, message::METHOD_NOT_FOUND};
+use crate::{
+    transport::Tap,
+    wire::{RpcError, message::METHOD_NOT_FOUND},
+};
 
 /// Answers the requests of a server. Notifications are read from the tap by whoever wants them.
 pub(super) struct Handler {
     config: ClientConfig,
     answers: Answers,
+    tap: Tap,
+    under_way: UnderWay,
+}
+
+/// The requests in the course of which a server may ask something, one token for each, which its end cancels.
+#[derive(Default)]
+struct UnderWay(Mutex<Vec<CancellationToken>>);
+
+impl UnderWay {
+    fn begin(&self) -> DropGuard {
+        let token = CancellationToken::new();
+        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.retain(|token| !token.is_cancelled());
+        tokens.push(token.clone());
+        token.drop_guard()
+    }
+
+    /// Waits for the end of all that are under way now. Where there are none, that is never.
+    async fn over(&self) {
+        let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let tokens: Vec<_> = tokens.into_iter().filter(|token| !token.is_cancelled()).collect();
+        if tokens.is_empty() {
+            return std::future::pending().await;
+        }
+        for token in tokens {
+            token.cancelled().await;
+        }
+    }
 }
 
 impl Handler {
-    pub(super) fn new(config: ClientConfig, answers: Answers) -> Handler {
-        Handler { config, answers }
+    pub(super) fn new(config: ClientConfig, answers: Answers, tap: Tap) -> Handler {
+        Handler { config, answers, tap, under_way: UnderWay::default() }
     }
 
-    async fn answer(&self, request: ServerRequest) -> Result<ClientResult, ErrorData> {
+    /// A request of this method begins, and ends when this is dropped. What a legacy server asks does not say which
+    /// request it belongs to; once all are over in whose course it may have been asked, nobody waits for the answer.
+    pub(super) fn begin(&self, method: &str) -> Option<DropGuard> {
+        matches!(method, "tools/call" | "prompts/get" | "resources/read").then(|| self.under_way.begin())
+    }
+
+    /// Waits until nobody waits for an answer that is asked for now: the server has cancelled its request, what it was
+    /// asked for is over, or the connection is.
+    async fn withdrawn(&self, request: CancellationToken) {
+        tokio::select! {
+            () = request.cancelled() => {}
+            () = self.under_way.over() => {}
+            _ = self.tap.wait_for(self.tap.len(), |_| false) => {}
+        }
+    }
+
+    async fn answer(&self, request: ServerRequest, cancelled: CancellationToken) -> Result<ClientResult, ErrorData> {
         let method = match &request {
             ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
             ServerRequest::ElicitRequest(_) => Question::Elicitation.method(),
@@ -36,7 +87,12 @@ impl Handler {
         };
         let mut asked = serde_json::to_value(&request).unwrap_or_default();
         let params = asked.get_mut("params").map(Value::take).unwrap_or_default();
-        match self.answers.answer(method, params).await {
+        let answer = tokio::select! {
+            biased;
+            answer = self.answers.answer(method, params) => answer,
+            () = self.withdrawn(cancelled) => Some(Answer::to_withdrawn(method)),
+        };
+        match answer {
             Some(Answer::Result(result)) => Ok(ClientResult::CustomResult(CustomResult::new(result))),
             Some(Answer::Error(error)) => Err(error_data(error)),
             None => Err(error_data(RpcError::new(METHOD_NOT_FOUND, format!("this client does not answer {method}")))),
@@ -48,9 +104,9 @@ impl Service<RoleClient> for Handler {
     fn handle_request(
         &self,
         request: ServerRequest,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> impl Future<Output = Result<ClientResult, ErrorData>> + Send + '_ {
-        self.answer(request)
+        self.answer(request, context.ct)
     }
 
     fn handle_notification(

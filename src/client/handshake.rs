@@ -38,7 +38,7 @@ pub(super) async fn perform(
     target: &str,
 ) -> Result<(Running, PeerInfo), ConnectError> {
     let (config, lifecycle) = lifecycle(transport, protocol, answers);
-    let service = Handler::new(config, answers.clone());
+    let service = Handler::new(config, answers.clone(), tap.clone());
     let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
     let http = match &link {
         Link::Http(link) => Some(link.client.clone()),

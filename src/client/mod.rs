@@ -43,6 +43,7 @@ pub use list::Listing;
 pub use outcome::{Content, ToolOutcome};
 pub use protocol::{Protocol, UnknownProtocol};
 pub use raw::RawReply;
+pub(crate) use request::STDERR;
 pub use session::Session;
 pub use strays::Ignored;
 pub use subscription::Interest;

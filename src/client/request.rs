@@ -9,7 +9,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value, value::RawValue};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{CallOptions, Failure, Session};
 use crate::{
@@ -27,6 +27,7 @@ pub(super) struct Sent {
     pub(super) id: Id,
     /// The first frame of the tap in which its answer may be.
     pub(super) from: usize,
+    _under_way: Option<DropGuard>,
 }
 
 impl Session {
@@ -71,6 +72,7 @@ impl Session {
         meta: Option<Map<String, Value>>,
     ) -> Result<Sent, Failure> {
         let from = self.tap().len();
+        let under_way = self.handler().begin(method);
         let meta = match self.log_level_meta() {
             None => meta,
             Some(mut own) => {
@@ -82,7 +84,7 @@ impl Session {
         with.meta = meta.map(|meta| RequestMetaObject(MetaObject(meta)));
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
         match self.peer().send_cancellable_request(request, with).await {
-            Ok(handle) => Ok(Sent { id: wire_id(&handle.id), from, handle }),
+            Ok(handle) => Ok(Sent { id: wire_id(&handle.id), from, handle, _under_way: under_way }),
             Err(error) => Err(self.failed(error).await),
         }
     }
@@ -92,7 +94,7 @@ impl Session {
     /// # Errors
     /// Any [`Failure`] but a timeout and a cancellation.
     pub(super) async fn outcome(&self, sent: &mut Sent) -> Result<Box<RawValue>, Failure> {
-        let Sent { handle, id, from } = sent;
+        let Sent { handle, id, from, .. } = sent;
         let wanted = Wanted { id: Some(id), unaddressed: false, strays: self.admitted() };
         tokio::select! {
             biased;
@@ -162,13 +164,12 @@ impl Session {
     }
 }
 
+/// What stands before the lines of a server's standard error in a message, which they end.
+pub(crate) const STDERR: &str = "last lines of its standard error:";
+
 /// The last lines of standard error as the end of a message.
 pub(super) fn quoted(lines: &[String]) -> String {
-    if lines.is_empty() {
-        String::new()
-    } else {
-        format!("\nlast lines of its standard error:\n  {}", lines.join("\n  "))
-    }
+    if lines.is_empty() { String::new() } else { format!("\n{STDERR}\n  {}", lines.join("\n  ")) }
 }
 
 fn outcome(message: Message<'_>, id: &Id) -> Option<Result<Box<RawValue>, Failure>> {

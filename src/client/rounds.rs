@@ -5,8 +5,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
-use super::{Answer, CallOptions, Failure, Session};
+use super::{Answer, CallOptions, Failure, Session, request::cancelled};
 use crate::wire::Era;
 
 /// How often a server may ask before the client gives up.
@@ -91,7 +92,10 @@ impl Session {
                     sleep_until((Instant::now() + PAUSE).min(deadline.instant())).await
                 }
                 InputRequired { input_requests: Some(requests), .. } => {
-                    with_answers.insert("inputResponses".to_owned(), self.answer(requests).await?.into());
+                    with_answers.insert(
+                        "inputResponses".to_owned(),
+                        self.answer(requests, options.cancel.clone()).await?.into(),
+                    );
                 }
             }
             if let Some(state) = asked.request_state {
@@ -104,8 +108,21 @@ impl Session {
     /// An answer to each of the requests.
     ///
     /// # Errors
-    /// One of them is no request, or cannot be answered.
-    pub(super) async fn answer(&self, requests: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
+    /// One of them is no request, or cannot be answered; the caller cancels it, or the connection is over.
+    pub(super) async fn answer(
+        &self,
+        requests: &Map<String, Value>,
+        cancel: Option<CancellationToken>,
+    ) -> Result<Map<String, Value>, Failure> {
+        tokio::select! {
+            biased;
+            answers = self.answer_all(requests) => answers,
+            () = cancelled(cancel) => Err(Failure::Cancelled),
+            _ = self.tap().wait_for(self.tap().len(), |_| false) => Err(self.disconnected().await),
+        }
+    }
+
+    async fn answer_all(&self, requests: &Map<String, Value>) -> Result<Map<String, Value>, Failure> {
         let mut answers = Map::new();
         for (key, request) in requests {
             let method = request["method"].as_str();

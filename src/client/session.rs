@@ -12,6 +12,7 @@ use rmcp::{RoleClient, service::Peer};
 use super::{
     Answers, ConnectError, Failure, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
     deadline::Deadline,
+    handler::Handler,
     handshake::{self, Running},
     oauth::Authorizer,
     strays::Judged,
@@ -186,6 +187,10 @@ impl Session {
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
         self.running.peer()
+    }
+
+    pub(super) fn handler(&self) -> &Handler {
+        self.running.service()
     }
 
     pub(super) fn sender(&self) -> &RawSender {

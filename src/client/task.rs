@@ -164,7 +164,7 @@ impl Polled<'_> {
         if new.is_empty() {
             return Ok(());
         }
-        let responses = self.session.answer(&new).await?;
+        let responses = self.session.answer(&new, self.options.cancel.clone()).await?;
         self.answered.extend(new.into_iter().map(|(key, _)| key));
         self.request("tasks/update", Some(responses)).await.map(drop)
     }

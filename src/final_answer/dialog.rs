@@ -44,7 +44,7 @@ pub struct Call {
 /// The arguments of a call, in whatever way they are given.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arguments {
-    /// There are none, or `null`.
+    /// There are none, or `null`; a text can say that as well.
     Missing,
     /// A text that should be JSON. It is read only if somebody wants the arguments.
     Text(String),
@@ -57,7 +57,7 @@ impl Dialog {
     /// # Errors
     /// The text is no JSON, or what [`Dialog::read`] finds.
     pub fn parse(source: &Arc<Source>) -> Result<Dialog, Diagnostics> {
-        source::parse(source).and_then(|node| Dialog::read(&node)).map_err(|problems| problems.in_source(source))
+        source::parse_any(source).and_then(|node| Dialog::read(&node)).map_err(|problems| problems.in_source(source))
     }
 
     /// Reads a dialog: a list of messages, a request with such a list at `messages` or `input`, or a response of a

@@ -29,6 +29,10 @@ impl<'n> At<'n> {
 
     fn items(&self) -> Result<Vec<At<'n>>, Problems> {
         let at = |(index, node)| At { node, pointer: format!("{}/{index}", self.pointer) };
+        if let Value::Mapping(_) = self.node.value {
+            let problem = self.node.problem("expected a list, found a mapping");
+            return Err(problem.hint("a list stands in brackets: [ … ]").into());
+        }
         Ok(self.node.items()?.iter().enumerate().map(at).collect())
     }
 
@@ -56,7 +60,11 @@ fn messages(dialog: &Node) -> Result<Vec<At<'_>>, Problems> {
         return Ok(vec![root]);
     }
     if let Some(list) = ["messages", "output", "input"].iter().find_map(|key| root.get(key)) {
-        return list.items();
+        return match list.node.value {
+            // A request to OpenAI's Responses may have one text of the user instead.
+            Value::String(_) if list.pointer == "/input" => Ok(Vec::new()),
+            _ => list.items(),
+        };
     }
     if let Some(choices) = root.get("choices") {
         let Some(first) = choices.items()?.into_iter().next() else { return Ok(Vec::new()) };

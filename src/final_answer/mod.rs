@@ -37,7 +37,7 @@ pub use definition::{DESCRIPTION, NAME, Shape};
 pub use dialog::{Arguments, Call, Dialog, Said, Turn};
 pub use schema::AnswerSchema;
 
-use crate::config::{Node, Source, json};
+use crate::config::{Node, Source, Value, json};
 
 /// The answer of a dialog.
 ///
@@ -80,13 +80,23 @@ fn structured(dialog: &Dialog, schema: &AnswerSchema) -> Result<Answer, NoAnswer
 
 fn text(dialog: &Dialog) -> Result<Answer, NoAnswer> {
     let last = dialog.turns.iter().rev().find_map(|turn| {
-        let texts: Vec<_> = turn.texts().filter(|(text, _)| !text.is_empty()).collect();
+        let texts: Vec<_> = turn.texts().filter(|(text, _)| !text.trim().is_empty()).collect();
         let (_, at) = texts.first()?;
         let text = texts.iter().map(|(text, _)| *text).collect::<Vec<_>>().join("\n");
         Some(Answer::text(text, (*at).clone()))
     });
     let is_called = dialog.turns.iter().any(|turn| turn.calls_of(NAME).next().is_some());
     last.ok_or_else(|| NoAnswer::NoText { hint: is_called.then(|| format!("{NAME} is called: give its schema")) })
+}
+
+/// A number that is too large for any program.
+fn unlimited(node: &Node) -> Option<&str> {
+    match &node.value {
+        Value::Number(text) => serde_json::from_str::<Json>(text).is_err().then_some(text),
+        Value::Sequence(items) => items.iter().find_map(unlimited),
+        Value::Mapping(entries) => entries.iter().find_map(|entry| unlimited(&entry.node)),
+        Value::Null | Value::Bool(_) | Value::String(_) => None,
+    }
 }
 
 /// Arguments that could be read.
@@ -102,8 +112,13 @@ impl Given {
         let unreadable = |why: String| NoAnswer::Unreadable { at: call.at.clone(), why };
         let node = match &call.arguments {
             Arguments::Missing => return Err(NoAnswer::Empty { at: call.at.clone() }),
-            Arguments::Text(text) if text.trim().is_empty() => return Err(NoAnswer::Empty { at: call.at.clone() }),
-            Arguments::Value(node) => node.clone(),
+            Arguments::Text(text) if matches!(text.trim(), "" | "null") => {
+                return Err(NoAnswer::Empty { at: call.at.clone() });
+            }
+            Arguments::Value(node) => match unlimited(node) {
+                Some(number) => return Err(unreadable(format!("the number {number} is too large"))),
+                None => node.clone(),
+            },
             Arguments::Text(text) => {
                 // The reader of configs would take more than JSON.
                 serde_json::from_str::<Json>(text).map_err(|error| unreadable(error.to_string()))?;

@@ -7,7 +7,18 @@ use crate::config::{Node, Problem, Problems, Source, json, json::LibertyKind};
 /// # Errors
 /// Where the text is no JSON.
 pub(super) fn parse(source: &Source) -> Result<Node, Problems> {
-    let document = json::parse(source)?;
+    to_the_letter(json::parse(source)?)
+}
+
+/// As [`parse`], with numbers of any size and values that are nested deeper: what nobody wants to know spoils nothing.
+///
+/// # Errors
+/// As those of [`parse`].
+pub(super) fn parse_any(source: &Source) -> Result<Node, Problems> {
+    to_the_letter(json::parse_any(source)?)
+}
+
+fn to_the_letter(document: json::Document) -> Result<Node, Problems> {
     let mut liberties = document.liberties.iter().filter(|liberty| liberty.kind != LibertyKind::ByteOrderMark);
     let Some(liberty) = liberties.next() else { return Ok(document.root) };
     let message = match liberty.kind {

@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 
 /// References and alternatives within each other beyond this are not followed.
 const MAX_STEPS: usize = 16;
+/// Nor are more of them than this, however they branch, for what is asked of one schema.
+const MAX_VISITS: usize = 1_000;
 
 /// A type of JSON Schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,21 +97,22 @@ impl<'s> Schema<'s> {
 
     /// The types that a value may have; none if the schema does not say.
     pub(super) fn types(self) -> Vec<Type> {
-        self.types_within(MAX_STEPS)
+        self.types_within(MAX_STEPS, &mut { MAX_VISITS })
     }
 
-    fn types_within(self, steps: usize) -> Vec<Type> {
+    fn types_within(self, steps: usize, visits: &mut usize) -> Vec<Type> {
         let named = |value: &Value| Type::ALL.into_iter().find(|it| Some(it.as_str()) == value.as_str());
         match self.get("type") {
             Some(Value::Array(names)) => return names.iter().filter_map(named).collect(),
             Some(name) => return named(name).into_iter().collect(),
             None => {}
         }
-        let Some(steps) = steps.checked_sub(1) else { return Vec::new() };
+        let (Some(steps), Some(rest)) = (steps.checked_sub(1), visits.checked_sub(1)) else { return Vec::new() };
+        *visits = rest;
         let mut types = Vec::new();
         if let Some(schemas) = self.alternatives() {
             for schema in schemas {
-                let further = schema.types_within(steps);
+                let further = schema.types_within(steps, visits);
                 if further.is_empty() {
                     return Vec::new();
                 }
@@ -118,7 +121,7 @@ impl<'s> Schema<'s> {
         } else if let Some(Value::Array(nodes)) = self.get("allOf") {
             types = nodes
                 .iter()
-                .map(|node| self.at(node).types_within(steps))
+                .map(|node| self.at(node).types_within(steps, visits))
                 .find(|types| !types.is_empty())
                 .unwrap_or_default();
         }
@@ -183,5 +186,32 @@ impl<'s> Schema<'s> {
             (_, Some(value)) => Some(vec![value]),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_that_branches_into_itself_is_given_up_soon() {
+        let itself = || json!({ "$ref": "#/properties/p" });
+        for keyword in ["allOf", "anyOf"] {
+            let several: Vec<_> = (0..8).map(|_| itself()).collect();
+            let root = json!({ "properties": { "p": { keyword: several } } });
+            let schema = Schema::new(&root).property("p").expect("a property");
+            let mut visits = MAX_VISITS;
+            assert_eq!((schema.types_within(MAX_STEPS, &mut visits), schema.types()), (vec![], vec![]));
+            assert!(!schema.as_type(Type::String).types().contains(&Type::String));
+        }
+    }
+
+    #[test]
+    fn types_are_found_in_alternatives_and_parts() {
+        let root =
+            json!({ "allOf": [{ "title": "t" }, { "oneOf": [{ "type": "string" }, { "type": ["null", "string"] }] }] });
+        assert_eq!(Schema::new(&root).types(), [Type::String, Type::Null]);
     }
 }

@@ -24,8 +24,10 @@ mod orphans;
 mod parity;
 mod rehearse;
 mod repl;
+mod repl_forms;
 mod run;
 mod schema;
+mod terminal;
 mod validate_config;
 
 use rehearse::Rehearse;

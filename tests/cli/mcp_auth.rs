@@ -11,6 +11,17 @@ use crate::{
     rehearse::{Rehearse, Run, Running, request},
 };
 
+#[test]
+fn the_prompt_says_how_to_authorize() {
+    let world = World::new();
+    let server = json!({ "type": "http", "url": world.url });
+    let config = json!({ "mcpServers": { "my notes": server } }).to_string();
+    let story = Rehearse::new().file(".mcp.json", &config).env("HOME", "home").env("XDG_DATA_HOME", world.data);
+    let run = story.args(["repl", "--mcp-config", ".mcp.json"]).stdin("connect 'my notes'\n").run().code(1);
+    let hint = "somebody has to authorize it in a browser\nhint: auth 'my notes'\n";
+    assert_eq!(run.stderr().matches(hint).count(), 2, "{}", run.stderr());
+}
+
 /// A server that wants tokens, who issues them, and where they are kept.
 struct World {
     issuer: Issuer,

@@ -98,7 +98,7 @@ impl Rehearse {
         self.folder.path()
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(self.program);
         // Whoever is killed leaves temporary files.
         command.current_dir(self.folder.path()).args(&self.args).env("TMPDIR", self.folder.path());

@@ -134,7 +134,7 @@ fn servers_are_switched_off_and_on_again() {
     run.stderr_has("error: the server \"one\" is disabled; 'enable one' switches it on")
         .stdout_has("MCP server 'one' is connected, with 5 tools\na -\n");
     let run = story(&["disconnect one", "status", "reconnect one", "call echo text=a"]).code(0);
-    run.stdout_has("│ one    │ Not connected yet │ -     │ -       │").stdout_has("with 5 tools\na -\n");
+    run.stdout_has("│ one    │ Not connected │ -     │ -       │").stdout_has("with 5 tools\na -\n");
     let run = story(&["connect on"]).stdout("").code(1);
     run.stderr_has("error: there is no server \"on\"; did you mean 'one'?");
 }
@@ -185,7 +185,7 @@ fn a_lazy_one_connects_when_something_is_needed() {
     for line in ["list-tools", "call echo text=a", "resources", "connect one"] {
         let run = story(line);
         let text = run.stdout_text();
-        let (waiting, connected) = (text.find("│ Not connected yet │"), text.find("│ Connected │"));
+        let (waiting, connected) = (text.find("│ Not connected │"), text.find("│ Connected │"));
         assert!(waiting.is_some() && connected > waiting, "{line}: {text}");
     }
 }
@@ -246,6 +246,7 @@ fn an_edited_config_is_taken_over_and_a_wrong_one_is_not() {
     let mut running = connected(with(&json!({ "one": one() })));
     save(&running, &config(&json!({ "one": one(), "two": mock("tools.yaml") })));
     running.stderr_line("INFO: config reloaded: added two");
+    running.stderr_line("INFO: connected to MCP server 'two': 5 tools");
     running.send("call mcp__two__echo text=a");
     running.stdout_line("a -");
 
@@ -278,6 +279,56 @@ fn a_default_file_that_becomes_wrong_keeps_its_servers_too() {
     running.stderr_line("INFO: config reloaded: removed one");
     running.hang_up();
     running.end().code(0);
+}
+
+#[test]
+fn a_server_that_hangs_keeps_no_later_edit_waiting() {
+    let one = || mock("tools.yaml");
+    let mut running = connected(with(&json!({ "one": one() })).args(["--timeout", "10m"]));
+    let hang = json!({ "command": "sleep", "args": ["1000"] });
+    save(&running, &config(&json!({ "one": one(), "hang": hang })));
+    running.stderr_line("INFO: config reloaded: added hang");
+    save(&running, &config(&json!({ "one": one(), "hang": hang, "two": one() })));
+    running.stderr_line("INFO: config reloaded: added two");
+    running.stderr_line("INFO: connected to MCP server 'two': 5 tools");
+    running.hang_up();
+    running.end().code(0);
+}
+
+#[test]
+fn the_status_counts_the_tools_that_can_be_called() {
+    let one = json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "disabledTools": ["fail"] });
+    let story =
+        repl(["--mcp-config", "mcp.json", "--dialect", "roo"]).file("mcp.json", &config(&json!({ "one": one })));
+    let run = story.stdin("status\ndebug one\n").run().code(0);
+    run.stdout_has("│ one    │ Connected │ 4     │").stdout_has("Tools: 4 of 5\n");
+}
+
+#[test]
+fn a_line_that_is_no_text_fails_and_ends_nothing() {
+    let story = with(&json!({ "one": mock("tools.yaml") }));
+    let folder = story.folder().join("lines");
+    std::fs::write(&folder, b"call echo text=\xff\ncall echo text=b\n").expect("writes");
+    let lines = std::fs::File::open(&folder).expect("opens");
+    let out = std::fs::File::create(story.folder().join("out")).expect("creates");
+    let read = story.folder().join("out");
+    // The folder is gone with the story.
+    let kept = std::fs::File::open(read).expect("opens");
+    assert_eq!(story.status(lines, out).code(), Some(1));
+    assert_eq!(std::io::read_to_string(kept).expect("reads"), "b -\n");
+}
+
+#[test]
+fn what_a_server_writes_of_a_secret_is_not_told() {
+    let secret = "sk-abc1234defg5678hijk";
+    let chatty = format!("echo token={secret} >&2; exec {} mock tools.yaml", Rehearse::BINARY);
+    let servers = json!({ "one": { "command": "sh", "args": ["chatty.sh"] } });
+    let story = || with(&servers).file("chatty.sh", &chatty);
+    let run = story().stdin("debug one\ncall die\n").run().code(1);
+    let run = run.stdout_has("Standard error:\n  token=***\n").stderr_has("token=***");
+    assert!(!run.stderr().contains(secret), "{}", run.stderr());
+    let run = story().args(["--show-secrets"]).stdin("debug one\n").run().code(0);
+    run.stdout_has(&format!("  token={secret}\n"));
 }
 
 #[test]

@@ -18,12 +18,14 @@ use reedline::{
 };
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
-use crate::cli::style::{self, DOUBTFUL};
+use crate::cli::style::{self, DIM, DOUBTFUL};
 
 /// How many texts wait to be shown above a line before more of them are dropped.
 const MOST_WAITING: usize = 10_000;
 /// Who wants the keyboard asks for it as often as this.
 const INSISTENCE: Duration = Duration::from_millis(200);
+/// How long it may take to give the terminal back.
+const LET_GO: Duration = Duration::from_secs(1);
 
 /// The keyboard of the terminal. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -34,11 +36,16 @@ struct Inner {
     turn: Arc<tokio::sync::Mutex<()>>,
     /// Somebody wants to ask something, so that whoever waits for a command gives the keyboard up.
     wanted: Arc<AtomicBool>,
+    /// Nobody is to read from it any more.
+    is_released: Arc<AtomicBool>,
 }
 
 /// Who has the keyboard, until all clones are dropped.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Turn(#[expect(dead_code, reason = "held, not read")] Arc<OwnedMutexGuard<()>>);
+pub(in crate::cli) struct Turn {
+    _guard: Arc<OwnedMutexGuard<()>>,
+    is_released: Arc<AtomicBool>,
+}
 
 /// What came of waiting for a line.
 #[derive(Debug, PartialEq, Eq)]
@@ -62,12 +69,16 @@ impl Keyboard {
     /// Waits for a command, and gives the editor back.
     pub(in crate::cli) async fn command(&self, editor: Editor, prompt: &'static str) -> (Editor, io::Result<Typed>) {
         let turn = self.0.turn.clone().lock_owned().await;
-        editor.read(Turn(Arc::new(turn)), prompt.to_owned()).await
+        editor.read(self.taken(turn), prompt.to_owned()).await
     }
 
     /// An editor for commands.
     pub(in crate::cli) fn editor(&self, reedline: Reedline) -> Editor {
-        Editor::new(reedline, self.0.wanted.clone())
+        Editor::new(reedline, self.0.wanted.clone(), self.0.is_released.clone())
+    }
+
+    fn taken(&self, guard: OwnedMutexGuard<()>) -> Turn {
+        Turn { _guard: Arc::new(guard), is_released: self.0.is_released.clone() }
     }
 
     /// Has whoever waits for a command give up.
@@ -83,29 +94,44 @@ impl Keyboard {
             self.disturb();
             if let Ok(turn) = tokio::time::timeout(INSISTENCE, &mut turn).await {
                 self.0.wanted.store(false, Ordering::Relaxed);
-                return Turn(Arc::new(turn));
+                return self.taken(turn);
             }
         }
+    }
+
+    /// Has everybody let go of the keyboard for good. The terminal is then as it was before, unless it is gone: whoever
+    /// reads from one that is does not give up.
+    pub(in crate::cli) async fn release(&self) {
+        self.0.is_released.store(true, Ordering::Relaxed);
+        let _ = tokio::time::timeout(LET_GO, self.turn()).await;
     }
 }
 
 impl Turn {
     /// Asks something. Whoever does not wait for the answer any more withdraws the question.
-    pub(in crate::cli) async fn ask(&self, question: &str) -> Typed {
-        let withdrawn = Withdrawn(Arc::default());
+    pub(in crate::cli) async fn ask(&self, text: &str) -> Typed {
+        let mut question = Open { is_withdrawn: Arc::default(), is_answered: false };
         let reedline = Reedline::create().with_highlighter(Box::new(Plain)).with_ansi_colors(is_coloured());
-        let editor = Editor::new(reedline, withdrawn.0.clone());
+        let editor = Editor::new(reedline, question.is_withdrawn.clone(), self.is_released.clone());
+        let (_, typed) = editor.read(self.clone(), text.to_owned()).await;
+        question.is_answered = true;
         // Whoever has lost the terminal says no more.
-        editor.read(self.clone(), question.to_owned()).await.1.unwrap_or(Typed::Ended)
+        typed.unwrap_or(Typed::Ended)
     }
 }
 
-/// Sets the flag when it is dropped.
-struct Withdrawn(Arc<AtomicBool>);
+/// A question that is withdrawn if this is dropped before it was answered.
+struct Open {
+    is_withdrawn: Arc<AtomicBool>,
+    is_answered: bool,
+}
 
-impl Drop for Withdrawn {
+impl Drop for Open {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        if !self.is_answered {
+            style::print(&format!("{DIM}(nobody waits for the answer any more){DIM:#}\n"));
+            self.is_withdrawn.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -121,17 +147,24 @@ pub(in crate::cli) struct Editor {
 }
 
 impl Editor {
-    fn new(reedline: Reedline, stop: Arc<AtomicBool>) -> Editor {
+    /// It gives up when `stop` is set, and for good when `is_released` is.
+    fn new(reedline: Reedline, stop: Arc<AtomicBool>, is_released: Arc<AtomicBool>) -> Editor {
         let (waiting, printer) = (Arc::<Waiting>::default(), ExternalPrinter::new(MOST_WAITING));
         let (texts, shown) = (waiting.clone(), printer.sender());
+        let leaves = Arc::new(AtomicBool::new(false));
+        let leaving = leaves.clone();
         let show = move || {
+            // Reedline then shows nothing more: what waits is left for whoever comes after it.
+            if stop.swap(false, Ordering::Relaxed) || is_released.load(Ordering::Relaxed) {
+                return leaving.store(true, Ordering::Relaxed);
+            }
             texts.take().for_each(|text| {
                 // There is room for as many as can wait.
                 let _ = shown.try_send(text);
             });
         };
         let reedline =
-            reedline.with_break_signal(stop).with_external_printer(printer).with_idle_callback(Box::new(show));
+            reedline.with_break_signal(leaves).with_external_printer(printer).with_idle_callback(Box::new(show));
         Editor { reedline: Some(Box::new(reedline)), waiting }
     }
 

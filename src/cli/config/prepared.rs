@@ -3,13 +3,13 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use crate::{
-    client::{Protocol, ServerConfig, Target, Timeouts, oauth::Authorizer},
+    client::{Protocol, STDERR, ServerConfig, Target, Timeouts, oauth::Authorizer},
     config::{
         Machine, Unresolved,
         dialect::Dialect,
         finding::{Finding, codes},
         references, resolve,
-        secret::{MASK, hidden_in, is_secret_name, secrets_in_argument},
+        secret::{MASK, hidden_in, is_secret_name, mask, secrets_in_argument},
         server,
     },
     transport::Transport,
@@ -34,6 +34,8 @@ pub(in crate::cli) struct Prepared {
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct Secrets {
     texts: Vec<String>,
+    /// What looks like a secret in what a server writes to its standard error must not be told either.
+    is_wary: bool,
     /// Whose tokens must not be told, whichever they are at the time.
     authorizers: Vec<Authorizer>,
 }
@@ -137,17 +139,29 @@ impl Secrets {
         secrets.retain(|secret| secret.len() >= SHORTEST);
         secrets.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
         secrets.dedup();
-        Secrets { texts: secrets, authorizers: Vec::new() }
+        Secrets { texts: secrets, is_wary: true, authorizers: Vec::new() }
     }
 
     /// The text without them.
     pub(in crate::cli) fn hidden(&self, text: &str) -> String {
         let text = self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK));
-        self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK))
+        let text = self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK));
+        match text.split_once(STDERR) {
+            Some((before, lines)) => format!("{before}{STDERR}{}", self.hidden_in_stderr(lines)),
+            None => text,
+        }
+    }
+
+    /// What a server has written to its standard error, without them, and without what looks like a secret.
+    pub(in crate::cli) fn hidden_in_stderr(&self, lines: &str) -> String {
+        let text = self.hidden(lines);
+        let wary = || text.split('\n').map(|line| mask("", line)).collect::<Vec<_>>().join("\n");
+        if self.is_wary { wary() } else { text }
     }
 
     /// Those of both.
     pub(in crate::cli) fn and(mut self, other: &Secrets) -> Secrets {
+        self.is_wary |= other.is_wary;
         self.texts.extend(other.texts.iter().cloned());
         self.texts.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
         self.texts.dedup();

@@ -12,7 +12,10 @@ use serde_json::value::RawValue;
 
 use super::{tokens, trouble::FailureReport, visit::Visit};
 use crate::{
-    cli::{Failure, style::printable},
+    cli::{
+        Failure,
+        style::{self, printable},
+    },
     client::{self, Content},
     report::text::{is_harmful, printable_lines},
 };
@@ -79,6 +82,10 @@ struct Binary<'a> {
 /// # Errors
 /// It cannot be written to; whoever closes the pipe has read enough.
 pub(in crate::cli) fn print(text: &str) -> Result<(), Failure> {
+    // Whoever types does so at a terminal, where it is all the same.
+    if style::put_above(text) {
+        return Ok(());
+    }
     let mut out = anstream::stdout().lock();
     written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -90,8 +97,12 @@ pub(in crate::cli) fn print(text: &str) -> Result<(), Failure> {
 pub(in crate::cli) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
+    let text = text + "\n";
+    if style::put_above(&text) {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
-    written(writeln!(out, "{text}").and_then(|()| out.flush()))
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// As [`print`], at a terminal that somebody types at.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     common::CommonArgs,
     content::{print, print_json},
-    table::status_table,
+    table::{status_table, with_offered},
     target::Select,
     visit::visit,
 };
@@ -43,7 +43,7 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     };
     visit(&args.common, &servers, all, async |visit| {
         let found = Box::pin(visit.hub.discover()).await.map_err(super::trouble::trouble)?;
-        let statuses = visit.hub.status();
+        let statuses = with_offered(&visit.hub);
         match args.common.format() {
             Format::Human => {
                 visit.warn_unreachable(&found.unreachable);

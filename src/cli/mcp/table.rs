@@ -1,15 +1,29 @@
 //! The table of servers and how it stands with them, as code_agent draws it.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
 
 use crate::{
     cli::style::{BAD, DIM, DOUBTFUL, GOOD, printable},
-    client::hub::{State, Status},
+    client::hub::{Hub, State, Status},
 };
 
 const HEADS: [&str; 4] = ["Server", "Status", "Tools", "Updated"];
+
+/// How it stands with each server, with the number of tools that can be called: what a server lists may be left out.
+pub(in crate::cli) fn with_offered(hub: &Hub) -> Vec<(Arc<str>, Status)> {
+    let registry = hub.registry();
+    let mut statuses = hub.status();
+    for (name, status) in &mut statuses {
+        status.tools = status.tools.map(|_| registry.of_server(name).count());
+    }
+    statuses
+}
 
 /// The table with its title, and below it what to type next; `prefix` is what commands begin with.
 pub(in crate::cli) fn status_table(servers: &[(impl AsRef<str>, Status)], now: SystemTime, prefix: &str) -> String {
@@ -40,8 +54,8 @@ pub(in crate::cli) fn drawn<const N: usize>(
 ) -> String {
     let columns: [usize; N] = std::array::from_fn(|column| column);
     let widths = columns.map(|column| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([heads[column].chars().count()]).max().unwrap_or_default()
+        let cells = rows.iter().map(|row| row[column].width());
+        cells.chain([heads[column].width()]).max().unwrap_or_default()
     });
     let rule = |left: &str, between: &str, right: &str| {
         let parts = widths.map(|width| "─".repeat(width + 2));
@@ -49,12 +63,13 @@ pub(in crate::cli) fn drawn<const N: usize>(
     };
     let line = |cells: [String; N]| format!("│ {} │\n", cells.join(" │ "));
     let mut text = rule("┌", "┬", "┐");
-    text.push_str(&line(columns.map(|column| format!("{:1$}", heads[column], widths[column]))));
+    let padding = |text: &str, column: usize| " ".repeat(widths[column] - text.width());
+    text.push_str(&line(columns.map(|column| format!("{}{}", heads[column], padding(heads[column], column)))));
     text.push_str(&rule("├", "┼", "┤"));
     for (index, row) in rows.iter().enumerate() {
         text.push_str(&line(columns.map(|column| {
             let style = style(index, column);
-            format!("{style}{:1$}{style:#}", row[column], widths[column])
+            format!("{style}{}{}{style:#}", row[column], padding(&row[column], column))
         })));
     }
     text + &rule("└", "┴", "┘")
@@ -95,19 +110,21 @@ mod tests {
             ("filesystem", status(State::Connected, Some(8))),
             ("web", status(State::Failed, None)),
             ("b\u{1b}x", status(State::Disabled, None)),
+            ("日本語🦀", status(State::NotConnected, None)),
         ];
         let text = status_table(&servers, since + Duration::from_secs(130), "/mcp ");
         assert_eq!(
             anstream::adapter::strip_str(&text).to_string(),
             "\
 MCP Servers Status:
-┌────────────┬───────────┬───────┬─────────┐
-│ Server     │ Status    │ Tools │ Updated │
-├────────────┼───────────┼───────┼─────────┤
-│ filesystem │ Connected │ 8     │ 2m ago  │
-│ web        │ Failed    │ -     │ Error   │
-│ b\\u{1b}x   │ Disabled  │ -     │ -       │
-└────────────┴───────────┴───────┴─────────┘
+┌────────────┬───────────────┬───────┬─────────┐
+│ Server     │ Status        │ Tools │ Updated │
+├────────────┼───────────────┼───────┼─────────┤
+│ filesystem │ Connected     │ 8     │ 2m ago  │
+│ web        │ Failed        │ -     │ Error   │
+│ b\\u{1b}x   │ Disabled      │ -     │ -       │
+│ 日本語🦀   │ Not connected │ -     │ -       │
+└────────────┴───────────────┴───────┴─────────┘
 
 Use '/mcp list-tools' to see all tools
 Use '/mcp debug <server>' for more details

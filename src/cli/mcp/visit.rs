@@ -112,6 +112,10 @@ pub(super) fn visit_with(
         if let Some(tracer) = tracer {
             tracer.finish().await;
         }
+        // Nobody answers a question any more that is still open.
+        if let Some(person) = &visit.person {
+            person.keyboard().release().await;
+        }
         visit.exit(done)
     })
 }

@@ -244,14 +244,21 @@ impl Spec {
         }
     }
 
-    /// `TOOL {…}`, whose JSON is taken as it stands.
+    /// `TOOL {…}`, whose JSON is taken as it stands; options may stand before it and behind it.
     fn call_with_json(&self, rest: &str) -> Result<Option<Command>, String> {
         let Some((before, _)) = rest.split_once('{').filter(|(before, _)| before.ends_with(char::is_whitespace)) else {
             return Ok(None);
         };
-        let Rest { words, output, form, .. } = self.rest(before)?;
-        let [tool] = &words[..] else { return Ok(None) };
-        let given = Given::Json(rest[before.len()..].to_owned());
+        let (json, behind) = rest[before.len()..].split_at(json_length(&rest[before.len()..]));
+        let Rest { words, output, form, .. } = self.rest(&format!("{before} {behind}"))?;
+        let tool = match &words[..] {
+            [tool] => tool,
+            [_, word, ..] if self.rest(before)?.words.len() == 1 => {
+                return Err(format!("{word:?} is too much; usage: {}", self.usage()));
+            }
+            _ => return Ok(None),
+        };
+        let given = Given::Json(json.to_owned());
         Ok(Some(Command::Call { tool: tool.clone(), given, shown: Shown::of(output, form)? }))
     }
 
@@ -281,6 +288,15 @@ impl Spec {
             }
         }
         Ok(rest)
+    }
+}
+
+/// How long the JSON value is that a text begins with; all of it if that is none.
+fn json_length(text: &str) -> usize {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => values.byte_offset(),
+        _ => text.len(),
     }
 }
 
@@ -388,6 +404,10 @@ mod tests {
         let formed = |given| Command::Call { tool: "t".into(), given, shown: Shown::As(Projection::Cpe) };
         assert_eq!(parse("call t a=1 --as cpe"), formed(words(&["a=1"])));
         assert_eq!(parse(r#"call t --as=cpe {"a": 1}"#), formed(json(r#"{"a": 1}"#)));
+        assert_eq!(parse(r#"call t {"a": "} --as {"} --as cpe"#), formed(json(r#"{"a": "} --as {"}"#)));
+        assert_eq!(parse(r#"call t {"a": 1} -o f"#), call(json(r#"{"a": 1}"#), Some("f")));
+        assert_eq!(parse(r#"call t {"a": 1"#), call(json(r#"{"a": 1"#), None));
+        assert!(Command::parse(r#"call t {"a": 1} b=2"#).is_err_and(|error| error.starts_with("\"b=2\" is too much")));
     }
 
     #[test]

@@ -117,9 +117,12 @@ pub(super) fn choices(line: &str, known: &Known) -> Vec<Choice> {
             _ => Vec::new(),
         }
     };
-    let begin = typed.word.trim_start_matches(['\'', '"']);
-    let fits = |(text, ..): &(String, Option<String>, bool)| text.starts_with(begin) && !text.chars().any(is_harmful);
-    let choice = |(text, about, is_whole)| Choice { text: quoted(text, is_whole), start: typed.start, about, is_whole };
+    let begin = unquoted(typed.word);
+    let fits = |(text, ..): &(String, Option<String>, bool)| text.starts_with(&begin) && !text.chars().any(is_harmful);
+    let choice = |(text, about, is_whole)| {
+        let text = if is_whole { quoted(text) } else { begun(&text) };
+        Choice { text, start: typed.start, about, is_whole }
+    };
     found.into_iter().filter(fits).map(choice).collect()
 }
 
@@ -162,7 +165,7 @@ fn commands(line: &str) -> Vec<Choice> {
 /// The names of arguments that are not given yet; behind a name, the values that its schema lists.
 fn arguments(typed: &Typed<'_>, tool: &RegisteredTool) -> Vec<(String, Option<String>, bool)> {
     let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
-    if let Some((name, _)) = typed.word.trim_start_matches(['\'', '"']).split_once('=') {
+    if let Some((name, _)) = unquoted(typed.word).split_once('=') {
         let values = values_of(&schema, name.trim_end_matches(':'));
         return values.into_iter().map(|value| (format!("{name}={value}"), None, true)).collect();
     }
@@ -201,14 +204,41 @@ fn last_word(text: &str) -> usize {
     start
 }
 
-/// A word that is taken for one.
-pub(super) fn quoted(text: String, is_whole: bool) -> String {
-    let is_plain = !text.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'));
-    match is_plain || !is_whole {
-        true => text,
-        false if !text.contains('\'') => format!("'{text}'"),
-        false => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+/// What a word stands for, be it finished or not.
+fn unquoted(word: &str) -> String {
+    let (mut text, mut quote, mut is_escaped) = (String::new(), None, false);
+    for character in word.chars() {
+        match (quote, character) {
+            _ if is_escaped => {
+                is_escaped = false;
+                text.push(character);
+            }
+            (None | Some('"'), '\\') => is_escaped = true,
+            (Some(open), _) if open == character => quote = None,
+            (None, '\'' | '"') => quote = Some(character),
+            _ => text.push(character),
+        }
     }
+    text
+}
+
+/// A text as it is typed, so that it is one word.
+pub(super) fn quoted(text: String) -> String {
+    match text {
+        text if !text.contains(is_special) => text,
+        text if !text.contains('\'') => format!("'{text}'"),
+        text => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+    }
+}
+
+/// The same for the beginning of a word, which somebody goes on with.
+fn begun(text: &str) -> String {
+    let escaped = |character: char| is_special(character).then_some('\\').into_iter().chain([character]);
+    text.chars().flat_map(escaped).collect()
+}
+
+fn is_special(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '\'' | '"' | '\\')
 }
 
 #[cfg(test)]
@@ -286,6 +316,21 @@ mod tests {
     }
 
     #[test]
+    fn a_name_with_quotes_and_spaces_can_be_gone_on_with() {
+        let mut known = known();
+        let tool = Arc::get_mut(&mut known.tools[0]).expect("alone");
+        tool.input_schema =
+            to_raw_value(&json!({ "properties": { "it's a": { "enum": ["x", "y z"] } } })).expect("JSON");
+        let texts = |line: &str| choices(line, &known).into_iter().map(|choice| choice.text).collect::<Vec<_>>();
+        for line in ["call echo it", "call echo it\\'s", "call echo \"it's"] {
+            assert_eq!(texts(line), ["it\\'s\\ a="], "{line}");
+        }
+        assert_eq!(texts("call echo it\\'s\\ a="), ["\"it's a=x\"", "\"it's a=y z\""]);
+        let words = command_words("it\\'s\\ a=x \"it's a=y z\"");
+        assert_eq!(words.expect("words"), ["it's a=x", "it's a=y z"]);
+    }
+
+    #[test]
     fn what_has_been_listed_is_completed() {
         assert_eq!(texts("read d"), ["read docs://index"]);
         assert_eq!(texts("prompt "), ["prompt greet"]);
@@ -315,6 +360,6 @@ mod tests {
         for (text, start) in [("a b", 2), ("a 'b c", 2), ("a 'b c' ", 8), ("'a\" b", 0), ("a\\ b", 0), ("", 0)] {
             assert_eq!(last_word(text), start, "{text}");
         }
-        assert_eq!(quoted("it's \"so\"".to_owned(), true), "\"it's \\\"so\\\"\"");
+        assert_eq!(quoted("it's \"so\"".to_owned()), "\"it's \\\"so\\\"\"");
     }
 }

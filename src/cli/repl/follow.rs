@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use tokio::sync::broadcast::error::RecvError;
+use tokio::{sync::broadcast::error::RecvError, time::Instant};
 
 use super::shell::{Never, Shell, locked};
 use crate::{
@@ -24,6 +24,27 @@ const PAUSES: [Duration; 6] = [
     Duration::from_secs(8),
     Duration::from_secs(16),
 ];
+/// Whoever lives as long as this after it was connected to anew has not broken at once.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// How often a connection broke soon after it was made.
+#[derive(Debug, Default)]
+pub(super) struct Breaks {
+    attempts: usize,
+    mended: Option<Instant>,
+}
+
+impl Breaks {
+    /// The pause before the next attempt to connect; `None` if there have been enough.
+    fn pause(&mut self) -> Option<Duration> {
+        if self.mended.take().is_some_and(|mended| mended.elapsed() >= SETTLED) {
+            self.attempts = 0;
+        }
+        let pause = PAUSES.get(self.attempts).copied();
+        self.attempts += 1;
+        pause
+    }
+}
 
 /// Tells what changes.
 pub(super) async fn events(shell: &Arc<Shell>) -> Never {
@@ -77,7 +98,9 @@ pub(super) async fn events(shell: &Arc<Shell>) -> Never {
 /// Connects anew to a server whose connection broke, unless somebody has decided otherwise in the meantime.
 async fn mend(shell: &Arc<Shell>, server: Arc<str>) {
     let mut last = None;
-    for pause in PAUSES {
+    let breaks = || locked(&shell.breaks);
+    let next = || breaks().entry(server.clone()).or_default().pause();
+    while let Some(pause) = next() {
         tokio::time::sleep(pause).await;
         let is_broken =
             shell.hub.status().iter().any(|(name, status)| *name == server && status.state == State::Failed);
@@ -85,14 +108,17 @@ async fn mend(shell: &Arc<Shell>, server: Arc<str>) {
             return;
         }
         match Box::pin(shell.hub.connect(&server)).await {
-            Ok(_) => return shell.visit().note(&format!("MCP server '{server}' is connected again")),
+            Ok(_) => {
+                breaks().entry(server.clone()).or_default().mended = Some(Instant::now());
+                return shell.visit().note(&format!("MCP server '{server}' is connected again"));
+            }
             Err(error) => last = Some(error),
         }
     }
     if let Some(error) = last {
         shell.trouble(&error);
-        shell.visit().warn(&format!("MCP server '{server}' is given up; 'reconnect {server}' tries again"));
     }
+    shell.visit().warn(&format!("MCP server '{server}' is given up; 'reconnect {server}' tries again"));
 }
 
 /// The tools that each connected server had when it was looked at last.
@@ -120,6 +146,23 @@ impl Tools {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_breaks_again_and_again_is_given_up_and_one_that_lived_is_not() {
+        let mut breaks = Breaks::default();
+        let mended = |breaks: &mut Breaks| {
+            let pause = breaks.pause();
+            breaks.mended = Some(Instant::now());
+            pause.map(|pause| pause.as_secs())
+        };
+        let soon: Vec<_> = (0..8).map(|_| mended(&mut breaks)).collect();
+        assert_eq!(soon, [Some(0), Some(1), Some(2), Some(4), Some(8), Some(16), None, None]);
+        tokio::time::advance(SETTLED).await;
+        assert_eq!((mended(&mut breaks), mended(&mut breaks)), (Some(0), Some(1)));
+        breaks.mended = None;
+        tokio::time::advance(SETTLED).await;
+        assert_eq!(breaks.pause().map(|pause| pause.as_secs()), Some(2), "it was not mended");
+    }
 
     #[test]
     fn only_changes_of_servers_that_stay_connected_are_told() {

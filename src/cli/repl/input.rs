@@ -28,12 +28,14 @@ const LET_GO: Duration = Duration::from_secs(1);
 
 pub(super) enum Input {
     Terminal { keyboard: Keyboard, editor: Option<Editor> },
-    Pipe(mpsc::Receiver<io::Result<String>>),
+    Pipe(mpsc::Receiver<io::Result<Vec<u8>>>),
 }
 
 /// What came.
 enum Next {
     Line(String),
+    /// A line that is not UTF-8.
+    NoText,
     /// Ctrl-C at the prompt.
     Interrupted,
     End,
@@ -51,7 +53,7 @@ impl Input {
     pub(super) fn piped() -> Input {
         let (sender, lines) = mpsc::channel(1);
         std::thread::spawn(move || {
-            for line in io::stdin().lock().lines() {
+            for line in io::stdin().lock().split(b'\n') {
                 let is_broken = line.is_err();
                 if sender.blocking_send(line).is_err() || is_broken {
                     return;
@@ -71,7 +73,7 @@ impl Input {
             Input::Pipe(lines) => {
                 return tokio::select! {
                     line = lines.recv() => match line {
-                        Some(Ok(line)) => Next::Line(line),
+                        Some(Ok(line)) => String::from_utf8(line).map_or(Next::NoText, Next::Line),
                         Some(Err(error)) => Next::Broken(error),
                         None => Next::End,
                     },
@@ -108,7 +110,7 @@ impl Input {
     pub(super) async fn close(&mut self) {
         if let Input::Terminal { keyboard, editor } = self {
             drop(editor.take());
-            let _ = timeout(LET_GO, keyboard.turn()).await;
+            keyboard.release().await;
         }
     }
 }
@@ -120,6 +122,11 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
     loop {
         let line = match input.next(signals).await {
             Next::Line(line) => line,
+            Next::NoText => {
+                shell.error("this line is not UTF-8");
+                has_failed = true;
+                continue;
+            }
             Next::End => return exit(has_failed && input.is_piped()),
             Next::Signal => return Exit::CannotRun,
             Next::Interrupted if was_interrupted => return Exit::Success,

@@ -2,14 +2,14 @@
 
 use std::{io::IsTerminal, time::SystemTime};
 
-use super::shell::Shell;
+use super::shell::{Shell, locked};
 use crate::{
     cli::{
         mcp::{
             auth,
             content::tell,
             info,
-            table::{ago, drawn, status_table},
+            table::{ago, drawn, status_table, with_offered},
         },
         style::{self, DIM, STRONG, printable},
     },
@@ -22,16 +22,18 @@ use crate::{
 
 impl Shell {
     pub(super) fn status(&self) -> bool {
-        tell(&status_table(&self.hub.status(), SystemTime::now(), "/mcp "));
+        tell(&status_table(&with_offered(&self.hub), SystemTime::now(), "/mcp "));
         true
     }
 
     pub(super) async fn connect(&self, server: &str) -> bool {
+        locked(&self.breaks).remove(server);
         let came = Box::pin(self.hub.connect(server)).await;
         self.connected(server, came)
     }
 
     pub(super) async fn reconnect(&self, server: &str) -> bool {
+        locked(&self.breaks).remove(server);
         let came = Box::pin(self.hub.reconnect(server)).await;
         self.connected(server, came)
     }
@@ -158,7 +160,10 @@ impl Shell {
         let words = self.last_words(server);
         if !words.is_empty() {
             text.push_str(&format!("{STRONG}Standard error:{STRONG:#}\n"));
-            for line in words.iter().flat_map(|line| printable_lines(&self.hidden(line)).collect::<Vec<_>>()) {
+            for line in words
+                .iter()
+                .flat_map(|line| printable_lines(&self.loaded().secrets.hidden_in_stderr(line)).collect::<Vec<_>>())
+            {
                 text.push_str(&format!("  {DIM}{line}{DIM:#}\n"));
             }
         }

@@ -14,6 +14,7 @@ use super::{
     ReplArgs,
     command::Command,
     complete::{Known, quoted},
+    follow::Breaks,
     switch::{Switch, VARIABLE},
 };
 use crate::{
@@ -29,7 +30,7 @@ use crate::{
         style::{self, BAD, DIM, STRONG},
     },
     client::{
-        LastLines, StderrLine,
+        ConnectError, LastLines, StderrLine,
         hub::{Approval, Connect, Hub, HubError, HubOptions, Member, State},
         oauth::AuthError,
     },
@@ -42,6 +43,8 @@ pub(super) struct Shell {
     pub(super) hub: Hub,
     pub(super) person: Option<Person>,
     pub(super) switch: Arc<Switch>,
+    /// By server: how often its connection broke.
+    pub(super) breaks: Mutex<HashMap<Arc<str>, Breaks>>,
     /// By server: when the last attempt to connect began.
     pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
     pub(super) tracer: Tracer,
@@ -115,6 +118,7 @@ impl Shell {
             args,
             person,
             switch,
+            breaks: Mutex::default(),
             started,
             tracer,
             unreachable,
@@ -150,12 +154,26 @@ impl Shell {
             return std::future::pending().await;
         }
         let visit = self.visit();
+        let Some(failed) = self.connect_to(visit.names.clone(), self.unreachable).await else {
+            return Exit::CannotRun;
+        };
+        if failed > 0 && failed < visit.names.len() {
+            visit.note("Continuing with other MCP servers");
+        }
+        self.hub.registry().notices.iter().for_each(|notice| visit.tell_notice(notice));
+        self.settled.cancel();
+        std::future::pending().await
+    }
+
+    /// Connects to these servers, several at a time, and tells what came of it: how many failed; `None` if that means the
+    /// end.
+    pub(super) async fn connect_to(&self, names: Vec<Arc<str>>, unreachable: Unreachable) -> Option<usize> {
+        let visit = self.visit();
         let connect = |name: Arc<str>| async move {
             let came = Box::pin(self.hub.connect(&name)).await;
             (name, came)
         };
-        let mut connecting =
-            stream::iter(visit.names.clone()).map(connect).buffer_unordered(self.hub.options().concurrency.get());
+        let mut connecting = stream::iter(names).map(connect).buffer_unordered(self.hub.options().concurrency.get());
         let mut failed = 0;
         while let Some((name, came)) = connecting.next().await {
             match came {
@@ -163,24 +181,19 @@ impl Shell {
                 Ok(Some(failure)) => visit.warn(&format!("failed to list MCP tools for server {name}: {failure}")),
                 // Somebody was faster.
                 Err(HubError::Disabled(_) | HubError::NoServer(_)) => {}
+                Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::GivenUp) => {}
                 Err(HubError::Unreachable { server, error }) => {
                     failed += 1;
                     visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
                     self.tell_authorization(&server);
-                    if self.unreachable == Unreachable::Fatal {
-                        return Exit::CannotRun;
+                    if unreachable == Unreachable::Fatal {
+                        return None;
                     }
                 }
                 Err(HubError::Duplicate(duplicate)) => visit.warn(&duplicate.to_string()),
             }
         }
-        drop(connecting);
-        if failed > 0 && failed < visit.names.len() {
-            visit.note("Continuing with other MCP servers");
-        }
-        self.hub.registry().notices.iter().for_each(|notice| visit.tell_notice(notice));
-        self.settled.cancel();
-        std::future::pending().await
+        Some(failed)
     }
 
     pub(super) fn count(&self, server: &str) -> String {
@@ -344,7 +357,7 @@ impl Shell {
         let Ok(member) = self.hub.member(server) else { return };
         let Some(authorizer) = &member.config.authorizer else { return };
         if authorizer.failure() == Some(AuthError::Nobody) {
-            let server = quoted(server.to_owned(), true);
+            let server = quoted(server.to_owned());
             style::print(&format!("{STRONG}hint:{STRONG:#} auth {}\n", style::printable(&server)));
         }
     }

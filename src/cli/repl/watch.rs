@@ -2,13 +2,16 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
+
 use super::shell::{Never, Shell};
 use crate::{
     cli::{
         mock::watch::{Edits, read},
         style::{self, BAD},
     },
-    client::hub::Reloaded,
+    client::hub::{Connect, Reloaded},
+    config::policy::Unreachable,
 };
 
 /// How often the files are looked at. An edit counts when it was the same twice.
@@ -17,10 +20,15 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Takes over every edit.
 pub(super) async fn configs(shell: &Arc<Shell>) -> Never {
     let mut edits = Edits::of(content(shell));
+    // What an edit has connected to may take longer than the next edit.
+    let mut reloading = FuturesUnordered::new();
     loop {
-        tokio::time::sleep(PAUSE).await;
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            Some(_) = reloading.next() => continue,
+        }
         if edits.take(content(shell)) {
-            shell.reload().await;
+            reloading.push(Box::pin(shell.reload()));
         }
     }
 }
@@ -44,7 +52,7 @@ fn told_apart(path: &Path) -> Vec<u8> {
 impl Shell {
     /// Reads the configs anew. What is wrong with an edited file is told, and then the servers stay what they are.
     pub(super) async fn reload(&self) -> bool {
-        let _one_at_a_time = self.reloading.lock().await;
+        let one_at_a_time = self.reloading.lock().await;
         let before = self.loaded();
         let read = self.args.target.read(Some(&before.files), self.args.connection.show_secrets);
         let members = match read.and_then(|(servers, files)| self.load(servers, files)) {
@@ -57,18 +65,15 @@ impl Shell {
                 return false;
             }
         };
-        let visit = self.visit();
-        match Box::pin(self.hub.reload(members)).await {
-            Ok(reloaded) => {
-                visit.note(&format!("config reloaded: {}", told(&reloaded)));
-                for (server, error) in &reloaded.unreachable {
-                    visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
-                    self.tell_authorization(server);
-                }
-                true
-            }
-            Err(error) => self.failed(&error),
+        let (reloaded, leave) = self.hub.replace(members);
+        drop(one_at_a_time);
+        self.visit().note(&format!("config reloaded: {}", told(&reloaded)));
+        leave.await;
+        if self.hub.options().connect == Connect::Eager {
+            let fresh = reloaded.added.into_iter().chain(reloaded.restarted).collect();
+            self.connect_to(fresh, Unreachable::Skipped).await;
         }
+        true
     }
 }
 

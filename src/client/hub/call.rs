@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Event, Hub, RegisteredTool, State, approval::Denial, slot::Live, store, usage::Came};
 use crate::{
-    client::{CallOptions, ConnectError, Failure, ToolOutcome},
+    client::{CallOptions, ConnectError, Failure, ToolOutcome, request::cancelled},
     config::nearest,
 };
 
@@ -68,7 +68,11 @@ impl Hub {
         if slot.status().state == State::Disabled {
             return Err(CallError::Disabled(tool.server.clone()));
         }
-        let approved = self.0.granted.decide(&self.0.options.approval, &member, &tool, arguments.as_ref()).await;
+        let approved = tokio::select! {
+            biased;
+            approved = self.0.granted.decide(&self.0.options.approval, &member, &tool, arguments.as_ref()) => approved,
+            () = cancelled(options.cancel.clone()) => return Err(Failure::Cancelled.into()),
+        };
         approved.map_err(|denial| CallError::Denied { tool: tool.name.clone(), denial })?;
         let started = Instant::now();
         let count = |came| self.0.usages.count(&tool.server, &tool.original, came, started.elapsed());
@@ -132,12 +136,7 @@ async fn call_over(
     options: CallOptions,
 ) -> Result<ToolOutcome, Failure> {
     let cancel = live.calls.child_token();
-    let forward = async {
-        match &options.cancel {
-            Some(token) => token.cancelled().await,
-            None => std::future::pending().await,
-        }
-    };
+    let forward = cancelled(options.cancel.clone());
     let call = live.session.call_tool(tool, arguments, CallOptions { cancel: Some(cancel.clone()), ..options.clone() });
     tokio::pin!(call, forward);
     tokio::select! {

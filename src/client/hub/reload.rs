@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
+use futures_util::{StreamExt, future::join_all, stream};
+
 use super::{Connect, ConnectError, Hub, HubError, Member, State, slot::Slot};
 
 /// What came of a changed config, by the names of the servers.
@@ -25,8 +27,32 @@ impl Hub {
     /// # Errors
     /// [`HubError::Duplicate`]; the servers have changed all the same, and the registry stays as it was.
     pub async fn reload(&self, members: impl IntoIterator<Item = Member>) -> Result<Reloaded, HubError> {
+        let (mut reloaded, leave) = self.replace(members.into_iter().collect());
+        leave.await;
+        let fresh = reloaded.added.iter().chain(&reloaded.restarted).cloned().enumerate();
+        let connecting = fresh.filter(|_| self.0.options.connect == Connect::Eager).map(|(place, name)| async move {
+            let came = self.connect(&name).await;
+            (place, name, came)
+        });
+        let mut connecting = stream::iter(connecting).buffer_unordered(self.0.options.concurrency.get());
+        let mut unreachable = Vec::new();
+        while let Some((place, name, came)) = connecting.next().await {
+            if let Err(HubError::Unreachable { error, .. }) = came {
+                unreachable.push((place, name, error));
+            }
+        }
+        drop(connecting);
+        unreachable.sort_by_key(|(place, ..)| *place);
+        reloaded.unreachable = unreachable.into_iter().map(|(_, name, error)| (name, error)).collect();
+        self.register()?;
+        Ok(reloaded)
+    }
+
+    /// Takes over a changed config without connecting to anything: the tools of servers that are gone, or reached
+    /// otherwise, are gone at once. The future takes leave of those; until then nobody is to connect to the new ones.
+    pub fn replace(&self, members: Vec<Member>) -> (Reloaded, impl Future<Output = ()> + Send + use<>) {
         let (mut reloaded, mut kept) = (Reloaded::default(), HashSet::new());
-        let (before, mut slots, mut fresh, mut ended) = (self.slots(), Vec::new(), Vec::new(), Vec::new());
+        let (before, mut slots, mut ended) = (self.slots(), Vec::new(), Vec::new());
         for member in members {
             let known = before.iter().find(|slot| *slot.name == *member.config.name);
             if let Some(slot) = known
@@ -42,7 +68,6 @@ impl Hub {
                 Some(_) => reloaded.restarted.push(slot.name.clone()),
                 None => reloaded.added.push(slot.name.clone()),
             }
-            fresh.push(slot.clone());
             slots.push(slot);
         }
         for slot in before {
@@ -55,17 +80,11 @@ impl Hub {
             ended.push(slot);
         }
         *self.0.slots.write().unwrap_or_else(PoisonError::into_inner) = slots;
-        for slot in ended {
-            self.0.results.forget(&slot.name);
-            slot.disconnect(State::NotConnected).await;
-        }
-        let wanted = fresh.into_iter().filter(|slot| slot.status().state != State::Disabled);
-        for slot in wanted.filter(|_| self.0.options.connect == Connect::Eager) {
-            if let Err(error) = self.connect_and_list(&slot).await {
-                reloaded.unreachable.push((slot.name.clone(), error));
-            }
-        }
-        self.register()?;
-        Ok(reloaded)
+        ended.iter().for_each(|slot| self.0.results.forget(&slot.name));
+        self.register_or_tell();
+        let leave = async move {
+            join_all(ended.iter().map(|slot| slot.disconnect(State::NotConnected))).await;
+        };
+        (reloaded, leave)
     }
 }

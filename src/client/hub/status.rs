@@ -10,7 +10,7 @@ pub struct Status {
     pub since: SystemTime,
     /// Why the last attempt failed, or the connection broke. Another success makes it forgotten.
     pub last_error: Option<Arc<str>>,
-    /// How many tools it lists, once it has.
+    /// How many tools it lists, once it has; how many of them can be called, the registry knows.
     pub tools: Option<usize>,
 }
 
@@ -37,7 +37,7 @@ impl Status {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            State::NotConnected => "Not connected yet",
+            State::NotConnected => "Not connected",
             State::Connecting => "Connecting",
             State::Connected => "Connected",
             State::Failed => "Failed",

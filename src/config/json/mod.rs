@@ -73,7 +73,15 @@ pub enum LibertyKind {
 /// # Errors
 /// Where and why nobody could tell what is meant; nesting deeper than 128 levels. Never more than one problem.
 pub fn parse(source: &Source) -> Result<Document, Problems> {
-    reader::read(&source.text)
+    reader::read(&source.text, reader::OF_PEOPLE)
+}
+
+/// As [`parse`], for what programs write: numbers may be too large for a program, and nesting is limited to 512 levels.
+///
+/// # Errors
+/// As those of [`parse`].
+pub(crate) fn parse_any(source: &Source) -> Result<Document, Problems> {
+    reader::read(&source.text, reader::OF_PROGRAMS)
 }
 
 #[cfg(test)]

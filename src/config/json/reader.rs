@@ -5,10 +5,19 @@ use std::collections::HashMap;
 use super::{Document, Liberty, LibertyKind, scalar};
 use crate::config::{Duplicate, Entry, Node, Problem, Problems, Span, Value};
 
-const MAX_DEPTH: usize = 128;
+/// How far values may go.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    depth: usize,
+    /// Whether numbers may be too large for a program, which then stand as they were written.
+    pub(super) is_any_number: bool,
+}
 
-pub(super) fn read(text: &str) -> Result<Document, Problems> {
-    let mut reader = Reader { text, at: 0, depth: 0, liberties: Vec::new(), duplicates: Vec::new() };
+pub(super) const OF_PEOPLE: Extent = Extent { depth: 128, is_any_number: false };
+pub(super) const OF_PROGRAMS: Extent = Extent { depth: 512, is_any_number: true };
+
+pub(super) fn read(text: &str, extent: Extent) -> Result<Document, Problems> {
+    let mut reader = Reader { text, at: 0, extent, depth: 0, liberties: Vec::new(), duplicates: Vec::new() };
     if text.starts_with('\u{feff}') {
         reader.take(LibertyKind::ByteOrderMark, '\u{feff}'.len_utf8());
     }
@@ -35,6 +44,7 @@ pub(super) fn read(text: &str) -> Result<Document, Problems> {
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
+    pub(super) extent: Extent,
     depth: usize,
     liberties: Vec<Liberty>,
     duplicates: Vec<Duplicate>,
@@ -114,8 +124,9 @@ impl Reader<'_> {
 
     fn nested(&mut self, read: fn(&mut Self) -> Result<Node, Problems>) -> Result<Node, Problems> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(Problem::new(self.here(), format!("nested deeper than {MAX_DEPTH} levels")).into());
+        let most = self.extent.depth;
+        if self.depth > most {
+            return Err(Problem::new(self.here(), format!("nested deeper than {most} levels")).into());
         }
         let node = read(self)?;
         self.depth -= 1;

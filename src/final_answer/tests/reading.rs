@@ -35,6 +35,30 @@ fn what_is_unknown_is_passed_over_and_what_others_say_is_not_looked_at() {
 }
 
 #[test]
+fn what_is_too_large_for_a_program_spoils_only_what_it_stands_in() {
+    let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
+    let said = |others: &str, input: &str| {
+        let call = format!(r#"{{"type":"tool_use","name":"final_answer","input":{input}}}"#);
+        dialog(&format!(r#"[{{"role":"user","content":{others}}},{{"role":"assistant","content":[{call}]}}]"#))
+    };
+    for others in ["1e400", "[-1.5E+999]", &deep] {
+        let answer = extract(&said(others, r#"{"verdict":"wait"}"#), Some(&review()));
+        assert_eq!(answer.expect("an answer").text, r#"{"verdict":"wait"}"#);
+    }
+    let error = extract(&said("[]", r#"{"verdict":"wait","findings":[{"line":1e400}]}"#), Some(&review()));
+    let error = error.expect_err("unreadable");
+    assert_eq!((error.kind(), error.to_string().contains("the number 1e400 is too large")), ("unreadable", true));
+    let schema = AnswerSchema::parse(&Source::new("s", r#"{"maximum":1e400}"#)).expect_err("no schema");
+    assert!(schema.to_string().starts_with("s:1:12: "), "{schema}");
+}
+
+#[test]
+fn a_request_may_have_one_text_of_the_user() {
+    let error = extract(&dialog(r#"{"model":"m","input":"hi"}"#), Some(&review())).expect_err("no answer");
+    assert_eq!(error.kind(), "not_called");
+}
+
+#[test]
 fn what_is_no_dialog_is_told_at_its_place() {
     for (text, message) in [
         ("", "d:1:1: there is nothing here"),
@@ -46,7 +70,10 @@ fn what_is_no_dialog_is_told_at_its_place() {
         ("['a']", "d:1:2: this is not valid JSON"),
         ("5", "d:1:1: a dialog is a list of messages (each is an object with a `role`;"),
         ("{}", "d:1:1: a dialog is a list of messages"),
-        (r#"{"messages":{}}"#, "d:1:13: expected a list, found a mapping"),
+        (r#"{"messages":{}}"#, "d:1:13: expected a list, found a mapping (a list stands in brackets: [ … ])"),
+        (r#"{"messages":"hi"}"#, "d:1:13: expected a list, found the text \"hi\""),
+        ("[1_0]", "d:1:2: this is no number"),
+        ("[01e4]", "d:1:2: this is no number"),
         (r#"{"choices":[{}]}"#, "d:1:13: a choice needs a `message`"),
         ("[5]", "d:1:2: expected a mapping, found the number 5"),
         (r#"[{"content":"a"}]"#, "d:1:2: a message needs a `role` (what the model says has the role `assistant`)"),

@@ -24,6 +24,9 @@ pub enum Fault {
         /// The tool that was probably meant.
         nearest: Option<String>,
     },
+    /// The tool is one of these servers, and of no other that is named.
+    #[error("{}", of_server(.tool, .named.as_deref(), .servers))]
+    ServerOf { tool: String, named: Option<String>, servers: Vec<String> },
     #[error("Missing tool name: <{0}> needs a <tool_name>")]
     MissingToolName(String),
     #[error("Invalid tool request format: <{0}> has no closing tag </{0}>")]
@@ -61,10 +64,18 @@ fn hint(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
+fn of_server(tool: &str, named: Option<&str>, servers: &[String]) -> String {
+    let servers = servers.join(", ");
+    match named {
+        Some(named) => format!("Unknown tool: server {named:?} has no {tool}; it is a tool of {servers}"),
+        None => format!("Unknown tool: several servers have a {tool}; say in <server_name> which: {servers}"),
+    }
+}
+
 impl Fault {
     pub fn code(&self) -> &'static str {
         match self {
-            Fault::UnknownTool { .. } => "UNKNOWN_TOOL",
+            Fault::UnknownTool { .. } | Fault::ServerOf { .. } => "UNKNOWN_TOOL",
             Fault::Parameters(_) => "VALIDATION_ERROR",
             Fault::TooMany { .. } => "TOO_MANY_CALLS",
             _ => "PARSE_ERROR",

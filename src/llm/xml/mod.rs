@@ -111,12 +111,27 @@ impl Parser {
     }
 
     /// A tool by the name that its server has for it, or by that which the model knows.
-    fn tool_of(&self, server: Option<&str>, name: &str) -> Option<&Tool> {
-        let is_there = |tool: &&Tool| match (&tool.origin, server) {
-            (Some((origin, original)), Some(server)) => origin == server && (original == name || tool.name == name),
-            (Some((_, original)), None) => original == name || tool.name == name,
-            (None, _) => tool.name == name,
-        };
-        self.tool(name).filter(is_there).or_else(|| self.tools.iter().find(is_there))
+    ///
+    /// # Errors
+    /// [`Fault::ServerOf`] if another server has it, or several have and none is named; `None` if there is no such tool.
+    fn tool_of(&self, server: Option<&str>, name: &str) -> Result<&Tool, Option<Fault>> {
+        let named =
+            |tool: &&Tool| tool.name == name || tool.origin.as_ref().is_some_and(|(_, original)| original == name);
+        let origin = |tool: &&Tool| tool.origin.as_ref().map(|(server, _)| server.clone());
+        let is_of_server =
+            |tool: &&Tool| server.is_none_or(|server| origin(tool).is_none_or(|origin| origin == server));
+        if let Some(tool) = self.tool(name).filter(is_of_server) {
+            return Ok(tool);
+        }
+        let all: Vec<_> = self.tools.iter().filter(named).collect();
+        match &all.iter().copied().filter(is_of_server).collect::<Vec<_>>()[..] {
+            [tool] => Ok(tool),
+            [tool, ..] if server.is_some() => Ok(tool),
+            _ if all.is_empty() => Err(None),
+            _ => {
+                let servers = all.iter().filter_map(origin).collect();
+                Err(Some(Fault::ServerOf { tool: name.to_owned(), named: server.map(str::to_owned), servers }))
+            }
+        }
     }
 }

@@ -233,7 +233,8 @@ impl<'p, 't> Scan<'p, 't> {
         let name = text("tool_name").filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Fault::MissingToolName(form.to_owned()))?;
         let server = text("server_name");
-        let tool = self.parser.tool_of(server.as_deref(), &name).ok_or_else(|| self.no_tool(&name))?;
+        let tool = self.parser.tool_of(server.as_deref(), &name);
+        let tool = tool.map_err(|fault| fault.unwrap_or_else(|| self.no_tool(&name)))?;
         let Some(inner) = ARGUMENTS.iter().find_map(|name| element(name)).map(|element| element.inner.clone()) else {
             return Ok((tool, Written { arguments: Map::new(), elements: Vec::new(), end }));
         };

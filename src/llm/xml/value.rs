@@ -211,6 +211,7 @@ fn scalar(text: &str, kind: Type) -> Option<Value> {
     }
 }
 
+/// A number, unless it could not be kept as it was written.
 fn number(text: &str) -> Option<Value> {
     if let Ok(number) = text.parse::<i64>() {
         return Some(number.into());
@@ -220,7 +221,9 @@ fn number(text: &str) -> Option<Value> {
     }
     let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'+' | b'-' | b'e' | b'E'));
     let number = text.parse::<f64>().ok().filter(|number| is_decimal && number.is_finite())?;
-    Some(number.into())
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text).trim_start_matches('0');
+    let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
+    (!is_whole || format!("{:.0}", number.abs()) == digits).then(|| number.into())
 }
 
 /// A number as an integer, unless that is not the one that was written.

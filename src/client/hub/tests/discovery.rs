@@ -84,7 +84,7 @@ async fn a_lazy_hub_connects_when_it_is_needed_and_says_so_until_then() {
     });
     let hub = Hub::new([member("s", &server.target)], HubOptions { connect: Connect::Lazy, ..options() });
     assert_eq!((states(&hub)[0], connections.load(Ordering::Relaxed)), (State::NotConnected, 0));
-    assert_eq!(states(&hub)[0].to_string(), "Not connected yet");
+    assert_eq!(states(&hub)[0].to_string(), "Not connected");
     hub.connect("s").await.expect("connects");
     hub.connect("s").await.expect("stays connected");
     assert_eq!(connections.load(Ordering::Relaxed), 1);

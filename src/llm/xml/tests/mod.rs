@@ -214,6 +214,7 @@ fn a_value_is_read_as_the_type_that_the_schema_gives() {
         (json!({ "type": "integer" }), "18446744073709551615", json!(u64::MAX)),
         (json!({ "type": "number" }), "1e3", json!(1000.0)),
         (json!({ "type": "number" }), "0.1", json!(0.1)),
+        (json!({ "type": "number" }), "100000000000000000000", json!(1e20)),
         (json!({ "type": "boolean" }), "True", json!(true)),
         (json!({ "type": "null" }), "", json!(null)),
         (json!({ "type": "string" }), "null", json!("null")),
@@ -285,6 +286,7 @@ fn a_value_of_another_type_is_an_error_with_a_code() {
         ("integer", ""),
         ("number", "Infinity"),
         ("number", "1e999"),
+        ("number", "123456789012345678901234567890"),
         ("boolean", "yes"),
         ("null", "none"),
         ("array", "[1,"),
@@ -385,7 +387,10 @@ fn the_form_of_newer_programs_names_server_and_tool() {
     let text = json!({ "path": "</arguments>", "limit": 2 });
     let arguments = "<arguments><path></arguments></path><limit>2</limit></arguments>";
     assert_eq!(form("a", "read", arguments), called("a_read", text));
-    assert_eq!(form("c", "read", "").1.as_deref(), Some("Unknown tool: read; did you mean b_read?"));
+    let wrong = "Unknown tool: server \"c\" has no read; it is a tool of a, b";
+    assert_eq!(form("c", "read", "").1.as_deref(), Some(wrong));
+    let unclear = "Unknown tool: several servers have a read; say in <server_name> which: a, b";
+    assert_eq!(form("", "read", "").1.as_deref(), Some(unclear));
     assert_eq!(form("a", "write", "").1.as_deref(), Some("Unknown tool: write"));
     assert_eq!(form("a", "", "").1.as_deref(), Some("Missing tool name: <use_mcp_tool> needs a <tool_name>"));
     let missing = "Invalid parameters: path (MISSING_REQUIRED): Missing required parameter: path";

@@ -1,0 +1,115 @@
+//! What becomes of a question that a server asks at a terminal, when nobody waits for its answer any more.
+
+use serde_json::{Value as Json, json};
+
+use crate::{rehearse::Rehearse, terminal::Terminal};
+
+/// A tool that gives up before its question is answered, and one that waits.
+const ASKING: &str = r#"
+server: { name: asking, version: 1.0.0 }
+tools:
+  - name: late
+    steps:
+      - elicit: { as: guest, message: Who?, timeout: 300ms, requestedSchema: { type: object, properties: { name: { type: string }, age: { type: integer } } } }
+      - reply: never
+  - name: ask
+    steps:
+      - elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: { name: { type: string }, age: { type: integer } } } }
+      - reply: "Hello {{ guest.content.name | default('nobody') }}"
+  - { name: echo, reply: "said {{ args.text }}" }
+"#;
+
+/// A server that asks, cancels that and says what came of it, as far as it was told.
+const TAKING_BACK: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  result() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"initialize"'*) result '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+    *'"tools/list"'*) result '{"tools":[{"name":"back","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*)
+      call=$id
+      echo '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}'
+      while [ ! -e back ]; do :; done
+      echo '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}'
+      while [ ! -e done ]; do :; done
+      id=$call; result '{"content":[{"type":"text","text":"the result"}]}' ;;
+  esac
+done
+"#;
+
+fn at_terminal<const N: usize>(servers: &Json, args: [&str; N]) -> Terminal {
+    let story = Rehearse::new().file("asking.yaml", ASKING).file("back.sh", TAKING_BACK);
+    let story = story.file("mcp.json", &json!({ "mcpServers": servers }).to_string());
+    Terminal::start(story.env("HOME", "home").env("XDG_STATE_HOME", "").env("XDG_CONFIG_HOME", "").args(args))
+}
+
+fn mock() -> Json {
+    json!({ "command": Rehearse::BINARY, "args": ["mock", "asking.yaml"] })
+}
+
+const REPL: [&str; 6] = ["repl", "--mcp-config", "mcp.json", "--yes", "--protocol", "2025-11-25"];
+
+fn repl(servers: &Json) -> Terminal {
+    let mut terminal = at_terminal(servers, REPL);
+    terminal.shows("connected to MCP server 'one'");
+    terminal
+}
+
+#[test]
+fn a_call_that_ends_while_it_asks_leaves_the_terminal_as_it_was() {
+    let call = ["mcp", "call-tool", "--mcp-config", "mcp.json", "late", "--protocol", "2025-11-25"];
+    let mut terminal = at_terminal(&json!({ "one": mock() }), call);
+    terminal.shows("name> ");
+    let screen = terminal.end(1);
+    assert!(screen.contains("did not answer elicitation/create within 0.3 s"), "{screen}");
+}
+
+#[test]
+fn an_interrupted_call_that_asks_leaves_the_terminal_as_it_was() {
+    for protocol in ["2025-11-25", "2026-07-28"] {
+        let call = ["mcp", "call-tool", "--mcp-config", "mcp.json", "ask", "--protocol", protocol];
+        let mut terminal = at_terminal(&json!({ "one": mock() }), call);
+        terminal.shows("name> ").signal("TERM");
+        let screen = terminal.end(3);
+        assert!(screen.contains("interrupted: closing the connections"), "{screen}");
+    }
+}
+
+#[test]
+fn a_question_ends_with_the_call_that_it_was_asked_for() {
+    let mut terminal = repl(&json!({ "one": mock() }));
+    terminal.types("call late\r").shows("name> ").types("Ad");
+    terminal.shows("nobody waits for the answer any more").shows("did not answer elicitation/create");
+    terminal.shows("mcp> ").types("call echo text=a\r").shows("said a").types("quit\r");
+    let screen = terminal.end(0);
+    assert!(!screen.contains("age> "), "{screen}");
+}
+
+#[test]
+fn a_question_ends_when_its_server_takes_it_back() {
+    let mut terminal = repl(&json!({ "one": { "command": "sh", "args": ["back.sh"] } }));
+    terminal.types("call back\r").shows("name> ");
+    std::fs::write(terminal.path("back"), "").expect("writes");
+    terminal.shows("nobody waits for the answer any more");
+    std::fs::write(terminal.path("done"), "").expect("writes");
+    terminal.shows("the result").shows("mcp> ").types("quit\r");
+    terminal.end(0);
+}
+
+#[test]
+fn a_question_ends_with_the_connection() {
+    let starting = format!("echo $$ > pid; exec {} mock asking.yaml", Rehearse::BINARY);
+    for protocol in ["2025-11-25", "2026-07-28"] {
+        let one = json!({ "command": "sh", "args": ["-c", starting] });
+        let args = ["repl", "--mcp-config", "mcp.json", "--yes", "--protocol", protocol];
+        let mut terminal = at_terminal(&json!({ "one": one }), args);
+        terminal.shows("connected to MCP server 'one'").types("call ask\r").shows("name> ");
+        let pid = std::fs::read_to_string(terminal.path("pid")).expect("reads");
+        let kill = std::process::Command::new("kill").args(["-KILL", pid.trim()]).status();
+        assert!(kill.expect("kill runs").success());
+        terminal.shows("nobody waits for the answer any more").shows("mcp> ").types("quit\r");
+        terminal.end(0);
+    }
+}

@@ -1,0 +1,136 @@
+//! A terminal that the binary runs at, and somebody who types there.
+
+use std::{
+    fs::File,
+    io::{ErrorKind, Read, Write},
+    path::PathBuf,
+    process::{Child, Command, ExitStatus},
+    sync::mpsc::{self, Receiver},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{OutputModes, Termios, Winsize, tcgetattr, tcsetwinsize},
+};
+
+use crate::rehearse::Rehearse;
+
+/// Longer than anything takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What a program asks for the place of the cursor with, and what it is told.
+const WHERE: &str = "\u{1b}[6n";
+const THERE: &[u8] = b"\x1b[1;1R";
+
+/// A pseudo terminal with the binary at work there.
+pub(crate) struct Terminal {
+    story: Rehearse,
+    child: Child,
+    keyboard: File,
+    /// The side of the program; open, so that what it wrote last can be read when it has ended.
+    near: File,
+    output: Receiver<Vec<u8>>,
+    before: Termios,
+    seen: String,
+    /// How much of it has been waited for.
+    read: usize,
+}
+
+impl Terminal {
+    pub(crate) fn start(story: Rehearse) -> Terminal {
+        let far = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo terminal");
+        grantpt(&far).and_then(|()| unlockpt(&far)).expect("opens");
+        let path = ptsname(&far, Vec::new()).expect("a name").into_string().expect("UTF-8");
+        let near = File::options().read(true).write(true).open(path).expect("opens");
+        tcsetwinsize(&near, Winsize { ws_row: 50, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 }).expect("resizes");
+        let before = tcgetattr(&near).expect("attributes");
+        let same = || near.try_clone().expect("one more");
+        let mut command = story.command();
+        command.env("TERM", "xterm").env("NO_COLOR", "1");
+        let child = command.stdin(same()).stdout(same()).stderr(same()).spawn().expect("starts");
+        let mut screen = File::from(far);
+        let mut answering = screen.try_clone().expect("one more");
+        let keyboard = screen.try_clone().expect("one more");
+        let (sender, output) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            loop {
+                match screen.read(&mut bytes) {
+                    Ok(0) => return,
+                    Ok(count) => {
+                        let asked = String::from_utf8_lossy(&bytes[..count]).matches(WHERE).count();
+                        (0..asked).for_each(|_| answering.write_all(THERE).expect("types"));
+                        if sender.send(bytes[..count].to_vec()).is_err() {
+                            return;
+                        }
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return,
+                }
+            }
+        });
+        Terminal { story, child, keyboard, near, output, before, seen: String::new(), read: 0 }
+    }
+
+    /// Waits until this stands on the screen, after what has been waited for before.
+    pub(crate) fn shows(&mut self, part: &str) -> &mut Self {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.seen[self.read..].find(part) {
+                self.read += at + part.len();
+                return self;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.seen += &String::from_utf8_lossy(&bytes),
+                Err(_) => panic!("no {part:?} after the first {} bytes of:\n{}", self.read, self.seen),
+            }
+        }
+    }
+
+    pub(crate) fn types(&mut self, text: &str) -> &mut Self {
+        self.keyboard.write_all(text.as_bytes()).expect("types");
+        self
+    }
+
+    pub(crate) fn signal(&mut self, name: &str) -> &mut Self {
+        let kill = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        assert!(kill.expect("kill runs").success());
+        self
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.story.folder().join(name)
+    }
+
+    /// Waits for the end. The terminal is as it was before, and what was on it is returned.
+    pub(crate) fn end(mut self, code: i32) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let status: ExitStatus = loop {
+            match self.child.try_wait().expect("waits") {
+                Some(status) => break status,
+                None if Instant::now() > deadline => panic!("still running after:\n{}", self.seen),
+                // Its output must be read, or else it never ends.
+                None => {
+                    if let Ok(bytes) = self.output.recv_timeout(Duration::from_millis(20)) {
+                        self.seen += &String::from_utf8_lossy(&bytes);
+                    }
+                }
+            }
+        };
+        let after = tcgetattr(&self.near).expect("attributes");
+        self.near.write_all(b"THE END").expect("writes");
+        self.shows("THE END");
+        assert_eq!(status.code(), Some(code), "{}", self.seen);
+        assert_eq!(after.local_modes, self.before.local_modes, "the terminal is not restored:\n{}", self.seen);
+        assert!(after.output_modes.contains(OutputModes::OPOST), "the terminal is not restored:\n{}", self.seen);
+        std::mem::take(&mut self.seen)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
