@@ -10,7 +10,7 @@ pub(super) fn parse(source: &Source) -> Result<Node, Problems> {
     to_the_letter(json::parse(source)?)
 }
 
-/// As [`parse`], with numbers of any size and values that are nested deeper: what nobody wants to know spoils nothing.
+/// As [`parse`], with values that are nested deeper: what nobody wants to know spoils nothing.
 ///
 /// # Errors
 /// As those of [`parse`].

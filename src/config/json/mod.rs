@@ -76,7 +76,7 @@ pub fn parse(source: &Source) -> Result<Document, Problems> {
     reader::read(&source.text, reader::OF_PEOPLE)
 }
 
-/// As [`parse`], for what programs write: numbers may be too large for a program, and nesting is limited to 512 levels.
+/// As [`parse`], for what programs write: nesting is limited to 512 levels.
 ///
 /// # Errors
 /// As those of [`parse`].

@@ -9,12 +9,10 @@ use crate::config::{Duplicate, Entry, Node, Problem, Problems, Span, Value};
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
     depth: usize,
-    /// Whether numbers may be too large for a program, which then stand as they were written.
-    pub(super) is_any_number: bool,
 }
 
-pub(super) const OF_PEOPLE: Extent = Extent { depth: 128, is_any_number: false };
-pub(super) const OF_PROGRAMS: Extent = Extent { depth: 512, is_any_number: true };
+pub(super) const OF_PEOPLE: Extent = Extent { depth: 128 };
+pub(super) const OF_PROGRAMS: Extent = Extent { depth: 512 };
 
 pub(super) fn read(text: &str, extent: Extent) -> Result<Document, Problems> {
     let mut reader = Reader { text, at: 0, extent, depth: 0, liberties: Vec::new(), duplicates: Vec::new() };
@@ -44,7 +42,7 @@ pub(super) fn read(text: &str, extent: Extent) -> Result<Document, Problems> {
 pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
-    pub(super) extent: Extent,
+    extent: Extent,
     depth: usize,
     liberties: Vec<Liberty>,
     duplicates: Vec<Duplicate>,

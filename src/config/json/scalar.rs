@@ -215,7 +215,6 @@ fn unicode(reader: &mut Reader<'_>, start: usize, text: &mut String) -> Result<(
     Ok(())
 }
 
-/// The text of a number as JSON writes it.
 /// Whether this is a number of JSON (RFC 8259, 6), of whatever size.
 fn is_json(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -229,6 +228,7 @@ fn is_json(text: &str) -> bool {
         && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
 
+/// The text of a number as JSON writes it.
 fn number(reader: &mut Reader<'_>) -> Result<String, Problems> {
     let start = reader.at;
     let ends = |character: char| !(character.is_alphanumeric() || matches!(character, '+' | '-' | '.' | '_'));
@@ -259,24 +259,6 @@ fn number(reader: &mut Reader<'_>) -> Result<String, Problems> {
         reader.note(LibertyKind::NumberForm, start);
         return Ok(number);
     }
-    if is_number(written) {
-        return match reader.extent.is_any_number {
-            true => Ok(written.to_owned()),
-            false => Err(Problem::new(Span { start, end: reader.at }, "this number is too large").into()),
-        };
-    }
     let problem = Problem::new(Span { start, end: reader.at }, "this is no number");
     Err(problem.hint("put a text into double quotes").into())
-}
-
-/// Whether a text is a number of JSON, however large (RFC 8259, section 6).
-fn is_number(text: &str) -> bool {
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let text = text.strip_prefix('-').unwrap_or(text);
-    let (mantissa, exponent) = text.split_once(['e', 'E']).map_or((text, None), |(it, exponent)| (it, Some(exponent)));
-    let (whole, fraction) = mantissa.split_once('.').map_or((mantissa, None), |(it, fraction)| (it, Some(fraction)));
-    is_digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(is_digits)
-        && exponent.is_none_or(|exponent| is_digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
