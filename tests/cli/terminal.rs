@@ -88,6 +88,23 @@ impl Terminal {
         }
     }
 
+    /// As [`Terminal::shows`], in any order.
+    pub(crate) fn shows_all<const N: usize>(&mut self, parts: [&str; N]) -> &mut Self {
+        let (begin, mut end) = (self.read, self.read);
+        for part in parts {
+            self.read = begin;
+            end = self.shows(part).read.max(end);
+        }
+        self.read = end;
+        self
+    }
+
+    /// Makes an empty file in the folder in which the binary runs.
+    pub(crate) fn makes(&mut self, name: &str) -> &mut Self {
+        std::fs::write(self.path(name), "").expect("writes");
+        self
+    }
+
     pub(crate) fn types(&mut self, text: &str) -> &mut Self {
         self.keyboard.write_all(text.as_bytes()).expect("types");
         self
