@@ -9,6 +9,7 @@ use crate::{
     issuer::{Issuer, READER, REFRESH, REFRESHED, SECRET, WRITER},
     mcp::{json_of, mcp},
     rehearse::{Rehearse, Run, Running, request},
+    terminal::Terminal,
 };
 
 #[test]
@@ -307,18 +308,44 @@ fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
     without_secrets(running.end().code(1));
 }
 
+/// With programs in the place of a browser, which write to `opened` what they are to open.
+fn with_browser(mut story: Rehearse) -> Rehearse {
+    let opener = "#!/bin/sh\necho \"$1\" > opened.part && mv opened.part opened\n";
+    for name in ["xdg-open", "open"] {
+        story = story.file(name, opener).mode(name, 0o700);
+    }
+    let path = format!("{}:{}", story.folder().display(), std::env::var("PATH").expect("a path"));
+    story.env("PATH", path.leak())
+}
+
+#[test]
+fn a_prompt_whose_connection_waits_for_a_browser_authorizes_anew() {
+    let world = World::new();
+    let story = Rehearse::new().env("XDG_DATA_HOME", world.data).env("HOME", "home").env("XDG_CONFIG_HOME", "");
+    let mut terminal = Terminal::start(with_browser(story).args(["repl", "--http", &world.url]));
+    let opened = terminal.path("opened");
+    let url = |terminal: &mut Terminal| {
+        terminal.shows("Open this URL to authorize 127.0.0.1:");
+        while !opened.exists() {
+            std::thread::yield_now();
+        }
+        let url = std::fs::read_to_string(&opened).expect("reads");
+        std::fs::remove_file(&opened).expect("is removed");
+        url.trim().to_owned()
+    };
+    url(&mut terminal);
+    terminal.types("auth 127.0.0.1\r");
+    say_yes(&url(&mut terminal));
+    terminal.shows("is connected, with 5 tools").types("call read\r").shows("Buy milk.").types("quit\r");
+    terminal.end(0);
+}
+
 #[test]
 fn a_person_is_shown_where_to_go_and_comes_back() {
     let world = World::new();
-    let opener = "#!/bin/sh\necho \"$1\" > opened.part && mv opened.part opened\n";
-    let path = |story: &Rehearse| format!("{}:{}", story.folder().display(), std::env::var("PATH").expect("a path"));
     for flags in [&["--no-browser"][..], &[]] {
-        let mut story = world.story(&["auth", "--http", &world.url]).args(flags.iter().copied());
-        for name in ["xdg-open", "open"] {
-            story = story.file(name, opener).mode(name, 0o700);
-        }
-        let path: &'static str = path(&story).leak();
-        let mut running = story.env("PATH", path).start();
+        let story = world.story(&["auth", "--http", &world.url]).args(flags.iter().copied());
+        let mut running = with_browser(story).start();
         running.stderr_line("Open this URL to authorize 127.0.0.1:");
         let url = running.stderr_line("  http://").trim().to_owned();
         say_yes(&url);

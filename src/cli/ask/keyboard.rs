@@ -176,9 +176,10 @@ impl Editor {
         std::thread::spawn(move || {
             let mut editor = self;
             let typed = editor.read_here(&Prompt(prompt));
+            // Nobody may be waiting any more. An editor that ends gives the terminal back, which whoever has the turn next
+            // must not lose.
+            drop(done.send((editor, typed)));
             drop(turn);
-            // Nobody may be waiting any more.
-            let _ = done.send((editor, typed));
         });
         reading.await.unwrap_or_else(|error| (Editor { reedline: None, waiting }, Err(io::Error::other(error))))
     }

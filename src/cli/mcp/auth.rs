@@ -238,7 +238,7 @@ fn forgotten(server: &Server, forgotten: Forgotten) -> String {
 }
 
 /// The same for whoever holds connections, with the authorizer of those that there are: gets a token, or forgets it, and
-/// says what to print. Connections find a new token when the server refuses them the next time.
+/// says what to print.
 ///
 /// # Errors
 /// The server takes no token, or none could be got.
@@ -265,6 +265,9 @@ pub(in crate::cli) async fn authorize_or_forget(
     let ask = if opens_browser { Ask::Browser } else { Ask::Shown };
     let authorizer = authorizer(server, authorization::options(server, ask))?;
     let token = Box::pin(authorizer.authorize()).await.map_err(|error| failed(server, &error))?;
+    if let Some(held) = held {
+        held.reload().await;
+    }
     Ok(human(server, Some(&token)))
 }
 

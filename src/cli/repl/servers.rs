@@ -107,6 +107,12 @@ impl Shell {
             return self.failed(&HubError::NoServer(server.to_owned()));
         };
         let opens_browser = !self.args.connection.no_browser && std::io::stderr().is_terminal();
+        // A connection that waits for a browser holds what it authorizes with.
+        let is_connecting =
+            self.hub.status().iter().any(|(name, it)| **name == *server && it.state == State::Connecting);
+        if is_connecting && let Err(error) = self.hub.disconnect(server).await {
+            return self.failed(&error);
+        }
         let member = self.hub.member(server).ok();
         let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
         match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser)).await {

@@ -11,6 +11,7 @@ use std::{
 
 use futures_util::FutureExt;
 use reqwest::{StatusCode, header::HeaderValue};
+use tokio::sync::Notify;
 
 use super::{
     AuthError, Challenge, Choice, GrantKind, Identity, Interaction, Logout, Secret, TokenStatus, TokenStore,
@@ -58,6 +59,8 @@ struct Shared {
     current: Mutex<Current>,
     /// Held by whoever gets a token. What is in it: the scopes that were asked for in addition, once for each time.
     upgrades: tokio::sync::Mutex<Vec<Vec<String>>>,
+    /// Tells whoever waits for a person that there is no need to.
+    given_up: Notify,
 }
 
 /// What requests go with at the moment.
@@ -125,7 +128,7 @@ impl Authorizer {
         let (fetcher, pause) = (Fetcher::new(perimeter.clone()), Pause::default());
         let flow = Flow { server, identity, scopes, metadata_url, issuer, perimeter, interaction, fetcher, pause };
         let (current, upgrades) = (Mutex::default(), tokio::sync::Mutex::default());
-        Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades })))
+        Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades, given_up: Notify::new() })))
     }
 
     /// Gets a new token, as the server asks for one whom nobody has authorized. Where a person is asked, it is in this
@@ -159,13 +162,14 @@ impl Authorizer {
     }
 
     /// Has those who issued tokens revoke them, as far as they do such things, and forgets them and how the client is
-    /// registered in any case. Whoever renews a token is waited for, so that the next one does not stay.
+    /// registered in any case. Whoever renews a token is waited for, so that the next one does not stay; a person is not.
     ///
     /// # Errors
     /// [`AuthError::Store`].
     pub async fn logout(&self) -> Result<Logout, AuthError> {
         let shared = &self.0;
         let server = &shared.flow.server;
+        shared.given_up.notify_waiters();
         let _turn = shared.upgrades.lock().await;
         shared.leave();
         if !shared.store.has(server) {
@@ -178,6 +182,14 @@ impl Authorizer {
             Err(_) => Ok(false),
         };
         Ok(Logout { was_there: shared.store.forget(&lock, server)?, revoked })
+    }
+
+    /// Goes on with what is kept, where somebody else has got a token meanwhile. Nobody is waited for any more.
+    pub async fn reload(&self) {
+        self.0.given_up.notify_waiters();
+        let _turn = self.0.upgrades.lock().await;
+        let mut current = self.0.current();
+        *current = Current { number: current.number + 1, ..Current::default() };
     }
 
     /// Why the last attempt to get a token brought none.
@@ -391,7 +403,10 @@ impl Shared {
         let (server, issuer) = (&self.flow.server, &found.issuer.issuer);
         let record = self.load()?;
         let obtained = match &self.grant {
-            GrantKind::Person => self.flow.authorize(found, challenge, &record).await,
+            GrantKind::Person => tokio::select! {
+                obtained = Box::pin(self.flow.authorize(found, challenge, &record)) => obtained,
+                () = self.given_up.notified() => Err(AuthError::GivenUp),
+            },
             alone => self.flow.obtain_alone(alone, found, challenge, &record).await,
         };
         let lock = self.store.lock(server).await?;

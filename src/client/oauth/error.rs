@@ -73,6 +73,9 @@ pub enum AuthError {
     /// A person would have to be asked.
     #[error("somebody has to authorize it in a browser")]
     Nobody,
+    /// Nobody wants the answer of the person any more that was waited for.
+    #[error("the authorization was given up")]
+    GivenUp,
     /// The person has not come back.
     #[error("nobody authorized it within {0:?}")]
     TimedOut(Duration),

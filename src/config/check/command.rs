@@ -128,7 +128,8 @@ fn not_found(
     let is_odd = text.contains(|c: char| !c.is_ascii());
     let has_own_path = server.env.iter().any(|pair| pair.name.value.eq_ignore_ascii_case("PATH"));
     let is_known = references(text).next().is_none() && placeholder(text).is_none() && !text.starts_with('~');
-    if !is_known || is_odd || has_own_path {
+    let is_replaced = subject.dialect().rule(Field::Command).is_replaced_in(text);
+    if !is_known || is_replaced || is_odd || has_own_path {
         return;
     }
     let path = Path::new(text);
@@ -221,7 +222,8 @@ fn is_of_one_machine(value: &str) -> bool {
 fn directory(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     let (Some(cwd), Some(machine)) = (&server.cwd, subject.machine_for(server)) else { return };
     let text = cwd.value.as_str();
-    if text.starts_with('~') || references(text).next().is_some() || placeholder(text).is_some() {
+    let is_replaced = subject.dialect().rule(Field::Cwd).is_replaced_in(text);
+    if is_replaced || text.starts_with('~') || references(text).next().is_some() || placeholder(text).is_some() {
         return;
     }
     let beside = Path::new(&subject.source.name).parent().unwrap_or(Path::new("")).join(text);

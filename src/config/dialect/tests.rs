@@ -116,6 +116,8 @@ fn a_file_is_known_by_its_place_and_otherwise_by_what_it_holds() {
     assert_eq!(of(r#"{"servers": {}, "inputs": []}"#), Some(("vscode", "it has `inputs`".into())));
     assert_eq!(of(r#"{"mcpServers": {"a": {"autoApprove": []}}}"#), Some(("cline", "it has `autoApprove`".into())));
     assert_eq!(of(r#"{"mcpServers": {"a": {"serverUrl": ""}}}"#).map(|it| it.0), Some("windsurf"));
+    let wrong = |key: &str| of(&format!(r#"{{"mcpServers": {{"a": {{"command": "x", {key}}}}}}}"#)).map(|it| it.0);
+    assert_eq!(wrong(r#""disabled": "false""#), Some("cline"), "a key counts whatever its value is");
     assert_eq!(of(empty), Some(("claude-code", "its servers are under `mcpServers`".into())));
     assert_eq!(of(r#"{"a": 1}"#), None);
 }

@@ -8,7 +8,8 @@ use crate::config::{Problem, Source, Span};
 /// A sentence is about what stands near it; so not every secret of a file is looked for in every sentence about it.
 const NEIGHBOURS: usize = 16;
 
-/// A shorter secret may be a word of ours, and is looked for only in what a sentence quotes.
+/// A shorter secret, or one of small letters alone, may be a word of ours or a name, and is looked for only in the values
+/// that a sentence proposes.
 const WORD: usize = 8;
 
 /// So many sentences are remembered: those that a file with thousands of faults repeats are fewer.
@@ -75,10 +76,11 @@ impl<'s> Censor<'s> {
 
 /// A sentence without a secret.
 fn without(sentence: &str, secret: &str) -> String {
+    let is_word = secret.len() < WORD || secret.bytes().all(|byte| byte.is_ascii_lowercase());
     let (mut rest, mut at) = (String::with_capacity(sentence.len()), 0);
     for (found, _) in sentence.match_indices(secret) {
-        let is_quoted = || sentence[..found].matches(['`', '"']).count() % 2 == 1;
-        if secret.len() >= WORD || is_quoted() {
+        let is_value = || sentence[..found].matches('"').count() % 2 == 1;
+        if !is_word || is_value() {
             rest.push_str(&sentence[at..found]);
             rest.push_str(MASK);
             at = found + secret.len();

@@ -122,10 +122,10 @@ pub fn mask_argument<'v>(before: &str, argument: &'v str) -> Cow<'v, str> {
     masked(argument, in_argument(flag(before), argument, hidden_in))
 }
 
-/// What a flag is called, if this argument is one: an argument before a value.
+/// What a flag is called, if this argument is one, and its value is the next.
 pub fn flag(argument: &str) -> &str {
     let flag = argument.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
-    if flag.starts_with('-') { flag } else { "" }
+    if flag.starts_with('-') && !flag.contains(['=', ' ']) { flag } else { "" }
 }
 
 fn masked(value: &str, secrets: Vec<Range<usize>>) -> Cow<'_, str> {

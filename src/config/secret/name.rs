@@ -154,6 +154,15 @@ const ABOUT: &[&str] = &[
     "format",
     "algorithm",
     "jar",
+    "stdin",
+    "region",
+    "source",
+    "backend",
+    "budget",
+    "issuer",
+    "in",
+    "sock",
+    "consent",
 ];
 
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.

@@ -27,6 +27,9 @@ fn only_what_is_secret_is_masked() {
     assert_eq!(argument("", "--token=0123456789"), ["0123456789"]);
     assert_eq!(argument("--header", "Authorization: Bearer 0123456789"), ["0123456789"]);
     assert_eq!(argument("", "postgres://a:geheim@h/x"), ["geheim"]);
+    for complete in ["--env=API_KEY=${KEY}", "--auth=none", "--header=Authorization: Bearer x", "--password-stdin"] {
+        assert_eq!(argument(flag(complete), "ghcr.io/github/github-mcp-server"), [""; 0], "{complete}");
+    }
     assert_eq!(argument("--name", "0123456789"), [""; 0]);
 }
 
@@ -51,7 +54,7 @@ fn what_is_quoted_is_censored_and_words_of_ours_are_not() {
     let formatted = |message: &str, hint: &str| Problem::new(Span::default(), message.to_owned()).hint(hint.to_owned());
     for (message, hint, expected) in [
         ("found `ghp_0123456789abcdefABCD`", "not `0123456789`", ("found `***`", "not `***`")),
-        ("`over` is passed over", "write \"over\"", ("`***` is passed over", "write \"***\"")),
+        ("`over` is passed over", "write \"over\"", ("`over` is passed over", "write \"***\"")),
         ("no 0123456789 here", "", ("no *** here", "")),
     ] {
         assert_eq!(censored(formatted(message, hint)), (expected.0.to_owned(), expected.1.to_owned()));

@@ -148,6 +148,12 @@ impl World {
         self.asked().iter().filter(|asked| *asked == what).count()
     }
 
+    /// What the last request to the server was made with.
+    pub(super) fn last_authorization(&self) -> String {
+        let seen = self.server.seen().into_iter().rfind(|seen| seen.uri.path() == "/mcp").expect("a request");
+        seen.headers["authorization"].to_str().expect("a text").to_owned()
+    }
+
     /// The parameters of the last request for this.
     pub(super) fn last(&self, path: &str) -> HashMap<String, String> {
         let seen = self.server.seen().into_iter().rfind(|seen| seen.uri.path() == path);

@@ -195,6 +195,21 @@ async fn a_token_is_renewed_as_whom_it_was_issued_to_also_if_that_is_not_said_ag
 }
 
 #[tokio::test]
+async fn whoever_is_told_of_another_token_goes_on_with_it() {
+    let world = World::new().await;
+    let (first, second, _folder) = two(&world, registered(ClientSecret::None), GrantKind::Person).await;
+    let session = connect(&world, &second, MODERN).await;
+    let before = world.last_authorization();
+    first.authorize().await.expect("another token");
+    call(&session).await.expect("a result");
+    assert_eq!(world.last_authorization(), before);
+    second.reload().await;
+    call(&session).await.expect("a result");
+    assert_ne!(world.last_authorization(), before);
+    session.close().await;
+}
+
+#[tokio::test]
 async fn a_token_that_cannot_be_renewed_is_used_as_long_as_it_is_taken_and_nobody_is_asked() {
     let world = World::new().await;
     world.play().token = refreshable(1);
