@@ -9,6 +9,7 @@ mod conformance;
 mod failure;
 mod final_answer;
 mod format;
+mod guarded;
 mod input;
 mod mcp;
 mod mock;

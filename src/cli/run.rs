@@ -5,7 +5,6 @@ use std::{
     io::{IsTerminal, Write},
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    process::Command,
     sync::Mutex,
     time::Duration,
 };
@@ -15,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Failure, signals::Signals};
+use super::{Exit, Failure, guarded::install_guard, signals::Signals};
 use crate::{
     client::Guard,
     report::{Layout, RunFormat, cell_mark},
@@ -96,11 +95,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         list(&plan);
         return Ok(Exit::Success);
     }
-    let rehearse = std::env::current_exe()
-        .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
-    let mut guard = Command::new(&rehearse);
-    guard.arg("guard");
-    Guard::install(guard);
+    let rehearse = install_guard()?;
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let options = Options {
         jobs: args.jobs.map_or_else(default_jobs, NonZeroUsize::get),

@@ -1,6 +1,6 @@
 //! `--connect`: the servers of valid files, started or dialled to see what they offer.
 
-use std::{io::IsTerminal, process::Command, sync::Arc, time::Duration};
+use std::{io::IsTerminal, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -13,8 +13,8 @@ use super::{
     validate::Checked,
 };
 use crate::{
-    cli::{Failure, signals::Signals, style},
-    client::{CallOptions, ConnectError, Guard, LastLines, ServerConfig, Session, StderrLine},
+    cli::{Failure, guarded::with_servers, signals::Signals, style},
+    client::{CallOptions, ConnectError, LastLines, ServerConfig, Session, StderrLine},
     config::{
         ClientConfig,
         finding::{Finding, codes},
@@ -38,16 +38,7 @@ pub(super) fn all(checked: &mut [Checked], shows_secrets: bool) -> Result<bool, 
     if plan.is_empty() {
         return Ok(false);
     }
-    let rehearse = std::env::current_exe()
-        .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
-    let mut guard = Command::new(rehearse);
-    guard.arg("guard");
-    Guard::install(guard);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
-    let (outcomes, is_interrupted) = runtime.block_on(execute(plan))?;
-    drop(runtime);
-    Guard::dismiss();
+    let (outcomes, is_interrupted) = with_servers(execute(plan))?;
     for Outcome { file, server, contact, findings } in outcomes {
         let file = &mut checked[file].file;
         file.servers[server].contact = contact;

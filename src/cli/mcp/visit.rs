@@ -1,6 +1,6 @@
 //! Connections with servers, held as long as a command works, and closed however that ends.
 
-use std::{process::Command, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use tokio::sync::broadcast::{Receiver, error::TryRecvError};
@@ -19,11 +19,12 @@ use crate::{
         Exit, Failure,
         ask::Person,
         config::prepared::Secrets,
+        guarded::with_servers,
         signals::Signals,
         style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     },
     client::{
-        self, CallOptions, ConnectError, Guard, Session,
+        self, CallOptions, ConnectError, Session,
         hub::{Discovery, Event, Hub, HubError, HubOptions, Notice},
     },
     config::policy::Unreachable,
@@ -118,24 +119,6 @@ pub(super) fn visit_with(
         }
         visit.exit(done)
     })
-}
-
-/// Does what starts servers. Whatever becomes of this process, none of theirs is left.
-///
-/// # Errors
-/// What the work gives; this machine does not let us start anything.
-pub(in crate::cli) fn with_servers<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let rehearse = std::env::current_exe()
-        .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
-    let mut guard = Command::new(rehearse);
-    guard.arg("guard");
-    Guard::install(guard);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
-    let done = runtime.block_on(Box::pin(work));
-    drop(runtime);
-    Guard::dismiss();
-    done
 }
 
 impl Visit {

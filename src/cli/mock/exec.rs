@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Mock, announce, cannot_listen, relay, runtime_failure, stage::Stage, start_admin, terminal::Terminal};
 use crate::{
-    cli::{Exit, Failure, signals::Signals, style},
+    cli::{Exit, Failure, guarded::install_guard, signals::Signals, style},
     client::{Change, Guard, Job},
     mock::{
         admin::AdminServer,
@@ -93,13 +93,6 @@ impl Mock<'_> {
         }
         status
     }
-}
-
-fn install_guard() -> Result<(), Failure> {
-    let mut guard = Command::new(std::env::current_exe().map_err(runtime_failure)?);
-    guard.arg("guard");
-    Guard::install(guard);
-    Ok(())
 }
 
 /// The code of the command as a shell tells it.

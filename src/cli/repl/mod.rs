@@ -28,10 +28,10 @@ use self::{input::Input, shell::Shell};
 use super::{
     Exit, Failure,
     ask::{Approve, Person},
+    guarded::with_servers,
     mcp::{
         connection::{ConnectionArgs, PolicyArgs, duration},
         target::{Files, Server, TargetArgs},
-        visit::with_servers,
     },
     signals::Signals,
     style,
