@@ -215,7 +215,7 @@ mod tests {
         let (mut server, policy) = server("claude-code", text);
         let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
         server.auth.bearer = Some(at("t"));
-        server.auth.api_key = Some(ApiKey { header: None, key: at("k") });
+        server.auth.api_key = Some(Box::new(ApiKey { header: None, key: at("k") }));
         let headers = |server: &server::ServerConfig| match ServerConfig::configured(
             server,
             policy,

@@ -1,6 +1,6 @@
 //! The text of a config, in JSON or YAML, and what its program thinks of how it is written.
 
-use std::{collections::HashSet, path::Path};
+use std::{borrow::Cow, collections::HashSet, path::Path};
 
 use super::{
     Duplicate, Node, Problem, Problems, Source, Span, Value,
@@ -187,7 +187,7 @@ fn judge_liberties(
 }
 
 /// What to say about a liberty that a program does not grant.
-fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, String, String) {
+fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, String, Cow<'static, str>) {
     let (code, what, hint): (&'static Code, &str, &str) = match kind {
         LibertyKind::ByteOrderMark => {
             (&codes::BYTE_ORDER_MARK, "an invisible byte order mark (U+FEFF)", "save the file as UTF-8 without it")
@@ -218,7 +218,7 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
             return (
                 &codes::JSON_UNCLOSED,
                 format!("this `{text}` is never closed"),
-                format!("add the missing `{close}`"),
+                format!("add the missing `{close}`").into(),
             );
         }
         LibertyKind::Nothing => (&codes::SYNTAX, "there is nothing in it", "an object with nothing in it is {}"),

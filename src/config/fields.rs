@@ -116,9 +116,22 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     if word.len() > LONGEST_WORD {
         return None;
     }
-    let score = |key: &&'k str| (*key, strsim::jaro_winkler(&word.to_lowercase(), &key.to_lowercase()));
-    let best = known.iter().map(score).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let word = word.to_lowercase();
+    let score = |key: &&'k str| {
+        let lower = key.to_lowercase();
+        may_be_alike(&word, &lower).then(|| (*key, strsim::jaro_winkler(&word, &lower)))
+    };
+    let best = known.iter().filter_map(score).max_by(|a, b| a.1.total_cmp(&b.1))?;
     (best.1 >= 0.8).then_some(best.0)
+}
+
+/// Whether two words have so many letters in common that the similarity of Jaro can be above 0.7, below which that of
+/// Winkler is not above it either.
+fn may_be_alike(word: &str, key: &str) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "words are short")]
+    let part = |common: usize, length: usize| common as f64 / length as f64;
+    let common = word.chars().filter(|letter| key.contains(*letter)).count();
+    (part(common, word.chars().count()) + part(common, key.chars().count()) + 1.0) / 3.0 > 0.7
 }
 
 fn list(keys: &[&str], conjunction: &str) -> String {

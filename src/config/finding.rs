@@ -1,6 +1,6 @@
 //! What a validator has to say about a config: a code, a place, a sentence, a hint.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use super::{Problem, Span};
 
@@ -29,7 +29,7 @@ pub struct Finding {
     pub code: &'static Code,
     pub problem: Problem,
     /// The server that it is about.
-    pub server: Option<String>,
+    pub server: Option<Arc<str>>,
 }
 
 impl Code {
@@ -50,8 +50,8 @@ impl Code {
 impl Finding {
     /// It is about this server.
     #[must_use]
-    pub fn about(mut self, server: &str) -> Self {
-        self.server = Some(server.to_owned());
+    pub fn about(mut self, server: impl Into<Arc<str>>) -> Self {
+        self.server = Some(server.into());
         self
     }
 

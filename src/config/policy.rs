@@ -126,6 +126,15 @@ impl Naming {
 
 /// The template with both names in it. A name that looks like a part of the template stays what it is.
 fn filled(template: &str, server: &str, tool: &str) -> String {
-    let with_tool = |part: &str| part.replace("{tool}", tool);
-    template.split("{server}").map(with_tool).collect::<Vec<_>>().join(server)
+    let mut name = String::with_capacity(template.len() + server.len() + tool.len());
+    let mut rest = template;
+    while let Some(brace) = rest.find('{') {
+        name.push_str(&rest[..brace]);
+        rest = &rest[brace..];
+        let part = [("{server}", server), ("{tool}", tool)].into_iter().find(|(part, _)| rest.starts_with(part));
+        let (part, value) = part.unwrap_or(("{", "{"));
+        name.push_str(value);
+        rest = &rest[part.len()..];
+    }
+    name + rest
 }

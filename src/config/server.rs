@@ -127,13 +127,13 @@ impl Pair {
     }
 }
 
-/// How to show who is asking.
+/// How to show who is asking. Few servers have more than a token, and what they have takes much room.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Auth {
     /// A token for `Authorization: Bearer`.
     pub bearer: Option<At<String>>,
-    pub api_key: Option<ApiKey>,
-    pub oauth: Option<OAuth>,
+    pub api_key: Option<Box<ApiKey>>,
+    pub oauth: Option<Box<OAuth>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

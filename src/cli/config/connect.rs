@@ -151,7 +151,7 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
         }
         Err(reason) => {
             let message = secrets.hidden(&format!("cannot connect to `{}`: {reason}", name.value));
-            let finding = codes::CONNECT.at(name.span, message).about(&name.value);
+            let finding = codes::CONNECT.at(name.span, message).about(&*name.value);
             let lines = stderr.to_vec();
             let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
             of(

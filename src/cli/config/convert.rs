@@ -82,7 +82,7 @@ fn unknown(examined: Examined) -> Failure {
     let findings = examined.findings.into_iter().filter(|finding| finding.code.severity() == Severity::Error);
     let mut censor = Censor::new(source, &examined.secrets);
     let diagnostics =
-        findings.map(|finding| Diagnostic { problem: censor.problem(finding.problem), source: source.clone() });
+        findings.map(|finding| Diagnostic { problem: censor.problem(&finding.problem), source: source.clone() });
     // Without the text around them, in which there may be secrets.
     Failure::Usage(Diagnostics(diagnostics.collect()).to_string())
 }
@@ -150,7 +150,7 @@ fn told(examined: &Examined, converted: &Converted, to: &Dialect) -> String {
     let mut told = String::new();
     let mut censor = Censor::new(&examined.source, &examined.secrets);
     for finding in examined.findings.iter().filter(|finding| finding.code.severity() == Severity::Error) {
-        let problem = censor.problem(finding.problem.clone());
+        let problem = censor.problem(&finding.problem);
         let (line, column) = examined.source.position(problem.span.start);
         let (code, message) = (finding.code.name, printable(&problem.message).into_owned());
         let name = printable(&examined.source.name).into_owned();

@@ -72,18 +72,20 @@ pub(in crate::cli) fn prepare(
     let resolved = resolve(server, dialect, variables).map_err(|unresolved| {
         let finding = |it: &Unresolved| {
             let message = format!("cannot connect to `{}`: {}", name.value, it.describe(dialect.program));
-            codes::CONNECT.at(it.span, message).about(&name.value)
+            codes::CONNECT.at(it.span, message).about(&*name.value)
         };
         unresolved.iter().map(finding).collect::<Vec<_>>()
     })?;
     let config =
         ServerConfig::configured(&resolved, &dialect.policy, Timeouts::usual(dialect), folder).map_err(|error| {
             vec![
-                codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&name.value),
+                codes::CONNECT
+                    .at(name.span, format!("cannot connect to `{}`: {error}", name.value))
+                    .about(&*name.value),
             ]
         })?;
     let secrets = Secrets::of(server, &resolved, &config, variables);
-    Ok(Prepared { secrets, oauth: resolved.auth.oauth.unwrap_or_default(), config })
+    Ok(Prepared { secrets, oauth: resolved.auth.oauth.map(|oauth| *oauth).unwrap_or_default(), config })
 }
 
 /// The version that a server is asked for unless somebody wants another: the newest, if there is time to ask for an older
@@ -199,7 +201,8 @@ mod tests {
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
         assert_eq!(Secrets::default().and(&secrets).texts, secrets.texts);
-        server.auth.oauth = Some(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() });
+        server.auth.oauth =
+            Some(Box::new(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() }));
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden("invalid s3cret"), "invalid ***");
     }

@@ -59,7 +59,7 @@ pub(in crate::cli) fn told<'f>(
     let mut censor = Censor::new(whole, secrets);
     let diagnostic = |finding: &Finding| {
         let problem = finding.problem.clone();
-        let problem = if show_secrets { problem } else { censor.problem(problem) };
+        let problem = if show_secrets { problem } else { censor.problem(&problem) };
         Diagnostic { problem, source: source.clone() }
     };
     Diagnostics(findings.take(TOLD).map(diagnostic).collect())

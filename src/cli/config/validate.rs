@@ -144,10 +144,10 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
 fn is_about_other_things(path: &Path, file: &File) -> bool {
     if by_path(path).is_some_and(|(_, place)| matches!(place, Place::Section(_))) {
         // How the rest of such a file is written is of no matter here, even if nobody can read it.
-        return !file.source.text.contains("mcp") || file.findings.iter().any(|it| it.code == &codes::NO_SERVERS);
+        return !file.source.text.contains("mcp") || file.codes().any(|code| code == &codes::NO_SERVERS);
     }
     let is_section = |it: &Detected| matches!(it.dialect.root_keys, RootKeys::Section(_));
-    let has_none = file.findings.iter().all(|finding| finding.code == &codes::NO_SERVERS);
+    let has_none = file.codes().all(|code| code == &codes::NO_SERVERS);
     file.detected.as_ref().is_some_and(is_section) && file.servers.is_empty() && has_none
 }
 

@@ -1,6 +1,6 @@
 //! Commands, their arguments, and where they run.
 
-use std::path::Path;
+use std::{cell::LazyCell, path::Path};
 
 use super::Subject;
 use crate::config::{
@@ -150,12 +150,10 @@ fn not_found(
 
 /// Words that only a shell understands, where there is none.
 fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
-    if has_shell(server) {
-        return;
-    }
+    let has_shell = LazyCell::new(|| has_shell(server));
     for word in &server.args {
         let is_operator = OPERATORS.contains(&word.value.as_str());
-        if is_operator || word.value.contains("$(") {
+        if (is_operator || word.value.contains("$(")) && !*has_shell {
             let what = if is_operator { format!("`{}`", word.value) } else { "`$(…)`".into() };
             let message = format!("only a shell understands {what}, and the command is started without one");
             let hint = "start a shell: \"command\": \"sh\", \"args\": [\"-c\", \"…\"]";
@@ -167,7 +165,7 @@ fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
 /// An option with its value in one argument, which a launcher takes for one word.
 fn joined(server: &ServerConfig, findings: &mut Vec<Finding>) {
     let is_launched = |command: &At<String>| LAUNCHERS.contains(&program(&command.value));
-    if has_shell(server) || !server.command.as_ref().is_some_and(is_launched) {
+    if !server.command.as_ref().is_some_and(is_launched) || has_shell(server) {
         return;
     }
     let is_option = |word: &str| {

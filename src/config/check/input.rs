@@ -114,7 +114,7 @@ fn references_to(known: &[String], subject: &Subject<'_>, findings: &mut Vec<Fin
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("add {{\"id\": \"{name}\", \"type\": \"promptString\", …}} to `inputs`"),
                 };
-                findings.push(codes::INPUT_UNKNOWN.at(place, message).hint(hint).about(&server.name.value));
+                findings.push(codes::INPUT_UNKNOWN.at(place, message).hint(hint).about(&*server.name.value));
             }
         }
     }

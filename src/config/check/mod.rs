@@ -13,7 +13,11 @@ mod url;
 #[cfg(test)]
 mod tests;
 
-use std::{cell::RefCell, collections::HashMap, sync::Arc};
+use std::{
+    cell::{LazyCell, RefCell},
+    collections::HashMap,
+    sync::Arc,
+};
 
 use super::{
     ClientConfig, Machine, Node, Source, Span,
@@ -84,9 +88,10 @@ const CHECKS: &[Check] =
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let projects = subject.config.projects.iter().flat_map(|project| &project.servers);
     for server in subject.config.servers.iter().chain(projects) {
-        let mut found = Vec::new();
-        CHECKS.iter().for_each(|check| check(subject, server, &mut found));
-        findings.extend(found.into_iter().map(|finding| finding.about(&server.name.value)));
+        let before = findings.len();
+        CHECKS.iter().for_each(|check| check(subject, server, findings));
+        let about = LazyCell::new(|| Arc::from(&*server.name.value));
+        findings[before..].iter_mut().for_each(|finding| finding.server = Some(Arc::clone(&about)));
     }
     name::clashes(subject, findings);
     input::check(subject, findings);

@@ -51,7 +51,7 @@ fn of_same_names(servers: &[ServerConfig], naming: Naming, findings: &mut Vec<Fi
         if let Some(other) = first.get(&shown) {
             let message = format!("`{}` and `{other}` both name their tools {shown}", server.name.value);
             let finding = codes::NAME_CLASH.at(server.name.span, message).hint("rename one of them");
-            findings.push(finding.about(&server.name.value));
+            findings.push(finding.about(&*server.name.value));
         } else {
             first.insert(shown, &server.name.value);
         }

@@ -66,7 +66,7 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         if let Collection::List { .. } = dialect.collection {
             twice(&named, source, findings);
         }
-        servers.extend(each(named, || Reader::new(dialect, &set, source), findings));
+        each(named, || Reader::new(dialect, &set, source), &mut servers, findings);
     }
     for server in &mut servers {
         server.inherit(&defaults);
@@ -92,23 +92,25 @@ pub(super) fn read_list(
 ) -> ClientConfig {
     let named = of_list(list, dialect, None, usize::MAX, findings);
     let set = Set { node: list, untyped: dialect.untyped, strict: dialect.strict };
-    let servers = each(named, || Reader::new(dialect, &set, source), findings);
+    let mut servers = Vec::new();
+    each(named, || Reader::new(dialect, &set, source), &mut servers, findings);
     ClientConfig { dialect, servers, projects: Vec::new() }
 }
 
 fn each<'r>(
     named: Vec<(At<String>, &Node)>,
     reader: impl Fn() -> Reader<'r>,
+    servers: &mut Vec<ServerConfig>,
     findings: &mut Vec<Finding>,
-) -> Vec<ServerConfig> {
-    let mut servers = Vec::with_capacity(named.len());
+) {
+    servers.reserve(named.len());
     for (name, server) in named {
         let mut reader = reader();
         servers.extend(reader.server(name.clone(), server));
+        let about: Arc<str> = name.value.into();
         let found = reader.findings.into_iter().chain(reader.asides);
-        findings.extend(found.map(|finding| finding.about(&name.value)));
+        findings.extend(found.map(|finding| finding.about(Arc::clone(&about))));
     }
-    servers
 }
 
 /// As many servers tell a dialect, and as many of what each of them has.

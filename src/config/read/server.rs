@@ -1,6 +1,10 @@
 //! One server: which of its keys mean what, its transport, and whether anything is missing.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+};
 
 use super::word::{is_note, meant, synonym};
 use crate::{
@@ -118,7 +122,7 @@ impl Reader<'_> {
         match entry.node.str().unwrap_or_default() {
             "bearer" => {}
             "api_key" | "apiKey" | "api-key" => {
-                server.auth.api_key = server.auth.bearer.take().map(|key| ApiKey { header: None, key });
+                server.auth.api_key = server.auth.bearer.take().map(|key| Box::new(ApiKey { header: None, key }));
             }
             _ => {
                 server.auth.bearer = None;
@@ -188,8 +192,7 @@ impl Reader<'_> {
         self.findings.push(match hint {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
             None => {
-                let mut others = ALL.iter().filter(|other| other.keys.iter().any(|it| it.name == key));
-                let other = others.next().filter(|_| self.unknown <= MOST_HINTS && !self.strict);
+                let other = owner(key).filter(|_| self.unknown <= MOST_HINTS && !self.strict);
                 let hint = other.map(|other| format!("it is a key of {}", other.program));
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
@@ -198,7 +201,6 @@ impl Reader<'_> {
 
     /// What to write for a key that the dialect does not know, if somebody can have meant one that it does.
     fn meant_by(&self, key: &str, keys: &[Key], names: &[&str]) -> Option<String> {
-        let is_of_others = || ALL.iter().any(|other| other.keys.iter().any(|it| it.name == key));
         if let Some(near) = synonym(key, names) {
             return Some(format!("did you mean `{near}`?"));
         }
@@ -211,7 +213,7 @@ impl Reader<'_> {
         if let Some(line) = line.filter(|_| synonym(key, &["args"]).is_some()) {
             return Some(format!("append them to `{}`", line.name));
         }
-        nearest(key, names).filter(|_| !is_of_others()).map(|near| format!("did you mean `{near}`?"))
+        nearest(key, names).filter(|_| owner(key).is_none()).map(|near| format!("did you mean `{near}`?"))
     }
 
     /// A key for all servers that the dialect does not know.
@@ -396,6 +398,15 @@ impl Reader<'_> {
             self.findings.push(codes::MISSING.at(server.name.span, message).hint(hint));
         }
     }
+}
+
+/// The first dialect that has such a key in servers.
+fn owner(key: &str) -> Option<&'static Dialect> {
+    static OWNERS: LazyLock<HashMap<&str, &Dialect>> = LazyLock::new(|| {
+        let keys = ALL.iter().rev().flat_map(|dialect| dialect.keys.iter().map(|key| (key.name, *dialect)));
+        keys.collect()
+    });
+    OWNERS.get(key).copied()
 }
 
 fn is_http(url: &str) -> bool {

@@ -1,9 +1,9 @@
 //! What may be said about a config: its problems without its secrets.
 
-use std::{borrow::Cow, collections::HashSet, mem};
+use std::{borrow::Cow, collections::HashSet, mem, sync::Arc};
 
 use super::{MASK, SHORTEST, alphabet::Alphabet, mask};
-use crate::config::{Problem, Source, Span};
+use crate::config::{Problem, Source, Span, finding::Finding};
 
 /// A sentence is about what stands near it; so not every secret of a file is looked for in every sentence about it.
 const NEIGHBOURS: usize = 16;
@@ -34,17 +34,26 @@ impl<'s> Censor<'s> {
         Censor { source, secrets, harmless: HashSet::new() }
     }
 
-    /// A problem without the secrets in its sentences, and without those that stand near its place.
-    pub fn problem(&mut self, problem: Problem) -> Problem {
-        let Problem { span, message, hint } = problem;
-        let mut sentence = |sentence: Cow<'static, str>| match sentence {
-            Cow::Borrowed(_) => sentence,
-            Cow::Owned(sentence) => self.sentence(sentence, span.start).into(),
-        };
-        Problem { span, message: sentence(message), hint: hint.map(sentence) }
+    /// A finding without what must not be told in it.
+    pub fn finding(&mut self, finding: &Finding) -> Finding {
+        let server = finding.server.as_ref().map(|server| match mask("", server) {
+            Cow::Borrowed(_) => Arc::clone(server),
+            Cow::Owned(masked) => masked.into(),
+        });
+        Finding { code: finding.code, problem: self.problem(&finding.problem), server }
     }
 
-    fn sentence(&mut self, sentence: String, at: usize) -> String {
+    /// A problem without the secrets in its sentences, and without those that stand near its place.
+    pub fn problem(&mut self, problem: &Problem) -> Problem {
+        let Problem { span, message, hint } = problem;
+        let mut sentence = |sentence: &Cow<'static, str>| match sentence {
+            Cow::Borrowed(sentence) => Cow::Borrowed(*sentence),
+            Cow::Owned(sentence) => self.sentence(sentence, span.start).into(),
+        };
+        Problem { span: *span, message: sentence(message), hint: hint.as_ref().map(sentence) }
+    }
+
+    fn sentence(&mut self, sentence: &str, at: usize) -> String {
         let mut sentence = self.masked(sentence);
         let alphabet = Alphabet::of(&sentence);
         let index = self.secrets.partition_point(|secret| secret.start < at);
@@ -60,17 +69,17 @@ impl<'s> Censor<'s> {
         sentence
     }
 
-    fn masked(&mut self, sentence: String) -> String {
-        if self.harmless.contains(&sentence) {
-            return sentence;
+    fn masked(&mut self, sentence: &str) -> String {
+        if self.harmless.contains(sentence) {
+            return sentence.to_owned();
         }
-        if let Cow::Owned(masked) = mask("", &sentence) {
+        if let Cow::Owned(masked) = mask("", sentence) {
             return masked;
         }
         if self.harmless.len() < REMEMBERED {
-            self.harmless.insert(sentence.clone());
+            self.harmless.insert(sentence.to_owned());
         }
-        sentence
+        sentence.to_owned()
     }
 }
 

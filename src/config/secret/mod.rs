@@ -251,6 +251,7 @@ fn collect(source: &Source, name: &str, node: &Node, hide: &mut impl FnMut(Span)
             hidden_in(name, text).into_iter().for_each(|range| hide(source.part(node.span, text, range)));
         }
         Value::Sequence(items) => {
+            let name = if is_secret_name(name) { name } else { "" };
             let mut before = "";
             for item in items {
                 let name = if before.is_empty() { name } else { before };
@@ -291,6 +292,9 @@ fn in_argument(flag: &str, argument: &str, find: fn(&str, &str) -> Vec<Range<usi
     let is_flag = written::is_flag(argument.trim_start());
     if !is_flag && is_secret_name(flag) {
         return find(flag, argument);
+    }
+    if argument.len() < SHORTEST {
+        return Vec::new();
     }
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let split = argument.find(['=', ':']).filter(|at| is_name(&argument[..*at]) && !argument[*at..].starts_with("://"));

@@ -48,7 +48,7 @@ fn what_is_quoted_is_censored_and_words_of_ours_are_not() {
     let source = Source::new("x", "password: 0123456789\npasswd: over\n");
     let secrets = secrets_of(&source, None);
     let censored = |problem| {
-        let Problem { message, hint, .. } = Censor::new(&source, &secrets).problem(problem);
+        let Problem { message, hint, .. } = Censor::new(&source, &secrets).problem(&problem);
         (message.into_owned(), hint.map(Cow::into_owned).unwrap_or_default())
     };
     let formatted = |message: &str, hint: &str| Problem::new(Span::default(), message.to_owned()).hint(hint.to_owned());

@@ -129,7 +129,7 @@ impl List<'_> {
         }
         let Some(oauth) = oauth else { return };
         let OAuth { client_id, client_secret, scopes, callback_port, metadata_url, authorization_url, token_url } =
-            oauth;
+            &**oauth;
         self.text("auth.oauth.clientId", client_id.as_ref());
         self.text("auth.oauth.clientSecret", client_secret.as_ref());
         if let Some(first) = scopes.first() {

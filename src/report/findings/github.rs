@@ -8,8 +8,9 @@ use crate::config::finding::Severity;
 pub(super) fn render(report: &Report) -> String {
     let mut out = String::new();
     for file in &report.files {
-        let positions = Positions::of(&file.source, report.told(file));
-        for finding in report.told(file) {
+        let told: Vec<_> = report.told(file).collect();
+        let positions = Positions::of(&file.source, &told);
+        for finding in &told {
             let command = match finding.code.severity() {
                 Severity::Error => "error",
                 Severity::Warning => "warning",

@@ -34,17 +34,17 @@ pub(super) fn render(report: &Report, layout: &Layout) -> String {
 
 fn render_file(report: &Report, file: &File, handler: &MietteHandler) -> String {
     let mut out = String::new();
-    let told: Vec<_> = report.told(file).collect();
-    let (shown, more) = told.split_at(told.len().min(MOST));
-    let positions = Positions::of(&file.source, shown.iter().copied());
-    for finding in shown {
+    let shown: Vec<_> = report.told(file).take(MOST).collect();
+    let more = report.count(file) - shown.len();
+    let positions = Positions::of(&file.source, &shown);
+    for finding in &shown {
         let position = positions.both(finding.problem.span).0;
         let name = printable(&file.path).into_owned();
         let snippet = (!file.source.text.is_empty()).then(|| Snippet::new(file, name, finding.problem.span, position));
         let _ = writeln!(out, "{}", Shown { finding, snippet, handler });
     }
-    if !more.is_empty() {
-        let _ = writeln!(out, "and {} more (--format json has all)\n", more.len());
+    if more > 0 {
+        let _ = writeln!(out, "and {more} more (--format json has all)\n");
     }
     let verdict = file.verdict(report.is_strict);
     if verdict != Verdict::Valid || !report.is_quiet {

@@ -1,5 +1,7 @@
 //! The whole report as JSON.
 
+use std::{borrow::Cow, sync::Arc};
+
 use serde::Serialize;
 
 use super::{Contact, File, Report, Verdict, place::Positions};
@@ -21,7 +23,7 @@ struct OfFile<'r> {
     dialect: Option<&'static str>,
     why: Option<&'r str>,
     servers: Vec<OfServer<'r>>,
-    findings: Vec<OfFinding<'r>>,
+    findings: Vec<OfFinding>,
 }
 
 #[derive(Serialize)]
@@ -38,12 +40,12 @@ struct OfServer<'r> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OfFinding<'r> {
+struct OfFinding {
     code: &'static str,
     severity: String,
-    message: &'r str,
-    hint: Option<&'r str>,
-    server: Option<&'r str>,
+    message: Cow<'static, str>,
+    hint: Option<Cow<'static, str>>,
+    server: Option<Arc<str>>,
     line: usize,
     column: usize,
     end_line: usize,
@@ -82,7 +84,8 @@ pub(super) fn render(report: &Report) -> Vec<u8> {
 }
 
 fn of_file<'r>(report: &Report, file: &'r File) -> OfFile<'r> {
-    let positions = Positions::of(&file.source, report.told(file));
+    let told: Vec<_> = report.told(file).collect();
+    let positions = Positions::of(&file.source, &told);
     let servers = file.servers.iter().map(|server| {
         let (reached, tools) = match &server.contact {
             Contact::NotTried | Contact::GivenUp => (None, None),
@@ -99,18 +102,18 @@ fn of_file<'r>(report: &Report, file: &'r File) -> OfFile<'r> {
         dialect: file.detected.as_ref().map(|detected| detected.dialect.name),
         why: file.detected.as_ref().map(|detected| &*detected.why),
         servers: servers.collect(),
-        findings: report.told(file).map(|finding| of_finding(&positions, finding)).collect(),
+        findings: told.into_iter().map(|finding| of_finding(&positions, finding)).collect(),
     }
 }
 
-fn of_finding<'r>(positions: &Positions, finding: &'r Finding) -> OfFinding<'r> {
+fn of_finding(positions: &Positions, finding: Finding) -> OfFinding {
     let ((line, column), (end_line, end_column)) = positions.both(finding.problem.span);
     OfFinding {
         code: finding.code.name,
         severity: finding.code.severity().to_string(),
-        message: &finding.problem.message,
-        hint: finding.problem.hint.as_deref(),
-        server: finding.server.as_deref(),
+        message: finding.problem.message,
+        hint: finding.problem.hint,
+        server: finding.server,
         line,
         column,
         end_line,

@@ -18,7 +18,7 @@ use crate::{
     config::{
         Examined, Source, Span,
         dialect::Detected,
-        finding::{Finding, Severity},
+        finding::{Code, Finding, Severity},
         secret::{Censor, mask, secrets_of},
     },
     transport::Transport,
@@ -47,7 +47,7 @@ pub struct Report {
     pub is_quiet: bool,
 }
 
-/// A file, its servers and what was found in it. Nothing in it is secret, but what `source` has at `secrets`.
+/// A file, its servers and what was found in it. What is secret in it, [`Report::told`] hides.
 #[derive(Debug)]
 pub struct File {
     /// As it was named.
@@ -58,7 +58,7 @@ pub struct File {
     /// In the order of the text.
     pub servers: Vec<Server>,
     /// In the order of the text.
-    pub findings: Vec<Finding>,
+    findings: Vec<Finding>,
     secrets: Vec<Span>,
     shows_secrets: bool,
 }
@@ -162,10 +162,7 @@ impl File {
             contact: Contact::NotTried,
         });
         let (servers, secrets) = (servers.collect(), if shows_secrets { Vec::new() } else { secrets });
-        let mut file =
-            File { path, source, is_readable, detected, servers, findings: Vec::new(), secrets, shows_secrets };
-        file.findings = file.told(findings);
-        file
+        File { path, source, is_readable, detected, servers, findings, secrets, shows_secrets }
     }
 
     /// A file that nobody can read.
@@ -175,23 +172,15 @@ impl File {
         File { path, source, is_readable: false, detected, servers, findings, secrets, shows_secrets: false }
     }
 
-    /// Findings as they may be told.
-    fn told(&self, findings: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
-        let mut censor = Censor::new(&self.source, &self.secrets);
-        let mut told = |finding: Finding| Finding {
-            code: finding.code,
-            problem: censor.problem(finding.problem),
-            server: finding.server.map(|server| mask("", &server).into_owned()),
-        };
-        let findings = findings.into_iter();
-        findings.map(|finding| if self.shows_secrets { finding } else { told(finding) }).collect()
-    }
-
     /// Adds what was found later.
     pub fn add(&mut self, findings: impl IntoIterator<Item = Finding>) {
-        let told = self.told(findings);
-        self.findings.extend(told);
+        self.findings.extend(findings);
         self.findings.sort_by_key(|finding| finding.problem.span.start);
+    }
+
+    /// What kinds of findings there are.
+    pub fn codes(&self) -> impl Iterator<Item = &'static Code> {
+        self.findings.iter().map(|finding| finding.code)
     }
 
     /// How it has done.
@@ -223,8 +212,21 @@ impl Report {
         self.files.iter().map(|file| file.verdict(self.is_strict)).max().unwrap_or(Verdict::Valid)
     }
 
-    /// The findings of a file that are told.
-    fn told<'f>(&self, file: &'f File) -> impl Iterator<Item = &'f Finding> {
+    /// The findings of a file that are told, as they may be told: one by one, for hardly anybody reads thousands.
+    fn told<'f>(&self, file: &'f File) -> impl Iterator<Item = Finding> + use<'f> {
+        let mut censor = (!file.shows_secrets).then(|| Censor::new(&file.source, &file.secrets));
+        self.chosen(file).map(move |finding| match &mut censor {
+            Some(censor) => censor.finding(finding),
+            None => finding.clone(),
+        })
+    }
+
+    /// How many findings of a file are told.
+    fn count(&self, file: &File) -> usize {
+        self.chosen(file).count()
+    }
+
+    fn chosen<'f>(&self, file: &'f File) -> impl Iterator<Item = &'f Finding> + use<'f> {
         let least = match (self.is_quiet, self.is_strict) {
             (false, _) => Severity::Advice,
             (true, true) => Severity::Warning,

@@ -9,8 +9,8 @@ pub(super) type Position = (usize, usize);
 pub(super) struct Positions(Vec<(usize, Position)>);
 
 impl Positions {
-    pub(super) fn of<'f>(source: &Source, findings: impl Iterator<Item = &'f Finding>) -> Positions {
-        let spans = findings.map(|finding| finding.problem.span);
+    pub(super) fn of(source: &Source, findings: &[Finding]) -> Positions {
+        let spans = findings.iter().map(|finding| finding.problem.span);
         let mut offsets: Vec<_> = spans.flat_map(|span| [span.start, span.end]).collect();
         offsets.sort_unstable();
         offsets.dedup();

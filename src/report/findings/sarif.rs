@@ -16,43 +16,43 @@ use crate::config::finding::{Code, Finding, Severity, codes};
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 #[derive(Serialize)]
-struct Log<'r> {
+struct Log {
     #[serde(rename = "$schema")]
     schema: &'static str,
     version: &'static str,
-    runs: [Run<'r>; 1],
+    runs: [Run; 1],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Run<'r> {
+struct Run {
     tool: Json,
     invocations: Json,
     column_kind: &'static str,
-    results: Vec<Found<'r>>,
+    results: Vec<Found>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Found<'r> {
+struct Found {
     rule_id: &'static str,
     rule_index: Option<usize>,
     level: &'static str,
-    message: Text<'r>,
-    locations: [Location<'r>; 1],
+    message: Text,
+    locations: [Location; 1],
 }
 
 #[derive(Serialize)]
-struct Text<'r> {
-    text: Cow<'r, str>,
+struct Text {
+    text: Cow<'static, str>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Location<'r> {
+struct Location {
     physical_location: Physical,
     #[serde(skip_serializing_if = "Option::is_none")]
-    logical_locations: Option<[Logical<'r>; 1]>,
+    logical_locations: Option<[Logical; 1]>,
 }
 
 #[derive(Serialize)]
@@ -77,8 +77,8 @@ struct Region {
 }
 
 #[derive(Serialize)]
-struct Logical<'r> {
-    name: &'r str,
+struct Logical {
+    name: Arc<str>,
 }
 
 pub(super) fn render(report: &Report, layout: &Layout) -> Vec<u8> {
@@ -113,24 +113,25 @@ fn level(code: &Code) -> &'static str {
     }
 }
 
-fn results<'r>(report: &Report, file: &'r File, layout: &Layout) -> Vec<Found<'r>> {
-    let positions = Positions::of(&file.source, report.told(file));
+fn results(report: &Report, file: &File, layout: &Layout) -> Vec<Found> {
+    let told: Vec<_> = report.told(file).collect();
+    let positions = Positions::of(&file.source, &told);
     let uri = Arc::from(uri(&file.path, &layout.directory));
-    report.told(file).map(|finding| result(finding, &positions, &uri)).collect()
+    told.into_iter().map(|finding| result(finding, &positions, &uri)).collect()
 }
 
-fn result<'r>(finding: &'r Finding, positions: &Positions, uri: &Arc<str>) -> Found<'r> {
+fn result(finding: Finding, positions: &Positions, uri: &Arc<str>) -> Found {
     let ((start_line, start_column), (end_line, end_column)) = positions.both(finding.problem.span);
-    let message = &finding.problem.message;
+    let message = finding.problem.message;
     let text = match &finding.problem.hint {
         Some(hint) => format!("{message} ({hint})").into(),
-        None => (&**message).into(),
+        None => message,
     };
     let physical_location = Physical {
         artifact_location: Artifact { uri: Arc::clone(uri) },
         region: Region { start_line, start_column, end_line, end_column },
     };
-    let logical_locations = finding.server.as_ref().map(|server| [Logical { name: server }]);
+    let logical_locations = finding.server.map(|name| [Logical { name }]);
     Found {
         rule_id: finding.code.name,
         rule_index: codes::ALL.iter().position(|code| *code == finding.code),

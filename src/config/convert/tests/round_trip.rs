@@ -128,12 +128,13 @@ fn reached(source: &Arc<Source>) -> impl Strategy<Value = ServerConfig> + use<> 
             server.url = Some(at(format!("{scheme}://{}/mcp", remote.0)));
             server.headers = remote.1;
             server.auth.bearer = bearer.map(at);
-            server.auth.oauth = oauth.map(|(id, scopes)| OAuth {
+            let oauth = oauth.map(|(id, scopes)| OAuth {
                 client_id: Some(at(id)),
                 scopes: scopes.into_iter().map(at).collect(),
                 callback_port: Some(at(8080)),
                 ..OAuth::default()
             });
+            server.auth.oauth = oauth.map(Box::new);
         }
         server
     })
