@@ -161,6 +161,7 @@ fn judge_liberties(
     let is_comment = |kind| matches!(kind, LibertyKind::Comment | LibertyKind::HashComment);
     let comments = rejected.iter().filter(|liberty| is_comment(liberty.kind)).count();
     let mut is_first_comment = true;
+    findings.reserve(rejected.len());
     for liberty in &rejected {
         if is_comment(liberty.kind) && !std::mem::take(&mut is_first_comment) {
             continue;
@@ -224,5 +225,6 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
         LibertyKind::Nothing => (&codes::SYNTAX, "there is nothing in it", "an object with nothing in it is {}"),
         LibertyKind::TextAfter => (&codes::JSON_AFTER, "something after the end", "remove it, or a bracket before it"),
     };
-    (code, format!("{what}: {program} does not read it"), hint.into())
+    // There may be one for every few bytes of a file.
+    (code, [what, ": ", program, " does not read it"].concat(), hint.into())
 }

@@ -1,5 +1,7 @@
 //! Reading a mapping whose keys are known.
 
+use std::borrow::Cow;
+
 use super::{Entry, Node, Problem, Problems, Value};
 
 /// A mapping that has only known keys.
@@ -118,7 +120,8 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     let word = word.to_lowercase();
     let score = |key: &&'k str| {
-        let lower = key.to_lowercase();
+        let is_lower = !key.contains(char::is_uppercase);
+        let lower = if is_lower { Cow::Borrowed(*key) } else { key.to_lowercase().into() };
         may_be_alike(&word, &lower).then(|| (*key, strsim::jaro_winkler(&word, &lower)))
     };
     let best = known.iter().filter_map(score).max_by(|a, b| a.1.total_cmp(&b.1))?;

@@ -1,6 +1,6 @@
 //! References to variables.
 
-use std::ops::Range;
+use std::{cell::LazyCell, ops::Range};
 
 use super::{Subject, command::has_shell};
 use crate::config::{
@@ -8,20 +8,21 @@ use crate::config::{
     dialect::{Field, Places, Unset, VariableRule},
     expand_env,
     finding::{Finding, codes},
-    server::{ServerConfig, Text},
+    server::{At, ServerConfig, Text},
 };
 
 /// So many references of one text are told of.
 const MOST: usize = 20;
 
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
-    let has_shell = has_shell(server) || server.args.iter().any(|word| word.value.starts_with("mcp-remote"));
+    let is_remote = |word: &At<String>| word.value.starts_with("mcp-remote");
+    let has_shell = LazyCell::new(|| has_shell(server) || server.args.iter().any(is_remote));
     for text in server.texts() {
         let rule = subject.dialect().rule(text.field);
         // A shell replaces what is left over, and so does mcp-remote.
-        let is_for_shell = has_shell && text.field == Field::Args;
+        let is_for_shell = || text.field == Field::Args && *has_shell;
         let mut told = 0;
-        if let Some(range) = unclosed(rule, text).filter(|_| !is_for_shell) {
+        if let Some(range) = unclosed(rule, text).filter(|_| !is_for_shell()) {
             let message = "a reference without an end stays as it is written";
             findings.push(codes::VARIABLE_FORM.at(subject.part(text, range), message).hint("close it with }"));
         }
@@ -35,7 +36,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
                     findings.push(swallowed(subject, text, &reference));
                 }
                 Ok(()) => unset(subject, server, text, &reference, findings),
-                Err(why) if !is_for_shell && is_meant(text, &reference) => {
+                Err(why) if !is_for_shell() && is_meant(text, &reference) => {
                     findings.push(kept(subject, text, &reference, why));
                 }
                 Err(_) => {}
