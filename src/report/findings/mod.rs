@@ -19,7 +19,7 @@ use crate::{
         Examined, Source, Span,
         dialect::Detected,
         finding::{Finding, Severity},
-        secret::{Censor, mask, secrets_of},
+        secret::{Censor, Known, mask, secrets_of},
     },
     transport::Transport,
 };
@@ -155,9 +155,10 @@ impl File {
     /// What an examination brought, with its secrets hidden unless they are to be shown.
     pub fn new(path: String, examined: Examined, shows_secrets: bool) -> File {
         let Examined { source, is_readable, detected, config, secrets, findings, .. } = examined;
+        let known = Known::of(&source, if shows_secrets { &[] } else { &secrets });
         let servers = config.map(|config| config.servers).unwrap_or_default().into_iter().map(|server| Server {
             is_enabled: server.is_enabled(),
-            name: if shows_secrets { server.name.value } else { mask("", &server.name.value).into_owned() },
+            name: if shows_secrets { server.name.value } else { known.mask(mask("", &server.name.value)).into_owned() },
             transport: server.transport.value,
             contact: Contact::NotTried,
         });
@@ -178,10 +179,11 @@ impl File {
     /// Findings as they may be told.
     fn told(&self, findings: impl IntoIterator<Item = Finding>) -> Vec<Finding> {
         let mut censor = Censor::new(&self.source, &self.secrets);
+        let known = Known::of(&self.source, &self.secrets);
         let mut told = |finding: Finding| Finding {
             code: finding.code,
             problem: censor.problem(finding.problem),
-            server: finding.server.map(|server| mask("", &server).into_owned()),
+            server: finding.server.map(|server| known.mask(mask("", &server)).into_owned()),
         };
         let findings = findings.into_iter();
         findings.map(|finding| if self.shows_secrets { finding } else { told(finding) }).collect()
