@@ -53,6 +53,7 @@ fn the_servers_of_each_project_are_checked_and_are_nobody_elses() {
     let text = r#"{"numStartups": 1, "projects": {
         "/x": {"mcpServers": {"a": {"comand": "npx"}}},
         "/y": {"mcpServers": {"b": {"type": "http", "url": "x"}}, "history": []},
+        "/n": {"mcpServers": null},
         "/z": {"allowedTools": []}}}"#;
     let examined = at("h/.claude.json", text);
     assert_eq!(told(&examined), [r#"E-MISSING "a""#, r#"W-UNKNOWN-KEY "comand""#, r#"E-URL "x""#]);
