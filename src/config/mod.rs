@@ -33,7 +33,7 @@ pub use examine::{Examined, examine};
 pub use fields::{Fields, nearest};
 pub use machine::{Found, Machine};
 pub use node::{Duplicate, Entry, Node, Value, parse_duration};
-pub use read::{ClientConfig, read};
+pub use read::{ClientConfig, Project, read};
 pub use resolve::{Lack, Unresolved, resolve};
 pub use variable::{Form, Reference, Unset, Variables, references};
 pub use yaml::parse as parse_yaml;

@@ -177,3 +177,16 @@ fn a_name_may_be_long_and_have_a_secret_in_it() {
         assert!(!run.stdout_text().contains(&TOKEN[4..]) && !run.stdout_text().contains("geheim77"));
     }
 }
+
+#[test]
+fn a_secret_is_masked_wherever_it_stands() {
+    let file = r#"{"mcpServers": {
+        "a": {"command": "x", "env": {"API_KEY": "geheim77", "NOTE": "geheim77"}, "args": ["of geheim77"]},
+        "geheim77": {"command": "root:geheim88@tcp(h)/d", "args": ["geheim88"]},
+        "b geheim77": {}}}"#;
+    for format in ["human", "json"] {
+        let run = show(&["--mcp-config", "a.json", "--format", format]).file("a.json", file).run().code(0);
+        let shown = run.stdout_text();
+        assert!(!shown.contains("geheim") && shown.contains("of ***") && shown.contains("b ***"), "{shown}");
+    }
+}

@@ -211,6 +211,25 @@ fn connecting_lists_the_tools_of_every_enabled_server() {
 }
 
 #[test]
+fn the_servers_of_a_project_are_started_only_below_its_folder() {
+    let story = validate(".claude.json", "").file("mock.yaml", MOCK);
+    let here = story.folder().canonicalize().expect("a folder");
+    let server = |name: &str| {
+        let mock = serde_json::json!({ "command": Rehearse::BINARY, "args": ["mock", "mock.yaml"] });
+        serde_json::json!({ "mcpServers": { name: mock } })
+    };
+    let (there, nobody) = (here.join("there"), serde_json::json!({ "mcpServers": null }));
+    let projects = serde_json::json!({
+        here.to_string_lossy(): server("here"), there.to_string_lossy(): server("there"), "/none": nobody
+    });
+    let text = serde_json::json!({ "projects": projects }).to_string();
+    let run = story.file(".claude.json", &text).args(["--connect"]).run();
+    let run = run.stdout_has("  - Servers: 2 (2 of single projects)\n").stdout_has("    ✓ here: 2 tools\n");
+    run.stdout_has("    – there: not started, for it is only for /").code(0);
+    validate(".claude.json", &text).args(["--format", "json"]).run().stdout_has("\"project\": \"/").code(0);
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_is_an_error_with_its_last_words() {
     let text = config(&[("gone", &["sh", "-c", "echo the token $TOKEN is wrong >&2; exit 3"])]);
     let text = text.replace("\"args\"", r#""env": {"TOKEN": "${SECRET}"}, "args""#);

@@ -1,6 +1,6 @@
 //! `--connect`: the servers of valid files, started or dialled to see what they offer.
 
-use std::{io::IsTerminal, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, io::IsTerminal, path::Path, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,7 +16,7 @@ use crate::{
     cli::{Failure, guarded::with_servers, signals::Signals, style},
     client::{CallOptions, ConnectError, LastLines, ServerConfig, Session, StderrLine},
     config::{
-        ClientConfig,
+        ClientConfig, Project,
         finding::{Finding, codes},
         policy::Policy,
         server,
@@ -29,7 +29,8 @@ const AT_ONCE: usize = 8;
 /// How many of a server's last words are told.
 const LAST_WORDS: usize = 5;
 
-/// Reaches for every enabled server of the valid files: whether somebody interrupted that.
+/// Reaches for every enabled server of the valid files, but for those of projects that are elsewhere: whether somebody
+/// interrupted that.
 ///
 /// # Errors
 /// This machine does not let us start anything.
@@ -69,18 +70,27 @@ struct Outcome {
 
 fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
     let mut plan = Vec::new();
+    let directory = std::env::current_dir().unwrap_or_default();
     for (file, checked) in checked.iter().enumerate() {
-        let Some(ClientConfig { dialect, servers, .. }) = &checked.config else { continue };
-        let variables = variables(&checked.folder);
-        for (index, server) in servers.iter().enumerate() {
-            if server.is_enabled() {
-                let mut config = prepare(server, dialect, &variables, &checked.folder);
+        let Some(ClientConfig { dialect, servers, projects }) = &checked.config else { continue };
+        let everywhere = (servers, checked.folder.as_path(), true);
+        // The program has the servers of a project only where it works on that.
+        let of_projects = projects.iter().map(|Project { servers, folder, .. }| {
+            let folder = Path::new(folder);
+            (servers, folder, directory.starts_with(folder))
+        });
+        let mut number = 0;
+        for (servers, folder, is_here) in std::iter::once(everywhere).chain(of_projects) {
+            let variables = if is_here { variables(folder) } else { BTreeMap::new() };
+            for (index, server) in servers.iter().enumerate().filter(|(_, server)| is_here && server.is_enabled()) {
+                let mut config = prepare(server, dialect, &variables, folder);
                 if let (true, Ok(prepared)) = (shows_secrets, &mut config) {
                     prepared.secrets = Secrets::default();
                 }
                 let (name, tools, policy) = (server.name.clone(), server.tools.clone(), &dialect.policy);
-                plan.push(Candidate { file, server: index, config, name, tools, policy });
+                plan.push(Candidate { file, server: number + index, config, name, tools, policy });
             }
+            number += servers.len();
         }
     }
     plan

@@ -19,10 +19,10 @@ use crate::{
         style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     },
     config::{
-        Machine,
+        Examined, Machine,
         finding::Severity,
         resolve,
-        secret::mask,
+        secret::{Known, mask},
         sources::{Effective, File, Kept, Missing, Setting, settings},
     },
 };
@@ -107,8 +107,16 @@ fn replace_variables(effective: &mut Effective, mut variables: Variables, show_s
     lines
 }
 
-fn value(setting: &Setting, show_secrets: bool) -> Json {
-    if show_secrets { setting.value.clone() } else { setting.masked().into_owned() }
+/// What is known to be secret, of all files together; `None` if secrets are shown.
+fn known<'e>(effective: &'e Effective, show_secrets: bool) -> Option<Known<'e>> {
+    let of = |Examined { source, secrets, .. }: &'e Examined| {
+        secrets.iter().filter_map(|secret| source.text.get(secret.start..secret.end))
+    };
+    (!show_secrets).then(|| Known::new(effective.files.iter().flat_map(|file| of(&file.examined))))
+}
+
+fn value(setting: &Setting, known: Option<&Known<'_>>) -> Json {
+    known.map_or_else(|| setting.value.clone(), |known| setting.masked(known).into_owned())
 }
 
 fn origin(setting: &Setting) -> String {
@@ -116,19 +124,20 @@ fn origin(setting: &Setting) -> String {
 }
 
 /// A name as it may be shown.
-fn named(name: &str, show_secrets: bool) -> Cow<'_, str> {
-    if show_secrets { name.into() } else { mask("", name) }
+fn named<'n>(name: &'n str, known: Option<&Known<'_>>) -> Cow<'n, str> {
+    known.map_or_else(|| name.into(), |known| known.mask(mask("", name)))
 }
 
 fn json(effective: &Effective, show_secrets: bool) -> Json {
+    let known = known(effective, show_secrets);
     let server = |kept: &Kept| {
         let server = &kept.server;
         let values = settings(kept).into_iter().map(|setting| {
-            let shown = json!({ "value": value(&setting, show_secrets), "origin": origin(&setting) });
-            (named(&setting.path, show_secrets).into_owned(), shown)
+            let shown = json!({ "value": value(&setting, known.as_ref()), "origin": origin(&setting) });
+            (named(&setting.path, known.as_ref()).into_owned(), shown)
         });
         json!({
-            "name": named(&server.name.value, show_secrets),
+            "name": named(&server.name.value, known.as_ref()),
             "transport": server.transport.value,
             "dialect": kept.dialect.name,
             "origin": kept.origin().to_string(),
@@ -164,12 +173,12 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
     json!({
         "servers": effective.servers.iter().map(server).collect::<Vec<_>>(),
         "lost": lost.map(|lost| json!({
-            "name": named(&lost.name, show_secrets),
+            "name": named(&lost.name, known.as_ref()),
             "origin": lost.origin.to_string(),
             "to": lost.to.to_string(),
         })).collect::<Vec<_>>(),
         "unread": unread.map(|unread| json!({
-            "name": named(&unread.name, show_secrets),
+            "name": named(&unread.name, known.as_ref()),
             "origin": unread.origin.to_string(),
             "code": unread.code.name,
         })).collect::<Vec<_>>(),
@@ -179,8 +188,9 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
 
 fn human(effective: &Effective, args: &ShowArgs) -> String {
     let mut out = String::new();
+    let known = known(effective, args.show_secrets);
     for kept in &effective.servers {
-        show_server(&mut out, kept, args.show_secrets);
+        show_server(&mut out, kept, known.as_ref());
     }
     let others = effective.unread.iter().map(|unread| {
         let code = unread.code;
@@ -189,7 +199,7 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
     let lost = effective.lost.iter().map(|lost| (&lost.name, &lost.origin, format!("lost to {}", lost.to)));
     let others: Vec<_> = others
         .chain(lost)
-        .map(|(name, origin, fate)| (named(name, args.show_secrets), origin.to_string(), fate))
+        .map(|(name, origin, fate)| (named(name, known.as_ref()), origin.to_string(), fate))
         .collect();
     let width = others.iter().map(|(name, ..)| columns(&printable(name))).max().unwrap_or_default();
     let second = others.iter().map(|(_, origin, _)| columns(origin)).max().unwrap_or_default();
@@ -207,8 +217,8 @@ fn human(effective: &Effective, args: &ShowArgs) -> String {
     out
 }
 
-fn show_server(out: &mut String, kept: &Kept, show_secrets: bool) {
-    let name = named(&kept.server.name.value, show_secrets);
+fn show_server(out: &mut String, kept: &Kept, known: Option<&Known<'_>>) {
+    let name = named(&kept.server.name.value, known);
     let name = printable(&name);
     let off = if kept.server.is_enabled() { String::new() } else { format!("  {DOUBTFUL}disabled{DOUBTFUL:#}") };
     let (program, place) = (kept.dialect.program, kept.origin().to_string());
@@ -224,8 +234,8 @@ fn show_server(out: &mut String, kept: &Kept, show_secrets: bool) {
     let rows: Vec<_> = settings(kept)
         .iter()
         .map(|setting| {
-            let path = named(&setting.path, show_secrets);
-            (printable(&path).into_owned(), text(&value(setting, show_secrets)), origin(setting))
+            let path = named(&setting.path, known);
+            (printable(&path).into_owned(), text(&value(setting, known)), origin(setting))
         })
         .collect();
     let lengths = rows.iter().map(|(path, ..)| columns(path));

@@ -18,7 +18,16 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if !keys.contains(&"inputs") {
         return;
     }
-    let inputs = subject.root.get("inputs").and_then(|inputs| inputs.items().ok()).unwrap_or_default();
+    let inputs = match subject.root.get("inputs").map(|node| (node, node.items())) {
+        Some((_, Ok(items))) => items,
+        Some((node, Err(_))) if !node.is_null() => {
+            let message = format!("`inputs` must be a list, found {}", node.kind());
+            findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write [{ \"id\": \"…\", … }]"));
+            // What servers ask for may well be in it.
+            return;
+        }
+        _ => &[],
+    };
     let id = |input: &Node| input.get("id").and_then(|id| id.str().ok().map(str::to_owned));
     let known: Vec<String> = inputs.iter().filter_map(id).collect();
     let used = references_to(&known, subject, findings);
@@ -76,9 +85,17 @@ fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Findi
         }));
         return;
     };
-    for key in required.iter().filter(|key| !is_given(input, key)) {
+    for key in required.iter().filter(|key| input.get(key).is_none()) {
         let message = format!("the input `{id}` needs `{key}`");
         findings.push(codes::INPUT.at(place, message).hint(format!("add \"{key}\": …")));
+    }
+    let texts = required.iter().chain(*allowed).filter(|key| !matches!(**key, "options" | "password" | "args"));
+    for (key, node) in texts.filter_map(|key| Some((key, input.get(key)?))).filter(|(_, node)| node.str().is_err()) {
+        let message = format!("`{key}` of the input `{id}` must be a text, found {}", node.kind());
+        findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
+    }
+    if let Some(node) = input.get("options").filter(|_| required.contains(&"options")) {
+        options(id, node, findings);
     }
     let known: Vec<_> = ["id", "type"].iter().chain(*required).chain(*allowed).copied().collect();
     for entry in input.entries().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key)) {
@@ -90,8 +107,27 @@ fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Findi
     }
 }
 
-fn is_given(input: &Node, key: &str) -> bool {
-    input.get(key).is_some_and(|value| if key == "options" { value.items().is_ok() } else { value.str().is_ok() })
+/// What somebody can choose from: texts, or objects with a text as `value`.
+fn options(id: &str, node: &Node, findings: &mut Vec<Finding>) {
+    let Ok(items) = node.items() else {
+        let message = format!("`options` of the input `{id}` must be a list, found {}", node.kind());
+        findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write [\"one\", \"two\"]"));
+        return;
+    };
+    for item in items.iter().filter(|item| item.str().is_err()) {
+        let finding = match item.get("value") {
+            Some(value) if value.str().is_ok() => continue,
+            Some(value) => {
+                let message = format!("the `value` of an option must be a text, found {}", value.kind());
+                codes::VALUE_TYPE.at(value.span, message)
+            }
+            None => {
+                let message = format!("an option must be a text or have a `value`, found {}", item.kind());
+                codes::VALUE_TYPE.at(item.span, message)
+            }
+        };
+        findings.push(finding.hint("write it in quotes"));
+    }
 }
 
 /// The inputs that servers refer to. Those that there are not are told.

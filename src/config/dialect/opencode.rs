@@ -1,8 +1,8 @@
 //! OpenCode, and Kilo Code since it is built on it: the section `mcp` (read in Kilo-Org/kilocode, 2026).
 
 use super::{
-    Dialect, Empty, Field, Key, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule, Unset, Untyped,
-    VariableRule,
+    Dialect, Empty, Field, Files, Key, Kind, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule,
+    Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -15,6 +15,15 @@ use crate::{
 
 const PROCESS: Of = Of::Process { strict: true };
 const REMOTE: Of = Of::Remote { strict: true };
+
+const OAUTH: &[Key] = &[
+    Key::of("clientId", Field::ClientId, REMOTE),
+    Key::of("clientSecret", Field::ClientSecret, REMOTE),
+    Key::of("scope", Field::ScopeText, REMOTE),
+    // Since the rewrite of its schemas.
+    Key::of("callbackPort", Field::CallbackPort, REMOTE),
+    Key::of("redirectUri", Field::Setting(Kind::Text), REMOTE),
+];
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "opencode",
@@ -32,6 +41,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     roots: &[&["mcp"]],
     root_keys: RootKeys::Section(&[]),
+    strict_files: Files::All,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::CommandLine, PROCESS),
@@ -40,7 +50,9 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("cwd", Field::Cwd, PROCESS),
         Key::of("url", Field::Url(None), REMOTE),
         Key::of("headers", Field::Headers, REMOTE),
-        Key::of("oauth", Field::Own, REMOTE),
+        Key::of("oauth", Field::Object(OAUTH), REMOTE),
+        // `false`, if nobody is to be asked.
+        Key::of("oauth", Field::Setting(Kind::Flag), REMOTE),
         Key::new("enabled", Field::Enabled),
         Key::new("timeout", Field::Timeout),
     ],

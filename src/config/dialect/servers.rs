@@ -50,10 +50,12 @@ impl Dialect {
         main.chain(profiles).collect()
     }
 
-    /// The projects of the user that have servers of their own.
+    /// The projects of the user that have servers of their own. The program writes what is there, also that there is
+    /// nothing.
     pub(in crate::config) fn projects<'n>(&self, root: &'n Node) -> Vec<&'n Entry> {
         let projects = self.projects.and_then(|key| root.get(key)?.entries().ok()).unwrap_or_default();
-        projects.iter().filter(|project| self.servers(&project.node).is_some()).collect()
+        let has_some = |project: &&Entry| self.servers(&project.node).is_some_and(|servers| !servers.is_null());
+        projects.iter().filter(has_some).collect()
     }
 
     /// Whether a file of this name is rejected for a key beside its servers that the program does not know.

@@ -34,6 +34,8 @@ pub struct ClientConfig {
 /// The servers of one project.
 #[derive(Clone, Debug)]
 pub struct Project {
+    /// The path of its folder.
+    pub folder: String,
     /// All that the file says of it.
     pub span: Span,
     pub servers: Vec<ServerConfig>,
@@ -79,8 +81,8 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
 
 /// What a file says for one project of its user.
 fn project(project: &Entry, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> Project {
-    let span = project.node.span;
-    Project { span, servers: read(&project.node, dialect, source, findings).servers }
+    let (folder, span) = (project.key.clone(), project.node.span);
+    Project { folder, span, servers: read(&project.node, dialect, source, findings).servers }
 }
 
 /// Reads a list of servers with their names, whatever the dialect has around them; as [`read`] otherwise.

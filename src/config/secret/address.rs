@@ -76,6 +76,33 @@ pub(super) fn passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// Where the password stands in `user:password`. Two numbers are the ids of a user and a group, and a user who is called as
+/// the group is one as well; a name with a number is a host with a port.
+pub(super) fn password_of(user: &str) -> Option<Range<usize>> {
+    let (name, password) = user.split_once(':')?;
+    let is_port = password.bytes().all(|byte| byte.is_ascii_digit());
+    let is_word = |text: &str| !text.is_empty() && !text.contains(char::is_whitespace) && !text.starts_with("//");
+    let is_told = is_word(name) && is_word(password) && !is_port && name != password;
+    is_told.then_some(name.len() + 1..user.len())
+}
+
+/// Where the passwords of addresses without a scheme stand, as the driver of a database takes them:
+/// `user:password@tcp(host)/database`.
+pub(super) fn passwords_before_networks(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut from = 0;
+    text.match_indices('(').filter_map(move |(at, _)| {
+        let network = ["@tcp", "@unix", "@udp", "@tcp6"].into_iter().find(|it| text[..at].ends_with(it))?;
+        let end = at - network.len();
+        let before = text.get(from..end)?;
+        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
+        let start = before.rfind(ends).map_or(0, |at| at + 1);
+        let start = from + before.ceil_char_boundary(start);
+        from = at;
+        let user = text[start..end].find(':')?;
+        (start + user + 1 < end).then_some(start + user + 1..end)
+    })
+}
+
 /// Whether what stands in the place of a user, or is a part of a path, is hardly a name.
 pub(super) fn is_token(user: &str) -> bool {
     user.len() >= 16 && user.bytes().any(|it| it.is_ascii_digit()) && user.bytes().any(|it| it.is_ascii_alphabetic())
@@ -109,5 +136,17 @@ mod tests {
             assert_eq!(of(url), [""; 0], "{url}");
         }
         assert_eq!(of("://c:@ a://b://c:d@e"), ["d"]);
+    }
+
+    #[test]
+    fn a_password_follows_its_user_unless_it_is_a_group_or_a_port() {
+        let of = |user: &str| password_of(user).map(|range| user[range].to_owned());
+        assert_eq!((of("ada:geheim"), of("ada:a:b")), (Some("geheim".to_owned()), Some("a:b".to_owned())));
+        for user in ["1000:1000", "node:node", "localhost:8080", "ada", "ada:", ":x", "https://h", "a: b"] {
+            assert_eq!(of(user), None, "{user}");
+        }
+        let of = |text: &str| passwords_before_networks(text).map(|range| text[range].to_owned()).collect::<Vec<_>>();
+        assert_eq!(of("root:a:b@c@tcp(h:1)/db DSN=\"é:geheim@unix(/s)/x\""), ["a:b@c", "geheim"]);
+        assert_eq!(of("root@tcp(h) :@tcp(h) f(@tcp) ("), [""; 0]);
     }
 }

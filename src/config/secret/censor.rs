@@ -1,8 +1,8 @@
 //! What may be said about a config: its problems without its secrets.
 
-use std::{borrow::Cow, collections::HashSet, mem, sync::Arc};
+use std::{borrow::Cow, cell::OnceCell, collections::HashSet, mem, sync::Arc};
 
-use super::{MASK, SHORTEST, alphabet::Alphabet, mask};
+use super::{Known, MASK, SHORTEST, alphabet::Alphabet, mask};
 use crate::config::{Problem, Source, Span, finding::Finding};
 
 /// A sentence is about what stands near it; so not every secret of a file is looked for in every sentence about it.
@@ -24,6 +24,7 @@ pub struct Censor<'s> {
     source: &'s Source,
     /// In the order of the source.
     secrets: &'s [Span],
+    known: OnceCell<Known<'s>>,
     /// Sentences in which nothing has the form of a secret.
     harmless: HashSet<String>,
 }
@@ -31,12 +32,18 @@ pub struct Censor<'s> {
 impl<'s> Censor<'s> {
     /// The secrets are in the order of the source.
     pub fn new(source: &'s Source, secrets: &'s [Span]) -> Self {
-        Censor { source, secrets, harmless: HashSet::new() }
+        Censor { source, secrets, known: OnceCell::new(), harmless: HashSet::new() }
+    }
+
+    /// A name without the secrets in it.
+    pub fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        let known = self.known.get_or_init(|| Known::of(self.source, self.secrets));
+        known.mask(mask("", name))
     }
 
     /// A finding without what must not be told in it.
     pub fn finding(&mut self, finding: &Finding) -> Finding {
-        let server = finding.server.as_ref().map(|server| match mask("", server) {
+        let server = finding.server.as_ref().map(|server| match self.name(server) {
             Cow::Borrowed(_) => Arc::clone(server),
             Cow::Owned(masked) => masked.into(),
         });

@@ -25,7 +25,7 @@ impl Notation {
 
 const QUOTES: [char; 3] = ['"', '\'', '`'];
 /// Quotes that no format has, but people and their editors.
-const FANCY: [char; 10] = ['“', '”', '„', '«', '»', '‹', '›', '‘', '’', '‚'];
+const FANCY: [char; 16] = ['“', '”', '„', '«', '»', '‹', '›', '‘', '’', '‚', '＂', '＇', '「', '」', '‟', '″'];
 
 pub(super) fn is_quote(character: char) -> bool {
     QUOTES.contains(&character) || FANCY.contains(&character)

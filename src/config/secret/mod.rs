@@ -9,7 +9,9 @@ mod alphabet;
 mod censor;
 mod extent;
 mod hidden;
+mod known;
 mod name;
+mod noted;
 mod strewn;
 #[cfg(test)]
 mod tests;
@@ -19,14 +21,15 @@ mod written;
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use self::{
-    address::{parameters, passwords},
+    address::{parameters, password_of, passwords, passwords_before_networks},
     alphabet::Alphabet,
     extent::{Extent, Notation},
     hidden::{defaults, hidden_of},
+    name::{is_ambiguous, is_directory, is_of_user},
     token::tokens,
     written::{Name, assigned, flags},
 };
-pub use self::{censor::Censor, name::is_secret_name};
+pub use self::{censor::Censor, known::Known, name::is_secret_name};
 use super::{Node, Source, Span, Value, placeholder::placeholder, variable::reference};
 
 /// What stands for a secret where it is not shown.
@@ -45,11 +48,15 @@ const FILES: [&str; 7] = [".json", ".pem", ".key", ".txt", ".yaml", ".yml", ".p1
 const PLAIN: [&str; 9] =
     ["enabled", "disabled", "required", "optional", "oauth2", "default", "ollama", "lm-studio", "anonymous"];
 
+/// Keys of names with values, which people also write as a text or as a list.
+const PAIRS: [&str; 5] = ["env", "environment", "headers", "http_headers", "requestHeaders"];
+
 /// So near to a name or a mark, in bytes, is what belongs to it in the same object.
 const NEAR: usize = 500;
 
 /// Where a value holds secrets that are written out, given the name of its key, header, variable or flag. In order.
 pub fn secrets_in(name: &str, value: &str) -> Vec<Range<usize>> {
+    let name = if is_ambiguous(name) && !address::is_token(value) { "" } else { name };
     let mut found = hidden_in(name, value);
     found.retain(|range| is_likely(value, range));
     found
@@ -58,7 +65,7 @@ pub fn secrets_in(name: &str, value: &str) -> Vec<Range<usize>> {
 /// As [`secrets_in`], but also what is too short or too plain to warn of.
 pub(crate) fn hidden_in(name: &str, value: &str) -> Vec<Range<usize>> {
     let mut found = in_text(value, Notation::Words);
-    if is_secret_name(name) {
+    if is_secret_name(name) && !is_directory(name, value) {
         found.extend(hidden_of(value));
     }
     apart(found)
@@ -167,7 +174,14 @@ pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
         Some(root) => collect(source, "", root, &mut |span: Span| ranges.push(span.start..span.end)),
         None => ranges.extend(strewn::strewn(&source.text)),
     }
-    apart(ranges).into_iter().map(|Range { start, end }| Span { start, end }).collect()
+    ranges.extend(noted::noted(&source.text));
+    let mut ranges = apart(ranges);
+    let again = Known::new(ranges.iter().filter_map(|range| source.text.get(range.clone()))).in_text(&source.text);
+    if !again.is_empty() {
+        ranges.extend(again);
+        ranges = apart(ranges);
+    }
+    ranges.into_iter().map(|Range { start, end }| Span { start, end }).collect()
 }
 
 /// What looks like a secret in a text of any kind, in no order.
@@ -181,29 +195,37 @@ fn in_text(text: &str, notation: Notation) -> Vec<Range<usize>> {
         let here = |part: Range<usize>| range.start + part.start..range.start + part.end;
         found.extend(hidden_of(&text[range.clone()]).into_iter().map(here));
     };
+    let password = |user: Range<usize>| Some(user.start + password_of(&text[user.clone()])?.start..user.end);
     let extent = Extent::new(text, notation);
     if alphabet.has_any(b"=:") {
         let named = parameters(text).filter(|(name, range)| address::is_secret(name, &text[range.clone()]));
         named.map(|(_, range)| range).chain(passwords(text)).for_each(&mut hide);
+        if alphabet.has_any(b"@") && alphabet.has_any(b"(") {
+            passwords_before_networks(text).for_each(&mut hide);
+        }
         let (mut hidden, mut near) = (0, Near::default());
         for name in assigned(text) {
+            let is_of_user = text[..name.start].ends_with("--") && is_of_user(&name.name);
             if name.start >= hidden
-                && (near.tells(text, &name) || is_secret_name(&name.name))
+                && (is_of_user || near.tells(text, &name) || is_secret_name(&name.name))
                 && let Some(range) = extent.of(&name)
+                && !is_directory(&name.name, &text[range.clone()])
             {
                 hidden = range.end;
-                hide(range);
+                if is_of_user { password(range) } else { Some(range) }.into_iter().for_each(&mut hide);
             }
         }
     }
     if alphabet.has_any(b"-") {
         let mut hidden = 0;
-        for name in flags(text).filter(|name| is_secret_name(&name.name)) {
+        for name in flags(text) {
+            let is_of_user = is_of_user(&name.name);
             if name.start >= hidden
+                && (is_of_user || is_secret_name(&name.name))
                 && let Some(range) = extent.word(name.end)
             {
                 hidden = range.end;
-                hide(range);
+                if is_of_user { password(range) } else { Some(range) }.into_iter().for_each(&mut hide);
             }
         }
     }
@@ -275,6 +297,9 @@ fn collect(source: &Source, name: &str, node: &Node, hide: &mut impl FnMut(Span)
                     "default" | "value" => named.unwrap_or(&entry.key),
                     key => key,
                 };
+                if PAIRS.contains(&&*entry.key) {
+                    strewn::in_words(&entry.node, &mut |node, text, range| hide(source.part(node.span, text, range)));
+                }
                 collect(source, name, &entry.node, hide);
             }
         }
@@ -296,8 +321,21 @@ fn in_argument(flag: &str, argument: &str, find: fn(&str, &str) -> Vec<Range<usi
     if argument.len() < SHORTEST {
         return Vec::new();
     }
+    let (of_user, user) = argument.split_once('=').filter(|_| is_flag).unwrap_or((flag, argument));
+    if is_of_user(of_user)
+        && of_user.starts_with('-')
+        && let Some(password) = password_of(user)
+    {
+        let start = argument.len() - user.len() + password.start;
+        let here = |range: Range<usize>| start + range.start..start + range.end;
+        return find("password", &argument[start..]).into_iter().map(here).collect();
+    }
     let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    let split = argument.find(['=', ':']).filter(|at| is_name(&argument[..*at]) && !argument[*at..].starts_with("://"));
+    let is_address = |at: usize| {
+        argument[at..].starts_with("://")
+            || passwords_before_networks(&argument[at.saturating_sub(1)..]).next().is_some()
+    };
+    let split = argument.find(['=', ':']).filter(|at| is_name(&argument[..*at]) && !is_address(*at));
     match split {
         Some(at) => {
             let rest = at + 1;

@@ -28,6 +28,12 @@ const SECRET: &[&str] = &[
     "psk",
     "passcode",
     "pw",
+    "pgpw",
+    "dbpw",
+    "session",
+    "totp",
+    "otp",
+    "mnemonic",
 ];
 
 /// What also ends a longer word: `PGPASSWORD`.
@@ -45,7 +51,12 @@ const ENDINGS: &[&str] = &[
     "token",
     "dbpass",
     "userpass",
+    "sessionid",
+    "sessid",
 ];
+
+/// Two words that only together are such a name, whatever the second one says of others: cookies of sites.
+const TOGETHER: &[(&str, &str)] = &[("session", "id"), ("li", "at")];
 
 /// Words that end like those, and count tokens.
 const COUNTS: &[&str] = &["maxtoken", "mintoken", "numtoken"];
@@ -163,7 +174,22 @@ const ABOUT: &[&str] = &[
     "in",
     "sock",
     "consent",
+    "expiration",
+    "expire",
+    "lifetime",
+    "duration",
+    "interval",
+    "period",
+    "digits",
+    "audience",
+    "bus",
+    "address",
+    "desktop",
+    "class",
 ];
+
+/// What the working directory is called, and a password in what databases are connected with.
+const DIRECTORY: &str = "PWD";
 
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
 pub fn is_secret_name(name: &str) -> bool {
@@ -174,6 +200,11 @@ pub fn is_secret_name(name: &str) -> bool {
         if last.is_empty() && is_one_of(word, WHETHER) {
             return false;
         }
+        let are =
+            |(first, second): &(&str, &str)| first.eq_ignore_ascii_case(last) && second.eq_ignore_ascii_case(word);
+        if TOGETHER.iter().any(are) {
+            return true;
+        }
         found |= is_one_of(word, SECRET)
             || (ENDINGS.iter().any(|ending| ends_with(word, ending)) && !is_one_of(word, COUNTS))
             || (word.eq_ignore_ascii_case("key") && !last.is_empty() && !is_one_of(last, PLAIN_KEYS))
@@ -181,6 +212,22 @@ pub fn is_secret_name(name: &str) -> bool {
         last = word;
     }
     found && !is_one_of(last, ABOUT)
+}
+
+/// Whether this is a directory, although people keep secrets under its name as well.
+pub(super) fn is_directory(name: &str, value: &str) -> bool {
+    let is_drive = || value.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/");
+    name == DIRECTORY && (value.starts_with(['/', '.', '~', '\\']) || is_drive())
+}
+
+/// Whether a name is also that of something that nobody hides: a session is a secret of a site, or a thing to work in.
+pub(super) fn is_ambiguous(name: &str) -> bool {
+    words(name).any(|word| word.eq_ignore_ascii_case("session"))
+}
+
+/// Whether what follows this flag may be `user:password`.
+pub(super) fn is_of_user(flag: &str) -> bool {
+    matches!(flag.trim_start_matches('-'), "u" | "U" | "user" | "proxy-user" | "userpwd")
 }
 
 fn ends_with(word: &str, ending: &str) -> bool {
@@ -237,6 +284,15 @@ mod tests {
             "DBPASS",
             "DB_PW",
             "JWT",
+            "SESSION",
+            "SESSIONID",
+            "PHPSESSID",
+            "X-Session-Id",
+            "sessionId",
+            "TOTP_SEED",
+            "OTP_CODE",
+            "PGPW",
+            "LI_AT",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
@@ -258,9 +314,25 @@ mod tests {
             "REQUIRE_AUTH",
             "--cookie-jar",
             "compass",
+            "JWT_EXPIRES_IN",
+            "JWT_EXPIRATION",
+            "TOKEN_REFRESH_INTERVAL",
+            "OTP_DIGITS",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "XDG_SESSION_TYPE",
+            "SESSION_NAME",
+            "LOOK_AT",
             "",
         ] {
             assert!(!is_secret_name(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_directory_is_told_by_what_it_is() {
+        for value in ["/home/ada", "~/x", ".", r"C:\work", "C:/work"] {
+            assert!(is_directory("PWD", value), "{value}");
+        }
+        assert!(!is_directory("PWD", "geheim12") && !is_directory("DB_PWD", "/geheim"));
     }
 }

@@ -6,9 +6,11 @@ use super::{
     SHORTEST,
     extent::is_quote,
     hidden::hidden_of,
+    is_variable,
     name::is_secret_name,
     written::{Name, assigned, is_flag},
 };
+use crate::config::{Node, Value};
 
 /// What stands on the line of a secret's name up to the next name, word by word, so that the signs between the words can
 /// still be seen.
@@ -39,6 +41,28 @@ pub(super) fn strewn(text: &str) -> impl Iterator<Item = Range<usize>> {
         }
         found
     })
+}
+
+/// What follows the name of a secret in texts where there should be an object: `"DB_PASSWORD geheim"`, `["DB_PASSWORD",
+/// "geheim"]`. An object is not looked at.
+pub(super) fn in_words(node: &Node, hide: &mut impl FnMut(&Node, &str, Range<usize>)) {
+    let items = node.items().unwrap_or(std::slice::from_ref(node));
+    let mut is_value = false;
+    for item in items {
+        match &item.value {
+            Value::Sequence(_) => in_words(item, hide),
+            Value::String(text) => {
+                let is_name = is_secret_name(text) && !text.contains(char::is_whitespace);
+                if is_value && !is_name && !is_variable(text) {
+                    hidden_of(text).into_iter().for_each(|range| hide(item, text, range));
+                } else {
+                    strewn(text).for_each(|range| hide(item, text, range));
+                }
+                is_value = is_name;
+            }
+            _ => is_value = false,
+        }
+    }
 }
 
 /// Whether a word stands where a name does.

@@ -31,6 +31,7 @@ fn only_what_is_secret_is_masked() {
         assert_eq!(argument(flag(complete), "ghcr.io/github/github-mcp-server"), [""; 0], "{complete}");
     }
     assert_eq!(argument("--name", "0123456789"), [""; 0]);
+    assert_eq!(argument("", "root:0123456789@tcp(h)/db"), ["0123456789"]);
 }
 
 #[test]
@@ -74,12 +75,45 @@ fn secrets_are_found_where_nobody_reads_them() {
         r#"{"headers": "Authorization: Bearer geheim1234"}"#,
         r#"{"inputs": [{"password": true, "default": "geheim1234"}]}"#,
         r#"{ // "API_KEY": "${API_KEY:-geheim1234}""#,
+        r#"{"env": "DB_PASSWORD geheim1234"}"#,
+        r#"{"env": ["DB_PASSWORD", "geheim1234"]}"#,
+        r#"{"env": [["DB_PASSWORD", "geheim1234"]]}"#,
+        r#"{"env": ["PORT 1", "DB_PASSWORD geheim1234"]}"#,
+        r#"{"headers": "A: b\nX-Api-Key geheim1234"}"#,
+        "{ // password - geheim1234\n}",
+        "a: b # the token is geheim1234\n",
+        "{＂DB_PASSWORD＂: ＂geheim1234＂}",
+        r#"{"args": ["-u", "ada:geheim1234"]}"#,
+        r#"{"args": ["--user=ada:geheim1234"]}"#,
+        r#"{"args": ["--user=ada:geheim1234"], }}"#,
+        r#"{"args": "curl -u ada:geheim1234 x"}"#,
+        r#"{"env": {"DSN": "root:geheim1234@tcp(h:3306)/db"}}"#,
     ] {
         let source = Source::new("x", text);
         let root = json::parse(&source).map(|document| document.root).ok();
         let found = secrets_of(&source, root.as_ref());
         assert!(found.iter().any(|span| text[span.start..span.end].contains("geheim1234")), "{text}: {found:?}");
     }
+}
+
+#[test]
+fn what_is_a_secret_somewhere_is_hidden_wherever_it_stands() {
+    for text in [
+        r#"{"env": {"API_KEY": "geheim1234", "NAME": "geheim1234"}}"#,
+        r#"{"env": {"NAME": "x:geheim1234", "PASSWORD": "${P}geheim1234"}, "url": "https://h/geheim1234/mcp"}"#,
+        "{ // now geheim1234\n\"args\": [\"--token\", \"geheim1234\", \"geheim1234\"]}",
+        "a: geheim1234\ntoken: geheim1234\n",
+    ] {
+        let source = Source::new("x", text);
+        let root = json::parse(&source).map(|document| document.root).ok();
+        let shown = blotted(&source, &secrets_of(&source, root.as_ref()));
+        assert!(!shown.text.contains("geheim"), "{}", shown.text);
+    }
+    let plain = r#"{"env": {"PASSWORD": "postgres", "USER": "postgres", "PWD": "/home/ada/work"}}"#;
+    let source = Source::new("x", plain);
+    let root = json::parse(&source).expect("reads").root;
+    let shown = blotted(&source, &secrets_of(&source, Some(&root)));
+    assert_eq!(shown.text, plain.replacen("postgres", "********", 1));
 }
 
 #[test]
@@ -120,6 +154,15 @@ fn a_secret_is_hidden_wherever_it_stands_in_a_value() {
         ("K", "-----BEGIN PRIVATE KEY-----\nab-cd\n-----END PRIVATE KEY-----", "***-----END PRIVATE KEY-----"),
         ("url", "https://u:a@geheim@h/#access_token=geheim", "https://u:***@h/#access_token=***"),
         ("url", "https://h/?api%5Fkey=geheim", "https://h/?api%5Fkey=***"),
+        ("DSN", "root:geheim@tcp(h:3306)/db", "root:***@tcp(h:3306)/db"),
+        ("command", "curl -u ada:geheim x", "curl -u ada:*** x"),
+        ("command", "docker run --user=node:node -u 1000:1000 x", "docker run --user=node:node -u 1000:1000 x"),
+        ("X", "r8_0123456789abcdefghijklmnop", "***"),
+        ("X", "pat-na1-01234567-89ab-cdef-0123-456789abcdef", "***"),
+        ("X", "key-0123456789abcdef0123456789abcdef", "***"),
+        ("X", "sntrys_eyJpYXQiOjE3MDAwMDAw_0123456789", "***"),
+        ("PWD", "/home/ada/work", "/home/ada/work"),
+        ("CONN", "Uid=sa;PWD=geheim;", "Uid=sa;PWD=***"),
     ] {
         assert_eq!(mask(name, value), expected, "{name}");
     }
@@ -131,6 +174,9 @@ fn a_secret_is_hidden_wherever_it_stands_in_a_value() {
         ("-y", "--header=X-API-Key: geheim", "--header=X-API-Key: ***"),
         ("run", "--env=API_KEY=geheim", "--env=API_KEY=***"),
         ("-c", "export API_KEY=geheim && x", "export API_KEY=*** && x"),
+        ("-u", "ada:geheim", "ada:***"),
+        ("-y", "--user=ada:geheim", "--user=ada:***"),
+        ("--user", "${UID}:${GID}", "${UID}:${GID}"),
     ] {
         assert_eq!(mask_argument(before, argument), expected);
     }
@@ -154,6 +200,7 @@ fn what_a_password_is_around_a_reference_is_warned_of_and_a_word_is_not() {
         ("REGISTRY_AUTH", "https://registry.example.com/auth"),
         ("DB_PASSWORD", "${DB_PASSWORD:?missing}"),
         ("GITHUB_TOKEN", "COPILOT_MCP_GITHUB_TOKEN"),
+        ("--session", "work-2026"),
     ] {
         assert!(secrets_in(name, value).is_empty(), "{name} {value}");
     }
@@ -161,6 +208,7 @@ fn what_a_password_is_around_a_reference_is_warned_of_and_a_word_is_not() {
         ("REGISTRY_AUTH", "https://registry.example.com/0123456789abcdef0123"),
         ("CONNECTION", "Server=h;Database=d;Uid=sa;Pwd=Zq7WvK9mLx;"),
         ("AZURE", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=Zq7WvK9mLx+/==;EndpointSuffix=core"),
+        ("X-Session-Id", "0123456789abcdef0123456789abcdef"),
         ("X", "123456789:AAabcdefghijklmnopqrstuvwxyz0123456"),
         ("X", "https://hooks.slack.com/services/T0123456/B0123456/abcdefgh01234567"),
     ] {

@@ -39,6 +39,10 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
         r"\bapify_api_[A-Za-z0-9]{16,}",
         r"\bphx_[A-Za-z0-9]{20,}",
         r"\bfc-[a-f0-9]{20,}",
+        r"\br8_[A-Za-z0-9]{20,}",
+        r"\bpat-[a-z]{2}[0-9]-[a-f0-9-]{20,}",
+        r"\bkey-[a-f0-9]{32}\b",
+        r"\bsntry[su]_[A-Za-z0-9+/=_-]{20,}",
         // After the number of a bot of Telegram.
         r":AA[A-Za-z0-9_-]{30,}",
         r"\bhooks\.slack\.com/services/[A-Za-z0-9/]{16,}",

@@ -56,7 +56,8 @@ pub(super) fn flags(text: &str) -> impl Iterator<Item = Name<'_>> {
         let rest = unquoted.unwrap_or(rest);
         let after = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
         let is_word = text[..range.start].chars().next_back().is_none_or(|c| !is_of_flag(c) && !c.is_alphanumeric());
-        let is_name = name.len() > 1 && name.contains(|c: char| c.is_ascii_alphabetic()) && after.len() < rest.len();
+        let is_long = name.len() > 1 || name.eq_ignore_ascii_case("u");
+        let is_name = is_long && name.contains(|c: char| c.is_ascii_alphabetic()) && after.len() < rest.len();
         // A list of YAML.
         let value = after.strip_prefix("- ").unwrap_or(after);
         let is_value = !value.is_empty() && !is_flag(value.trim_start_matches(is_quote));

@@ -10,7 +10,7 @@ pub(super) fn of(file: &File, machine: &Machine) -> Option<File> {
     let projects = dialect.projects.filter(|key| file.rank == Rank::User && source.text.contains(key))?;
     let document = document::read(source, file.path.as_deref()).ok()?;
     let project = document.root.get(projects)?.get(&machine.directory.to_string_lossy())?;
-    dialect.servers(project)?;
+    dialect.servers(project).filter(|servers| !servers.is_null())?;
     let mut findings = Vec::new();
     let config = read(project, dialect, source, &mut findings);
     let why = "it is the file that the program has for its user";

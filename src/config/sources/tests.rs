@@ -4,7 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::config::{Found, dialect::named, finding::Severity};
+use crate::config::{Found, dialect::named, finding::Severity, secret::Known};
 
 /// A machine with a home folder, a project and nothing in them.
 struct World {
@@ -230,7 +230,7 @@ fn everything_about_a_server_has_an_origin_or_is_a_default() {
     let effective = world.load();
     let shown = |setting: &Setting| {
         let origin = setting.origin.as_ref().map(|origin| origin.span.start > 0);
-        (setting.path.clone(), setting.masked().to_string(), origin)
+        (setting.path.clone(), setting.masked(&Known::default()).to_string(), origin)
     };
     let all: Vec<_> = settings(&effective.servers[0]).iter().map(shown).collect();
     let expected = [

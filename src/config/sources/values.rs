@@ -8,7 +8,7 @@ use super::{Kept, Origin};
 use crate::config::{
     Span,
     dialect::{Dialect, Field},
-    secret::{mask, mask_argument},
+    secret::{Known, mask, mask_argument},
     server::{Approval, At, Auth, OAuth, Pair, ServerConfig, Timeouts, ToolFilter},
 };
 
@@ -34,12 +34,15 @@ enum Hides {
 }
 
 impl Setting {
-    /// The value without the secrets in it.
-    pub fn masked(&self) -> Cow<'_, Json> {
+    /// The value without the secrets in it, and without what is known to be one.
+    pub fn masked(&self, known: &Known<'_>) -> Cow<'_, Json> {
         let text = match &self.value {
             Json::String(text) => text,
             Json::Array(items) => {
-                let item = |item: &Json| item.as_str().map_or_else(|| item.clone(), |text| mask("", text).into());
+                let item = |item: &Json| match item {
+                    Json::String(text) => known.mask(mask("", text)).into(),
+                    other => other.clone(),
+                };
                 return Cow::Owned(items.iter().map(item).collect());
             }
             _ => return Cow::Borrowed(&self.value),
@@ -48,7 +51,7 @@ impl Setting {
             Hides::Named(name) => mask(name, text),
             Hides::Argument(before) => mask_argument(before, text),
         };
-        Cow::Owned(Json::String(masked.into_owned()))
+        Cow::Owned(known.mask(masked).into())
     }
 }
 

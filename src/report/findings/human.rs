@@ -65,8 +65,12 @@ fn conclusion(out: &mut String, file: &File, verdict: Verdict) {
         let _ = writeln!(out, "  - Dialect: {} ({})", detected.dialect.name, printable(&detected.why));
     }
     if file.is_readable {
-        let disabled = file.servers.iter().filter(|server| !server.is_enabled).count();
-        let note = if disabled > 0 { format!(" ({disabled} disabled)") } else { String::new() };
+        let count = |is_meant: fn(&Server) -> bool| file.servers.iter().filter(|server| is_meant(server)).count();
+        let kinds =
+            [(count(|it| !it.is_enabled), "disabled"), (count(|it| it.project.is_some()), "of single projects")];
+        let kinds = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let note = kinds.collect::<Vec<_>>().join(", ");
+        let note = if note.is_empty() { note } else { format!(" ({note})") };
         let _ = writeln!(out, "  - Servers: {}{note}", file.servers.len());
     }
     let counts = file.counts();
@@ -91,7 +95,10 @@ fn contact(out: &mut String, server: &Server) {
         }
         Contact::Failed => ("✗", BAD, "cannot be reached".to_owned()),
         Contact::GivenUp => ("·", DOUBTFUL, "interrupted".to_owned()),
-        Contact::NotTried => ("–", DIM, "disabled".to_owned()),
+        Contact::NotTried => match server.project.as_ref().filter(|_| server.is_enabled) {
+            Some(project) => ("–", DIM, format!("not started, for it is only for {}", printable(project))),
+            None => ("–", DIM, "disabled".to_owned()),
+        },
     };
     let _ = writeln!(out, "    {style}{mark}{style:#} {}: {text}", printable(&server.name));
 }

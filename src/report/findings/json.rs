@@ -29,6 +29,9 @@ struct OfFile<'r> {
 #[derive(Serialize)]
 struct OfServer<'r> {
     name: &'r str,
+    /// Only of servers that one project has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    project: Option<&'r str>,
     transport: &'static str,
     enabled: bool,
     /// Only where an attempt was made.
@@ -93,7 +96,8 @@ fn of_file<'r>(report: &Report, file: &'r File) -> OfFile<'r> {
             Contact::Failed => (Some(false), None),
         };
         let transport = server.transport.as_str();
-        OfServer { name: &server.name, transport, enabled: server.is_enabled, reached, tools }
+        let project = server.project.as_deref();
+        OfServer { name: &server.name, project, transport, enabled: server.is_enabled, reached, tools }
     });
     OfFile {
         path: &file.path,

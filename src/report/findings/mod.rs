@@ -16,10 +16,11 @@ pub use explanation::explanation;
 
 use crate::{
     config::{
-        Examined, Source, Span,
+        Examined, Project, Source, Span,
         dialect::Detected,
         finding::{Code, Finding, Severity},
-        secret::{Censor, mask, secrets_of},
+        secret::{Censor, secrets_of},
+        server::ServerConfig,
     },
     transport::Transport,
 };
@@ -55,7 +56,7 @@ pub struct File {
     pub source: Arc<Source>,
     pub is_readable: bool,
     pub detected: Option<Detected>,
-    /// In the order of the text.
+    /// In the order of the text; those of projects come after the others.
     pub servers: Vec<Server>,
     /// In the order of the text.
     findings: Vec<Finding>,
@@ -67,6 +68,8 @@ pub struct File {
 #[derive(Debug)]
 pub struct Server {
     pub name: String,
+    /// The folder of the only project that has it; `None` if all have it.
+    pub project: Option<String>,
     pub transport: Transport,
     pub is_enabled: bool,
     pub contact: Contact,
@@ -155,12 +158,20 @@ impl File {
     /// What an examination brought, with its secrets hidden unless they are to be shown.
     pub fn new(path: String, examined: Examined, shows_secrets: bool) -> File {
         let Examined { source, is_readable, detected, config, secrets, findings, .. } = examined;
-        let servers = config.map(|config| config.servers).unwrap_or_default().into_iter().map(|server| Server {
+        let censor = Censor::new(&source, &secrets);
+        let shown = |text: String| if shows_secrets { text } else { censor.name(&text).into_owned() };
+        let server = |server: ServerConfig, project: Option<&str>| Server {
             is_enabled: server.is_enabled(),
-            name: if shows_secrets { server.name.value } else { mask("", &server.name.value).into_owned() },
+            name: shown(server.name.value),
+            project: project.map(|folder| shown(folder.to_owned())),
             transport: server.transport.value,
             contact: Contact::NotTried,
-        });
+        };
+        let (whole, projects) = config.map(|config| (config.servers, config.projects)).unwrap_or_default();
+        let of_project = |Project { folder, servers, .. }: Project| {
+            servers.into_iter().map(|it| server(it, Some(&folder))).collect::<Vec<_>>()
+        };
+        let servers = whole.into_iter().map(|it| server(it, None)).chain(projects.into_iter().flat_map(of_project));
         let (servers, secrets) = (servers.collect(), if shows_secrets { Vec::new() } else { secrets });
         File { path, source, is_readable, detected, servers, findings, secrets, shows_secrets }
     }

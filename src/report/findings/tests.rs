@@ -126,8 +126,10 @@ fn secrets_are_hidden_in_lines_and_sentences_and_the_mark_stays_in_its_place() {
 
 #[test]
 fn names_of_servers_are_no_place_for_secrets() {
-    for name in ["ghp_0123456789abcdefABCD", "API_KEY=0123456789abcdefABCD"] {
-        let text = format!(r#"{{"mcpServers": {{"{name}": {{"command": "c", "arg": []}}}}}}"#);
+    let other = r#""env": {"TOKEN": "x0123456789"}, "#;
+    for (name, env) in [("ghp_0123456789abcdefABCD", ""), ("API_KEY=0123456789abcdefABCD", ""), ("x0123456789", other)]
+    {
+        let text = format!(r#"{{"mcpServers": {{"{name}": {{"command": "c", {env}"arg": []}}}}}}"#);
         for format in FindingsFormat::ALL {
             let shown = rendered(format, vec![file(".mcp.json", &text)]);
             assert!(!shown.contains("0123456789"), "{shown}");

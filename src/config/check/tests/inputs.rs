@@ -26,6 +26,16 @@ pub(super) fn faults(dialect: &Dialect, whole: &str, add: &mut impl FnMut(&'stat
         ] {
             add(&codes::INPUT, asked(input));
         }
+        for input in [
+            "{\"id\": \"i\", \"type\": \"promptString\", \"description\": «1»}",
+            "{\"id\": \"i\", \"type\": \"promptString\", \"description\": \"d\", \"default\": «[]»}",
+            "{\"id\": \"i\", \"type\": \"pickString\", \"description\": \"d\", \"options\": «\"a\"»}",
+            "{\"id\": \"i\", \"type\": \"pickString\", \"description\": \"d\", \"options\": [\"a\", «1»]}",
+            "{\"id\": \"i\", \"type\": \"pickString\", \"description\": \"d\", \"options\": [{\"value\": «1»}]}",
+        ] {
+            add(&codes::VALUE_TYPE, asked(input));
+        }
+        add(&codes::VALUE_TYPE, asked("").replace("[]", "«{\"id\": \"i\"}»"));
         let good = "\"type\": \"promptString\", \"description\": \"d\"";
         let typo = format!("{{\"id\": \"i\", {good}, «\"pasword\"»: true}}");
         add(&codes::UNKNOWN_KEY, asked(&typo));

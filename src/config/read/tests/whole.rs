@@ -53,6 +53,7 @@ fn the_servers_of_each_project_are_checked_and_are_nobody_elses() {
     let text = r#"{"numStartups": 1, "projects": {
         "/x": {"mcpServers": {"a": {"comand": "npx"}}},
         "/y": {"mcpServers": {"b": {"type": "http", "url": "x"}}, "history": []},
+        "/n": {"mcpServers": null},
         "/z": {"allowedTools": []}}}"#;
     let examined = at("h/.claude.json", text);
     assert_eq!(told(&examined), [r#"E-MISSING "a""#, r#"W-UNKNOWN-KEY "comand""#, r#"E-URL "x""#]);
@@ -246,4 +247,17 @@ fn a_text_that_is_meant_otherwise_is_known() {
     }
     let visual_studio = of("p/.mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#);
     assert_eq!(visual_studio, [r#"A-NO-SERVERS "servers" it looks for them under `mcpServers`"#]);
+}
+
+#[test]
+fn opencode_rejects_what_is_called_almost_like_something_it_knows() {
+    let near = r#"{"mcp": {"a": {"type": "remote", "url": "https://h/mcp", "oauth": {"clientID": "x", "scope": "a b"}},
+        "b": {"type": "remote", "url": "https://h/mcp", "oauth": false}},
+        "mcpServers": {"c": {"command": "x"}}, "theme": "dark", "$schema": "https://opencode.ai/config.json"}"#;
+    let rejected =
+        [r#"E-UNKNOWN-KEY "clientID" did you mean `clientId`?"#, r#"E-UNKNOWN-KEY "mcpServers" did you mean `mcp`?"#];
+    assert_eq!(hints(&at("h/opencode.json", near)), rejected);
+    let all = r#"{"mcp": {"a": {"type": "remote", "url": "https://h/mcp", "oauth": {"clientId": "x",
+        "clientSecret": "{env:SECRET}", "scope": "a", "callbackPort": 1234, "redirectUri": "http://127.0.0.1/x"}}}}"#;
+    assert_eq!(told(&at("h/opencode.json", all)), [""; 0]);
 }
