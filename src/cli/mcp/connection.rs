@@ -2,6 +2,8 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
+use tokio_util::sync::CancellationToken;
+
 use super::{
     authorization::{Ask, authorizer},
     target::Server,
@@ -101,11 +103,17 @@ enum OnConnectError {
 }
 
 impl ConnectionArgs {
-    /// The servers as members of a hub, each with answers of its own, and those of a person if there is one.
+    /// The servers as members of a hub, each with answers of its own, and those of a person if there is one. Whoever is
+    /// asked to end cancels `haste`.
     ///
     /// # Errors
     /// The file of answers cannot be read, or the only server's transport does not have the version that was asked for.
-    pub(in crate::cli) fn members(&self, servers: &[Server], person: Option<&Person>) -> Result<Vec<Member>, Failure> {
+    pub(in crate::cli) fn members(
+        &self,
+        servers: &[Server],
+        person: Option<&Person>,
+        haste: &CancellationToken,
+    ) -> Result<Vec<Member>, Failure> {
         let script = self.answers()?;
         if let ([server], Some(protocol)) = (servers, self.protocol) {
             let transport = server.prepared.config.target.transport();
@@ -122,6 +130,7 @@ impl ConnectionArgs {
                 config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
             }
             config.authorizer = authorizer(server, ask);
+            config.haste = haste.clone();
             config.answers = match person {
                 Some(person) => Answers::given_by(script.clone(), person.respondent(server.name())),
                 None => Answers::scripted(script.clone(), []),

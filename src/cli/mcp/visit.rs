@@ -83,7 +83,8 @@ pub(super) fn visit_with(
         return Ok(Exit::NothingSelected);
     }
     let connection = &args.connection;
-    let members = connection.members(servers, person.as_ref())?;
+    let is_interrupted = CancellationToken::new();
+    let members = connection.members(servers, person.as_ref(), &is_interrupted)?;
     let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
@@ -106,7 +107,7 @@ pub(super) fn visit_with(
             unreachable,
             secrets,
             authorizers,
-            is_interrupted: CancellationToken::new(),
+            is_interrupted,
             person,
         };
         let done = visit.until_done_or_interrupted(&mut signals, work).await;
@@ -129,40 +130,38 @@ impl Visit {
         Visit { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
     }
 
-    /// Works, and closes the hub. A signal cancels the work; another one does not wait for servers to take leave, whose
-    /// processes are killed then.
+    /// Works, and closes the hub. A signal cancels the work, or hastens the leave of the servers; another one waits for
+    /// nobody, and then their processes are killed.
     async fn until_done_or_interrupted(
         &self,
         signals: &mut Signals,
         work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
     ) -> Result<Exit, Trouble> {
         let mut events = self.hub.events();
-        let mut working = Box::pin(work(self));
-        let done = tokio::select! {
-            done = &mut working => Some(done),
-            _ = signals.next() => None,
-        };
-        let rest = async {
-            if let Some(done) = done {
-                self.tell_renewed(&mut events);
-                self.tell_strays().await;
-                let mut closing = std::pin::pin!(self.hub.close());
-                if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
-                    self.note("waiting for the servers to take leave; a signal ends that");
-                    closing.await;
-                }
-                return done;
+        let whole = async {
+            let mut working = Box::pin(work(self));
+            let done = tokio::select! {
+                biased;
+                () = self.is_interrupted.cancelled() => None,
+                done = &mut working => Some(done),
+            };
+            let Some(done) = done else {
+                // To close the hub cancels the calls, and so the work comes to its end.
+                let (_, ()) = tokio::join!(working, self.hub.close());
+                return Ok(Exit::CannotRun);
+            };
+            self.tell_renewed(&mut events);
+            self.tell_strays().await;
+            let mut closing = std::pin::pin!(self.hub.close());
+            if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
+                self.note("waiting for the servers to take leave; a signal hastens that");
+                closing.await;
             }
-            style::leave_line();
-            style::print("interrupted: closing the connections\n");
-            self.is_interrupted.cancel();
-            // To close the hub cancels the calls, and so the work comes to its end.
-            let (_, ()) = tokio::join!(working, self.hub.close());
-            Ok(Exit::CannotRun)
+            done
         };
-        tokio::select! {
-            done = rest => done,
-            _ = signals.next() => Ok(Exit::CannotRun),
+        match signals.hasten(&self.is_interrupted, "interrupted: closing the connections\n", whole).await {
+            Some(done) if !self.is_interrupted() => done,
+            _ => Ok(Exit::CannotRun),
         }
     }
 
