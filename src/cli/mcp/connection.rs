@@ -55,7 +55,7 @@ pub(super) struct RetryArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     retries: u32,
     /// How long to wait before that: before each further time twice as long, and at most 16 times
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s", requires = "retries")]
+    #[arg(long, value_name = "TIME", value_parser = pause, default_value = "1s", requires = "retries")]
     retry_pause: Duration,
 }
 
@@ -211,6 +211,10 @@ pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     limit.ok_or_else(|| "write it as 500ms, 30s or 2m".to_owned())
 }
 
+fn pause(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "write it as 500ms, 30s or 0s".to_owned())
+}
+
 fn naming(text: &str) -> Result<Naming, String> {
     Ok(match text {
         "bare" => Naming::Bare,
@@ -243,8 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn a_time_has_a_unit_and_is_not_nothing() {
-        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
-        assert!(duration("0s").is_err() && duration("30").is_err());
+    fn a_time_has_a_unit_and_only_a_pause_may_be_nothing() {
+        assert_eq!(
+            (duration("1.5s"), pause("1.5s")),
+            (Ok(Duration::from_millis(1500)), Ok(Duration::from_millis(1500)))
+        );
+        assert!(duration("0s").is_err() && duration("30").is_err() && pause("30").is_err());
+        assert_eq!(pause("0s"), Ok(Duration::ZERO));
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     },
     client::{
         self, CallOptions, ConnectError, Session,
-        hub::{Discovery, Event, Hub, HubError, HubOptions, Notice},
+        hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RetrySink},
     },
     config::policy::Unreachable,
     report::text::printable_lines,
@@ -97,6 +97,7 @@ pub(super) fn visit_with(
     set(&mut options);
     options.records = tracer.as_ref().map(Tracer::records);
     options.stderr = tracer.as_ref().map(Tracer::stderr);
+    options.retries = Some(retries(secrets.clone()));
     with_servers(async {
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
@@ -397,6 +398,21 @@ impl Visit {
             style::print(&format!("{level} {}\n", lines.join("\n  ")));
         }
     }
+}
+
+/// Tells of every attempt to connect after which there is another, in one line.
+fn retries(secrets: Secrets) -> RetrySink {
+    Arc::new(move |server, error, pause| {
+        let pause = match Duration::from_millis(pause.as_millis().try_into().unwrap_or(u64::MAX)) {
+            Duration::ZERO => "at once".to_owned(),
+            pause => format!("in {}", humantime::format_duration(pause)),
+        };
+        let why = secrets.hidden(&error.to_string());
+        let why = why.lines().next().unwrap_or_default().trim_end_matches(':');
+        let text = format!("MCP server '{server}' connection failed: {why}; trying again {pause}");
+        style::leave_line();
+        style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&text)));
+    })
 }
 
 /// What a server has done that does not know its session any more.

@@ -98,7 +98,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use self::{
     approval::Denial,
     call::CallError,
-    options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry},
+    options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry, RetrySink},
     registry::{DuplicateTool, Notice, RegisteredTool, Registry},
     reload::Reloaded,
     status::{State, Status},
