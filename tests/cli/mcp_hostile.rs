@@ -213,6 +213,10 @@ fn json_is_a_document_also_where_there_is_nothing_or_nobody() {
             assert_eq!(unreachable["server"], "127.0.0.1", "{command}: {gone}");
         }
     }
+    let gone = json_of(mcp(["info", "--http", "http://:secret77@127.0.0.1:1/mcp"]), 3);
+    assert_eq!((&gone["server"], &gone["status"]), (&json!("127.0.0.1"), &json!("failed")));
+    let error = gone["error"].as_str().expect("a text");
+    assert!(error.contains("cannot reach") && !error.contains("secret77"), "{error}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::{
         style::{STRONG, printable},
     },
     client::PeerInfo,
+    transport::Transport,
 };
 
 const EXAMPLES: &str = "\
@@ -40,12 +41,22 @@ pub(super) struct InfoArgs {
 struct Report<'a> {
     server: &'a str,
     transport: &'a str,
+    status: &'static str,
     protocol_version: String,
     server_info: Option<&'a RawValue>,
     capabilities: &'a RawValue,
     instructions: Option<&'a str>,
     /// The whole answer to the handshake.
     handshake: &'a RawValue,
+}
+
+/// The same of a server that cannot be reached.
+#[derive(Serialize)]
+struct Unreachable<'a> {
+    server: &'a str,
+    transport: &'a str,
+    status: &'static str,
+    error: String,
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
@@ -58,12 +69,21 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         |_| {},
         async |visit| {
             let server = &visit.names[0];
-            let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await?;
+            let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await;
+            if let (Format::Json, Err(Trouble::Failure(failure)), false) =
+                (args.common.format(), &info, visit.is_interrupted())
+            {
+                let transport = transport.map_or("", Transport::as_str);
+                let error = visit.hidden(&failure.to_string());
+                print_json(&Unreachable { server, transport, status: "failed", error })?;
+            }
+            let info = info?;
             match args.common.format() {
                 Format::Human => print(&visit.hidden(&human(server, &info)))?,
                 Format::Json => print_json(&Report {
                     server,
-                    transport: transport.map_or("", |transport| transport.as_str()),
+                    transport: transport.map_or("", Transport::as_str),
+                    status: "connected",
                     protocol_version: info.version.to_string(),
                     server_info: info.server_info.as_deref(),
                     capabilities: &info.capabilities,

@@ -238,6 +238,11 @@ impl Visit {
         self.is_interrupted.is_cancelled()
     }
 
+    /// Waits until it is interrupted. What is polled before that is not over then: the hub is closed afterwards.
+    pub(super) async fn interrupted(&self) {
+        self.is_interrupted.cancelled().await;
+    }
+
     /// Waits until it was interrupted, and then for as long as somebody may need who has not been told.
     pub(super) async fn given_up(&self) {
         self.is_interrupted.cancelled().await;
@@ -393,10 +398,15 @@ impl Visit {
     }
 
     fn say(&self, level: &str, text: &str) {
-        if !self.is_interrupted.is_cancelled() {
-            let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
-            style::print(&format!("{level} {}\n", lines.join("\n  ")));
+        if !self.is_interrupted() {
+            self.say_in_any_case(level, text);
         }
+    }
+
+    /// Also if somebody has interrupted the command.
+    pub(super) fn say_in_any_case(&self, level: &str, text: &str) {
+        let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
+        style::print(&format!("{level} {}\n", lines.join("\n  ")));
     }
 }
 
