@@ -6,7 +6,6 @@ use serde_json::{Value, value::RawValue};
 use super::{
     common::CommonArgs,
     content::{indented, print, print_json, text_of},
-    target::Select,
     trouble::Trouble,
     visit::visit,
 };
@@ -60,8 +59,7 @@ struct Unreachable<'a> {
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
-    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
-    super::target::only_one(&servers, "SERVER")?;
+    let servers = args.common.one(args.server.as_deref(), "SERVER")?;
     let transport = servers.first().map(|server| server.prepared.config.target.transport());
     visit(
         &args.common,
