@@ -93,7 +93,8 @@ impl Approve {
         match (self, person) {
             (Approve::Always, _) => Approval::Granted,
             (Approve::Ask, Some(person)) => Approval::Ask(person.approver()),
-            (Approve::Ask, None) | (Approve::Never, _) => Approval::Refused,
+            (Approve::Ask, None) => Approval::Refused,
+            (Approve::Never, _) => Approval::Forbidden("--approve never"),
         }
     }
 }

@@ -100,6 +100,7 @@ async fn use_everything(
     config.authorizer = Some(authorizer);
     let respondent: Respondent = Arc::new(|asked| Box::pin(std::future::ready(Some(answer(&asked)))));
     config.answers = Answers::given_by(AnswerScript::default(), respondent);
+    config.haste = stop.clone();
     let session = tokio::select! {
         session = Session::connect(&config, protocol) => session.map_err(|error| Failure::cannot(error.to_string()))?,
         () = stop.cancelled() => return Ok(Exit::CannotRun),

@@ -111,8 +111,13 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
-    let (result, interrupted) = runtime.block_on(execute(plan, options))?;
+    let done = runtime.block_on(execute(plan, options));
+    drop(runtime);
     Guard::dismiss();
+    let Some((result, interrupted)) = done? else {
+        super::style::print("interrupted again: what was left is killed, and there is no report\n");
+        return Ok(Exit::CannotRun);
+    };
     write_report(&args, &result)?;
     Ok(exit_code(&result, interrupted))
 }
@@ -158,21 +163,15 @@ fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(8, |processors| 4 * processors.get())
 }
 
-async fn execute(plan: Plan, options: Options) -> Result<(RunResult, bool), Failure> {
+/// The result and whether it was interrupted; `None` if that happened twice.
+async fn execute(plan: Plan, options: Options) -> Result<Option<(RunResult, bool)>, Failure> {
     let cancel = CancellationToken::new();
     let mut signals =
         Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
     let progress = Progress::new(plan.cells().filter(|(_, _, reason)| reason.is_none()).count());
     let running = scenario::run(plan, options, cancel.clone(), move |event| progress.show(&event));
-    tokio::pin!(running);
-    let interrupted = tokio::select! {
-        result = &mut running => return Ok((result, false)),
-        _ = signals.next() => true,
-    };
-    super::style::leave_line();
-    super::style::print("interrupted: stopping what was started\n");
-    cancel.cancel();
-    Ok((running.await, interrupted))
+    let result = signals.hasten(&cancel, "interrupted: stopping what was started\n", running).await;
+    Ok(result.map(|result| (result, cancel.is_cancelled())))
 }
 
 /// The live line on a terminal.

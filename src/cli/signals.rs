@@ -1,9 +1,12 @@
 //! The signals that ask a process to end.
 
-use std::io;
+use std::{io, pin::pin};
 
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::style;
 
 /// SIGINT, SIGTERM, SIGQUIT and SIGHUP. While this exists they no longer end the process by themselves.
 #[derive(Debug)]
@@ -43,6 +46,29 @@ impl Signals {
             _ = self.terminate.recv() => Number::TERM,
             _ = self.quit.recv() => Number::QUIT,
             _ = hangup => Number::HUP,
+        }
+    }
+
+    /// Waits for what comes to its end sooner if there is haste. The first signal is told of with these words and makes
+    /// haste; at one after that it is dropped, with all processes of it, and the result is `None`.
+    pub(super) async fn hasten<T>(
+        &mut self,
+        haste: &CancellationToken,
+        told: &str,
+        leaving: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut leaving = pin!(leaving);
+        loop {
+            tokio::select! {
+                left = &mut leaving => return Some(left),
+                _ = self.next() => {}
+            }
+            if haste.is_cancelled() {
+                return None;
+            }
+            style::leave_line();
+            style::print(told);
+            haste.cancel();
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) mod tests;
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 pub use answers::{Answer, AnswerScript, Answers, Asked, Overlay, Question, Respondent};
 pub use call::{CallOptions, Reference};
 pub use configured::NotConfigured;
@@ -65,6 +67,9 @@ pub struct ServerConfig {
     pub authorizer: Option<oauth::Authorizer>,
     /// What the client says when the server asks; of one session, for answers are used up.
     pub answers: Answers,
+    /// To be cancelled when this program is asked to end: from then on nobody waits for a process to exit by itself, and
+    /// a leave that is being taken over the network is cut short.
+    pub haste: CancellationToken,
 }
 
 /// Where a server is.
@@ -121,7 +126,7 @@ impl ServerConfig {
     /// With the default timeouts, and without answers to what the server asks.
     pub fn new(name: impl Into<String>, target: Target) -> Self {
         let (timeouts, answers) = (Timeouts::default(), Answers::default());
-        ServerConfig { name: name.into(), target, timeouts, authorizer: None, answers }
+        ServerConfig { name: name.into(), target, timeouts, authorizer: None, answers, haste: CancellationToken::new() }
     }
 }
 

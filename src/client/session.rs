@@ -8,6 +8,7 @@ use std::{
 };
 
 use rmcp::{RoleClient, service::Peer};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Answers, ConnectError, Failure, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
@@ -39,6 +40,7 @@ pub struct Session {
     timeouts: Timeouts,
     authorizer: Option<Authorizer>,
     answers: Answers,
+    haste: CancellationToken,
     /// The least severe log messages that every request of a modern session asks for.
     log_level: Mutex<Option<String>>,
     subscriptions: Mutex<Vec<Subscription>>,
@@ -90,19 +92,19 @@ impl Session {
             Some(Err(error)) => {
                 // As long as it lives the process's standard input is open.
                 drop(raw);
-                return Err(autopsy(error, child).await);
+                return Err(autopsy(error, child, &config.haste).await);
             }
             None => {
                 drop(raw);
                 let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
                 if let Some(child) = child {
-                    child.stop().await;
+                    child.stop(&config.haste).await;
                 }
                 return Err(late(lines));
             }
         };
         let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());
-        let answers = config.answers.clone();
+        let (answers, haste) = (config.answers.clone(), config.haste.clone());
         let (log_level, subscriptions, strays) = (Mutex::default(), Mutex::default(), Mutex::new(Judged::after(&tap)));
         let session = Session {
             name,
@@ -114,6 +116,7 @@ impl Session {
             timeouts,
             authorizer,
             answers,
+            haste,
             log_level,
             subscriptions,
             strays,
@@ -158,12 +161,19 @@ impl Session {
 
     /// Takes leave: ends the HTTP session, closes the socket, or closes the process's standard input and stops the
     /// process if need be. Returns the exit status of the process. Takes at most 8 s and the process's
-    /// [`StopGrace`](super::StopGrace).
+    /// [`StopGrace`](super::StopGrace); less once there is [haste](ServerConfig::haste).
     pub async fn close(mut self) -> Option<ExitStatus> {
-        let _ = self.running.close_with_timeout(CLOSE).await;
+        let haste = self.haste.clone();
+        let closing = self.running.close_with_timeout(CLOSE);
+        if haste.is_cancelled() {
+            // Whoever is in haste from the beginning takes leave all the same.
+            let _ = closing.await;
+        } else {
+            let _ = haste.run_until_cancelled(closing).await;
+        }
         self.tap.close("the session was closed");
         match self.child.take() {
-            Some(child) => child.stop().await,
+            Some(child) => child.stop(&haste).await,
             None => None,
         }
     }
@@ -228,7 +238,7 @@ fn describe(target: &Target) -> String {
 }
 
 /// Adds what the process left behind, and stops it.
-async fn autopsy(error: ConnectError, child: Option<Child>) -> ConnectError {
+async fn autopsy(error: ConnectError, child: Option<Child>, haste: &CancellationToken) -> ConnectError {
     let Some(child) = child else { return error };
     let error = match error {
         ConnectError::Closed { detail, .. } => {
@@ -238,6 +248,6 @@ async fn autopsy(error: ConnectError, child: Option<Child>) -> ConnectError {
         }
         error => error,
     };
-    child.stop().await;
+    child.stop(haste).await;
     error
 }

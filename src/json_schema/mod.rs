@@ -2,7 +2,7 @@
 
 mod violation;
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use serde_json::Value as Json;
 
@@ -32,10 +32,16 @@ impl Schema {
             Err(error) => {
                 let all = jsonschema::meta::validator_for(&json).ok();
                 let mut found = Vec::new();
-                all.iter().flat_map(|all| all.iter_errors(&json)).for_each(|it| violation::collect(&it, &mut found));
+                all.iter().flat_map(|all| all.iter_errors(&json)).for_each(|it| match violation::unknown_types(&it) {
+                    types if types.is_empty() => violation::collect(&it, &mut found),
+                    types => found.extend(types),
+                });
                 if found.is_empty() {
                     violation::collect(&error, &mut found);
                 }
+                // Every vocabulary of the meta-schema finds the same.
+                let mut told = HashSet::new();
+                found.retain(|it| told.insert((it.pointer.clone(), it.message.clone())));
                 let mut problems: Vec<_> = found.into_iter().map(|it| not_a_schema(node, it)).collect();
                 problems.sort_by_key(|problem| problem.span.start);
                 Err(Problems(problems))

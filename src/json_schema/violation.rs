@@ -1,8 +1,13 @@
 //! What a JSON Schema finds wrong with a value, told so that every path at which something is wrong is named.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
+use serde_json::Value as Json;
 
 use super::{Mismatch, brief};
+use crate::config::nearest;
+
+/// The names that a schema has for types, in the order of the alphabet.
+const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// Adds what an error says. Of alternatives (`anyOf`, `oneOf`) the one that was meant is told alone, if there is one.
 pub(super) fn collect(error: &ValidationError<'_>, found: &mut Vec<Mismatch>) {
@@ -29,6 +34,30 @@ fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     }
 }
 
+/// The names in the `type` of a schema that are none, where the meta-schema only finds that they fit none of its
+/// alternatives; empty if an error is about anything else.
+pub(super) fn unknown_types(error: &ValidationError<'_>) -> Vec<Mismatch> {
+    let lists_types = |error: &ValidationError<'_>| match error.kind() {
+        Kind::Enum { options } => options.as_array().is_some_and(|options| {
+            options.len() == TYPES.len() && TYPES.iter().all(|name| options.contains(&Json::from(*name)))
+        }),
+        _ => false,
+    };
+    let unknown = |error: &ValidationError<'_>| {
+        let hint = match error.instance().as_str().and_then(|name| nearest(name, &TYPES)) {
+            Some(near) => format!("; did you mean {near:?}?"),
+            None => format!(": types are {} and {}", TYPES[..6].join(", "), TYPES[6]),
+        };
+        let message = format!("there is no type {}{hint}", brief(error.instance()));
+        Mismatch { pointer: error.instance_path().to_string(), message }
+    };
+    let inner = match error.kind() {
+        Kind::AnyOf { context } => context.iter().flatten().collect(),
+        _ => vec![error],
+    };
+    inner.into_iter().filter(|it| lists_types(it) && !it.instance().is_array()).map(unknown).collect()
+}
+
 fn message(error: &ValidationError<'_>, alternatives: &[Vec<ValidationError<'_>>]) -> String {
     let message = error.masked_with(brief(error.instance())).to_string();
     let alternatives = alternatives.iter().filter(|errors| !errors.is_empty()).map(|errors| {
@@ -42,7 +71,7 @@ fn message(error: &ValidationError<'_>, alternatives: &[Vec<ValidationError<'_>>
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value as Json, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -89,6 +118,36 @@ mod tests {
         let alternatives =
             "\"a\" is a required property; or \"b\" is a required property, \"c\" is a required property";
         assert_eq!(violations(&schema, &json!({})), [format!("{{}} {base} ({alternatives})")]);
+    }
+
+    #[test]
+    fn a_type_that_is_none_is_told_with_the_one_that_was_meant() {
+        let mistakes = |schema: &Json| {
+            let mut found = Vec::new();
+            let meta = jsonschema::meta::validator_for(schema).expect("a known version");
+            meta.iter_errors(schema).for_each(|error| found.extend(unknown_types(&error)));
+            found.iter().map(Mismatch::to_string).collect::<Vec<_>>()
+        };
+        for version in ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"] {
+            let told = mistakes(&json!({
+                "$schema": version,
+                "type": "objekt",
+                "properties": { "type": { "type": ["string", "text"] }, "n": { "type": 5 } },
+            }));
+            let mut told: Vec<_> = told.iter().map(String::as_str).collect();
+            told.sort_unstable();
+            let all = "types are array, boolean, integer, null, number, object and string";
+            assert_eq!(
+                told,
+                [
+                    &*format!("/properties/n/type: there is no type 5: {all}"),
+                    &*format!("/properties/type/type/1: there is no type \"text\": {all}"),
+                    "/type: there is no type \"objekt\"; did you mean \"object\"?",
+                ],
+                "{version}"
+            );
+        }
+        assert_eq!(mistakes(&json!({ "type": [], "minLength": "x", "properties": 5 })), [""; 0]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         sink,
     };
     let mut steps = Vec::new();
-    let ended = match runner.start(options).await {
+    let ended = match runner.start(options, cancel).await {
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
         Err(why) => Err((Status::Error, why)),
     };
@@ -92,10 +92,10 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    async fn start(&mut self, options: &Options) -> Result<(), String> {
+    async fn start(&mut self, options: &Options, haste: &CancellationToken) -> Result<(), String> {
         for (index, spec) in self.scenario.servers.iter().enumerate() {
             let answers = Answers::scripted(self.scenario.answers.clone(), self.scenario.questions(index));
-            self.servers.push(Live::start(spec, answers, self.cell.transport, options).await?);
+            self.servers.push(Live::start(spec, answers, self.cell.transport, options, haste).await?);
         }
         Ok(())
     }

@@ -49,13 +49,14 @@ impl Live {
         answers: Answers,
         transport: Transport,
         options: &Options,
+        haste: &CancellationToken,
     ) -> Result<Live, String> {
         let (mock, target) = match &spec.kind {
             Kind::Target(target) => (None, target.clone()),
             Kind::Mock(path, headers) => start_mock(path, headers, transport, options).await?,
         };
-        let config =
-            ServerConfig { name: spec.name.clone(), target, timeouts: spec.timeouts, authorizer: None, answers };
+        let (timeouts, haste) = (spec.timeouts, haste.clone());
+        let config = ServerConfig { timeouts, answers, haste, ..ServerConfig::new(&spec.name, target) };
         Ok(Live { config, mock, tap: None, session: None, taken: Mutex::default() })
     }
 

@@ -262,8 +262,15 @@ fn what_is_binary_is_saved_or_only_named() {
     let run = call(&["--output", "out/"]).run().stdout_has("[image/png, 8 bytes; saved as out/pictures-2.png]").code(0);
     assert_eq!(std::fs::read(run.path("out/pictures.png")).expect("saved"), b"\x89PNG\r\n\x1a\n");
     assert_eq!(std::fs::read(run.path("out/b.bin")).expect("saved"), [0, 1, 2]);
-    let saved = json_of(call(&["--output", "one.png"]), 0)["saved"].clone();
-    assert_eq!(saved, json!(["one.png", "one-2.png", "one-3.png", "one-4.png"]));
+    assert!(run.stderr().contains("INFO: saved out/pictures.png, out/pictures-2.png, out/pictures.wav, out/b.bin\n"));
+    let run = call(&["--output", "one.png", "--json"]).file("one-2.png", "from before").run().code(0);
+    let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    assert_eq!(told["saved"], json!(["one.png", "one-2.png", "one-3.png", "one-4.png"]));
+    assert_eq!(std::fs::read(run.path("one-2.png")).expect("saved"), b"\x89PNG\r\n\x1a\n");
+    run.stderr_has("INFO: saved one.png, one-2.png, one-3.png, one-4.png\n");
+    let twice = ["call-tool", "--xml", "m.txt", "--max-calls", "2", "--naming", "bare", "-o", "two.png"];
+    let story = mcp(twice).args(stdio("tools.yaml")).file("m.txt", "<pictures/>\n<pictures/>");
+    story.run().stderr_has("saved two-5.png, two-6.png, two-7.png, two-8.png\n").code(0);
     call(&["--output", "tools.yaml/x"]).run().stderr_has("cannot write tools.yaml/x").code(3);
 }
 

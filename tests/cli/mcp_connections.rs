@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     mcp::{json_of, mcp, stdio},
     mcp_interrupts::shell,
+    orphans::{gone, started},
     rehearse::Rehearse,
 };
 
@@ -44,6 +45,38 @@ fn the_status_of_every_server_is_a_table() {
     assert_eq!((&status["servers"][0]["status"], &status["servers"][0]["tools"]), (&json!("connected"), &json!(9)));
     assert_eq!((&status["servers"][1]["status"], &status["servers"][1]["tools"]), (&json!("failed"), &Json::Null));
     mcp(["status"]).args(stdio("tools.yaml")).run().stdout_has("Connected").code(0);
+}
+
+#[test]
+fn an_interrupted_status_shows_what_is_known() {
+    let sh = |script: &str| json!({ "command": "sh", "args": ["-c", script] });
+    let servers = json!({ "mcpServers": {
+        "good": { "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"] },
+        "gone": sh("exit 7"),
+        "mute": sh("exec sleep 4348"),
+        "late": sh("exit 8"),
+    } })
+    .to_string();
+    let interrupted = |args: &[&str]| {
+        let story = mcp(["status", "--mcp-config", "c.json", "--parallel", "1"]).args(args.iter().copied());
+        let (running, processes) = started(story.file("c.json", &servers), ["sleep 4348"]);
+        running.signal("INT");
+        let run = running.end().code(3);
+        gone(&processes);
+        run
+    };
+    let run = interrupted(&[])
+        .stdout_has("│ gone   │ Failed      │ -     │ Error   │\n")
+        .stdout_has("│ good   │ Connected   │ 9     │ ");
+    run.stdout_has("│ mute   │ Interrupted │ -     │ ")
+        .stdout_has("│ late   │ Not asked   │ -     │ -       │\n")
+        .stderr_has("WARN: MCP server 'gone' connection failed: ");
+    let run = interrupted(&["--json"]);
+    let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    let states: Vec<_> = (0..4).map(|server| told["servers"][server]["status"].as_str().expect("a word")).collect();
+    assert_eq!(states, ["connected", "failed", "interrupted", "notAsked"]);
+    assert_eq!(told["servers"][0]["tools"], 9);
+    assert!(told["servers"][1]["error"].as_str().expect("a text").contains("exit status: 7"), "{told}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::{
     mcp::{json_of, listening, mcp, stdio},
     mcp_interrupts::shell,
+    orphans::{gone, started},
     rehearse::Rehearse,
 };
 
@@ -212,6 +213,10 @@ fn json_is_a_document_also_where_there_is_nothing_or_nobody() {
             assert_eq!(unreachable["server"], "127.0.0.1", "{command}: {gone}");
         }
     }
+    let gone = json_of(mcp(["info", "--http", "http://:secret77@127.0.0.1:1/mcp"]), 3);
+    assert_eq!((&gone["server"], &gone["status"]), (&json!("127.0.0.1"), &json!("failed")));
+    let error = gone["error"].as_str().expect("a text");
+    assert!(error.contains("cannot reach") && !error.contains("secret77"), "{error}");
 }
 
 #[test]
@@ -304,8 +309,13 @@ fn a_port_that_speaks_the_other_of_tls_and_none_is_hinted_at() {
 #[test]
 fn who_waits_for_a_server_to_leave_is_told() {
     let stays = shell("trap '' TERM; $MOCK; sleep 4345; true");
-    let run = mcp(["call-tool", "echo", "text=a"]).args(stays).run();
-    run.stdout("a -\n").stderr_has("INFO: waiting for the servers to take leave; a signal ends that\n").code(0);
+    let (mut calling, processes) = started(mcp(["call-tool", "echo", "text=a"]).args(stays), [" mock tools.yaml"]);
+    calling.stderr_line("INFO: waiting for the servers to take leave; a signal hastens that");
+    calling.signal("INT");
+    calling.stderr_line("interrupted: closing the connections");
+    calling.signal("INT");
+    calling.end().stdout("a -\n").code(3);
+    gone(&processes);
 }
 
 #[test]

@@ -118,7 +118,20 @@ fn what_has_an_answer_already_can_be_interrupted_while_the_server_leaves() {
         started(mcp(["call-tool", "echo", "text=a", "--trace"]).args(stays), [" mock tools.yaml"]);
     calling.stdout_line("a -");
     calling.signal("INT");
+    calling.stderr_line("interrupted");
+    calling.signal("INT");
     calling.end().code(3);
+    gone(&processes);
+}
+
+#[test]
+fn a_server_that_is_left_is_asked_to_end_at_once_when_a_signal_comes() {
+    let stays = shell("trap 'echo asked >&2; exit' TERM; $MOCK; sleep 4346 & wait");
+    let (mut calling, processes) =
+        started(mcp(["call-tool", "echo", "text=a", "--trace"]).args(stays), [" mock tools.yaml"]);
+    calling.stderr_line("waiting for the servers");
+    calling.signal("TERM");
+    calling.end().stderr_has("interrupted").stderr_has("asked").code(3);
     gone(&processes);
 }
 

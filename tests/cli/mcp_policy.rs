@@ -29,9 +29,11 @@ fn connecting_is_tried_again_as_often_as_is_said() {
         let story = mcp(["call-tool", "look", "--stdio", &*lame]).args(retries.iter().copied());
         story.file("m.yaml", COUNTED)
     };
-    let run = story(&["--retries", "2", "--retry-pause", "1ms"]).run().stdout("It is 1\n").code(0);
+    let run = story(&["--retries", "2", "--retry-pause", "20ms"]).run().stdout("It is 1\n").code(0);
     assert_eq!(run.read("tries"), "x\nx\nx\n");
-    let run = story(&["--retries", "1", "--retry-pause", "1ms"]).run().code(3);
+    assert_eq!(run.stderr().matches("; trying again in ").count(), 2, "{}", run.stderr());
+    let run = story(&["--retries", "1", "--retry-pause", "0s"]).run().code(3);
+    let run = run.stderr_has("WARN: MCP server 'sh' connection failed: ").stderr_has("; trying again at once\n");
     assert_eq!(run.read("tries"), "x\nx\n");
     let run = story(&[]).run().code(3);
     assert_eq!(run.read("tries"), "x\n");
@@ -75,9 +77,9 @@ fn calls_of_a_model_are_allowed_unless_somebody_is_to_be_asked() {
         story.args(args.iter().copied()).file("m.txt", calls).file("mcp.json", &config).file("m.yaml", COUNTED)
     };
     story(&[]).run().stdout("It is 1\nIt is 1\n").code(0);
-    for who in ["ask", "never"] {
+    for (who, why) in [("ask", "nobody is there to give it"), ("never", "--approve never gives none")] {
         let run = story(&["--approve", who]).run().stdout("It is 1\n").code(1);
-        run.stderr_has("error: the tool \"touch\" needs an approval, and nobody is there to give it\n");
+        run.stderr_has(&format!("error: the tool \"touch\" needs an approval, and {why}\n"));
     }
     let told = json_of(story(&["--approve", "ask"]), 1);
     assert_eq!(told["calls"][1]["failure"]["kind"], "denied");
@@ -116,9 +118,9 @@ fn repl(args: &[&str]) -> Rehearse {
 fn a_prompt_allows_calls_as_it_is_told() {
     let lines = "call look\ncall touch\n";
     repl(&["--approve", "always"]).stdin(lines).run().stdout("It is 1\nIt is 1\n").code(0);
-    for who in ["ask", "never"] {
+    for (who, why) in [("ask", "nobody is there to give it"), ("never", "--approve never gives none")] {
         let run = repl(&["--approve", who]).stdin(lines).run().stdout("It is 1\n").code(1);
-        run.stderr_has("needs an approval");
+        run.stderr_has(&format!("needs an approval, and {why}\n"));
     }
     repl(&["--approve", "never", "--yes"]).run().stderr_has("cannot be used with").code(2);
 }

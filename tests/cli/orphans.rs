@@ -18,6 +18,9 @@ const DEAF: &str =
 /// A mock that tells in a file what it was asked.
 const BUSY: &str = r#"{ command: sh, args: [-c, 'exec "$0" mock mock.yaml --verbose 2> log', "$REHEARSE"] }"#;
 
+/// The same with a server behind it that stays when the mock has left.
+const STAYING: &str = r#"{ command: sh, args: [-c, 'trap "" TERM; "$0" mock mock.yaml --verbose 2> log; sleep 4327; true', "$REHEARSE"] }"#;
+
 /// A server that leaves when it is let, with a child that stays.
 const GATED: &str = r#"{ command: sh, args: [-c, "mkfifo gate; sleep 4323 >&2 & read line < gate"] }"#;
 
@@ -175,6 +178,17 @@ fn an_answer_under_way_does_not_keep_a_run_from_ending_in_order() {
         running.end().stderr_has("interrupted").stdout_has("1 not run").code(3);
         gone(&processes);
     }
+}
+
+#[test]
+fn a_run_that_is_interrupted_twice_waits_for_nobody() {
+    let (mut running, processes) = started(story(STAYING), [" mock mock.yaml --verbose", " guard"]);
+    asked(&running);
+    running.signal("INT");
+    running.stderr_line("interrupted: stopping what was started");
+    running.signal("INT");
+    running.end().stdout("").stderr_has("interrupted again: what was left is killed").code(3);
+    gone(&processes);
 }
 
 #[test]

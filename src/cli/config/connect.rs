@@ -13,7 +13,7 @@ use super::{
     validate::Checked,
 };
 use crate::{
-    cli::{Failure, guarded::with_servers, signals::Signals, style},
+    cli::{Failure, guarded::with_servers, signals::Signals},
     client::{CallOptions, ConnectError, LastLines, ServerConfig, Session, StderrLine},
     config::{
         ClientConfig, Project,
@@ -110,18 +110,10 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> 
             outcome
         })
     });
-    let mut reaching = std::pin::pin!(reached.buffer_unordered(AT_ONCE).collect::<Vec<_>>());
-    let (outcomes, is_interrupted) = tokio::select! {
-        outcomes = &mut reaching => (outcomes, false),
-        _ = signals.next() => {
-            style::leave_line();
-            style::print("interrupted: stopping what was started\n");
-            cancel.cancel();
-            (reaching.await, true)
-        }
-    };
+    let reaching = reached.buffer_unordered(AT_ONCE).collect::<Vec<_>>();
+    let outcomes = signals.hasten(&cancel, "interrupted: stopping what was started\n", reaching).await;
     progress.finish_and_clear();
-    Ok((outcomes, is_interrupted))
+    Ok((outcomes.unwrap_or_default(), cancel.is_cancelled()))
 }
 
 /// The live line on a terminal.
@@ -140,10 +132,11 @@ fn progress(servers: usize) -> ProgressBar {
 async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
     let Candidate { file, server, config, name, tools, policy } = candidate;
     let of = |contact, findings| Outcome { file, server, contact, findings };
-    let Prepared { config, secrets, .. } = match config {
+    let Prepared { mut config, secrets, .. } = match config {
         Ok(prepared) => prepared,
         Err(findings) => return of(Contact::Failed, findings),
     };
+    config.haste = cancel.clone();
     if cancel.is_cancelled() {
         return of(Contact::GivenUp, Vec::new());
     }

@@ -100,11 +100,16 @@ impl Called {
         Called { server: tool.server.clone(), tool: tool.original.clone(), result, saved: Vec::new() }
     }
 
-    /// Saves what is to be saved, and prints what is for people: a failure always, the content unless it is for programs.
+    /// How many files have been written.
+    pub(super) fn files(&self) -> usize {
+        self.saved.len()
+    }
+
+    /// Saves what is to be saved, after so many files of other calls, and prints what is for people: a failure always, the content unless it is for programs.
     ///
     /// # Errors
     /// What is to be saved cannot be.
-    pub(super) fn show(&mut self, visit: &Visit, args: &CallToolArgs) -> Result<(), Failure> {
+    pub(super) fn show(&mut self, visit: &Visit, args: &CallToolArgs, before: usize) -> Result<(), Failure> {
         let outcome = match &self.result {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -112,9 +117,9 @@ impl Called {
                 return Ok(());
             }
         };
-        let mut saver = Saver::new(args.content.output.as_deref(), &self.tool);
+        let mut saver = Saver::new(args.content.output.as_deref(), &self.tool).after(before);
         let text = shown(outcome, &mut saver)?;
-        saver.warn_of_nothing(visit);
+        saver.tell(visit);
         self.saved = saver.saved;
         if args.is_for_programs() {
             return Ok(());

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     connection::{ConnectionArgs, RetryArgs},
     content::print_json,
-    target::{Select, Server, TargetArgs},
+    target::{Select, Server, TargetArgs, only_one},
 };
 use crate::{
     cli::{Failure, Format},
@@ -53,6 +53,16 @@ impl CommonArgs {
     /// As there.
     pub(super) fn servers(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
         self.target.servers(select, self.connection.show_secrets)
+    }
+
+    /// The server that is meant, if there is any: the only one, or that of this name, which `place` is for.
+    ///
+    /// # Errors
+    /// As [`CommonArgs::servers`]; there are several, and none was named.
+    pub(super) fn one(&self, name: Option<&str>, place: &str) -> Result<Vec<Server>, Failure> {
+        let servers = self.servers(Select::of(name))?;
+        only_one(&servers, place)?;
+        Ok(servers)
     }
 
     /// Sets what is said of connections.

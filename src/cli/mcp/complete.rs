@@ -5,8 +5,7 @@ use serde::Deserialize;
 use super::{
     arguments::Arguments,
     common::CommonArgs,
-    content::{Report, Saver, print, print_json},
-    target::{Select, only_one},
+    content::{Saver, conclude},
     visit::visit,
 };
 use crate::{
@@ -66,8 +65,7 @@ struct Completion {
 pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
     let context = Arguments::read(None, &args.context).and_then(Arguments::texts).map_err(Failure::Usage)?;
     let context = Some(context).filter(|context| !context.is_empty());
-    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
-    only_one(&servers, "--server")?;
+    let servers = args.common.one(args.server.as_deref(), "--server")?;
     let reference = match (&args.prompt, &args.resource) {
         (_, Some(uri)) => Reference::Resource(uri),
         (prompt, None) => Reference::Prompt(prompt.as_deref().unwrap_or_default()),
@@ -86,21 +84,24 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
                 let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("no completion: {error}")))?;
                 Ok((result, parsed.completion))
             });
-            if let (Format::Human, Ok((_, Completion { values, total, has_more }))) = (args.common.format(), &completed)
-            {
-                print(&values.iter().map(|value| format!("{}\n", printable(value))).collect::<String>())?;
-                let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
-                match more {
-                    Some(more) => style::print(&format!("{DIM}… and {more} more{DIM:#}\n")),
-                    None if *has_more => style::print(&format!("{DIM}… and more{DIM:#}\n")),
-                    None => {}
-                }
+            let shown = |Completion { values, .. }: &Completion, _: &mut Saver<'_>| {
+                Ok(values.iter().map(|value| format!("{}\n", printable(value))).collect())
+            };
+            let exit = conclude(visit, args.common.format(), server, &completed, Saver::new(None, ""), shown)?;
+            if let (Format::Human, Ok((_, completion))) = (args.common.format(), &completed) {
+                tell_of_more(completion);
             }
-            let result = completed.as_ref().map(|(result, _)| &**result);
-            if args.common.format() == Format::Json {
-                print_json(&Report::of(visit, server, result, &Saver::new(None, "")))?;
-            }
-            result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
+            Ok(exit)
         },
     )
+}
+
+/// What the server has not sent.
+fn tell_of_more(Completion { values, total, has_more }: &Completion) {
+    let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
+    match more {
+        Some(more) => style::print(&format!("{DIM}… and {more} more{DIM:#}\n")),
+        None if *has_more => style::print(&format!("{DIM}… and more{DIM:#}\n")),
+        None => {}
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
+use tokio_util::sync::CancellationToken;
+
 use super::{
     authorization::{Ask, authorizer},
     target::Server,
@@ -53,7 +55,7 @@ pub(super) struct RetryArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     retries: u32,
     /// How long to wait before that: before each further time twice as long, and at most 16 times
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "1s", requires = "retries")]
+    #[arg(long, value_name = "TIME", value_parser = pause, default_value = "1s", requires = "retries")]
     retry_pause: Duration,
 }
 
@@ -101,11 +103,17 @@ enum OnConnectError {
 }
 
 impl ConnectionArgs {
-    /// The servers as members of a hub, each with answers of its own, and those of a person if there is one.
+    /// The servers as members of a hub, each with answers of its own, and those of a person if there is one. Whoever is
+    /// asked to end cancels `haste`.
     ///
     /// # Errors
     /// The file of answers cannot be read, or the only server's transport does not have the version that was asked for.
-    pub(in crate::cli) fn members(&self, servers: &[Server], person: Option<&Person>) -> Result<Vec<Member>, Failure> {
+    pub(in crate::cli) fn members(
+        &self,
+        servers: &[Server],
+        person: Option<&Person>,
+        haste: &CancellationToken,
+    ) -> Result<Vec<Member>, Failure> {
         let script = self.answers()?;
         if let ([server], Some(protocol)) = (servers, self.protocol) {
             let transport = server.prepared.config.target.transport();
@@ -122,6 +130,7 @@ impl ConnectionArgs {
                 config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
             }
             config.authorizer = authorizer(server, ask);
+            config.haste = haste.clone();
             config.answers = match person {
                 Some(person) => Answers::given_by(script.clone(), person.respondent(server.name())),
                 None => Answers::scripted(script.clone(), []),
@@ -202,6 +211,10 @@ pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     limit.ok_or_else(|| "write it as 500ms, 30s or 2m".to_owned())
 }
 
+fn pause(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "write it as 500ms, 30s or 0s".to_owned())
+}
+
 fn naming(text: &str) -> Result<Naming, String> {
     Ok(match text {
         "bare" => Naming::Bare,
@@ -234,8 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn a_time_has_a_unit_and_is_not_nothing() {
-        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
-        assert!(duration("0s").is_err() && duration("30").is_err());
+    fn a_time_has_a_unit_and_only_a_pause_may_be_nothing() {
+        assert_eq!(
+            (duration("1.5s"), pause("1.5s")),
+            (Ok(Duration::from_millis(1500)), Ok(Duration::from_millis(1500)))
+        );
+        assert!(duration("0s").is_err() && duration("30").is_err() && pause("30").is_err());
+        assert_eq!(pause("0s"), Ok(Duration::ZERO));
     }
 }

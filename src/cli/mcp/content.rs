@@ -10,10 +10,14 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{tokens, trouble::FailureReport, visit::Visit};
+use super::{
+    tokens,
+    trouble::{FailureReport, Trouble},
+    visit::Visit,
+};
 use crate::{
     cli::{
-        Failure,
+        Exit, Failure, Format,
         style::{self, printable},
     },
     client::{self, Content},
@@ -22,7 +26,7 @@ use crate::{
 
 /// What programs are told of a request: the result as it came, or why there is none.
 #[derive(Serialize)]
-pub(super) struct Report<'a> {
+struct Report<'a> {
     server: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<&'a RawValue>,
@@ -33,7 +37,7 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn of(
+    fn of(
         visit: &Visit,
         server: &'a str,
         result: Result<&'a RawValue, &client::Failure>,
@@ -52,6 +56,8 @@ impl<'a> Report<'a> {
 pub(in crate::cli) struct Saver<'a> {
     output: Option<&'a Path>,
     stem: String,
+    /// How many files others have saved before under the name of the file.
+    before: usize,
     /// What has been saved so far.
     pub(super) saved: Vec<PathBuf>,
 }
@@ -75,6 +81,34 @@ struct Binary<'a> {
     data: &'a str,
     /// The name that it has with its server.
     uri: &'a str,
+}
+
+/// Prints what a request brought: for people its text, which is made with what goes into files; for programs the result as
+/// it came, or why there is none.
+///
+/// # Errors
+/// Something cannot be written; or the failure of the request.
+pub(super) fn conclude<T>(
+    visit: &Visit,
+    format: Format,
+    server: &str,
+    got: &Result<(Box<RawValue>, T), client::Failure>,
+    mut saver: Saver<'_>,
+    text: impl FnOnce(&T, &mut Saver<'_>) -> Result<String, Failure>,
+) -> Result<Exit, Trouble> {
+    let shown = match got {
+        Ok((_, parsed)) => text(parsed, &mut saver)?,
+        Err(_) => String::new(),
+    };
+    let result = got.as_ref().map(|(result, _)| &**result);
+    if result.is_ok() {
+        saver.tell(visit);
+    }
+    match format {
+        Format::Human => print(&shown)?,
+        Format::Json => print_json(&Report::of(visit, server, result, &saver))?,
+    }
+    result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
 }
 
 /// Writes results to standard output, in one piece.
@@ -156,13 +190,23 @@ pub(in crate::cli) fn indented(raw: &RawValue) -> String {
 impl<'a> Saver<'a> {
     /// What has no name of its own is named after `stem`.
     pub(in crate::cli) fn new(output: Option<&'a Path>, stem: &str) -> Saver<'a> {
-        Saver { output, stem: plain(stem), saved: Vec::new() }
+        Saver { output, stem: plain(stem), before: 0, saved: Vec::new() }
     }
 
-    /// Tells if something was to be saved and there was nothing to save.
-    pub(super) fn warn_of_nothing(&self, visit: &Visit) {
-        if self.output.is_some() && self.saved.is_empty() {
-            visit.warn("nothing was saved: there is no binary content in the result");
+    /// One that goes on where others have saved so many files.
+    pub(super) fn after(self, before: usize) -> Saver<'a> {
+        Saver { before, ..self }
+    }
+
+    /// Tells what was saved; also if that is nothing, and something was to be.
+    pub(super) fn tell(&self, visit: &Visit) {
+        let files: Vec<_> = self.saved.iter().map(|path| path.display().to_string()).collect();
+        match &files[..] {
+            [] if self.output.is_some() => {
+                visit.warn("nothing was saved: there is no binary content in the result");
+            }
+            [] => {}
+            files => visit.note(&format!("saved {}", files.join(", "))),
         }
     }
 
@@ -237,18 +281,17 @@ impl<'a> Saver<'a> {
         Ok(told)
     }
 
-    /// Writes to the file that was named; in a folder, or if that file is written already, never over another.
+    /// Writes to the file that was named, of several contents to one with the number of its place; in a folder never over
+    /// another file.
     fn write(&self, bytes: &[u8], uri: &str, mime_type: &str) -> Result<PathBuf, (PathBuf, io::Error)> {
         let output = self.output.unwrap_or(Path::new(""));
         let is_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
-        let wanted = if is_folder {
-            fs::create_dir_all(output).map_err(|error| (output.to_owned(), error))?;
-            output.join(self.name(uri, mime_type))
-        } else if self.saved.is_empty() {
-            return fs::write(output, bytes).map(|()| output.to_owned()).map_err(|error| (output.to_owned(), error));
-        } else {
-            output.to_owned()
-        };
+        if !is_folder {
+            let path = numbered(output, self.before + self.saved.len() + 1);
+            return fs::write(&path, bytes).map(|()| path.clone()).map_err(|error| (path, error));
+        }
+        fs::create_dir_all(output).map_err(|error| (output.to_owned(), error))?;
+        let wanted = output.join(self.name(uri, mime_type));
         let mut number = 1;
         loop {
             let path = numbered(&wanted, number);
@@ -347,6 +390,24 @@ mod tests {
     }
 
     #[test]
+    fn of_several_contents_each_has_the_number_of_its_place_whatever_is_there_already() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str| folder.path().join(name);
+        let path = file("out.bin");
+        for round in ["1", "2"] {
+            let mut saver = Saver::new(Some(&path), "x");
+            for content in ["a", "b"] {
+                saver.save(format!("{round}{content}").as_bytes(), "x://a.png", "image/png").expect("writes");
+            }
+            let mut next = Saver::new(Some(&path), "y").after(saver.saved.len());
+            next.save(round.as_bytes(), "", "").expect("writes");
+            assert_eq!([saver.saved, next.saved].concat(), ["out.bin", "out-2.bin", "out-3.bin"].map(file));
+        }
+        let read = ["out.bin", "out-2.bin", "out-3.bin"].map(|name| fs::read_to_string(file(name)).expect(name));
+        assert_eq!(read, ["2a", "2b", "2"]);
+    }
+
+    #[test]
     fn a_file_in_a_folder_is_never_written_over() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut saver = Saver::new(Some(folder.path()), "x");
@@ -354,11 +415,5 @@ mod tests {
             let told = saver.save(b"1", "x://a.png", "image/png").expect("writes");
             assert!(told.contains(&format!("/{name}]")), "{told}");
         }
-        let file = folder.path().join("out.bin");
-        let mut saver = Saver::new(Some(&file), "x");
-        for _ in 0..2 {
-            saver.save(b"2", "x://a.png", "image/png").expect("writes");
-        }
-        assert_eq!(saver.saved, [file.clone(), folder.path().join("out-2.bin")]);
     }
 }

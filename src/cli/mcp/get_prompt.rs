@@ -6,13 +6,12 @@ use serde_json::value::RawValue;
 use super::{
     arguments::Arguments,
     common::{CommonArgs, ContentArgs},
-    content::{Report, Saver, print, print_json},
-    target::{Select, only_one},
+    content::{Saver, conclude},
     visit::visit,
 };
 use crate::{
     cli::{
-        Exit, Failure, Format,
+        Exit, Failure,
         style::{STRONG, printable},
     },
     client::{self, Content, Session},
@@ -77,8 +76,7 @@ struct Message {
 pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
     let arguments = Arguments::read(args.args.as_deref(), &args.arguments).map_err(Failure::Usage)?;
     let arguments = arguments.texts().map_err(Failure::Usage)?;
-    let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
-    only_one(&servers, "--server")?;
+    let servers = args.common.one(args.content.server.as_deref(), "--server")?;
     visit(
         &args.common,
         &servers,
@@ -90,17 +88,8 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
                 async |session: &Session, options| session.get_prompt(&args.name, arguments.clone(), options).await;
             let got = visit.request(server, get);
             let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
-            let mut saver = Saver::new(args.content.output.as_deref(), &args.name);
-            let text = match &got {
-                Ok((_, prompt)) => prompt.text(&mut saver)?,
-                Err(_) => String::new(),
-            };
-            let result = got.as_ref().map(|(result, _)| &**result);
-            match args.common.format() {
-                Format::Human => print(&text)?,
-                Format::Json => print_json(&Report::of(visit, server, result, &saver))?,
-            }
-            result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
+            let saver = Saver::new(args.content.output.as_deref(), &args.name);
+            conclude(visit, args.common.format(), server, &got, saver, Prompt::text)
         },
     )
 }

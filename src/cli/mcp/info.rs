@@ -6,7 +6,6 @@ use serde_json::{Value, value::RawValue};
 use super::{
     common::CommonArgs,
     content::{indented, print, print_json, text_of},
-    target::Select,
     trouble::Trouble,
     visit::visit,
 };
@@ -16,6 +15,7 @@ use crate::{
         style::{STRONG, printable},
     },
     client::PeerInfo,
+    transport::Transport,
 };
 
 const EXAMPLES: &str = "\
@@ -40,6 +40,7 @@ pub(super) struct InfoArgs {
 struct Report<'a> {
     server: &'a str,
     transport: &'a str,
+    status: &'static str,
     protocol_version: String,
     server_info: Option<&'a RawValue>,
     capabilities: &'a RawValue,
@@ -48,9 +49,17 @@ struct Report<'a> {
     handshake: &'a RawValue,
 }
 
+/// The same of a server that cannot be reached.
+#[derive(Serialize)]
+struct Unreachable<'a> {
+    server: &'a str,
+    transport: &'a str,
+    status: &'static str,
+    error: String,
+}
+
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
-    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
-    super::target::only_one(&servers, "SERVER")?;
+    let servers = args.common.one(args.server.as_deref(), "SERVER")?;
     let transport = servers.first().map(|server| server.prepared.config.target.transport());
     visit(
         &args.common,
@@ -58,12 +67,21 @@ pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         |_| {},
         async |visit| {
             let server = &visit.names[0];
-            let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await?;
+            let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await;
+            if let (Format::Json, Err(Trouble::Failure(failure)), false) =
+                (args.common.format(), &info, visit.is_interrupted())
+            {
+                let transport = transport.map_or("", Transport::as_str);
+                let error = visit.hidden(&failure.to_string());
+                print_json(&Unreachable { server, transport, status: "failed", error })?;
+            }
+            let info = info?;
             match args.common.format() {
                 Format::Human => print(&visit.hidden(&human(server, &info)))?,
                 Format::Json => print_json(&Report {
                     server,
-                    transport: transport.map_or("", |transport| transport.as_str()),
+                    transport: transport.map_or("", Transport::as_str),
+                    status: "connected",
                     protocol_version: info.version.to_string(),
                     server_info: info.server_info.as_deref(),
                     capabilities: &info.capabilities,

@@ -5,12 +5,11 @@ use serde_json::value::RawValue;
 
 use super::{
     common::{CommonArgs, ContentArgs},
-    content::{Report, Saver, print, print_json},
-    target::{Select, only_one},
+    content::{Saver, conclude},
     visit::visit,
 };
 use crate::{
-    cli::{Exit, Failure, Format},
+    cli::{Exit, Failure},
     client,
 };
 
@@ -54,8 +53,7 @@ impl Contents {
 }
 
 pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
-    let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;
-    only_one(&servers, "--server")?;
+    let servers = args.common.one(args.content.server.as_deref(), "--server")?;
     visit(
         &args.common,
         &servers,
@@ -64,18 +62,9 @@ pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
             let server = &visit.names[0];
             let read = visit.request(server, async |session, options| session.read_resource(&args.uri, options).await);
             let read = read.await?;
-            let mut saver = Saver::new(args.content.output.as_deref(), "resource");
             let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
-            let text = match &read {
-                Ok((_, contents)) => contents.text(&mut saver)?,
-                Err(_) => String::new(),
-            };
-            let result = read.as_ref().map(|(result, _)| &**result);
-            match args.common.format() {
-                Format::Human => print(&text)?,
-                Format::Json => print_json(&Report::of(visit, server, result, &saver))?,
-            }
-            result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
+            let saver = Saver::new(args.content.output.as_deref(), "resource");
+            conclude(visit, args.common.format(), server, &read, saver, Contents::text)
         },
     )
 }

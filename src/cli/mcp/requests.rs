@@ -126,9 +126,10 @@ impl Followed {
             if are_several {
                 visit.note(&format!("calling '{}'", request.name));
             }
+            let before = self.called.iter().map(Called::files).sum();
             self.called.push(Called::approved(visit, tool, request.arguments).await);
             if let Some(called) = self.called.last_mut() {
-                called.show(visit, args)?;
+                called.show(visit, args, before)?;
             }
         }
         Ok(())

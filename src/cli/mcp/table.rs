@@ -27,10 +27,20 @@ pub(in crate::cli) fn with_offered(hub: &Hub) -> Vec<(Arc<str>, Status)> {
 
 /// The table with its title, and below it what to type next; `prefix` is what commands begin with.
 pub(in crate::cli) fn status_table(servers: &[(impl AsRef<str>, Status)], now: SystemTime, prefix: &str) -> String {
+    status_table_in(servers, now, prefix, |state| state.to_string())
+}
+
+/// As [`status_table`], with other words for states.
+pub(super) fn status_table_in(
+    servers: &[(impl AsRef<str>, Status)],
+    now: SystemTime,
+    prefix: &str,
+    word: impl Fn(State) -> String,
+) -> String {
     let row = |(name, status): &(_, Status)| {
         let name: &str = AsRef::as_ref(name);
         let tools = status.tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string());
-        [printable(name).into_owned(), status.state.to_string(), tools, updated(status, now)]
+        [printable(name).into_owned(), word(status.state), tools, updated(status, now)]
     };
     let rows: Vec<_> = servers.iter().map(row).collect();
     let style = |row: usize, column: usize| match servers[row].1.state {

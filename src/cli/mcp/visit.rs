@@ -25,7 +25,7 @@ use crate::{
     },
     client::{
         self, CallOptions, ConnectError, Session,
-        hub::{Discovery, Event, Hub, HubError, HubOptions, Notice},
+        hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RetrySink},
     },
     config::policy::Unreachable,
     report::text::printable_lines,
@@ -83,7 +83,8 @@ pub(super) fn visit_with(
         return Ok(Exit::NothingSelected);
     }
     let connection = &args.connection;
-    let members = connection.members(servers, person.as_ref())?;
+    let is_interrupted = CancellationToken::new();
+    let members = connection.members(servers, person.as_ref(), &is_interrupted)?;
     let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
@@ -96,6 +97,7 @@ pub(super) fn visit_with(
     set(&mut options);
     options.records = tracer.as_ref().map(Tracer::records);
     options.stderr = tracer.as_ref().map(Tracer::stderr);
+    options.retries = Some(retries(secrets.clone()));
     with_servers(async {
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
@@ -106,7 +108,7 @@ pub(super) fn visit_with(
             unreachable,
             secrets,
             authorizers,
-            is_interrupted: CancellationToken::new(),
+            is_interrupted,
             person,
         };
         let done = visit.until_done_or_interrupted(&mut signals, work).await;
@@ -129,40 +131,38 @@ impl Visit {
         Visit { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
     }
 
-    /// Works, and closes the hub. A signal cancels the work; another one does not wait for servers to take leave, whose
-    /// processes are killed then.
+    /// Works, and closes the hub. A signal cancels the work, or hastens the leave of the servers; another one waits for
+    /// nobody, and then their processes are killed.
     async fn until_done_or_interrupted(
         &self,
         signals: &mut Signals,
         work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
     ) -> Result<Exit, Trouble> {
         let mut events = self.hub.events();
-        let mut working = Box::pin(work(self));
-        let done = tokio::select! {
-            done = &mut working => Some(done),
-            _ = signals.next() => None,
-        };
-        let rest = async {
-            if let Some(done) = done {
-                self.tell_renewed(&mut events);
-                self.tell_strays().await;
-                let mut closing = std::pin::pin!(self.hub.close());
-                if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
-                    self.note("waiting for the servers to take leave; a signal ends that");
-                    closing.await;
-                }
-                return done;
+        let whole = async {
+            let mut working = Box::pin(work(self));
+            let done = tokio::select! {
+                biased;
+                () = self.is_interrupted.cancelled() => None,
+                done = &mut working => Some(done),
+            };
+            let Some(done) = done else {
+                // To close the hub cancels the calls, and so the work comes to its end.
+                let (_, ()) = tokio::join!(working, self.hub.close());
+                return Ok(Exit::CannotRun);
+            };
+            self.tell_renewed(&mut events);
+            self.tell_strays().await;
+            let mut closing = std::pin::pin!(self.hub.close());
+            if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
+                self.note("waiting for the servers to take leave; a signal hastens that");
+                closing.await;
             }
-            style::leave_line();
-            style::print("interrupted: closing the connections\n");
-            self.is_interrupted.cancel();
-            // To close the hub cancels the calls, and so the work comes to its end.
-            let (_, ()) = tokio::join!(working, self.hub.close());
-            Ok(Exit::CannotRun)
+            done
         };
-        tokio::select! {
-            done = rest => done,
-            _ = signals.next() => Ok(Exit::CannotRun),
+        match signals.hasten(&self.is_interrupted, "interrupted: closing the connections\n", whole).await {
+            Some(done) if !self.is_interrupted() => done,
+            _ => Ok(Exit::CannotRun),
         }
     }
 
@@ -236,6 +236,11 @@ impl Visit {
 
     pub(super) fn is_interrupted(&self) -> bool {
         self.is_interrupted.is_cancelled()
+    }
+
+    /// Waits until it is interrupted. What is polled before that is not over then: the hub is closed afterwards.
+    pub(super) async fn interrupted(&self) {
+        self.is_interrupted.cancelled().await;
     }
 
     /// Waits until it was interrupted, and then for as long as somebody may need who has not been told.
@@ -393,11 +398,31 @@ impl Visit {
     }
 
     fn say(&self, level: &str, text: &str) {
-        if !self.is_interrupted.is_cancelled() {
-            let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
-            style::print(&format!("{level} {}\n", lines.join("\n  ")));
+        if !self.is_interrupted() {
+            self.say_in_any_case(level, text);
         }
     }
+
+    /// Also if somebody has interrupted the command.
+    pub(super) fn say_in_any_case(&self, level: &str, text: &str) {
+        let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
+        style::print(&format!("{level} {}\n", lines.join("\n  ")));
+    }
+}
+
+/// Tells of every attempt to connect after which there is another, in one line.
+fn retries(secrets: Secrets) -> RetrySink {
+    Arc::new(move |server, error, pause| {
+        let pause = match Duration::from_millis(pause.as_millis().try_into().unwrap_or(u64::MAX)) {
+            Duration::ZERO => "at once".to_owned(),
+            pause => format!("in {}", humantime::format_duration(pause)),
+        };
+        let why = secrets.hidden(&error.to_string());
+        let why = why.lines().next().unwrap_or_default().trim_end_matches(':');
+        let text = format!("MCP server '{server}' connection failed: {why}; trying again {pause}");
+        style::leave_line();
+        style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&text)));
+    })
 }
 
 /// What a server has done that does not know its session any more.

@@ -23,6 +23,7 @@ use crate::cli::{
 };
 
 const PROMPT: &str = "mcp> ";
+pub(super) const INTERRUPTED: &str = "interrupted: closing the connections\n";
 /// How long it may take to give the terminal back.
 const LET_GO: Duration = Duration::from_secs(1);
 
@@ -128,7 +129,10 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
                 continue;
             }
             Next::End => return exit(has_failed && input.is_piped()),
-            Next::Signal => return Exit::CannotRun,
+            Next::Signal => {
+                shell.haste.cancel();
+                return Exit::CannotRun;
+            }
             Next::Interrupted if was_interrupted => return Exit::Success,
             Next::Interrupted => {
                 was_interrupted = true;
@@ -168,7 +172,8 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
         cancel.cancel();
         let is_end = signal != Signal::INT || input.is_piped();
         if is_end {
-            style::print("interrupted: closing the connections\n");
+            style::print(INTERRUPTED);
+            shell.haste.cancel();
         }
         // Another signal does not wait for what does not end.
         tokio::select! {

@@ -110,9 +110,6 @@ async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files) -> Result<Exit
     };
     // A keyboard that nobody reads any more gives the terminal back.
     input.close().await;
-    tokio::select! {
-        () = shell.close() => {}
-        _ = signals.next() => {}
-    }
-    Ok(exit)
+    signals.hasten(&shell.haste, input::INTERRUPTED, shell.close()).await;
+    Ok(if shell.haste.is_cancelled() { Exit::CannotRun } else { exit })
 }

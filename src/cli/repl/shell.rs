@@ -55,6 +55,8 @@ pub(super) struct Shell {
     listed: Mutex<Known>,
     /// The first attempts to connect are over.
     settled: CancellationToken,
+    /// Somebody wants this process to end.
+    pub(super) haste: CancellationToken,
     /// One config is taken over at a time.
     pub(super) reloading: tokio::sync::Mutex<()>,
 }
@@ -112,7 +114,8 @@ impl Shell {
             })
         });
         let unreachable = options.unreachable;
-        let members = args.connection.members(&loaded.servers, person.as_ref())?;
+        let haste = CancellationToken::new();
+        let members = args.connection.members(&loaded.servers, person.as_ref(), &haste)?;
         Ok(Shell {
             hub: Hub::new(members, options),
             args,
@@ -126,6 +129,7 @@ impl Shell {
             last_words,
             listed: Mutex::default(),
             settled: CancellationToken::new(),
+            haste,
             reloading: tokio::sync::Mutex::default(),
         })
     }
@@ -139,7 +143,7 @@ impl Shell {
     /// # Errors
     /// The file of answers cannot be read.
     pub(super) fn load(&self, servers: Vec<Server>, files: Files) -> Result<Vec<Member>, Failure> {
-        let members = self.args.connection.members(&servers, self.person.as_ref())?;
+        let members = self.args.connection.members(&servers, self.person.as_ref(), &self.haste)?;
         suggest(&self.switch, &servers);
         let loaded = Loaded::of(servers, files);
         self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));

@@ -20,6 +20,8 @@ pub enum Denial {
     ByUser,
     /// Nobody was there to ask.
     Unasked,
+    /// This setting forbids it.
+    By(&'static str),
 }
 
 impl Granted {
@@ -43,6 +45,7 @@ impl Granted {
             Approval::Granted => return Ok(()),
             _ if self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&granted()) => return Ok(()),
             Approval::Refused => return Err(Denial::Unasked),
+            Approval::Forbidden(setting) => return Err(Denial::By(setting)),
             Approval::Ask(ask) => ask,
         };
         match ask(Request { tool: tool.clone(), arguments: arguments.cloned() }).await {

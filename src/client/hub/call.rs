@@ -38,6 +38,7 @@ fn denied(tool: &str, denial: Denial) -> String {
     match denial {
         Denial::ByUser => "Tool execution was denied by user.".to_owned(),
         Denial::Unasked => format!("the tool {tool:?} needs an approval, and nobody is there to give it"),
+        Denial::By(setting) => format!("the tool {tool:?} needs an approval, and {setting} gives none"),
     }
 }
 

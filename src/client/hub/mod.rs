@@ -98,7 +98,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use self::{
     approval::Denial,
     call::CallError,
-    options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry},
+    options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry, RetrySink},
     registry::{DuplicateTool, Notice, RegisteredTool, Registry},
     reload::Reloaded,
     status::{State, Status},
@@ -459,7 +459,10 @@ impl Hub {
     }
 
     /// Makes the registry of what the servers list.
-    fn register(&self) -> Result<Arc<Registry>, DuplicateTool> {
+    ///
+    /// # Errors
+    /// There are two tools of one name, and the policy forbids it.
+    pub(crate) fn register(&self) -> Result<Arc<Registry>, DuplicateTool> {
         let _one_at_a_time = self.0.registering.lock().unwrap_or_else(PoisonError::into_inner);
         let listed: Vec<_> = self.slots().into_iter().map(|slot| (slot.listing(), slot.member(), slot)).collect();
         let listed = listed.iter().map(|(listing, member, slot)| Listed {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::RegisteredTool;
 use crate::{
-    client::{Protocol, ServerConfig, StderrSink},
+    client::{ConnectError, Protocol, ServerConfig, StderrSink},
     config::{
         policy::{ApprovalRule, Duplicates, Naming, Policy, Unreachable},
         server::ToolFilter,
@@ -44,6 +44,8 @@ pub struct HubOptions {
     pub concurrency: NonZeroUsize,
     /// How often, and after which pauses, a connection is tried again that failed or broke.
     pub retry: Retry,
+    /// Who is told before each further attempt.
+    pub retries: Option<RetrySink>,
     /// How often a server is asked whether it still answers.
     pub health: Option<Duration>,
     pub approval: Approval,
@@ -59,6 +61,9 @@ pub struct HubOptions {
 
 /// Called with the name of a server and the record of a connection that is about to be opened.
 pub type RecordSink = Arc<dyn Fn(&Arc<str>, &Tap) + Send + Sync>;
+
+/// Called when connecting to a server has failed and is tried again after a pause.
+pub type RetrySink = Arc<dyn Fn(&Arc<str>, &ConnectError, Duration) + Send + Sync>;
 
 /// When servers are connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,6 +91,8 @@ pub enum Approval {
     Granted,
     /// Nobody is there to ask.
     Refused,
+    /// None is allowed, because of a setting that has this name for users.
+    Forbidden(&'static str),
     /// Somebody is asked each time.
     Ask(Approver),
 }
@@ -161,6 +168,7 @@ impl Default for HubOptions {
             connect: Connect::Eager,
             concurrency: NonZeroUsize::MIN.saturating_add(7),
             retry: Retry::NEVER,
+            retries: None,
             health: None,
             approval: Approval::Granted,
             result_ttl: None,

@@ -180,7 +180,13 @@ impl Slot {
                 Err(error) => error,
             };
             match pauses.next().filter(|_| may_pass(&error)) {
-                Some(pause) => tokio::time::sleep(shortened(pause)).await,
+                Some(pause) => {
+                    let pause = shortened(pause);
+                    if let Some(told) = &options.retries {
+                        told(&self.name, &error, pause);
+                    }
+                    tokio::time::sleep(pause).await;
+                }
                 None => return Err(error),
             }
         }

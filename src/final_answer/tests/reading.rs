@@ -105,7 +105,7 @@ fn what_is_no_schema_of_an_answer_is_told_with_its_path() {
         (r#"{"type":["null"]}"#, "s:1:9: an answer is an object"),
         (
             r#"{"type":"object","properties":{"a":{"type":"strng"}}}"#,
-            "s:1:44: not a valid JSON Schema at /properties/a/type: \"strng\" is not valid under any of the schemas",
+            "s:1:44: not a valid JSON Schema at /properties/a/type: there is no type \"strng\"; did you mean \"string\"?",
         ),
         (
             r#"{"properties":{"a":{"$ref":"https://example.com/a.json"}}}"#,
@@ -115,4 +115,12 @@ fn what_is_no_schema_of_an_answer_is_told_with_its_path() {
         let error = AnswerSchema::parse(&Source::new("s", text)).expect_err(text).to_string();
         assert!(error.starts_with(message), "{text}: {error}");
     }
+}
+
+#[test]
+fn a_mistake_in_a_schema_is_told_once() {
+    // In 2020-12 `items` is one schema.
+    let text = r#"{"properties":{"a":{"items":[{"type":"foo"}]}}}"#;
+    let error = AnswerSchema::parse(&Source::new("s", text)).expect_err(text).to_string();
+    assert_eq!(error.matches("/properties/a/items").count(), 1, "{error}");
 }

@@ -17,6 +17,7 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{OpenError, group::Group};
 
@@ -39,7 +40,7 @@ pub struct CommandSpec {
 /// How long each step of stopping a process may take (2026-07-28, stdio: Shutdown).
 #[derive(Clone, Copy, Debug)]
 pub struct StopGrace {
-    /// From closing its standard input to SIGTERM.
+    /// From closing its standard input to SIGTERM; none where there is haste.
     pub exit: Duration,
     /// From SIGTERM to SIGKILL.
     pub terminate: Duration,
@@ -49,7 +50,7 @@ pub struct StopGrace {
 
 impl Default for StopGrace {
     fn default() -> Self {
-        StopGrace { exit: Duration::from_secs(2), terminate: Duration::from_secs(2), kill: Duration::from_secs(1) }
+        StopGrace { exit: Duration::from_secs(5), terminate: Duration::from_secs(5), kill: Duration::from_secs(1) }
     }
 }
 
@@ -165,12 +166,16 @@ impl Child {
         (status, self.last_lines())
     }
 
-    /// Waits for the process to exit by itself, for its standard input is closed already; then asks its group to
-    /// terminate; then kills it. What is left of the group when the process has exited is ended as well. Returns the
-    /// exit status of the process itself, and ends within the sum of its [`StopGrace`].
-    pub async fn stop(mut self) -> Option<ExitStatus> {
+    /// Waits for the process to exit by itself, for its standard input is closed already, but no longer than until
+    /// `haste` is cancelled; then asks its group to terminate; then kills it. What is left of the group when the process
+    /// has exited is ended as well. Returns the exit status of the process itself, and ends within the sum of its
+    /// [`StopGrace`].
+    pub async fn stop(mut self, haste: &CancellationToken) -> Option<ExitStatus> {
         let grace = self.grace;
-        let exited = timeout(grace.exit, self.group.leader_exit()).await.is_ok();
+        let exited = tokio::select! {
+            exited = timeout(grace.exit, self.group.leader_exit()) => exited.is_ok(),
+            () = haste.cancelled() => matches!(self.group.leader_status(), Ok(Some(_))),
+        };
         if self.group.terminate().await {
             match exited {
                 false => drop(timeout(grace.terminate, self.group.leader_exit()).await),
@@ -271,7 +276,7 @@ mod tests {
             let (child, mut pipes) = Child::spawn(&spec, "env", None).expect("starts");
             let mut text = String::new();
             tokio::io::AsyncReadExt::read_to_string(&mut pipes.stdout, &mut text).await.expect("UTF-8");
-            child.stop().await;
+            child.stop(&CancellationToken::new()).await;
             text.lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect::<Vec<_>>()
         };
         assert!(environment(None).await.iter().any(|name| name == "CARGO_MANIFEST_DIR"), "set for every test");
@@ -294,10 +299,38 @@ mod tests {
                 assert!(child.group.signal(Signal::TERM), "its group is still there: {status:?}");
             }
             let told = child.group.leader_status().expect("a child of ours");
-            assert_eq!(child.stop().await, told);
+            assert_eq!(child.stop(&CancellationToken::new()).await, told);
             told.map(|status| (status.code(), status.signal()))
         };
         assert_eq!(told("echo last words >&2; exit 7").await, Some((Some(7), None)));
         assert_eq!(told("echo last words >&2; kill -9 $$").await, Some((None, Some(9))));
+    }
+
+    #[tokio::test]
+    async fn in_haste_a_process_is_asked_to_terminate_at_once_and_still_has_time_for_that() {
+        let never = Duration::from_secs(3600);
+        let grace = StopGrace { exit: never, terminate: never, kill: never };
+        let script = "trap 'echo asked >&2; exit 3' TERM; echo ready; while :; do sleep 60 & wait; done";
+        for is_waited_for in [true, false] {
+            let args = vec!["-c".into(), script.into()];
+            let spec = CommandSpec { program: "sh".into(), args, grace, ..CommandSpec::default() };
+            let (child, mut pipes) = Child::spawn(&spec, "shell", None).expect("starts");
+            let mut ready = [0; 6];
+            tokio::io::AsyncReadExt::read_exact(&mut pipes.stdout, &mut ready).await.expect("it is ready");
+            let (haste, lines) = (CancellationToken::new(), child.stderr.clone());
+            let mut stopping = std::pin::pin!(child.stop(&haste));
+            if is_waited_for {
+                assert!(futures_util::poll!(&mut stopping).is_pending());
+            }
+            haste.cancel();
+            assert_eq!(stopping.await.and_then(|status| status.code()), Some(3));
+            assert_eq!(lines.to_vec(), ["asked"]);
+        }
+    }
+
+    #[test]
+    fn a_process_has_five_seconds_for_each_step() {
+        let StopGrace { exit, terminate, .. } = StopGrace::default();
+        assert_eq!([exit, terminate], [Duration::from_secs(5); 2]);
     }
 }
