@@ -28,8 +28,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         _ => &[],
     };
-    let id = |input: &Node| input.get("id").and_then(|id| id.str().ok().map(str::to_owned));
-    let known: Vec<String> = inputs.iter().filter_map(id).collect();
+    let known: Vec<_> = inputs.iter().filter_map(|input| input.get("id")?.str().ok()).collect();
     let used = references_to(&known, subject, findings);
     let mut ids = HashMap::new();
     for input in inputs {
@@ -131,22 +130,22 @@ fn options(id: &str, node: &Node, findings: &mut Vec<Finding>) {
 }
 
 /// The inputs that servers refer to. Those that there are not are told.
-fn references_to(known: &[String], subject: &Subject<'_>, findings: &mut Vec<Finding>) -> HashSet<String> {
-    let names: HashSet<&str> = known.iter().map(String::as_str).collect();
+fn references_to<'s>(known: &[&str], subject: &Subject<'s>, findings: &mut Vec<Finding>) -> HashSet<&'s str> {
+    let names: HashSet<_> = known.iter().copied().collect();
     // To look through more for what was meant takes too long.
-    let likely: Vec<&str> = known.iter().map(String::as_str).take(MOST_LIKELY).collect();
+    let likely = &known[..known.len().min(MOST_LIKELY)];
     let mut used = HashSet::new();
     for server in &subject.config.servers {
         for text in server.texts() {
             for reference in references(&text.at.value).filter(|reference| reference.form == Form::Input) {
                 let name = reference.name;
-                used.insert(name.to_owned());
+                used.insert(name);
                 if names.contains(name) {
                     continue;
                 }
                 let place = subject.part(text, reference.range.clone());
                 let message = format!("there is no input `{name}`, so the server does not start");
-                let hint = match nearest(name, &likely) {
+                let hint = match nearest(name, likely) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("add {{\"id\": \"{name}\", \"type\": \"promptString\", …}} to `inputs`"),
                 };
