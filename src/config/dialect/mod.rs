@@ -92,6 +92,8 @@ pub struct Dialect {
     pub collection: Collection,
     /// What else stands beside the servers.
     pub root_keys: RootKeys,
+    /// What only this program replaces, in files that nobody else has: how the names of such references begin.
+    pub marks: &'static [&'static str],
     /// Which files it rejects for a key beside the servers that it does not know.
     pub strict_files: Files,
     /// Where the values are that hold for every server that has none of its own.
@@ -399,6 +401,7 @@ impl Dialect {
         bare: None,
         collection: Collection::Map,
         root_keys: RootKeys::Known(&[]),
+        marks: &[],
         strict_files: Files::None,
         defaults: None,
         switch: None,

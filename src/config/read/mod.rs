@@ -121,12 +121,14 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let mut findings = Vec::new();
     let servers = dialect.servers(root);
     let sets = dialect.sets(root);
-    let (mut left, mut is_of_other_form) = (TELLING, false);
+    let (mut left, mut is_of_other_form, mut loose) = (TELLING, false, 0);
     for set in &sets {
         for (name, server) in named(set.node, dialect, left, &mut findings) {
             let mut reader = Reader::new(dialect, set, source);
             reader.server(name, &server.sample(TELLING));
             findings.append(&mut reader.findings);
+            // Whoever takes a number for a text is no likelier meant than who says that it must be one.
+            loose += reader.loose;
             left -= 1;
         }
         is_of_other_form |= set.node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
@@ -144,7 +146,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         Severity::Warning => 3,
         Severity::Error => 4,
     };
-    let against: u32 = findings.iter().map(weight).sum();
+    let against = findings.iter().map(weight).sum::<u32>() + loose;
     // A library that reads anything is meant only if something says so.
     let is_meant = dialect.files.is_empty() && against == 0 && sets.iter().any(|set| has_nested(set.node, dialect));
     let is_unlikely = dialect.files.is_empty() && !is_meant;
