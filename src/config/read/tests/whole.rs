@@ -261,3 +261,15 @@ fn opencode_rejects_what_is_called_almost_like_something_it_knows() {
         "clientSecret": "{env:SECRET}", "scope": "a", "callbackPort": 1234, "redirectUri": "http://127.0.0.1/x"}}}}"#;
     assert_eq!(told(&at("h/opencode.json", all)), [""; 0]);
 }
+
+#[test]
+fn numbers_that_only_yaml_has_are_values_of_the_wrong_type() {
+    let text = "mcpServers:\n  s: { type: stdio, command: x, timeout: .inf, args: [-.INF] }\ntemperature: .nan\n";
+    let examined = at("cpe.yaml", text);
+    let told = told(&examined);
+    assert_eq!(
+        told.iter().filter(|it| it.starts_with('E')).collect::<Vec<_>>(),
+        ["E-VALUE-TYPE .inf", "E-VALUE-TYPE -.INF"]
+    );
+    assert!(examined.is_readable);
+}
