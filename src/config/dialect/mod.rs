@@ -102,6 +102,8 @@ pub struct Dialect {
     pub switch: Option<&'static str>,
     /// Profiles with servers of their own, of which one is used at a time.
     pub profiles: Option<Profiles>,
+    /// Whether a file may be one server, which is called as the file is.
+    pub lone: bool,
     /// Whether the servers may be a path to another file instead, or a list of such paths and of servers.
     pub is_linked: bool,
     /// Lists of the servers that are used and of those that are not.
@@ -406,6 +408,7 @@ impl Dialect {
         defaults: None,
         switch: None,
         profiles: None,
+        lone: false,
         is_linked: false,
         name_lists: None,
         projects: None,

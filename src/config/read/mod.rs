@@ -8,6 +8,7 @@ mod word;
 
 use std::{
     collections::{HashMap, HashSet},
+    path::Path,
     sync::Arc,
 };
 
@@ -57,6 +58,14 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
                 named(node, dialect, usize::MAX, findings);
             }
         }
+        None if dialect.is_lone_server(root) => {
+            let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
+            servers.extend(each(
+                vec![(lone_name(root, source), root)],
+                || Reader::new(dialect, &set, source),
+                findings,
+            ));
+        }
         None if sets.is_empty() && projects.is_empty() => findings.push(no_servers(root, dialect, &source.name)),
         None => {}
     }
@@ -77,6 +86,13 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         listed::apply(lists, root, &mut servers, findings);
     }
     ClientConfig { dialect, servers, projects }
+}
+
+/// What a server is called that is a file of its own.
+fn lone_name(root: &Node, source: &Source) -> At<String> {
+    let name = Path::new(&source.name).file_stem().map(|name| name.to_string_lossy().into_owned());
+    let begin = Span { start: root.span.start, end: root.span.start };
+    At { value: name.unwrap_or_default(), span: begin }
 }
 
 /// What a file says for one project of its user.

@@ -273,3 +273,34 @@ fn numbers_that_only_yaml_has_are_values_of_the_wrong_type() {
     );
     assert!(examined.is_readable);
 }
+
+#[test]
+fn what_no_version_of_cpe_knows_is_told_with_what_was_meant() {
+    let text = "\
+foo: 1
+models:
+  - { ref: a, id: x, type: openai, bogus: 1, generationParms: {}, generationParams: { tempreature: 1, topP: 1 } }
+defaults: { modle: a, model: a }
+mcpServers: { s: { type: stdio, command: x } }
+";
+    let expected = [
+        "A-EXTRA-KEY foo newer versions reject the file for it",
+        "A-EXTRA-KEY bogus newer versions reject the file for it",
+        "W-UNKNOWN-KEY generationParms did you mean `generationParams`?",
+        "W-UNKNOWN-KEY tempreature did you mean `temperature`?",
+        "W-UNKNOWN-KEY modle did you mean `model`?",
+    ];
+    assert_eq!(hints(&at("cpe.yaml", text)), expected);
+}
+
+#[test]
+fn a_file_of_continue_may_be_one_server() {
+    let of = |text: &str| at(".continue/mcpServers/docs.json", text);
+    let one = of(r#"{"command": "npx", "args": "-y x", "env": {"A": "b"}}"#);
+    assert_eq!((told(&one), names(&one)), (vec![r#"E-VALUE-TYPE "-y x""#.to_owned()], vec!["docs".to_owned()]));
+    let transport = one.config.map(|config| config.servers[0].transport.value);
+    assert_eq!(transport, Some(Transport::Stdio));
+    assert_eq!(told(&of(r#"{"url": "docs.example.com"}"#)), [r#"E-URL "docs.example.com""#]);
+    assert_eq!(told(&of(r#"{"description": "x"}"#)), ["A-NO-SERVERS "]);
+    assert_eq!(told(&of(r#"{"mcpServers": {}, "command": "x"}"#)), [""; 0]);
+}
