@@ -4,7 +4,7 @@ use std::{borrow::Cow, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::{Fields, Problem, Problems, Span};
+use super::{Fields, Problem, Problems, Span, yaml::is_unbounded};
 
 /// A value and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +69,7 @@ impl Node {
         match &self.value {
             Value::Null => "nothing",
             Value::Bool(_) => "a boolean",
+            Value::Number(text) if is_unbounded(text) => "what is no finite number",
             Value::Number(_) => "a number",
             Value::String(_) => "a text",
             Value::Sequence(_) => "a list",

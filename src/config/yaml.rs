@@ -16,10 +16,14 @@ const MAX_DEPTH: usize = 64;
 /// Parses the one YAML document (or JSON text) of a source. An empty source is `null`.
 ///
 /// # Errors
-/// The syntax error; a duplicate key; more than one document; too many nodes or levels.
+/// The syntax error; a duplicate key; a number that JSON cannot have; more than one document; too many nodes or levels.
 pub fn parse(source: &Source) -> Result<Node, Problems> {
-    let (root, duplicates) = read(source)?;
-    match duplicates.first() {
+    let (root, composer) = compose(source)?;
+    if let Some(span) = composer.unbounded {
+        let text = source.text.get(span.start..span.end).unwrap_or_default();
+        return Err(Problem::new(span, format!("{text} is no JSON number")).hint("put it in quotes").into());
+    }
+    match composer.duplicates.first() {
         None => Ok(root),
         Some(Duplicate { key, second, .. }) => {
             Err(Problem::new(*second, format!("the key `{key}` occurs twice")).hint("keep one of them").into())
@@ -27,11 +31,15 @@ pub fn parse(source: &Source) -> Result<Node, Problems> {
     }
 }
 
-/// As [`parse`], but of a key that occurs twice the last value counts, and that is told.
+/// As [`parse`], but of a key that occurs twice the last value counts, and that is told; a number may be any that YAML has.
 ///
 /// # Errors
 /// As those of [`parse`].
 pub(super) fn read(source: &Source) -> Result<(Node, Vec<Duplicate>), Problems> {
+    compose(source).map(|(root, composer)| (root, composer.duplicates))
+}
+
+fn compose(source: &Source) -> Result<(Node, Composer), Problems> {
     let mut composer = Composer::default();
     let mut root = None;
     for event in Parser::new_from_str(&source.text) {
@@ -54,7 +62,7 @@ pub(super) fn read(source: &Source) -> Result<(Node, Vec<Duplicate>), Problems> 
             root = Some(node);
         }
     }
-    Ok((root.unwrap_or(Node { span: Span::default(), value: Value::Null }), composer.duplicates))
+    Ok((root.unwrap_or(Node { span: Span::default(), value: Value::Null }), composer))
 }
 
 /// A tab in the indentation of the line at `at` or of the next one, where the parser complains about something else.
@@ -76,6 +84,8 @@ struct Composer {
     nodes: usize,
     aliased: usize,
     duplicates: Vec<Duplicate>,
+    /// The first number that JSON cannot have.
+    unbounded: Option<Span>,
 }
 
 /// A collection whose end has not come yet.
@@ -98,7 +108,12 @@ impl Composer {
             Event::Scalar(text, style, anchor, tag) => {
                 let is_text = tag.as_ref().is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
                 let value = match style {
-                    ScalarStyle::Plain if !is_text => resolve(&text, span)?,
+                    ScalarStyle::Plain if !is_text => {
+                        if is_unbounded(&text) {
+                            self.unbounded = self.unbounded.or(Some(span));
+                        }
+                        resolve(&text)
+                    }
                     _ => Value::String(text.into_owned()),
                 };
                 self.nodes += 1;
@@ -199,19 +214,23 @@ fn key_text(node: &Node) -> Result<String, Problems> {
 }
 
 /// A plain scalar's value by the core schema (YAML 1.2.2, 10.3.2), numbers written as JSON writes them.
-fn resolve(text: &str, span: Span) -> Result<Value, Problems> {
-    Ok(match text {
+fn resolve(text: &str) -> Value {
+    match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
         "false" | "False" | "FALSE" => Value::Bool(false),
-        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "-.inf" => {
-            return Err(Problem::new(span, format!("{text} is no JSON number")).hint("put it in quotes").into());
-        }
+        _ if is_unbounded(text) => Value::Number(text.into()),
         _ => match number(text) {
             Some(number) => Value::Number(number),
             None => Value::String(text.into()),
         },
-    })
+    }
+}
+
+/// Whether this is infinity, or what is no number.
+pub(super) fn is_unbounded(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    matches!(text, ".nan" | ".NaN" | ".NAN") || matches!(unsigned, ".inf" | ".Inf" | ".INF")
 }
 
 fn number(text: &str) -> Option<String> {
@@ -281,6 +300,7 @@ mod tests {
     fn errors_have_a_position_and_say_what_to_do() {
         assert_eq!(problem("a: 1\nb: 2\na: 3\n"), "t.yaml:3:1: the key `a` occurs twice (keep one of them)");
         assert_eq!(problem("a: .inf"), "t.yaml:1:4: .inf is no JSON number (put it in quotes)");
+        assert_eq!(problem("a: [x, -.Inf]\na: 1"), "t.yaml:1:8: -.Inf is no JSON number (put it in quotes)");
         assert_eq!(
             problem("a:\n  - b: 1\n\tc: 2\n"),
             "t.yaml:3:1: not valid YAML: a tab in the indentation (indent with spaces)"

@@ -142,9 +142,10 @@ fn check(args: &ValidateArgs) -> Vec<Checked> {
 
 /// Whether a file could have servers as a section, and has none.
 fn is_about_other_things(path: &Path, file: &File) -> bool {
-    if by_path(path).is_some_and(|(_, place)| matches!(place, Place::Section(_))) {
+    if let Some((dialect, Place::Section(_))) = by_path(path) {
         // How the rest of such a file is written is of no matter here, even if nobody can read it.
-        return !file.source.text.contains("mcp") || file.codes().any(|code| code == &codes::NO_SERVERS);
+        let is_of_others = !dialect.lone && !file.source.text.contains("mcp");
+        return is_of_others || file.codes().any(|code| code == &codes::NO_SERVERS);
     }
     let is_section = |it: &Detected| matches!(it.dialect.root_keys, RootKeys::Section(_));
     let has_none = file.codes().all(|code| code == &codes::NO_SERVERS);

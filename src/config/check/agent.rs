@@ -6,10 +6,96 @@ use super::Subject;
 use crate::config::{
     Entry, Node,
     finding::{Finding, codes},
+    nearest,
+    read::is_note,
     references,
 };
 
+/// The keys of every version, by the object that they are in.
+const KEYS: &[(&str, &[&str])] = &[
+    ("", &["version", "models", "defaults", "subagent", "mcpServers"]),
+    (
+        "models",
+        &[
+            "ref",
+            "display_name",
+            "id",
+            "type",
+            "name",
+            "base_url",
+            "api_key_env",
+            "auth_method",
+            "context_window",
+            "max_output",
+            "input_cost_per_million",
+            "output_cost_per_million",
+            "cache_read_cost_per_million",
+            "cache_write_cost_per_million",
+            "supports_reasoning",
+            "default_reasoning_effort",
+            "disable_edit_tool",
+            "vertex",
+            "patchRequest",
+            "thinkingValues",
+            "mcpServers",
+            "systemPromptPath",
+            "generationDefaults",
+            "generationParams",
+            "timeout",
+            "codeMode",
+            "compaction",
+            "flightRecorder",
+        ],
+    ),
+    (
+        "defaults",
+        &[
+            "model",
+            "systemPromptPath",
+            "generationParams",
+            "timeout",
+            "noStream",
+            "codeMode",
+            "compaction",
+            "conversationStoragePath",
+            "flightRecorder",
+        ],
+    ),
+    ("subagent", &["name", "description", "outputSchemaPath"]),
+    ("generationParams", GENERATION),
+    ("generationDefaults", GENERATION),
+    ("codeMode", &["enabled", "excludedTools", "localModulePaths", "maxTimeout", "largeOutputCharLimit"]),
+];
+
+/// For more unknown keys nobody looks for what was meant: every one of them takes a while.
+const MOST_HINTS: usize = 20;
+
+const GENERATION: &[&str] = &[
+    "temperature",
+    "topP",
+    "topK",
+    "frequencyPenalty",
+    "presencePenalty",
+    "n",
+    "numberOfResponses",
+    "maxGenerationTokens",
+    "maxTokens",
+    "toolChoice",
+    "stopSequences",
+    "thinkingBudget",
+];
+
 pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let program = subject.dialect().program;
+    // What looks like servers is told of already.
+    let told: HashSet<_> = findings.iter().map(|finding| finding.problem.span.start).collect();
+    let mut hints = 0..MOST_HINTS;
+    unknown("", subject.root, &mut |entry, known| {
+        if !told.contains(&entry.key_span.start) {
+            let near = hints.next().and_then(|_| nearest(&entry.key, known));
+            findings.push(stray(program, entry, near));
+        }
+    });
     let known = models(subject.root, findings);
     let default = subject.root.get("defaults").and_then(|defaults| defaults.get("model"));
     if let Some((node, Ok(model))) = default.map(|node| (node, node.str()))
@@ -18,7 +104,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     {
         let known: Vec<_> = known.into_iter().collect();
         let finding = codes::MODEL.at(node.span, format!("no model has the ref `{model}`"));
-        findings.push(match crate::config::nearest(model, &known) {
+        findings.push(match nearest(model, &known) {
             Some(near) => finding.hint(format!("did you mean `{near}`?")),
             None => finding.hint("describe it under `models`"),
         });
@@ -26,6 +112,30 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut entries = subject.root.entries().unwrap_or_default().iter();
     if let Some(agent) = entries.find(|entry| entry.key == "subagent") {
         subagent(subject, agent, findings);
+    }
+}
+
+/// Tells of keys that no version knows, in an object of this name and in those below it.
+fn unknown<'n>(name: &str, node: &'n Node, tell: &mut impl FnMut(&'n Entry, &[&str])) {
+    let Some((_, known)) = KEYS.iter().find(|(object, _)| *object == name) else { return };
+    for item in node.items().unwrap_or_default() {
+        unknown(name, item, tell);
+    }
+    for entry in node.entries().unwrap_or_default() {
+        match known.contains(&&*entry.key) {
+            true => unknown(&entry.key, &entry.node, tell),
+            false if is_note(&entry.key) => {}
+            false => tell(entry, known),
+        }
+    }
+}
+
+/// What there is to say of a key that no version knows.
+fn stray(program: &str, entry: &Entry, near: Option<&str>) -> Finding {
+    let message = format!("{program} does not know `{}`", entry.key);
+    match near {
+        Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
+        None => codes::EXTRA_KEY.at(entry.key_span, message).hint("newer versions reject the file for it"),
     }
 }
 

@@ -20,6 +20,12 @@ const SHELLS: &[&str] = &["sh", "bash", "zsh", "fish", "dash", "cmd", "powershel
 const LAUNCHERS: &[&str] =
     &["node", "npx", "python", "python3", "uv", "uvx", "docker", "podman", "deno", "bun", "bunx"];
 
+/// Words between a launcher and its options.
+const SUBCOMMANDS: &[&str] = &["run", "exec", "compose", "container", "tool"];
+
+/// Options of launchers that have no value after them.
+const FLAGS: &[&str] = &["-y", "--yes", "-i", "-t", "-it", "-d", "--rm", "--init", "-q", "--quiet"];
+
 /// A longer command is not written anew in a hint.
 const LONGEST_HINT: usize = 200;
 
@@ -162,7 +168,7 @@ fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
     }
 }
 
-/// An option with its value in one argument, which a launcher takes for one word.
+/// Several words of a command line in one argument, which a launcher takes for one word.
 fn joined(server: &ServerConfig, findings: &mut Vec<Finding>) {
     let is_launched = |command: &At<String>| LAUNCHERS.contains(&program(&command.value));
     if !server.command.as_ref().is_some_and(is_launched) || has_shell(server) {
@@ -172,17 +178,24 @@ fn joined(server: &ServerConfig, findings: &mut Vec<Finding>) {
         let name = word.trim_start_matches('-');
         word.starts_with('-') && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
+    let is_path = |word: &str| word.starts_with(['/', '.', '~']) || word.contains('\\');
+    let mut is_after_option = false;
     for word in &server.args {
-        if let Some((option, _)) =
-            word.value.split_once(' ').filter(|(option, value)| is_option(option) && !value.is_empty())
-        {
-            let message = format!("`{option}` and what follows it are one argument");
-            findings.push(codes::COMMAND_LINE.at(word.span, message).hint("make each word a text of its own"));
+        let text = &*word.value;
+        if let Some((first, rest)) = text.split_once(' ') {
+            let is_line = || rest.split_whitespace().any(is_option) && !is_path(text) && !is_after_option;
+            if (is_option(first) && !rest.is_empty()) || is_line() {
+                let what = if is_option(first) { format!("`{first}`") } else { "a word".to_owned() };
+                let message = format!("{what} and what follows it are one argument");
+                findings.push(codes::COMMAND_LINE.at(word.span, message).hint("make each word a text of its own"));
+            }
         }
-        // Whatever comes after the first word that is no option is for the program that is launched.
-        if !word.value.starts_with('-') {
+        // Whatever comes after the first word that is no option, and no value of one, is for the program that is launched.
+        let is_own = text.starts_with('-') || is_after_option || SUBCOMMANDS.contains(&text);
+        if !is_own {
             break;
         }
+        is_after_option = is_option(text) && !FLAGS.contains(&text);
     }
 }
 
@@ -228,5 +241,39 @@ fn directory(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Fi
     if [Path::new(text), &beside].iter().all(|path| machine.at(path) != Found::Directory) {
         let message = format!("there is no folder {text} on this machine");
         findings.push(codes::DIRECTORY.at(cwd.span, message).hint("the server could not be started in it"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Source, examine, finding::codes};
+
+    /// The arguments that should have been several.
+    fn joined(command: &str, args: &str) -> Vec<String> {
+        let text = format!(r#"{{"mcpServers": {{"s": {{"command": "{command}", "args": {args}}}}}}}"#);
+        let examined = examine(&Source::new(".mcp.json", text.clone()), Some(Path::new(".mcp.json")), None, None);
+        let found = examined.findings.iter().filter(|it| it.code == &codes::COMMAND_LINE);
+        found.map(|it| text[it.problem.span.start..it.problem.span.end].replace('"', "")).collect()
+    }
+
+    #[test]
+    fn words_that_are_one_argument_are_told_as_far_as_they_are_the_launchers() {
+        assert_eq!(joined("docker", r#"["run", "-i x"]"#), ["-i x"]);
+        assert_eq!(joined("docker", r#"["run -i", "x"]"#), ["run -i"]);
+        assert_eq!(joined("docker", r#"["run", "-i", "-v", "a:b", "-e A", "x", "-c d"]"#), ["-e A"]);
+        assert_eq!(joined("uv", r#"["--directory", "/x y -z", "run", "--with mcp", "a.py"]"#), ["--with mcp"]);
+        assert_eq!(joined("npx", r#"["-y", "pkg --port 3000"]"#), ["pkg --port 3000"]);
+        for (command, args) in [
+            ("docker", r#"["run", "--rm", "image", "--prompt", "fix -x", "-c d"]"#),
+            ("npx", r#"["-y", "pkg", "-a b"]"#),
+            ("node", r#"["/my app -old/server.js", "-e f"]"#),
+            ("python", r#"["-c", "print(1) -x"]"#),
+            ("docker", r#"["run", "--name", "a -b", "x y"]"#),
+            ("serve", r#"["-e f"]"#),
+        ] {
+            assert_eq!(joined(command, args), [""; 0], "{command} {args}");
+        }
     }
 }

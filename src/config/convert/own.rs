@@ -59,6 +59,9 @@ pub(super) type Texts<'n> = HashMap<usize, (&'n str, &'n Node)>;
 
 pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> Texts<'n> {
     let mut servers = HashMap::new();
+    if dialect.is_lone_server(root) {
+        servers.insert(root.span.start, ("", root));
+    }
     for Set { node, .. } in dialect.sets(root) {
         match dialect.collection {
             Collection::Map => {

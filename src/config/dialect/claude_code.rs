@@ -26,6 +26,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     bare: Some("only a plugin's `.mcp.json` may leave out `mcpServers`; a project's needs it"),
     root_keys: RootKeys::Section(&[]),
+    marks: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "user_config"],
     is_linked: true,
     projects: Some("projects"),
     keys: &[

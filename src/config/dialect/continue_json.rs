@@ -18,9 +18,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "continue-json",
     program: "Continue",
     syntax: Syntax::Json(&[LibertyKind::Comment]),
-    // A file may be one server without a name as well, of which nothing is said.
     files: &[Place::Section(".continue/mcpServers/*.json")],
     root_keys: RootKeys::Section(&[]),
+    lone: true,
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

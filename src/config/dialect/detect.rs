@@ -68,7 +68,11 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
         Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
         Syntax::Yaml | Syntax::Either(_) => 0,
     };
-    let against = |dialect: &Dialect| wrong_syntax(dialect) + 5 * document.liberties_against(dialect);
+    let marked = candidates.iter().find_map(|dialect| Some((*dialect, dialect.written_mark(source)?)));
+    let is_marked = |dialect: &Dialect| marked.is_none_or(|(owner, _)| std::ptr::eq(owner, dialect));
+    let against = |dialect: &Dialect| {
+        wrong_syntax(dialect) + 5 * document.liberties_against(dialect) + 50 * u32::from(!is_marked(dialect))
+    };
     let dialect = *candidates.iter().min_by_key(|dialect| fit(root, dialect, source) + against(dialect))?;
     let servers = dialect.each_server(root);
     let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
@@ -77,7 +81,8 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
         .iter()
         .filter(|key| !first.contains(key))
         .find(|key| servers.iter().take(TELLING).any(|it| it.get(key).is_some()));
-    let why = match dialect.evidence(root).first().or(telling) {
+    let mark = marked.filter(|(owner, _)| std::ptr::eq(*owner, dialect)).map(|(_, mark)| mark);
+    let why = match mark.as_ref().or(dialect.evidence(root).first()).or(telling) {
         Some(key) => format!("it has `{key}`"),
         None => match dialect.roots.iter().find(|keys| at(dialect.part(root), keys).is_some()) {
             Some(keys) => {
@@ -93,7 +98,8 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
 /// A program that reads files of this place too, if a file has what only that program knows and fits it better, or has
 /// servers where only that program looks for them.
 fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source>) -> Option<Detected> {
-    let guests = ALL.iter().copied().filter(|dialect| dialect.guest_in.contains(&place));
+    let is_guest = |dialect: &&Dialect| dialect.guest_in.contains(&place) && owner.written_mark(source).is_none();
+    let guests = ALL.iter().copied().filter(is_guest);
     guests.into_iter().find_map(|dialect| {
         if owner.servers(root).is_none()
             && let Some(keys) = dialect.roots.iter().find(|keys| at(root, keys).is_some_and(|it| it.entries().is_ok()))
@@ -107,6 +113,11 @@ fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source
 }
 
 impl Dialect {
+    /// A reference in a text that only this program replaces.
+    fn written_mark(&self, source: &Source) -> Option<&'static str> {
+        self.marks.iter().copied().find(|mark| source.text.contains(&format!("${{{mark}")))
+    }
+
     /// What the first servers of a file have that no other program knows, or a transport that the owner does not know.
     fn mark(&self, owner: &Dialect, root: &Node) -> Option<&'static str> {
         let knows = |dialect: &Dialect, name: &str| dialect.keys.iter().any(|key| key.name == name);

@@ -92,6 +92,8 @@ pub struct Dialect {
     pub collection: Collection,
     /// What else stands beside the servers.
     pub root_keys: RootKeys,
+    /// What only this program replaces, in files that nobody else has: how the names of such references begin.
+    pub marks: &'static [&'static str],
     /// Which files it rejects for a key beside the servers that it does not know.
     pub strict_files: Files,
     /// Where the values are that hold for every server that has none of its own.
@@ -100,6 +102,8 @@ pub struct Dialect {
     pub switch: Option<&'static str>,
     /// Profiles with servers of their own, of which one is used at a time.
     pub profiles: Option<Profiles>,
+    /// Whether a file may be one server, which is called as the file is.
+    pub lone: bool,
     /// Whether the servers may be a path to another file instead, or a list of such paths and of servers.
     pub is_linked: bool,
     /// Lists of the servers that are used and of those that are not.
@@ -399,10 +403,12 @@ impl Dialect {
         bare: None,
         collection: Collection::Map,
         root_keys: RootKeys::Known(&[]),
+        marks: &[],
         strict_files: Files::None,
         defaults: None,
         switch: None,
         profiles: None,
+        lone: false,
         is_linked: false,
         name_lists: None,
         projects: None,

@@ -26,6 +26,11 @@ impl Dialect {
         self.roots.iter().find_map(|keys| at(root, keys)).or_else(bare)
     }
 
+    /// Whether a file is one server and nothing else.
+    pub(in crate::config) fn is_lone_server(&self, root: &Node) -> bool {
+        self.lone && self.servers(root).is_none() && is_server(root)
+    }
+
     /// Whether the servers of a file of this name may be a path.
     pub(in crate::config) fn is_linked_from(&self, name: &str) -> bool {
         let is_file_of_servers = |(_, place)| !matches!(place, Place::Section(_));

@@ -96,6 +96,11 @@ fn a_file_is_known_by_its_place_and_otherwise_by_what_it_holds() {
     let servers = r#"{"servers": {"a": {"url": "https://a.example/mcp"}}}"#;
     let why = "its servers are under `servers`".to_owned();
     assert_eq!(detected(Some("x/.mcp.json"), servers), Some(("vscode", why)), "Visual Studio's");
+    let guest = |word: &str| {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "{word}", "tools": ["*"]}}}}}}"#);
+        detected(Some("x/.mcp.json"), &text).map(|it| it.0)
+    };
+    assert_eq!((guest("x"), guest("${CLAUDE_PLUGIN_ROOT}/x")), (Some("copilot"), Some("claude-code")));
     let container = r#"{"customizations": {"vscode": {"mcp": {"servers": {}}}}}"#;
     let why = "its servers are under `customizations.vscode.mcp.servers`".to_owned();
     assert_eq!(detected(Some("some.json"), container), Some(("vscode", why)));
@@ -118,6 +123,12 @@ fn a_file_is_known_by_its_place_and_otherwise_by_what_it_holds() {
     assert_eq!(of(r#"{"mcpServers": {"a": {"serverUrl": ""}}}"#).map(|it| it.0), Some("windsurf"));
     let wrong = |key: &str| of(&format!(r#"{{"mcpServers": {{"a": {{"command": "x", {key}}}}}}}"#)).map(|it| it.0);
     assert_eq!(wrong(r#""disabled": "false""#), Some("cline"), "a key counts whatever its value is");
+    let plugin = |key: &str| wrong(&format!(r#""{key}": "${{CLAUDE_PLUGIN_ROOT}}/x", "env": {{"A": "b"}}"#));
+    assert_eq!((plugin("cwd"), plugin("envFile")), (Some("claude-code"), Some("claude-code")));
+    let why = Some(("claude-code", "it has `user_config`".into()));
+    assert_eq!(of(r#"{"mcpServers": {"a": {"command": "x", "args": ["${user_config.key}"]}}}"#), why);
+    assert_eq!(wrong(r#""env": {"PORT": 3000}"#), Some("claude-code"), "who takes a number is not told by one");
+    assert_eq!(wrong(r#""env": {"PORT": 3000}, "tools": ["*"]"#), Some("copilot"));
     assert_eq!(of(empty), Some(("claude-code", "its servers are under `mcpServers`".into())));
     assert_eq!(of(r#"{"a": 1}"#), None);
 }

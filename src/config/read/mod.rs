@@ -8,6 +8,7 @@ mod word;
 
 use std::{
     collections::{HashMap, HashSet},
+    path::Path,
     sync::Arc,
 };
 
@@ -57,6 +58,14 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
                 named(node, dialect, usize::MAX, findings);
             }
         }
+        None if dialect.is_lone_server(root) => {
+            let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
+            servers.extend(each(
+                vec![(lone_name(root, source), root)],
+                || Reader::new(dialect, &set, source),
+                findings,
+            ));
+        }
         None if sets.is_empty() && projects.is_empty() => findings.push(no_servers(root, dialect, &source.name)),
         None => {}
     }
@@ -77,6 +86,13 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         listed::apply(lists, root, &mut servers, findings);
     }
     ClientConfig { dialect, servers, projects }
+}
+
+/// What a server is called that is a file of its own.
+fn lone_name(root: &Node, source: &Source) -> At<String> {
+    let name = Path::new(&source.name).file_stem().map(|name| name.to_string_lossy().into_owned());
+    let begin = Span { start: root.span.start, end: root.span.start };
+    At { value: name.unwrap_or_default(), span: begin }
 }
 
 /// What a file says for one project of its user.
@@ -123,12 +139,14 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let mut findings = Vec::new();
     let servers = dialect.servers(root);
     let sets = dialect.sets(root);
-    let (mut left, mut is_of_other_form) = (TELLING, false);
+    let (mut left, mut is_of_other_form, mut loose) = (TELLING, false, 0);
     for set in &sets {
         for (name, server) in named(set.node, dialect, left, &mut findings) {
             let mut reader = Reader::new(dialect, set, source);
             reader.server(name, &server.sample(TELLING));
             findings.append(&mut reader.findings);
+            // Whoever takes a number for a text is no likelier meant than who says that it must be one.
+            loose += reader.loose;
             left -= 1;
         }
         is_of_other_form |= set.node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
@@ -146,7 +164,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         Severity::Warning => 3,
         Severity::Error => 4,
     };
-    let against: u32 = findings.iter().map(weight).sum();
+    let against = findings.iter().map(weight).sum::<u32>() + loose;
     // A library that reads anything is meant only if something says so.
     let is_meant = dialect.files.is_empty() && against == 0 && sets.iter().any(|set| has_nested(set.node, dialect));
     let is_unlikely = dialect.files.is_empty() && !is_meant;

@@ -38,6 +38,8 @@ pub(super) struct Reader<'a> {
     pub(super) findings: Vec<Finding>,
     /// Those that say nothing about whose file it is.
     pub(super) asides: Vec<Finding>,
+    /// How many values are of a type that hardly another program takes.
+    pub(super) loose: u32,
     /// How many keys the dialect does not know.
     unknown: usize,
     /// The finding about a URL in a program that dials none: harmless as long as there is a command.
@@ -57,6 +59,7 @@ impl<'a> Reader<'a> {
             strict,
             findings: Vec::new(),
             asides: Vec::new(),
+            loose: 0,
             unknown: 0,
             foreign_url: None,
         }

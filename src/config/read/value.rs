@@ -166,6 +166,7 @@ impl Reader<'_> {
         };
         let mut pairs = Vec::new();
         for Entry { key, key_span, node } in entries {
+            self.loose += u32::from(self.dialect.loose_values && node.str().is_err());
             let value = match &node.value {
                 Value::Number(text) if self.dialect.loose_values => Some(At { value: text.clone(), span: node.span }),
                 Value::Null if self.dialect.loose_values => continue,

@@ -20,7 +20,7 @@ pub(super) fn noted(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// What may be comments, in YAML or in JSON: what it takes for one too many is only looked at.
 fn comments(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut at = 0;
+    let (mut at, mut is_unclosed) = (0, false);
     let next = move || {
         let begin = at + text[at..].find(['#', '/'])?;
         let (before, rest) = (text[..begin].chars().next_back(), &text[begin..]);
@@ -28,9 +28,15 @@ fn comments(text: &str) -> impl Iterator<Item = Range<usize>> {
             true => before.is_none_or(char::is_whitespace),
             false => rest.starts_with("//") && before != Some(':'),
         };
+        let end_of_line = || rest.find('\n').unwrap_or(rest.len());
         let end = match (is_line, rest.starts_with("/*")) {
-            (true, _) => rest.find('\n').unwrap_or(rest.len()),
-            (_, true) => rest.find("*/").or_else(|| rest.find('\n')).unwrap_or(rest.len()),
+            (true, _) => end_of_line(),
+            (_, true) => {
+                // What has no end is looked for once.
+                let end = if is_unclosed { None } else { rest.find("*/") };
+                is_unclosed = end.is_none();
+                end.unwrap_or_else(end_of_line)
+            }
             // Each of the slashes behind a colon is none.
             _ => rest.len() - rest.trim_start_matches(['#', '/']).len(),
         };

@@ -261,3 +261,46 @@ fn opencode_rejects_what_is_called_almost_like_something_it_knows() {
         "clientSecret": "{env:SECRET}", "scope": "a", "callbackPort": 1234, "redirectUri": "http://127.0.0.1/x"}}}}"#;
     assert_eq!(told(&at("h/opencode.json", all)), [""; 0]);
 }
+
+#[test]
+fn numbers_that_only_yaml_has_are_values_of_the_wrong_type() {
+    let text = "mcpServers:\n  s: { type: stdio, command: x, timeout: .inf, args: [-.INF] }\ntemperature: .nan\n";
+    let examined = at("cpe.yaml", text);
+    let told = told(&examined);
+    assert_eq!(
+        told.iter().filter(|it| it.starts_with('E')).collect::<Vec<_>>(),
+        ["E-VALUE-TYPE .inf", "E-VALUE-TYPE -.INF"]
+    );
+    assert!(examined.is_readable);
+}
+
+#[test]
+fn what_no_version_of_cpe_knows_is_told_with_what_was_meant() {
+    let text = "\
+foo: 1
+models:
+  - { ref: a, id: x, type: openai, bogus: 1, generationParms: {}, generationParams: { tempreature: 1, topP: 1 } }
+defaults: { modle: a, model: a }
+mcpServers: { s: { type: stdio, command: x } }
+";
+    let expected = [
+        "A-EXTRA-KEY foo newer versions reject the file for it",
+        "A-EXTRA-KEY bogus newer versions reject the file for it",
+        "W-UNKNOWN-KEY generationParms did you mean `generationParams`?",
+        "W-UNKNOWN-KEY tempreature did you mean `temperature`?",
+        "W-UNKNOWN-KEY modle did you mean `model`?",
+    ];
+    assert_eq!(hints(&at("cpe.yaml", text)), expected);
+}
+
+#[test]
+fn a_file_of_continue_may_be_one_server() {
+    let of = |text: &str| at(".continue/mcpServers/docs.json", text);
+    let one = of(r#"{"command": "npx", "args": "-y x", "env": {"A": "b"}}"#);
+    assert_eq!((told(&one), names(&one)), (vec![r#"E-VALUE-TYPE "-y x""#.to_owned()], vec!["docs".to_owned()]));
+    let transport = one.config.map(|config| config.servers[0].transport.value);
+    assert_eq!(transport, Some(Transport::Stdio));
+    assert_eq!(told(&of(r#"{"url": "docs.example.com"}"#)), [r#"E-URL "docs.example.com""#]);
+    assert_eq!(told(&of(r#"{"description": "x"}"#)), ["A-NO-SERVERS "]);
+    assert_eq!(told(&of(r#"{"mcpServers": {}, "command": "x"}"#)), [""; 0]);
+}
