@@ -178,10 +178,8 @@ impl Fetcher {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        web::install_crypto();
-        let builder = Client::builder().redirect(redirect::Policy::none()).timeout(LIMIT);
+        let builder = web::builder(is_near).redirect(redirect::Policy::none()).timeout(LIMIT);
         let builder = builder.dns_resolver(Arc::new(self.perimeter.clone()));
-        let builder = if is_near { builder.no_proxy() } else { builder };
         let client = builder.build().map_err(|error| AuthError::Invalid(web::describe(error)))?;
         Ok(slot.get_or_init(|| client))
     }
