@@ -287,6 +287,9 @@ fn failed(server: &Server, error: &AuthError) -> Failure {
         AuthError::Internal { .. } => {
             failure.hint("--issuer names an authorization server that you trust, wherever it is")
         }
+        AuthError::Stranger { issuer } => {
+            failure.hint(format!("if the client is registered there, say --issuer {}", authorization::word(issuer)))
+        }
         AuthError::OtherIssuer { .. } => failure.hint("if it has moved, --issuer says to where"),
         _ => failure,
     }
