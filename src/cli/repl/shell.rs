@@ -116,6 +116,7 @@ impl Shell {
         let unreachable = options.unreachable;
         let haste = CancellationToken::new();
         let members = args.connection.members(&loaded.servers, person.as_ref(), &haste)?;
+        members.iter().for_each(|member| tracer.follow_authorizer(&member.config));
         Ok(Shell {
             hub: Hub::new(members, options),
             args,
@@ -148,6 +149,7 @@ impl Shell {
         let loaded = Loaded::of(servers, files);
         self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));
         *locked(&self.loaded) = Arc::new(loaded);
+        members.iter().for_each(|member| self.tracer.follow_authorizer(&member.config));
         Ok(members)
     }
 
