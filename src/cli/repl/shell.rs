@@ -15,6 +15,7 @@ use super::{
     command::Command,
     complete::{Known, quoted},
     follow::Breaks,
+    settle::Attempts,
     switch::{Switch, VARIABLE},
 };
 use crate::{
@@ -48,13 +49,12 @@ pub(super) struct Shell {
     /// By server: when the last attempt to connect began.
     pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
     pub(super) tracer: Tracer,
-    unreachable: Unreachable,
+    pub(super) unreachable: Unreachable,
     loaded: Mutex<Arc<Loaded>>,
     last_words: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
     /// What has been listed besides tools, to complete with.
     listed: Mutex<Known>,
-    /// The first attempts to connect are over.
-    settled: CancellationToken,
+    pub(super) attempts: Attempts,
     /// Somebody wants this process to end.
     pub(super) haste: CancellationToken,
     /// One config is taken over at a time.
@@ -129,7 +129,7 @@ impl Shell {
             loaded: Mutex::new(Arc::new(loaded)),
             last_words,
             listed: Mutex::default(),
-            settled: CancellationToken::new(),
+            attempts: Attempts::default(),
             haste,
             reloading: tokio::sync::Mutex::default(),
         })
@@ -156,7 +156,7 @@ impl Shell {
     /// Connects to all servers, and tells what came of it. Returns if that means the end.
     pub(super) async fn connect_all(&self) -> Exit {
         if self.args.lazy {
-            self.settled.cancel();
+            self.attempts.are_over();
             return std::future::pending().await;
         }
         let visit = self.visit();
@@ -167,7 +167,7 @@ impl Shell {
             visit.note("Continuing with other MCP servers");
         }
         self.hub.registry().notices.iter().for_each(|notice| visit.tell_notice(notice));
-        self.settled.cancel();
+        self.attempts.are_over();
         std::future::pending().await
     }
 
@@ -198,6 +198,7 @@ impl Shell {
                 }
                 Err(HubError::Duplicate(duplicate)) => visit.warn(&duplicate.to_string()),
             }
+            self.attempts.is_over_with(name);
         }
         Some(failed)
     }
@@ -209,21 +210,12 @@ impl Shell {
         }
     }
 
-    /// Waits until the first attempts to connect are over.
-    pub(super) async fn settled(&self) {
-        self.settled.cancelled().await;
-    }
-
-    pub(super) fn is_settled(&self) -> bool {
-        self.settled.is_cancelled()
-    }
-
     /// Does what a command asks for: whether that went as it should. Who cancels it waits for no more than it takes to
     /// tell the server.
     pub(super) async fn run(&self, command: Command, is_piped: bool, cancel: &CancellationToken) -> bool {
         let work = async {
             if is_piped {
-                self.settled().await;
+                self.ready_for(&command).await;
             }
             match command {
                 Command::Call { tool, given, shown } => {
