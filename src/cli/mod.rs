@@ -35,7 +35,7 @@ pub enum Exit {
     Violation,
     /// 2: wrong usage, or a file that does not parse or validate. Nothing was run.
     Usage,
-    /// 3: it could not run: a server did not start, a port is taken, a file cannot be written.
+    /// 3: it could not run: a server did not start, a port is taken, a file cannot be written; or it was interrupted.
     CannotRun,
     /// 4: nothing was selected.
     NothingSelected,
@@ -70,7 +70,7 @@ Exit codes:
   0  everything held
   1  a violation, a mismatch, or an expectation that was not met
   2  wrong usage, or a file that does not parse or validate
-  3  could not run: a server did not start, a port is taken
+  3  could not run: a server did not start, a port is taken; or it was interrupted
   4  nothing was selected
 
 `rehearse --validate-config [FILE]` is `rehearse validate-config [FILE]`.";

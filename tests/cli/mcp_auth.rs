@@ -101,6 +101,28 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
+fn how_a_token_is_got_can_be_followed_without_its_secrets() {
+    let world = World::with_tokens_for(0);
+    let issuer = &world.issuer.url;
+    let run = world.run(&["auth", "--headless", "--trace"]).code(0);
+    let run = run
+        .stderr_has(&format!("→ HTTP GET {issuer}/.well-known/oauth-authorization-server | accept: application/json"))
+        .stderr_has("← HTTP body: {\"issuer\":")
+        .stderr_has(&format!("→ HTTP POST {issuer}/register | "))
+        .stderr_has("→ HTTP body: {\"client_name\":\"rehearse\"")
+        .stderr_has(&format!("→ HTTP GET {issuer}/authorize\n"))
+        .stderr_has(&format!("→ HTTP POST {issuer}/token | "))
+        .stderr_has("→ HTTP body: grant_type=authorization_code&code=***&")
+        .stderr_has("&code_verifier=***&");
+    assert!(!run.stderr().contains("state="), "{}", run.stderr());
+    // What a command does beside its own requests, at the same clock.
+    let run = world.run(&["call-tool", "read", "--trace"]).stdout("Buy milk.\n").code(0);
+    let run = run.stderr_has("→ HTTP body: grant_type=refresh_token&refresh_token=***").stderr_has("\"tools/call\"");
+    assert!(run.stderr().find("/token |") < run.stderr().find("\"tools/call\""), "{}", run.stderr());
+    world.run(&["auth", "--logout", "--trace"]).stderr_has("→ HTTP GET ").code(0);
+}
+
+#[test]
 fn a_token_is_got_once_and_used_until_it_is_forgotten() {
     let world = World::new();
     let first = world.run(&["call-tool", "read"]).stdout("").code(3);

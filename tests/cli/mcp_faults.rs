@@ -249,6 +249,16 @@ fn self_signed() -> u16 {
 }
 
 #[test]
+fn what_the_system_trusts_is_asked_only_where_there_is_a_certificate() {
+    let (_mock, address) = listening("tools.yaml");
+    let nothing =
+        |url: &str| mcp(["info", "--http", url]).env("SSL_CERT_FILE", "/no/file").env("SSL_CERT_DIR", "/no/folder");
+    nothing(&format!("http://{address}/mcp")).run().stdout_has("Name: tools").code(0);
+    let run = nothing(&format!("https://localhost:{}/mcp", self_signed())).run().code(3);
+    run.stderr_has("No CA certificates were loaded from the system");
+}
+
+#[test]
 fn a_server_that_nobody_vouches_for_is_not_talked_to() {
     let port = self_signed();
     let call = |flag: &str, url: &str| {

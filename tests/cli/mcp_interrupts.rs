@@ -1,5 +1,11 @@
 //! `rehearse mcp` that is interrupted, at whatever step: what servers are told, and what is left.
 
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    thread,
+};
+
 use crate::{
     mcp::{mcp, stdio},
     mcp_faults::nothing_is_left_in,
@@ -101,6 +107,58 @@ fn an_interrupted_attempt_to_connect_leaves_nobody() {
     let (connecting, processes) = started(story(), ["sleep 4341", "sleep 4342"]);
     connecting.signal("KILL");
     gone(&processes);
+}
+
+/// A server over HTTP that does not answer when its session is ended; until the end of the process. The URL.
+fn never_lets_go() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    thread::spawn(move || {
+        for socket in listener.incoming().flatten() {
+            thread::spawn(move || answer(socket));
+        }
+    });
+    url
+}
+
+/// Answers one request, or keeps the connection until the client has gone.
+fn answer(mut socket: TcpStream) {
+    let mut lines = BufReader::new(socket.try_clone().expect("a socket"));
+    let (mut head, mut length) = (String::new(), 0);
+    while !head.ends_with("\r\n\r\n") && lines.read_line(&mut head).is_ok_and(|read| read > 0) {
+        let line = head.trim_end().rsplit('\n').next().unwrap_or_default().to_ascii_lowercase();
+        length = line.strip_prefix("content-length:").map_or(length, |it| it.trim().parse().expect("a length"));
+    }
+    let mut body = vec![0; length];
+    if head.starts_with("DELETE") || lines.read_exact(&mut body).is_err() {
+        let _ = lines.read(&mut [0]);
+        return;
+    }
+    let body = match String::from_utf8_lossy(&body).contains("\"initialize\"") {
+        true => {
+            r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#
+        }
+        false => "",
+    };
+    let status = match (head.split(' ').next(), body) {
+        (Some("POST"), "") => "202 Accepted",
+        (Some("POST"), _) => "200 OK",
+        _ => "405 Method Not Allowed",
+    };
+    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nmcp-session-id: 1\r\nconnection: close");
+    let _ = write!(socket, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+}
+
+#[test]
+fn a_session_that_does_not_end_can_be_interrupted() {
+    let url = never_lets_go();
+    for signal in ["INT", "TERM"] {
+        let story = mcp(["info", "--http", &url, "--protocol", "2025-11-25", "--trace"]);
+        let mut leaving = story.start();
+        leaving.stderr_line("→ HTTP DELETE /mcp");
+        leaving.signal(signal);
+        leaving.end().stdout_has("Connected to server").stderr_has("interrupted: closing the connections\n").code(3);
+    }
 }
 
 /// A server that does something when it is let go, as the shell of this command.

@@ -50,6 +50,9 @@ fn a_hundred_servers_are_listed_and_all_are_let_go() {
     let times = |what: &str| run.stderr().lines().filter(|line| line.contains(what)).count();
     assert_eq!((times("\"method\":\"initialize\""), times("HTTP DELETE /mcp")), (100, 25));
     assert_eq!((times("HTTP GET /sse"), times("HTTP GET /ws")), (25, 25));
+    let at = |line: &str| line.split_once(" ms ").and_then(|(time, _)| time.trim().parse::<f64>().ok());
+    let at: Vec<_> = run.stderr().lines().filter_map(at).collect();
+    assert!(at.len() > 100 * 3 && at.is_sorted(), "lines of all servers are in the order of time: {at:?}");
     // The server notices when it comes to it.
     let deadline = Instant::now() + PATIENCE;
     while connections(server.id()) > before {

@@ -99,6 +99,35 @@ fn a_tool_is_called_by_either_name_and_typed_by_its_schema() {
 }
 
 #[test]
+fn a_server_that_never_answers_keeps_only_commands_of_a_pipe_waiting_that_may_be_about_it() {
+    let mute = json!({ "command": "sh", "args": ["-c", "exec sleep 4349"] });
+    let story = |args: &[&str], is_mute_first: bool| {
+        let servers = match is_mute_first {
+            true => json!({ "two": mute, "one": mock("tools.yaml") }),
+            false => json!({ "one": mock("tools.yaml"), "two": mute }),
+        };
+        with(&servers).args(["--timeout", "10m"]).args(args.iter().copied())
+    };
+    let lines = "list-tools one\ncall mcp__one__echo text=a\nread docs://index --server one\ncall mcp__one__fail\nreconnect one\n";
+    let (mut running, processes) = started(story(&["--naming", "mcp__{server}__{tool}"], true), ["sleep 4349"]);
+    running.send(lines);
+    running.hang_up();
+    running.end().stdout_has("Returns its input text.").stdout_has("a -\nThe index.\nIt never works.\n").code(1);
+    gone_already(&processes);
+    // A name that an earlier server may have as well is not certain; one that a later one has is.
+    let bare = ["--naming", "bare", "--duplicates", "first"];
+    story(&bare, false).stdin("call echo text=a\n").run().stdout("a -\n").code(0);
+    for (args, is_mute_first) in [(&bare[..], true), (&["--naming", "bare", "--duplicates", "last"], false)] {
+        let (mut running, processes) = started(story(args, is_mute_first), ["sleep 4349"]);
+        running.stderr_line("INFO: connected to MCP server");
+        running.send("call echo text=a");
+        running.signal("INT");
+        running.end().stdout("").code(3);
+        gone_already(&processes);
+    }
+}
+
+#[test]
 fn what_needs_an_approval_is_refused_where_nobody_can_be_asked() {
     let story = |args: &[&str]| {
         let one = json!({ "type": "stdio", "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"], "alwaysAllow": ["echo"] });

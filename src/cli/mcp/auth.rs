@@ -8,6 +8,7 @@ use super::{
     authorization::{self, Ask},
     content::{print, print_json},
     target::{Select, Server, TargetArgs, only_one},
+    trace::Tracer,
 };
 use crate::{
     cli::{
@@ -60,9 +61,28 @@ pub(super) struct AuthArgs {
     format: Format,
     #[command(flatten)]
     target: TargetArgs,
+    /// Show what goes over the wire, without secrets
+    #[arg(short, long, conflicts_with = "status")]
+    trace: bool,
     /// Show tokens and passwords of configs as well, in what is wrong with them
     #[arg(long)]
     show_secrets: bool,
+}
+
+impl AuthArgs {
+    /// Does something with an authorizer, whose requests are shown if they are to be.
+    async fn traced<T>(&self, server: &Server, authorizer: &Authorizer, work: impl Future<Output = T>) -> T {
+        let tracer = self.trace.then(|| {
+            let tracer = Tracer::new(Some(server.prepared.secrets.clone()), false);
+            tracer.follow(&server.name().into(), &authorizer.record());
+            tracer
+        });
+        let done = Box::pin(work).await;
+        if let Some(tracer) = tracer {
+            tracer.finish().await;
+        }
+        done
+    }
 }
 
 /// Who asks for the token, and for what.
@@ -146,10 +166,13 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let got = runtime.block_on(async {
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
-        tokio::select! {
-            got = Box::pin(authorizer.authorize()) => got.map(Some).map_err(|error| failed(server, &error)),
-            _ = signals.next() => Ok(None),
-        }
+        let authorizing = async {
+            tokio::select! {
+                got = Box::pin(authorizer.authorize()) => got.map(Some).map_err(|error| failed(server, &error)),
+                _ = signals.next() => Ok(None),
+            }
+        };
+        args.traced(server, &authorizer, authorizing).await
     });
     let Some(token) = got? else {
         style::leave_line();
@@ -190,7 +213,8 @@ fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
     let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
-    let Forgotten { was_there, is_revoked } = runtime.block_on(forget(server, &authorizer))?;
+    let Forgotten { was_there, is_revoked } =
+        runtime.block_on(args.traced(server, &authorizer, forget(server, &authorizer)))?;
     match args.format {
         Format::Json => {
             print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }))?;
@@ -238,7 +262,7 @@ fn forgotten(server: &Server, forgotten: Forgotten) -> String {
 }
 
 /// The same for whoever holds connections, with the authorizer of those that there are: gets a token, or forgets it, and
-/// says what to print.
+/// says what to print. Another authorizer that is made for that is shown to `follow`.
 ///
 /// # Errors
 /// The server takes no token, or none could be got.
@@ -247,6 +271,7 @@ pub(in crate::cli) async fn authorize_or_forget(
     held: Option<&Authorizer>,
     is_logout: bool,
     opens_browser: bool,
+    follow: impl Fn(&Authorizer),
 ) -> Result<String, Failure> {
     if let Some(why) = why_not(server) {
         return Err(Failure::Usage(why));
@@ -257,6 +282,7 @@ pub(in crate::cli) async fn authorize_or_forget(
             Some(held) => held,
             None => {
                 own = authorizer(server, authorization::options(server, Ask::Nobody))?;
+                follow(&own);
                 &own
             }
         };
@@ -264,6 +290,7 @@ pub(in crate::cli) async fn authorize_or_forget(
     }
     let ask = if opens_browser { Ask::Browser } else { Ask::Shown };
     let authorizer = authorizer(server, authorization::options(server, ask))?;
+    follow(&authorizer);
     let token = Box::pin(authorizer.authorize()).await.map_err(|error| failed(server, &error))?;
     if let Some(held) = held {
         held.reload().await;
@@ -286,6 +313,9 @@ fn failed(server: &Server, error: &AuthError) -> Failure {
             .hint("--client-id says as whom it knows us; and a server that lets everybody in wants no token at all"),
         AuthError::Internal { .. } => {
             failure.hint("--issuer names an authorization server that you trust, wherever it is")
+        }
+        AuthError::Stranger { issuer } => {
+            failure.hint(format!("if the client is registered there, say --issuer {}", authorization::word(issuer)))
         }
         AuthError::OtherIssuer { .. } => failure.hint("if it has moved, --issuer says to where"),
         _ => failure,

@@ -115,7 +115,7 @@ fn command(server: &Server, choice: &Choice, scopes: &[String]) -> String {
 }
 
 /// The text as one word for a POSIX shell: what a server says must not become a command of whoever copies it.
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {
         true => text.to_owned(),
@@ -143,10 +143,18 @@ impl Authorizers {
         let is_waiting = |authorizer: &Authorizer| authorizer.failure() == Some(AuthError::Nobody);
         let waiting = self.0.iter().filter(|(authorizer, _)| is_waiting(authorizer));
         let choice = |authorizer: &Authorizer| authorizer.choice().unwrap_or_default();
-        let commands: Vec<_> = waiting
-            .map(|(authorizer, server)| command(server, &choice(authorizer), &authorizer.missing_scopes()))
-            .collect();
-        (!commands.is_empty()).then(|| commands.join("; "))
+        let waiting =
+            waiting.map(|(authorizer, server)| command(server, &choice(authorizer), &authorizer.missing_scopes()));
+        let strangers = self.0.iter().filter_map(|(authorizer, server)| match authorizer.failure() {
+            Some(AuthError::Stranger { issuer }) => {
+                let choice = Choice { issuer: Some(issuer.clone()), ..choice(authorizer) };
+                let command = command(server, &choice, &authorizer.missing_scopes());
+                Some(format!("if the client is registered at {}, {command}", printable(&issuer)))
+            }
+            _ => None,
+        });
+        let hints: Vec<_> = waiting.chain(strangers).collect();
+        (!hints.is_empty()).then(|| hints.join("; "))
     }
 }
 

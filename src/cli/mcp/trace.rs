@@ -7,7 +7,7 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tokio::{sync::watch, task::JoinHandle, time::timeout};
+use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         config::prepared::Secrets,
         style::{self, DIM, STRONG, printable},
     },
-    client::{StderrLine, StderrSink, hub::RecordSink},
+    client::{ServerConfig, StderrLine, StderrSink, hub::RecordSink},
     config::{
         Source,
         secret::{MASK, is_secret_name, secrets_of},
@@ -31,9 +31,6 @@ const UNTOLD: [&str; 5] = ["connection", "content-length", "date", "keep-alive",
 /// What looks like a secret by its name, and is none.
 const PROGRESS: &str = "\"progressToken\":";
 
-/// How long frames may take from the record to the screen, for whoever waits for them.
-const LAG: Duration = Duration::from_secs(1);
-
 /// Shows the frames of any number of connections.
 #[derive(Clone)]
 pub(in crate::cli) struct Tracer(Arc<Inner>);
@@ -46,15 +43,51 @@ struct Inner {
     names_servers: bool,
     shows: Shows,
     stop: CancellationToken,
-    followers: Mutex<Vec<Follower>>,
+    followed: Mutex<All>,
+    tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// Whoever shows the frames of one connection.
-struct Follower {
-    task: JoinHandle<()>,
+/// The connections whose frames are shown, in the order of time over all of them.
+#[derive(Default)]
+struct All {
+    connections: Vec<Followed>,
+    /// When the first of them was opened: from then on time counts.
+    began: Option<Instant>,
+}
+
+struct Followed {
+    server: Arc<str>,
     tap: Tap,
-    /// How far its record has been shown.
-    shown: watch::Receiver<Place>,
+    /// How far its record has been taken.
+    read: Place,
+    /// What was recorded when it was looked at already, and so may be later than what another one records.
+    later: Vec<Entry>,
+}
+
+/// Something to show.
+struct Due {
+    at: Instant,
+    server: Arc<str>,
+    entry: Entry,
+}
+
+impl All {
+    /// What was recorded up to a time and not taken yet, in order.
+    fn take(&mut self, until: Instant) -> Vec<Due> {
+        let mut due = Vec::new();
+        for Followed { server, tap, read, later } in &mut self.connections {
+            let mut entries = std::mem::take(later);
+            entries.extend(tap.entries(read));
+            for entry in entries {
+                match tap.opened() + entry.at() {
+                    at if at <= until => due.push(Due { at, server: server.clone(), entry }),
+                    _ => later.push(entry),
+                }
+            }
+        }
+        due.sort_by_key(|due| due.at);
+        due
+    }
 }
 
 impl Tracer {
@@ -65,8 +98,9 @@ impl Tracer {
 
     /// As [`Tracer::new`], with the frames of those servers alone that are shown when they come.
     pub(in crate::cli) fn of_some(secrets: Option<Secrets>, names_servers: bool, shows: Shows) -> Tracer {
-        let (secrets, stop, followers) = (Mutex::new(secrets), CancellationToken::new(), Mutex::default());
-        Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, followers }))
+        let (secrets, stop) = (Mutex::new(secrets), CancellationToken::new());
+        let (followed, tasks) = (Mutex::default(), Mutex::default());
+        Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, followed, tasks }))
     }
 
     /// Hides other secrets from now on.
@@ -77,18 +111,32 @@ impl Tracer {
     /// For the records of a hub.
     pub(in crate::cli) fn records(&self) -> RecordSink {
         let tracer = self.clone();
-        Arc::new(move |server, tap| {
-            let (inner, server) = (tracer.0.clone(), server.clone());
-            let (place, shown) = watch::channel(Place::default());
-            let show = move |entries: &[Entry], read| {
-                entries.iter().for_each(|entry| inner.show(&server, entry));
-                place.send_replace(read);
-            };
-            let task = tokio::spawn(follow(tap.clone(), tracer.0.stop.clone(), show));
-            let mut followers = locked(&tracer.0.followers);
-            followers.retain(|follower| !follower.task.is_finished());
-            followers.push(Follower { task, tap: tap.clone(), shown });
-        })
+        Arc::new(move |server, tap| tracer.follow(server, tap))
+    }
+
+    /// Shows what goes over a connection with a server; must be called within a tokio runtime.
+    pub(in crate::cli) fn follow(&self, server: &Arc<str>, tap: &Tap) {
+        {
+            let mut all = locked(&self.0.followed);
+            all.began.get_or_insert(tap.opened());
+            let (server, tap, read) = (server.clone(), tap.clone(), Place::default());
+            all.connections.push(Followed { server, tap, read, later: Vec::new() });
+        }
+        let (inner, tap) = (self.0.clone(), tap.clone());
+        let task = tokio::spawn(async move {
+            follow(&tap, inner.stop.clone(), || inner.show_all()).await;
+            locked(&inner.followed).connections.retain(|followed| !followed.tap.is(&tap));
+        });
+        let mut tasks = locked(&self.0.tasks);
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+
+    /// Shows how tokens are got for a server; must be called within a tokio runtime.
+    pub(in crate::cli) fn follow_authorizer(&self, config: &ServerConfig) {
+        if let Some(authorizer) = &config.authorizer {
+            self.follow(&config.name.as_str().into(), &authorizer.record());
+        }
     }
 
     pub(in crate::cli) fn stderr(&self) -> StderrSink {
@@ -97,41 +145,37 @@ impl Tracer {
             if !(tracer.shows)(&server) {
                 return;
             }
+            // What it answers to has been recorded before.
+            tracer.show_all();
             let line = tracer.hidden(&line);
             style::print(&format!("{DIM}{:>9}    {}stderr:{DIM:#} {}\n", "", tracer.label(&server), printable(&line)));
         })
     }
 
-    /// Waits until everything that has been recorded was shown, or not, as it was to be when it came.
-    pub(in crate::cli) async fn catch_up(&self) {
-        let behind: Vec<_> = {
-            let followers = locked(&self.0.followers);
-            followers.iter().map(|follower| (follower.shown.clone(), follower.tap.place())).collect()
-        };
-        for (mut shown, recorded) in behind {
-            let _ = timeout(LAG, shown.wait_for(|shown| shown.reaches(recorded))).await;
-        }
+    /// Everything that has been recorded is shown, or not, as it is to be now.
+    pub(in crate::cli) fn catch_up(&self) {
+        self.0.show_all();
     }
 
     /// Shows what is left.
     pub(in crate::cli) async fn finish(self) {
         self.0.stop.cancel();
-        let followers = std::mem::take(&mut *locked(&self.0.followers));
-        futures_util::future::join_all(followers.into_iter().map(|follower| follower.task)).await;
+        let tasks = std::mem::take(&mut *locked(&self.0.tasks));
+        futures_util::future::join_all(tasks).await;
     }
 }
 
-/// Shows everything once, as it comes, until the connection or the command ends.
-async fn follow(tap: Tap, stop: CancellationToken, mut show: impl FnMut(&[Entry], Place)) {
-    let mut read = Place::default();
+/// Has everything shown as it comes, until the connection or the command ends.
+async fn follow(tap: &Tap, stop: CancellationToken, show: impl Fn()) {
+    let mut seen = Place::default();
     loop {
         let has_more = tokio::select! {
             biased;
             () = stop.cancelled() => false,
-            has_more = tap.has_more(read) => has_more,
+            has_more = tap.has_more(seen) => has_more,
         };
-        let entries = tap.entries(&mut read);
-        show(&entries, read);
+        seen = tap.place();
+        show();
         if !has_more {
             return;
         }
@@ -139,16 +183,23 @@ async fn follow(tap: Tap, stop: CancellationToken, mut show: impl FnMut(&[Entry]
 }
 
 impl Inner {
-    fn show(&self, server: &str, entry: &Entry) {
+    /// Shows what has been recorded until now. Whoever comes meanwhile waits, so that the order holds.
+    fn show_all(&self) {
+        let mut all = locked(&self.followed);
+        let due = all.take(Instant::now());
+        let began = all.began;
+        for Due { at, server, entry } in due {
+            self.show(&server, at.saturating_duration_since(began.unwrap_or(at)), &entry);
+        }
+    }
+
+    fn show(&self, server: &str, at: Duration, entry: &Entry) {
         if !(self.shows)(server) {
             return;
         }
-        let (at, direction, text) = match entry {
-            Entry::Frame(frame) => (frame.at, frame.direction, self.hidden(&String::from_utf8_lossy(&frame.bytes))),
-            Entry::Http { at, part } => {
-                let (direction, text) = self.http(part);
-                (*at, direction, text)
-            }
+        let (direction, text) = match entry {
+            Entry::Frame(frame) => (frame.direction, self.hidden(&String::from_utf8_lossy(&frame.bytes))),
+            Entry::Http { part, .. } => self.http(part),
         };
         let (arrow, style) = match direction {
             Direction::ClientToServer => ("→", GOOD),
@@ -170,6 +221,9 @@ impl Inner {
             }
             HttpPart::Response { status, headers } => {
                 (Direction::ServerToClient, format!("HTTP {status}{}", self.headers(headers)))
+            }
+            HttpPart::Sent(body) => {
+                (Direction::ClientToServer, format!("HTTP body: {}", self.hidden(&String::from_utf8_lossy(body))))
             }
             HttpPart::Body(body) => {
                 (Direction::ServerToClient, format!("HTTP body: {}", self.hidden(&String::from_utf8_lossy(body))))
@@ -245,23 +299,54 @@ fn without_secrets(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn record(tap: &Tap, text: &'static str) {
+        tap.record(Direction::ClientToServer, bytes::Bytes::from_static(text.as_bytes()));
+    }
+
+    fn texts(due: &[Due]) -> Vec<String> {
+        let text = |due: &Due| match &due.entry {
+            Entry::Frame(frame) => format!("{} {}", due.server, String::from_utf8_lossy(&frame.bytes)),
+            Entry::Http { .. } => unreachable!("there is no HTTP"),
+        };
+        due.iter().map(text).collect()
+    }
+
     #[tokio::test]
-    async fn every_frame_is_shown_once_also_if_the_end_comes_first() {
-        let (tap, stop, mut shown) = (Tap::new(), CancellationToken::new(), Vec::new());
-        let record = |text: &'static [u8]| tap.record(Direction::ClientToServer, bytes::Bytes::from_static(text));
-        record(b"1");
-        let following = follow(tap.clone(), stop.clone(), |entries, _| {
-            shown.extend(entries.iter().map(|entry| match entry {
-                Entry::Frame(frame) => frame.bytes.clone(),
-                Entry::Http { .. } => unreachable!("there is no HTTP"),
-            }));
-        });
-        let mut following = Box::pin(following);
+    async fn whoever_follows_a_connection_is_told_of_every_frame_also_if_the_end_comes_first() {
+        let (tap, stop) = (Tap::new(), CancellationToken::new());
+        let shown = std::cell::Cell::new(0);
+        record(&tap, "1");
+        let mut following = Box::pin(follow(&tap, stop.clone(), || shown.set(tap.len())));
         assert!(futures_util::FutureExt::now_or_never(&mut following).is_none());
-        record(b"2");
+        record(&tap, "2");
         stop.cancel();
         following.await;
-        assert_eq!(shown, ["1", "2"]);
+        assert_eq!(shown.get(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_of_all_connections_are_shown_once_and_in_the_order_of_time() {
+        let step = || tokio::time::advance(Duration::from_millis(1));
+        let (one, mut all) = (Tap::new(), All::default());
+        step().await;
+        let two = Tap::new();
+        for (server, tap) in [("two", &two), ("one", &one)] {
+            let (server, tap, read) = (server.into(), tap.clone(), Place::default());
+            all.connections.push(Followed { server, tap, read, later: Vec::new() });
+        }
+        for (tap, text) in [(&one, "a"), (&two, "b"), (&one, "c"), (&two, "d")] {
+            record(tap, text);
+            step().await;
+        }
+        let before = Instant::now();
+        step().await;
+        record(&two, "f");
+        assert_eq!(texts(&all.take(before)), ["one a", "two b", "one c", "two d"]);
+        // What comes meanwhile is shown the next time, before what is later.
+        step().await;
+        record(&one, "g");
+        assert_eq!(texts(&all.take(Instant::now())), ["two f", "one g"]);
+        assert!(all.take(Instant::now()).is_empty());
     }
 
     #[test]

@@ -102,6 +102,11 @@ pub(super) fn visit_with(
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
         let unreachable = options.unreachable;
+        if let Some(tracer) = &tracer {
+            for member in &members {
+                tracer.follow_authorizer(&member.config);
+            }
+        }
         let visit = Visit {
             hub: Hub::new(members, options),
             names: servers.iter().map(|server| server.name().into()).collect(),

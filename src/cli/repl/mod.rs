@@ -18,6 +18,7 @@ mod history;
 mod input;
 mod offers;
 mod servers;
+mod settle;
 mod shell;
 mod switch;
 mod watch;

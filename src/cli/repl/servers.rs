@@ -16,6 +16,7 @@ use crate::{
     client::{
         Failure,
         hub::{HubError, State, Usage},
+        oauth::Authorizer,
     },
     report::text::printable_lines,
 };
@@ -93,7 +94,7 @@ impl Shell {
             return self.failed(&error);
         }
         // What went over the wire before is shown as it was to be then.
-        self.tracer.catch_up().await;
+        self.tracer.catch_up();
         self.switch.set(server, is_on);
         let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
         tell(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
@@ -115,7 +116,8 @@ impl Shell {
         }
         let member = self.hub.member(server).ok();
         let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
-        match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser)).await {
+        let follow = |authorizer: &Authorizer| self.tracer.follow(&server.into(), &authorizer.record());
+        match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser, follow)).await {
             Ok(told) => {
                 tell(&told);
                 if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }

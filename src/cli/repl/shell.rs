@@ -15,6 +15,7 @@ use super::{
     command::Command,
     complete::{Known, quoted},
     follow::Breaks,
+    settle::Attempts,
     switch::{Switch, VARIABLE},
 };
 use crate::{
@@ -48,13 +49,12 @@ pub(super) struct Shell {
     /// By server: when the last attempt to connect began.
     pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
     pub(super) tracer: Tracer,
-    unreachable: Unreachable,
+    pub(super) unreachable: Unreachable,
     loaded: Mutex<Arc<Loaded>>,
     last_words: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
     /// What has been listed besides tools, to complete with.
     listed: Mutex<Known>,
-    /// The first attempts to connect are over.
-    settled: CancellationToken,
+    pub(super) attempts: Attempts,
     /// Somebody wants this process to end.
     pub(super) haste: CancellationToken,
     /// One config is taken over at a time.
@@ -116,6 +116,7 @@ impl Shell {
         let unreachable = options.unreachable;
         let haste = CancellationToken::new();
         let members = args.connection.members(&loaded.servers, person.as_ref(), &haste)?;
+        members.iter().for_each(|member| tracer.follow_authorizer(&member.config));
         Ok(Shell {
             hub: Hub::new(members, options),
             args,
@@ -128,7 +129,7 @@ impl Shell {
             loaded: Mutex::new(Arc::new(loaded)),
             last_words,
             listed: Mutex::default(),
-            settled: CancellationToken::new(),
+            attempts: Attempts::default(),
             haste,
             reloading: tokio::sync::Mutex::default(),
         })
@@ -148,13 +149,14 @@ impl Shell {
         let loaded = Loaded::of(servers, files);
         self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));
         *locked(&self.loaded) = Arc::new(loaded);
+        members.iter().for_each(|member| self.tracer.follow_authorizer(&member.config));
         Ok(members)
     }
 
     /// Connects to all servers, and tells what came of it. Returns if that means the end.
     pub(super) async fn connect_all(&self) -> Exit {
         if self.args.lazy {
-            self.settled.cancel();
+            self.attempts.are_over();
             return std::future::pending().await;
         }
         let visit = self.visit();
@@ -165,7 +167,7 @@ impl Shell {
             visit.note("Continuing with other MCP servers");
         }
         self.hub.registry().notices.iter().for_each(|notice| visit.tell_notice(notice));
-        self.settled.cancel();
+        self.attempts.are_over();
         std::future::pending().await
     }
 
@@ -196,6 +198,7 @@ impl Shell {
                 }
                 Err(HubError::Duplicate(duplicate)) => visit.warn(&duplicate.to_string()),
             }
+            self.attempts.is_over_with(name);
         }
         Some(failed)
     }
@@ -207,21 +210,12 @@ impl Shell {
         }
     }
 
-    /// Waits until the first attempts to connect are over.
-    pub(super) async fn settled(&self) {
-        self.settled.cancelled().await;
-    }
-
-    pub(super) fn is_settled(&self) -> bool {
-        self.settled.is_cancelled()
-    }
-
     /// Does what a command asks for: whether that went as it should. Who cancels it waits for no more than it takes to
     /// tell the server.
     pub(super) async fn run(&self, command: Command, is_piped: bool, cancel: &CancellationToken) -> bool {
         let work = async {
             if is_piped {
-                self.settled().await;
+                self.ready_for(&command).await;
             }
             match command {
                 Command::Call { tool, given, shown } => {

@@ -22,9 +22,12 @@ use super::{
     store::Record,
     token::Token,
 };
-use crate::transport::client::{
-    gate::{Gate, Pass, Refusal},
-    web,
+use crate::transport::{
+    Tap,
+    client::{
+        gate::{Gate, Pass, Refusal},
+        web,
+    },
 };
 
 /// How often more scopes are asked for that the server says it needs, and says again afterwards.
@@ -203,6 +206,11 @@ impl Authorizer {
         let tokens = current.token.iter().flat_map(|token| std::iter::once(&token.access).chain(&token.refresh));
         let tokens = tokens.map(Secret::reveal).filter(|token| !token.is_empty());
         tokens.fold(text.to_owned(), |text, token| text.replace(token, mask))
+    }
+
+    /// The record of the requests for tokens from now on. What is secret of them is not in it.
+    pub fn record(&self) -> Tap {
+        self.0.flow.fetcher.record()
     }
 
     /// The scopes that the server wanted in addition, the last time that it did.

@@ -52,6 +52,12 @@ pub enum AuthError {
     /// The client is registered with another authorization server (2026-07-28, Authorization Server Binding).
     #[error("the client id belongs to the authorization server {registered}, and the server now names {issuer}")]
     OtherIssuer { registered: String, issuer: String },
+    /// Nobody but the server says that the client's secret is for this authorization server, which is elsewhere
+    /// (2026-07-28, Authorization Server Binding).
+    #[error(
+        "the server names {issuer}, which is not on its own host, and nobody has said that the client secret is for it"
+    )]
+    Stranger { issuer: String },
     /// The registration was refused (RFC 7591, section 3.2.2).
     #[error("the authorization server refused to register the client: {0}")]
     Registration(String),

@@ -21,7 +21,8 @@ use super::{
     perimeter::{Nearer, Perimeter},
 };
 use crate::{
-    transport::client::web,
+    config::secret::MASK,
+    transport::{HttpPart, Tap, client::web},
     wire::{Era, Version},
 };
 
@@ -29,6 +30,21 @@ const LIMIT: Duration = Duration::from_secs(30);
 const MAX_BODY: usize = 1 << 20;
 const MAX_REDIRECTS: usize = 3;
 const MAX_STEPS: usize = 8;
+/// How much of what goes over the wire is kept for whoever wants to see it.
+const KEPT: usize = 1000;
+/// What may be shown of a form, of which the rest is secret or leads to secrets.
+const PLAIN: [&str; 10] = [
+    "audience",
+    "client_assertion_type",
+    "client_id",
+    "grant_type",
+    "redirect_uri",
+    "requested_token_type",
+    "resource",
+    "scope",
+    "subject_token_type",
+    "token_type_hint",
+];
 /// What an MCP server may answer with.
 const MCP_TYPES: &str = "application/json, text/event-stream";
 const SESSION: &str = "mcp-session-id";
@@ -39,6 +55,8 @@ pub(super) struct Fetcher {
     perimeter: Perimeter,
     near: OnceLock<Client>,
     far: OnceLock<Client>,
+    /// What goes over the wire, for whoever wants to see it.
+    tap: Tap,
 }
 
 /// How sure it is that something is there.
@@ -52,7 +70,12 @@ pub(super) enum Place {
 
 impl Fetcher {
     pub(super) fn new(perimeter: Perimeter) -> Fetcher {
-        Fetcher { perimeter, near: OnceLock::new(), far: OnceLock::new() }
+        Fetcher { perimeter, near: OnceLock::new(), far: OnceLock::new(), tap: Tap::keeping(KEPT) }
+    }
+
+    /// The record of the requests from now on, without what is secret in them.
+    pub(super) fn record(&self) -> Tap {
+        self.tap.clone().with_http()
     }
 
     /// A JSON document; `None` if there is none, which is so if what is said to be there is not a JSON object, and it is
@@ -74,7 +97,7 @@ impl Fetcher {
                 // So a server can answer as that version has it (2025-03-26, Server Metadata Discovery Headers).
                 request = request.header("mcp-protocol-version", version);
             }
-            let response = send(request, &at).await?;
+            let response = self.send(request, &at, None).await?;
             let status = response.status();
             if status.is_redirection() {
                 match target(&response, &at).filter(|next| next.origin() == at.origin()) {
@@ -84,7 +107,9 @@ impl Fetcher {
                 continue;
             }
             if status == StatusCode::OK {
-                let read = serde_json::from_slice(&body(response, &at).await?);
+                let body = body(response, &at).await?;
+                let read = serde_json::from_slice(&body);
+                web::note_body(&self.tap, body);
                 return match (read, place) {
                     (Ok(document), _) => Ok(Some(document)),
                     (Err(_), Place::WellKnown) => Ok(None),
@@ -104,7 +129,7 @@ impl Fetcher {
     pub(super) async fn challenge(&self, server: &Url) -> Option<Challenge> {
         let client = self.client(server).ok()?;
         let request = client.get(server.clone()).header(ACCEPT, MCP_TYPES);
-        if let Some(challenge) = challenge_of(&send(request, server).await.ok()?) {
+        if let Some(challenge) = challenge_of(&self.send(request, server, None).await.ok()?) {
             return Some(challenge);
         }
         for (version, method, params) in greetings() {
@@ -113,11 +138,11 @@ impl Fetcher {
             if version.era() == Era::Modern {
                 request = request.header("mcp-protocol-version", version.as_str()).header("mcp-method", method);
             }
-            let response = send(request, server).await.ok()?;
+            let response = self.send(request, server, Some(body.to_string())).await.ok()?;
             let session = response.headers().get(SESSION).cloned();
             if let Some(session) = session.filter(|_| response.status().is_success()) {
                 // Nobody goes on with it.
-                let _ = send(client.delete(server.clone()).header(SESSION, session), server).await;
+                let _ = self.send(client.delete(server.clone()).header(SESSION, session), server, None).await;
             }
             if response.status() == StatusCode::UNAUTHORIZED {
                 return challenge_of(&response);
@@ -142,7 +167,11 @@ impl Fetcher {
             request = request.header(AUTHORIZATION, authorization);
         }
         let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(text);
-        answer(send(request, url).await?, url).await
+        let told = form.iter().map(|(name, value)| {
+            let value = if PLAIN.contains(name) { value } else { MASK };
+            format!("{name}={value}")
+        });
+        self.answer(self.send(request, url, Some(told.collect::<Vec<_>>().join("&"))).await?, url).await
     }
 
     /// Sends a JSON document, and returns the status and body of the answer.
@@ -151,7 +180,7 @@ impl Fetcher {
     /// [`AuthError::Unreachable`] and [`AuthError::Malformed`].
     pub(super) async fn json(&self, url: &Url, document: &Value) -> Result<(StatusCode, Bytes), AuthError> {
         let request = self.client(url)?.post(url.clone()).header(ACCEPT, "application/json").json(document);
-        answer(send(request, url).await?, url).await
+        self.answer(self.send(request, url, Some(document.to_string())).await?, url).await
     }
 
     /// Where an authorization server leads that asks nobody: follows its redirects to the first URL that is `wanted`.
@@ -161,7 +190,7 @@ impl Fetcher {
     pub(super) async fn led_to(&self, url: &Url, wanted: impl Fn(&Url) -> bool) -> Result<Url, AuthError> {
         let mut at = url.clone();
         for _ in 0..MAX_STEPS {
-            let response = send(self.client(&at)?.get(at.clone()), &at).await?;
+            let response = self.send(self.client(&at)?.get(at.clone()), &at, None).await?;
             match (response.status().is_redirection(), target(&response, &at)) {
                 (true, Some(next)) if wanted(&next) => return Ok(next),
                 (true, Some(next)) if next.origin() == at.origin() => at = next,
@@ -178,12 +207,49 @@ impl Fetcher {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        web::install_crypto();
-        let builder = Client::builder().redirect(redirect::Policy::none()).timeout(LIMIT);
+        let builder = web::builder(is_near).redirect(redirect::Policy::none()).timeout(LIMIT);
         let builder = builder.dns_resolver(Arc::new(self.perimeter.clone()));
-        let builder = if is_near { builder.no_proxy() } else { builder };
         let client = builder.build().map_err(|error| AuthError::Invalid(web::describe(error)))?;
         Ok(slot.get_or_init(|| client))
+    }
+
+    /// Sends a request, of which `told` is the body as it may be shown. Codes stand in queries, which are not.
+    async fn send(&self, request: RequestBuilder, url: &Url, told: Option<String>) -> Result<Response, AuthError> {
+        let (client, request) = request.build_split();
+        let request = request.map_err(|error| unreachable(url, error))?;
+        self.tap.note(|| {
+            let (method, headers) = (request.method().clone(), request.headers().clone());
+            HttpPart::Request { method, target: shown(url), headers }
+        });
+        if let Some(told) = told {
+            self.tap.note(|| HttpPart::Sent(told.into()));
+        }
+        let response = client.execute(request).await.map_err(|error| unreachable(url, error))?;
+        self.tap.note(|| {
+            let mut headers = response.headers().clone();
+            let to = target(&response, url).and_then(|to| HeaderValue::from_str(&shown(&to)).ok());
+            if let Some(location) = headers.get_mut(LOCATION) {
+                *location = to.unwrap_or_else(|| HeaderValue::from_static(MASK));
+            }
+            HttpPart::Response { status: response.status(), headers }
+        });
+        Ok(response)
+    }
+
+    /// The status and body of an answer, which may be shown only if it is a refusal.
+    async fn answer(&self, response: Response, url: &Url) -> Result<(StatusCode, Bytes), AuthError> {
+        let status = response.status();
+        let body = body(response, url).await?;
+        if !status.is_success() {
+            web::note_body(&self.tap, body.clone());
+        }
+        Ok((status, body))
+    }
+}
+
+impl Drop for Fetcher {
+    fn drop(&mut self) {
+        self.tap.close("nobody asks for tokens any more");
     }
 }
 
@@ -202,15 +268,6 @@ fn greetings() -> [(Version, &'static str, Value); 2] {
 
 fn challenge_of(response: &Response) -> Option<Challenge> {
     (response.status() == StatusCode::UNAUTHORIZED).then(|| Challenge::of(response.headers())).flatten()
-}
-
-async fn send(request: RequestBuilder, url: &Url) -> Result<Response, AuthError> {
-    request.send().await.map_err(|error| unreachable(url, error))
-}
-
-async fn answer(response: Response, url: &Url) -> Result<(StatusCode, Bytes), AuthError> {
-    let status = response.status();
-    Ok((status, body(response, url).await?))
 }
 
 async fn body(mut response: Response, url: &Url) -> Result<Bytes, AuthError> {

@@ -340,7 +340,14 @@ impl Flow {
         redirect_uri: Option<&str>,
     ) -> Result<Option<Client>, AuthError> {
         if let Some(registered) = &self.identity.registered {
-            return registered.at(issuer, bound(registered, record)).map(Some);
+            let bound = bound(registered, record);
+            let client = registered.at(issuer, bound)?;
+            // Whoever says where the metadata are trusts them.
+            let is_said = [&registered.issuer, &self.issuer, &self.metadata_url].into_iter().any(Option::is_some);
+            if bound.is_none() && !is_said && !registered.may_be_shown(&self.server, &issuer.issuer) {
+                return Err(AuthError::Stranger { issuer: issuer.issuer.clone() });
+            }
+            return Ok(Some(client));
         }
         if let Some(document) = self.identity.document.as_ref().filter(|_| issuer.client_id_metadata_document_supported)
         {

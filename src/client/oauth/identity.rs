@@ -3,12 +3,13 @@
 use std::{fmt, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use reqwest::header::HeaderValue;
+use reqwest::{Url, header::HeaderValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::form_urlencoded::byte_serialize;
 
 use super::{AuthError, Secret, SigningKey, discovery::ServerMetadata};
+use crate::transport::client::web::is_loopback;
 
 /// What the client can say about itself. A registered id comes first, then the document, then dynamic registration.
 #[derive(Clone, Debug)]
@@ -204,13 +205,33 @@ impl Registered {
     }
 }
 
+impl Registered {
+    /// Whether the secret may go to an issuer that only the server names: to one on the server's own host, above or below
+    /// it, or within the same machine. A signature is of use to nobody else, and whoever has no secret can keep none.
+    pub(super) fn may_be_shown(&self, server: &Url, issuer: &str) -> bool {
+        let Ok(issuer) = Url::parse(issuer) else { return false };
+        let host = |url: &Url| url.host_str().unwrap_or_default().trim_end_matches('.').to_owned();
+        let (one, other) = (host(server), host(&issuer));
+        // Addresses are within nothing.
+        let is_named = [server, &issuer].iter().all(|url| url.domain().is_some());
+        let is_within = |inner: &str, outer: &str| {
+            is_named && inner.strip_suffix(outer).is_some_and(|rest| rest.ends_with('.')) && outer.contains('.')
+        };
+        !matches!(self.secret, ClientSecret::Text(_))
+            || one == other
+            || is_within(&one, &other)
+            || is_within(&other, &one)
+            || (is_loopback(server) && is_loopback(&issuer))
+    }
+}
+
 impl Client {
     /// A client whose id is the URL of its metadata document.
     ///
     /// # Errors
     /// [`AuthError::Invalid`] if it is not an https URL with a path.
     pub(super) fn of_document(url: &str) -> Result<Client, AuthError> {
-        let is_fit = reqwest::Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.path() != "/");
+        let is_fit = Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.path() != "/");
         match is_fit {
             true => Ok(Client { id: url.to_owned(), secret: ClientSecret::None, method: Method::None }),
             false => Err(AuthError::Invalid(format!("{url:?} is no https URL of a client's metadata document"))),
@@ -373,6 +394,36 @@ mod tests {
         let holder = identity.holder(&document, false).expect("something to keep");
         assert_eq!((holder.is_document, holder.client(|_| None)), (true, Ok(Some(document))));
         assert_eq!(identity.holder(&Client { id: "own".to_owned(), ..client }, false), None);
+    }
+
+    #[test]
+    fn a_secret_goes_to_nobody_whom_only_the_server_knows() {
+        let shown = |server: &str, issuer: &str| known("s", None).may_be_shown(&server.parse().expect("a URL"), issuer);
+        for (server, issuer) in [
+            ("https://h.example/mcp", "https://h.example/as"),
+            ("https://h.example:8443/mcp", "https://H.example"),
+            ("https://mcp.h.example/", "https://h.example"),
+            ("https://h.example/", "https://auth.h.example"),
+            ("https://192.0.2.1/mcp", "https://192.0.2.1:9/"),
+            ("http://localhost:1/mcp", "http://127.0.0.1:2/"),
+        ] {
+            assert!(shown(server, issuer), "{server} names {issuer}");
+        }
+        for (server, issuer) in [
+            ("https://h.example/mcp", "https://as.example"),
+            ("https://h.example/mcp", "https://noth.example"),
+            // Whose a common suffix is, nobody knows here.
+            ("https://a.co.example/mcp", "https://b.co.example"),
+            ("https://h.example/mcp", "https://example"),
+            ("https://h.example/mcp", "http://localhost"),
+            ("http://localhost:1/mcp", "https://as.example"),
+            ("https://1.192.0.2.1.example/mcp", "https://192.0.2.1"),
+            ("https://h.example/mcp", "nonsense"),
+        ] {
+            assert!(!shown(server, issuer), "{server} names {issuer}");
+        }
+        let public = Registered { id: "me".into(), secret: ClientSecret::None, issuer: None };
+        assert!(public.may_be_shown(&"https://h/".parse().expect("a URL"), "https://as"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod raw;
 mod resume;
 pub(crate) mod sse;
 pub(crate) mod stdio;
+mod tls;
 pub(crate) mod web;
 pub(crate) mod ws;
 

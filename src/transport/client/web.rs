@@ -4,7 +4,7 @@ use std::{error::Error, net::IpAddr};
 
 use bytes::Bytes;
 use reqwest::{
-    Client, Request, RequestBuilder, Response, StatusCode, Url,
+    Client, ClientBuilder, Request, RequestBuilder, Response, StatusCode, Url,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, LOCATION},
     redirect,
 };
@@ -12,6 +12,7 @@ use reqwest::{
 use super::{
     LinkError, OpenError,
     gate::{Gate, Pass, Refusal},
+    tls,
 };
 use crate::{
     transport::{HttpPart, Tap},
@@ -29,7 +30,6 @@ pub(crate) const MAX_PASSES: usize = 4;
 /// # Errors
 /// [`OpenError::Invalid`] if TLS cannot be set up.
 pub(crate) fn client(url: &Url) -> Result<Client, OpenError> {
-    install_crypto();
     let origin = url.origin();
     let follow = redirect::Policy::custom(move |attempt| {
         let keeps = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
@@ -39,14 +39,13 @@ pub(crate) fn client(url: &Url) -> Result<Client, OpenError> {
             attempt.stop()
         }
     });
-    let builder = Client::builder().redirect(follow);
-    let builder = if is_loopback(url) { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| OpenError::Invalid(describe(error)))
+    builder(is_loopback(url)).redirect(follow).build().map_err(|error| OpenError::Invalid(describe(error)))
 }
 
-/// Makes ring the process's TLS provider, unless it has one already.
-pub(crate) fn install_crypto() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
+/// What all HTTP clients have in common; those for this machine ask no proxy.
+pub(crate) fn builder(is_near: bool) -> ClientBuilder {
+    let builder = Client::builder().tls_backend_preconfigured((*tls::config()).clone());
+    if is_near { builder.no_proxy() } else { builder }
 }
 
 pub(crate) fn is_loopback(url: &Url) -> bool {

@@ -7,7 +7,7 @@ use futures_util::{
 };
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, connect_async_with_config,
+    Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
     tungstenite::{
         self, Message,
         client::IntoClientRequest,
@@ -19,7 +19,7 @@ use super::{
     Duplex, LinkError, OpenError, Opened,
     duplex::{Incoming, Lane, Outgoing, Writer},
     gate::{Gate, Refusal},
-    web,
+    tls, web,
 };
 use crate::{
     transport::{HttpPart, Tap},
@@ -41,7 +41,6 @@ pub(crate) async fn open(
     gate: Option<Gate>,
     tap: Tap,
 ) -> Result<Opened, OpenError> {
-    web::install_crypto();
     let url = web::parse_url(url, &["ws", "wss"])?;
     let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
     let headers = web::header_map(headers)?;
@@ -64,7 +63,8 @@ async fn dial(request: Handshake, gate: Option<&Gate>, tap: &Tap) -> Result<Sock
             let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
             HttpPart::Request { method: request.method().clone(), target, headers: request.headers().clone() }
         });
-        let connected = connect_async_with_config(request, Some(limits), true).await;
+        let connected =
+            connect_async_tls_with_config(request, Some(limits), true, Some(Connector::Rustls(tls::config()))).await;
         match &connected {
             Ok((_, response)) => note(tap, response),
             Err(tungstenite::Error::Http(response)) => note(tap, response),

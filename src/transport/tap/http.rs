@@ -22,6 +22,8 @@ pub enum HttpPart {
     Response { status: StatusCode, headers: HeaderMap },
     /// The beginning of a body that is no message.
     Body(Bytes),
+    /// The body of a request that is no message.
+    Sent(Bytes),
 }
 
 /// What a connection's record has of one moment.
@@ -33,6 +35,16 @@ pub enum Entry {
         at: Duration,
         part: HttpPart,
     },
+}
+
+impl Entry {
+    /// Time since the connection was opened.
+    pub fn at(&self) -> Duration {
+        match self {
+            Entry::Frame(frame) => frame.at,
+            Entry::Http { at, .. } => *at,
+        }
+    }
 }
 
 /// How far somebody has read the record of a connection; the beginning by default.
@@ -66,8 +78,8 @@ impl Tap {
 
     /// Adds a part of an HTTP exchange, if they are kept.
     pub(crate) fn note(&self, part: impl FnOnce() -> HttpPart) {
-        let at = self.0.opened.elapsed();
         let mut state = self.state();
+        let at = self.0.opened.elapsed();
         let (before, most) = (state.frames.end(), state.frames.kept());
         let Some(http) = &mut state.http else { return };
         http.kept.push_back(Part { at, before, part: part() });

@@ -114,6 +114,11 @@ impl Tap {
         Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed }))
     }
 
+    /// When the clock of the frames started.
+    pub fn opened(&self) -> Instant {
+        self.0.opened
+    }
+
     /// Whether the two are the record of the same connection.
     pub fn is(&self, other: &Tap) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -121,8 +126,9 @@ impl Tap {
 
     /// Adds a frame that is being written or has just been read.
     pub fn record(&self, direction: Direction, bytes: Bytes) {
-        let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };
         let mut state = self.state();
+        // Within the lock, so that what is read at a time has everything that was recorded before it.
+        let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };
         state.awaited.retain(|waiter| !waiter.arrival.is_closed());
         if direction == Direction::ServerToClient && !state.awaited.is_empty() {
             state.deliver(&frame);

@@ -19,8 +19,7 @@ fn browser() -> (Browser, Arc<Mutex<Vec<Pages>>>) {
     let browser = Browser::new(move |url| {
         let url = url.to_owned();
         opened.lock().expect("no panic").push(tokio::spawn(async move {
-            crate::transport::client::web::install_crypto();
-            let client = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
+            let client = crate::transport::client::web::builder(true).redirect(reqwest::redirect::Policy::none());
             let client = client.build().expect("a client");
             let response = client.get(&url).send().await.expect("a response");
             let back: reqwest::Url = response.headers()["location"].to_str().expect("text").parse().expect("a URL");

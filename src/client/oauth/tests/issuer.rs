@@ -48,3 +48,39 @@ async fn the_issuer_that_the_user_names_is_the_only_one() {
         assert_eq!(error, AuthError::NotNamed { wanted, named });
     }
 }
+
+#[test]
+fn a_client_secret_goes_elsewhere_only_if_somebody_says_so() {
+    use crate::client::oauth::{
+        discovery::ServerMetadata, fetch::Fetcher, flow::Flow, pause::Pause, perimeter::Perimeter, store::Record,
+    };
+    let issuer = ServerMetadata { issuer: "https://as.example".into(), ..ServerMetadata::default() };
+    let said = |change: fn(&mut Flow, &mut Record)| {
+        let server: reqwest::Url = "https://h.example/mcp".parse().expect("a URL");
+        let perimeter = Perimeter::of(server.clone());
+        let mut flow = Flow {
+            server,
+            identity: options(&TokenStore::memory(), None, true).identity,
+            scopes: None,
+            metadata_url: None,
+            issuer: None,
+            interaction: Interaction::Nobody,
+            fetcher: Fetcher::new(perimeter.clone()),
+            perimeter,
+            pause: Pause::default(),
+        };
+        let mut record = Record::default();
+        change(&mut flow, &mut record);
+        flow.known_client(&issuer, &record, None).map(|client| client.map(|client| client.id))
+    };
+    assert_eq!(said(|_, _| {}), Err(AuthError::Stranger { issuer: issuer.issuer.clone() }));
+    let ways: [fn(&mut Flow, &mut Record); 4] = [
+        |flow, _| flow.issuer = Some("https://as.example".into()),
+        |flow, _| flow.metadata_url = Some("https://as.example/metadata".into()),
+        |flow, _| flow.identity.registered.as_mut().expect("a client").issuer = Some("https://as.example".into()),
+        |_, record| drop(record.bound.insert("me".into(), "https://as.example".into())),
+    ];
+    for way in ways {
+        assert_eq!(said(way), Ok(Some("me".to_owned())));
+    }
+}

@@ -1,0 +1,102 @@
+//! The first attempts to connect, and what commands from a pipe wait for: so that what comes of them does not depend on
+//! which server is faster, and one that never answers keeps only those waiting that may be about it.
+
+use std::{collections::HashSet, sync::Arc};
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{command::Command, shell::Shell};
+use crate::{
+    client::hub::State,
+    config::policy::{Duplicates, Naming, Unreachable},
+};
+
+/// How far the first attempts are.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    all: CancellationToken,
+    /// The servers of which the first attempt is over, whatever came of it.
+    each: watch::Sender<HashSet<Arc<str>>>,
+}
+
+impl Attempts {
+    pub(super) fn is_over_with(&self, server: Arc<str>) {
+        self.each.send_modify(|over| {
+            over.insert(server);
+        });
+    }
+
+    pub(super) fn are_over(&self) {
+        self.all.cancel();
+    }
+}
+
+impl Shell {
+    /// Waits until the first attempts to connect are over.
+    pub(super) async fn settled(&self) {
+        self.attempts.all.cancelled().await;
+    }
+
+    pub(super) fn is_settled(&self) -> bool {
+        self.attempts.all.is_cancelled()
+    }
+
+    /// Waits until nothing that is still connected to can change what a command does.
+    pub(super) async fn ready_for(&self, command: &Command) {
+        let mut over = self.attempts.each.subscribe();
+        let ready = async {
+            // If one server is the end of all, nothing is certain before the last one.
+            if self.unreachable == Unreachable::Skipped
+                && over.wait_for(|over| self.is_ready(command, over)).await.is_ok()
+            {
+                return;
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = self.settled() => {}
+            () = ready => {}
+        }
+    }
+
+    fn is_ready(&self, command: &Command, over: &HashSet<Arc<str>>) -> bool {
+        let is_over = |server: &str| over.contains(server) || !self.is_expected(server);
+        match command {
+            Command::Call { tool, .. } => self.is_certain(tool, over),
+            Command::Read { server: Some(server), .. }
+            | Command::Prompt { server: Some(server), .. }
+            | Command::ListTools(Some(server))
+            | Command::Resources(Some(server))
+            | Command::Prompts(Some(server))
+            | Command::Connect(server)
+            | Command::Disconnect(server)
+            | Command::Reconnect(server)
+            | Command::Enable(server)
+            | Command::Disable(server)
+            | Command::Auth { server, .. }
+            | Command::Debug { server: Some(server), on: None } => is_over(server),
+            _ => false,
+        }
+    }
+
+    /// Whether a server is connected to at the beginning.
+    fn is_expected(&self, server: &str) -> bool {
+        self.hub.status().iter().any(|(name, status)| **name == *server && status.state != State::Disabled)
+    }
+
+    /// Whether a name means a tool that it will mean when all servers are there as well.
+    fn is_certain(&self, tool: &str, over: &HashSet<Arc<str>>) -> bool {
+        let registry = self.hub.registry();
+        let Some(tool) = registry.get(tool) else { return false };
+        let options = self.hub.options();
+        let names_server = match options.naming {
+            Naming::Bare => false,
+            Naming::Qualified(template) | Naming::Literal(template) => template.contains("{server}"),
+        };
+        let goes_to_the_first = matches!(options.duplicates, Duplicates::FirstWins | Duplicates::Qualified);
+        let status = self.hub.status();
+        let mut earlier = status.iter().map(|(name, _)| name).take_while(|name| **name != tool.server);
+        names_server || (goes_to_the_first && earlier.all(|name| over.contains(name) || !self.is_expected(name)))
+    }
+}
