@@ -60,11 +60,8 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         }
         None if dialect.is_lone_server(root) => {
             let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
-            servers.extend(each(
-                vec![(lone_name(root, source), root)],
-                || Reader::new(dialect, &set, source),
-                findings,
-            ));
+            let lone = vec![(lone_name(root, source), root)];
+            each(lone, || Reader::new(dialect, &set, source), &mut servers, findings);
         }
         None if sets.is_empty() && projects.is_empty() => findings.push(no_servers(root, dialect, &source.name)),
         None => {}
