@@ -188,12 +188,18 @@ const ABOUT: &[&str] = &[
     "class",
 ];
 
+/// Which session a message belongs to is what a trace is read for.
+const OF_THE_PROTOCOL: &str = "Mcp-Session-Id";
+
 /// What the working directory is called, and a password in what databases are connected with.
 const DIRECTORY: &str = "PWD";
 
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
 pub fn is_secret_name(name: &str) -> bool {
     let is_one_of = |word: &str, list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
+    if name.eq_ignore_ascii_case(OF_THE_PROTOCOL) {
+        return false;
+    }
     let (mut last, mut found) = ("", false);
     for word in words(name) {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -322,6 +328,7 @@ mod tests {
             "XDG_SESSION_TYPE",
             "SESSION_NAME",
             "LOOK_AT",
+            "mcp-session-id",
             "",
         ] {
             assert!(!is_secret_name(name), "{name}");
