@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Subject;
 use crate::config::{
-    Form, Node,
+    Form, Node, Value,
     dialect::RootKeys,
     finding::{Finding, codes},
     nearest, references,
@@ -89,7 +89,10 @@ fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Findi
         findings.push(codes::INPUT.at(place, message).hint(format!("add \"{key}\": …")));
     }
     let texts = required.iter().chain(*allowed).filter(|key| !matches!(**key, "options" | "password" | "args"));
-    for (key, node) in texts.filter_map(|key| Some((key, input.get(key)?))).filter(|(_, node)| node.str().is_err()) {
+    let given = texts.filter_map(|key| Some((*key, input.get(key)?)));
+    // Nobody looks at what a default is, as long as it can be shown as a text.
+    let is_shown = |node: &Node| !matches!(node.value, Value::Sequence(_) | Value::Mapping(_));
+    for (key, node) in given.filter(|(key, node)| node.str().is_err() && !(*key == "default" && is_shown(node))) {
         let message = format!("`{key}` of the input `{id}` must be a text, found {}", node.kind());
         findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
     }
