@@ -89,7 +89,7 @@ impl Shell {
         true
     }
 
-    pub(super) async fn switch_debug(&self, server: Option<&str>, is_on: bool) -> bool {
+    pub(super) fn switch_debug(&self, server: Option<&str>, is_on: bool) -> bool {
         if let Some(Err(error)) = server.map(|server| self.hub.member(server)) {
             return self.failed(&error);
         }

@@ -255,7 +255,7 @@ impl Shell {
             Command::Reconnect(server) => self.reconnect(&server).await,
             Command::Enable(server) => self.enable(&server).await,
             Command::Disable(server) => self.disable(&server).await,
-            Command::Debug { server, on: Some(is_on) } => self.switch_debug(server.as_deref(), is_on).await,
+            Command::Debug { server, on: Some(is_on) } => self.switch_debug(server.as_deref(), is_on),
             Command::Debug { server: None, on: None } => self.tell_debug(),
             Command::Debug { server: Some(server), on: None } => self.describe(&server).await,
             Command::Auth { server, is_logout } => Box::pin(self.auth(&server, is_logout)).await,

@@ -22,12 +22,9 @@ use super::{
     store::Record,
     token::Token,
 };
-use crate::transport::{
-    Tap,
-    client::{
-        gate::{Gate, Pass, Refusal},
-        web,
-    },
+use crate::transport::client::{
+    gate::{Gate, Pass, Refusal},
+    web,
 };
 
 /// How often more scopes are asked for that the server says it needs, and says again afterwards.
@@ -209,7 +206,7 @@ impl Authorizer {
     }
 
     /// The record of the requests for tokens from now on. What is secret of them is not in it.
-    pub fn record(&self) -> Tap {
+    pub fn record(&self) -> crate::transport::Tap {
         self.0.flow.fetcher.record()
     }
 
