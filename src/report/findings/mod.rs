@@ -48,7 +48,7 @@ pub struct Report {
     pub is_quiet: bool,
 }
 
-/// A file, its servers and what was found in it. What is secret in it, [`Report::told`] hides.
+/// A file, its servers and what was found in it. What is secret in it, only a report hides.
 #[derive(Debug)]
 pub struct File {
     /// As it was named.
