@@ -1,7 +1,7 @@
 //! `rehearse final-answer`: the answer of a subagent out of the dialog with its model.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
 };
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Exit, Failure, Format, input,
+    Exit, Failure, Format, input, output,
     style::{self, BAD, DIM, STRONG, printable},
 };
 use crate::{
@@ -34,7 +34,8 @@ with --format json both go to standard output.
 Exit codes:
   0  there is an answer
   1  there is no valid answer
-  2  the dialog or the schema cannot be read; or wrong usage";
+  2  the dialog or the schema cannot be read; or wrong usage
+  3  the answer cannot be written";
 
 /// Take the answer of a subagent out of its dialog, and hold it against a JSON Schema
 #[derive(Debug, Args)]
@@ -71,16 +72,16 @@ pub(super) fn run(args: &FinalAnswerArgs) -> Result<Exit, Failure> {
             Provider::Anthropic => Shape::Anthropic,
             Provider::Openai => Shape::OpenAi,
         };
-        write(&format!("{:#}\n", schema.definition(shape)));
+        output::write(format!("{:#}\n", schema.definition(shape)).as_bytes())?;
         return Ok(Exit::Success);
     }
     let source = input::read(args.dialog.as_deref().unwrap_or(Path::new("-")))?;
     let outcome = extract(&Dialog::parse(&source).map_err(unreadable)?, schema.as_ref());
     match args.format {
-        Format::Human => tell(&outcome, &source),
+        Format::Human => tell(&outcome, &source)?,
         Format::Json => {
             let text = serde_json::to_string_pretty(&Report::of(&outcome, &source));
-            write(&format!("{}\n", text.unwrap_or_default()));
+            output::write(format!("{}\n", text.unwrap_or_default()).as_bytes())?;
         }
     }
     Ok(if outcome.is_ok() { Exit::Success } else { Exit::Violation })
@@ -91,22 +92,18 @@ fn unreadable(diagnostics: Diagnostics) -> Failure {
     Failure::Usage(diagnostics.to_string())
 }
 
-fn write(text: &str) {
-    // Whoever closes the pipe has read enough.
-    let _ = io::stdout().lock().write_all(text.as_bytes());
-}
-
-fn tell(outcome: &Result<Answer, NoAnswer>, source: &Source) {
+fn tell(outcome: &Result<Answer, NoAnswer>, source: &Source) -> Result<(), Failure> {
     let place = |at: &Place| {
         let (line, column) = source.position(at.span.start);
         printable(&format!("{}:{line}:{column}", source.name)).into_owned()
     };
     match outcome {
         Ok(answer) => {
-            match io::stdout().is_terminal() {
-                true => printable_lines(&answer.text).for_each(|line| write(&format!("{line}\n"))),
-                false => write(&format!("{}\n", answer.text)),
-            }
+            let text = match io::stdout().is_terminal() {
+                true => printable_lines(&answer.text).map(|line| line + "\n").collect(),
+                false => format!("{}\n", answer.text),
+            };
+            output::write(text.as_bytes())?;
             if !answer.passed_over.is_empty() {
                 let calls = answer.passed_over.len() + 1;
                 let at = place(&answer.at);
@@ -130,6 +127,7 @@ fn tell(outcome: &Result<Answer, NoAnswer>, source: &Source) {
             style::print(&told);
         }
     }
+    Ok(())
 }
 
 /// What programs are told. `result` is the result of the MCP tool that ran the subagent.

@@ -13,6 +13,7 @@ mod guarded;
 mod input;
 mod mcp;
 mod mock;
+mod output;
 mod repl;
 mod run;
 mod schema;

@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Failure, guarded::install_guard, signals::Signals};
+use super::{Exit, Failure, guarded::install_guard, output, signals::Signals};
 use crate::{
     client::Guard,
     report::{Layout, RunFormat, cell_mark},
@@ -235,25 +235,10 @@ fn write_report(args: &RunArgs, result: &RunResult) -> Result<(), Failure> {
             std::fs::write(path, bytes)
                 .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())))
         }
-        None => {
-            let written = match args.format {
-                RunFormat::Human => {
-                    let mut out = anstream::stdout().lock();
-                    out.write_all(&bytes).and_then(|()| out.flush())
-                }
-                RunFormat::Json | RunFormat::Junit => {
-                    let mut out = std::io::stdout().lock();
-                    out.write_all(&bytes).and_then(|()| out.flush())
-                }
-            };
-            match written {
-                // Whoever closes the pipe has read enough.
-                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                    Err(Failure::cannot(format!("cannot write the report: {error}")))
-                }
-                _ => Ok(()),
-            }
-        }
+        None => match args.format {
+            RunFormat::Human => output::write_styled(&bytes),
+            RunFormat::Json | RunFormat::Junit => output::write(&bytes),
+        },
     }
 }
 

@@ -1,10 +1,9 @@
 //! `rehearse schema`: JSON Schemas of the files that people write, for their editors.
 
-use std::io::Write;
-
 use super::{
     Exit, Failure,
     config::{dialect, dialects},
+    output,
 };
 use crate::{
     config::dialect::{ALL, Dialect},
@@ -53,7 +52,6 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
             return Err(Failure::Usage(message));
         }
     };
-    // Whoever closes the pipe has read enough.
-    let _ = writeln!(anstream::stdout(), "{schema:#}");
+    output::write(format!("{schema:#}\n").as_bytes())?;
     Ok(Exit::Success)
 }

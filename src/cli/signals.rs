@@ -1,51 +1,46 @@
 //! The signals that ask a process to end.
 
-use std::{io, pin::pin};
+use std::{future::pending, io, pin::pin, process::exit, sync::mpsc as oneshot, thread, time::Duration};
 
 use rustix::process::Signal as Number;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    runtime,
+    signal::unix::{Signal, SignalKind, signal},
+    sync::mpsc::{self, error::TrySendError},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::style;
+use super::{Exit, style};
 
-/// SIGINT, SIGTERM, SIGQUIT and SIGHUP. While this exists they no longer end the process by themselves.
+/// So long a signal after another may wait to be heeded.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// So many signals may wait at once.
+const MOST: usize = 8;
+
+/// SIGINT, SIGTERM, SIGQUIT and SIGHUP. While this exists they no longer end the process by themselves, unless two of them
+/// are not heeded: then something hangs, such as an output that nobody reads.
 #[derive(Debug)]
-pub(super) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    quit: Signal,
-    /// `None` under `nohup`: who has asked for the end of the terminal to be ignored is heeded.
-    hangup: Option<Signal>,
-}
+pub(super) struct Signals(mpsc::Receiver<Number>);
 
 impl Signals {
-    /// Must be called within a tokio runtime.
-    ///
     /// # Errors
     /// The handlers cannot be installed.
     pub(super) fn install() -> io::Result<Signals> {
-        let hangup = SignalKind::hangup();
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            quit: signal(SignalKind::quit())?,
-            hangup: if is_ignored(hangup) { None } else { Some(signal(hangup)?) },
-        })
+        let (sender, receiver) = mpsc::channel(MOST);
+        let (told, installed) = oneshot::channel();
+        // A thread of its own, for all others may hang.
+        thread::Builder::new().name("signals".to_owned()).spawn(move || listen(sender, &told))?;
+        installed.recv().map_err(io::Error::other)??;
+        Ok(Signals(receiver))
     }
 
     /// The next signal. Cancel-safe.
     pub(super) async fn next(&mut self) -> Number {
-        let hangup = async {
-            match &mut self.hangup {
-                Some(hangup) => hangup.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => Number::INT,
-            _ = self.terminate.recv() => Number::TERM,
-            _ = self.quit.recv() => Number::QUIT,
-            _ = hangup => Number::HUP,
+        match self.0.recv().await {
+            Some(signal) => signal,
+            None => pending().await,
         }
     }
 
@@ -69,6 +64,77 @@ impl Signals {
             style::leave_line();
             style::print(told);
             haste.cancel();
+        }
+    }
+}
+
+/// The signals as they come.
+struct Caught {
+    interrupt: Signal,
+    terminate: Signal,
+    quit: Signal,
+    /// `None` under `nohup`: who has asked for the end of the terminal to be ignored is heeded.
+    hangup: Option<Signal>,
+}
+
+impl Caught {
+    fn install() -> io::Result<Caught> {
+        let hangup = SignalKind::hangup();
+        Ok(Caught {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            quit: signal(SignalKind::quit())?,
+            hangup: if is_ignored(hangup) { None } else { Some(signal(hangup)?) },
+        })
+    }
+
+    async fn next(&mut self) -> Number {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => Number::INT,
+            _ = self.terminate.recv() => Number::TERM,
+            _ = self.quit.recv() => Number::QUIT,
+            _ = hangup => Number::HUP,
+        }
+    }
+}
+
+/// Says whether the signals are caught, and passes them on.
+fn listen(heeding: mpsc::Sender<Number>, told: &oneshot::Sender<io::Result<()>>) {
+    let installed = runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
+        let entered = runtime.enter();
+        let caught = Caught::install()?;
+        drop(entered);
+        Ok((runtime, caught))
+    });
+    // Whoever asks waits for it.
+    match installed {
+        Ok((runtime, caught)) => {
+            let _ = told.send(Ok(()));
+            runtime.block_on(pass_on(caught, heeding));
+        }
+        Err(error) => drop(told.send(Err(error))),
+    }
+}
+
+/// Passes signals on as long as somebody heeds them. If two are not heeded, the process ends; the guard ends its servers.
+async fn pass_on(mut caught: Caught, heeding: mpsc::Sender<Number>) {
+    let are_waiting = || heeding.max_capacity() - heeding.capacity() > 1;
+    loop {
+        if let Err(TrySendError::Closed(_)) = heeding.try_send(caught.next().await) {
+            return;
+        }
+        if are_waiting() {
+            sleep(PATIENCE).await;
+            if are_waiting() {
+                #[expect(clippy::exit, reason = "whoever could return from `main` hangs")]
+                exit(Exit::CannotRun.code().into());
+            }
         }
     }
 }

@@ -33,8 +33,13 @@ pub enum ConnectError {
     #[error("cannot reach {target}: {detail}{}", other_scheme(.target, .detail))]
     Unreachable { target: String, detail: String },
     /// The handshake did not end in time.
-    #[error("no answer within {after:?}{}{}", older(.protocol, *.after), quoted(.stderr))]
-    Timeout { after: Duration, protocol: Protocol, stderr: Vec<String> },
+    #[error("no answer within {after:?}{}{}", older(*.is_newest_first, *.after), quoted(.stderr))]
+    Timeout {
+        after: Duration,
+        /// Whether the newest way to begin was tried before the older one.
+        is_newest_first: bool,
+        stderr: Vec<String>,
+    },
     /// The server answered the handshake with a JSON-RPC error.
     #[error("the server refused the handshake: {0}")]
     Refused(RpcError),
@@ -128,12 +133,10 @@ fn spawn_hint(error: &io::Error) -> &'static str {
 }
 
 /// A server that leaves the newest way to begin unanswered is asked in the older way only after 10 s.
-fn older(protocol: &Protocol, after: Duration) -> &'static str {
-    match protocol {
-        Protocol::Auto if after < Duration::from_secs(12) => {
-            "; it may know only the older way to begin, which takes more time or --protocol 2025-11-25"
-        }
-        _ => "",
+fn older(is_newest_first: bool, after: Duration) -> &'static str {
+    match is_newest_first && after < Duration::from_secs(12) {
+        true => "; it may know only the older way to begin, which takes more time or --protocol 2025-11-25",
+        false => "",
     }
 }
 

@@ -129,12 +129,17 @@ fn refused(
     http: Option<&HttpClient>,
     tap: &Tap,
 ) -> ConnectError {
-    match (&error, http.and_then(HttpClient::rejected)) {
-        (ClientInitializeError::JsonRpcError(_), Some((status, body))) => {
-            return ConnectError::Http { target: target.to_owned(), status, body };
-        }
-        (ClientInitializeError::ExpectedInitResult(_), _) => return ConnectError::Malformed(unreadable_result(tap)),
-        _ => {}
+    if let (ClientInitializeError::JsonRpcError(_), Some((status, body))) =
+        (&error, http.and_then(HttpClient::rejected))
+    {
+        return ConnectError::Http { target: target.to_owned(), status, body };
+    }
+    let last = match &error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
+        error => error,
+    };
+    if matches!(last, ClientInitializeError::ExpectedInitResult(_)) {
+        return ConnectError::Malformed(unreadable_result(tap));
     }
     let overlooked = tap.since(0).into_iter().rev().find(|frame| overlooked_answer(frame).is_some());
     match (ConnectError::from_rmcp(error, protocol, target), overlooked, tap.closed()) {

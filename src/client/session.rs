@@ -20,7 +20,7 @@ use super::{
     subscription::Subscription,
 };
 use crate::transport::{
-    Tap,
+    Tap, Transport,
     client::{self, Child, OpenError, Opened, RawSender},
 };
 
@@ -73,7 +73,8 @@ impl Session {
         }
         let (deadline, target) =
             (Deadline::after(config.timeouts.connect, config.authorizer.as_ref()), describe(&config.target));
-        let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, protocol, stderr };
+        let is_newest_first = protocol == Protocol::Auto && transport != Transport::Sse;
+        let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, is_newest_first, stderr };
         let opened = tokio::select! {
             biased;
             opened = Box::pin(open(config, stderr, tap.clone())) => opened,
@@ -98,7 +99,10 @@ impl Session {
                 drop(raw);
                 let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
                 if let Some(child) = child {
-                    child.stop(&config.haste).await;
+                    // It had its time, and there is nothing that it could have to finish.
+                    let haste = CancellationToken::new();
+                    haste.cancel();
+                    child.stop(&haste).await;
                 }
                 return Err(late(lines));
             }

@@ -1,5 +1,7 @@
 //! `rehearse final-answer` as a user meets it, and the step of scenarios.
 
+use std::process::Stdio;
+
 use serde_json::{Value as Json, json};
 
 use crate::rehearse::Rehearse;
@@ -126,4 +128,14 @@ fn the_tool_is_defined_for_each_provider() {
         assert_eq!(tool.pointer(pointer), Some(&serde_json::from_str(SCHEMA).expect("JSON")));
     }
     story(&json!([]), &["--tool", "openai"]).run().stderr_has("--schema").code(2);
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_no_success() {
+    let said = json!([{ "role": "assistant", "content": "One." }]);
+    for format in ["human", "json"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
+        let status = story(&said, &["d.json", "--format", format]).status(Stdio::null(), full);
+        assert_eq!(status.code(), Some(3), "{format}");
+    }
 }

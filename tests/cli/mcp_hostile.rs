@@ -1,6 +1,10 @@
 //! What a user of `rehearse mcp` sees of servers that keep no measure, and of what cannot be used at all.
 
-use std::process::Stdio;
+use std::{
+    io::Read,
+    net::TcpListener,
+    process::{Command, Stdio},
+};
 
 use serde_json::json;
 
@@ -68,6 +72,22 @@ fn a_result_that_cannot_be_written_is_no_success() {
         let status = mcp(command.iter().copied()).args(stdio("tools.yaml")).status(Stdio::null(), full);
         assert_eq!(status.code(), Some(3), "{command:?}");
     }
+}
+
+#[test]
+fn a_command_whose_output_nobody_reads_ends_by_signals() {
+    let script = format!("tools: [{{ name: t, reply: {:?} }}]", "x".repeat(1 << 20));
+    let story = mcp(["call-tool", "t"]).file("large.yaml", &script).args(stdio("large.yaml"));
+    let mut command = story.command();
+    let mut process =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut unread = process.stdout.take().expect("a pipe");
+    unread.read_exact(&mut [0]).expect("the result has begun");
+    // Of two that are the same, one may not come.
+    for signal in ["INT", "TERM"] {
+        assert!(Command::new("kill").args(["-s", signal, &process.id().to_string()]).status().expect("runs").success());
+    }
+    assert_eq!(process.wait().expect("ends").code(), Some(3));
 }
 
 #[test]
@@ -268,10 +288,22 @@ fn a_wish_that_nothing_comes_of_is_told() {
 }
 
 #[test]
+fn what_a_handshake_lacks_is_told_also_after_the_newest_way_to_begin() {
+    let result = ("initialize", r#""result":{"protocolVersion":"2025-11-25","capabilities":{}}"#);
+    let run = with(&[result], &["info"]).run();
+    run.stdout("").stderr_has("malformed: the result of `initialize`: missing field `serverInfo`").code(3);
+}
+
+#[test]
 fn a_server_that_may_be_older_is_given_the_time_or_the_version() {
     let run = |protocol: &str| mcp(["info", "--stdio", "sleep 9", "--timeout", "300ms", "--protocol", protocol]).run();
     run("auto").stderr_has("no answer within 300ms; it may know only the older way to begin").code(3);
     assert!(!run("2025-11-25").code(3).stderr().contains("older way"));
+    // Of the transport with SSE there is no newer one.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/sse", silent.local_addr().expect("an address"));
+    let run = mcp(["info", "--sse", &url, "--timeout", "300ms"]).run().stderr_has("no answer within 300ms").code(3);
+    assert!(!run.stderr().contains("older way"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `rehearse repl` as a script meets it, which pipes commands into it: the servers of configs, and what changes with them.
 
+use std::{io::Write, process::Stdio};
+
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -432,4 +434,20 @@ fn the_session_of_the_page_is_what_happens() {
         text = &text[at..];
     }
     assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn results_that_cannot_be_written_are_no_success() {
+    let story = with(&json!({ "one": mock("tools.yaml") }));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("opens");
+    let mut process = story.command().stdin(Stdio::piped()).stdout(full).stderr(Stdio::null()).spawn().expect("starts");
+    process.stdin.take().expect("a pipe").write_all(b"call echo text=hi\n").expect("writes");
+    assert_eq!(process.wait().expect("ends").code(), Some(3));
+}
+
+#[test]
+fn the_last_words_of_a_server_are_shown_line_by_line() {
+    let dead = json!({ "command": "sh", "args": ["-c", "echo fatal: no database >&2; exit 7"] });
+    let run = with(&json!({ "dead": dead })).stdin("debug dead\n").run();
+    run.stdout_has("last lines of its standard error:\n    fatal: no database\n");
 }

@@ -11,7 +11,7 @@ use clap::Args;
 use super::{Exit, Failure, dialect, dialects};
 use crate::{
     cli::{
-        input,
+        input, output,
         style::{self, BAD, DOUBTFUL, STRONG, printable},
     },
     config::{
@@ -67,10 +67,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let Some(converted) = convert(&examined, args.to, notation) else { return Err(unknown(examined)) };
     match &args.output {
         Some(new) => write(new, &converted.text, access(path, &examined), args.force)?,
-        None => {
-            // Whoever closes the pipe has read enough.
-            let _ = io::stdout().lock().write_all(converted.text.as_bytes());
-        }
+        None => output::write(converted.text.as_bytes())?,
     }
     style::print(&told(&examined, &converted, args.to));
     Ok(if examined.count(Severity::Error) > 0 { Exit::Violation } else { Exit::Success })

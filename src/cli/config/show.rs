@@ -3,7 +3,6 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
-    io::Write,
 };
 
 use serde_json::{Value as Json, json};
@@ -15,7 +14,7 @@ use super::{
 };
 use crate::{
     cli::{
-        Exit, Failure, Format,
+        Exit, Failure, Format, output,
         style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     },
     config::{
@@ -79,8 +78,7 @@ pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         Format::Human => human(&effective, args),
         Format::Json => format!("{:#}\n", json(&effective, args.show_secrets)),
     };
-    // Whoever closes the pipe has read enough.
-    let _ = anstream::stdout().lock().write_all(text.as_bytes());
+    output::write_styled(text.as_bytes())?;
     let warning = |line: &String| format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line));
     style::print(&told.iter().map(warning).collect::<String>());
     Ok(Exit::Success)

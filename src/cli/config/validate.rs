@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     fs::{self, File as OpenFile},
-    io::{self, IsTerminal, Read, Write},
+    io::{self, IsTerminal, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -12,7 +12,7 @@ use clap::Args;
 
 use super::{connect, dialect, walk};
 use crate::{
-    cli::{Exit, Failure, style},
+    cli::{Exit, Failure, output, style},
     config::{
         ClientConfig, Machine, Problem, Source, Span,
         dialect::{ALL, Detected, Dialect, Place, RootKeys, by_path},
@@ -94,8 +94,7 @@ pub(super) struct Checked {
 
 pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     if args.list_dialects {
-        list_dialects();
-        return Ok(Exit::Success);
+        return list_dialects().map(|()| Exit::Success);
     }
     let mut checked = check(&args);
     if checked.is_empty() {
@@ -239,34 +238,22 @@ fn write_report(args: &ValidateArgs, report: &Report) -> Result<(), Failure> {
         return fs::write(path, bytes)
             .map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())));
     }
-    let written = match args.format {
-        FindingsFormat::Human => {
-            let mut out = anstream::stdout().lock();
-            out.write_all(&bytes).and_then(|()| out.flush())
-        }
-        FindingsFormat::Json | FindingsFormat::Sarif | FindingsFormat::Github => {
-            let mut out = io::stdout().lock();
-            out.write_all(&bytes).and_then(|()| out.flush())
-        }
-    };
-    match written {
-        // Whoever closes the pipe has read enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::cannot(format!("cannot write the report: {error}")))
-        }
-        _ => Ok(()),
+    match args.format {
+        FindingsFormat::Human => output::write_styled(&bytes),
+        FindingsFormat::Json | FindingsFormat::Sarif | FindingsFormat::Github => output::write(&bytes),
     }
 }
 
-fn list_dialects() {
-    let mut out = anstream::stdout().lock();
+fn list_dialects() -> Result<(), Failure> {
+    let mut out = String::new();
     let width = |column: fn(&Dialect) -> &str| ALL.iter().map(|it| column(it).len()).max().unwrap_or_default();
     let (names, programs) = (width(|it| it.name), width(|it| it.program));
     for Dialect { name, program, files, .. } in ALL {
         // The same place may be below several folders.
         let mut files: Vec<_> = files.iter().map(|place| place.suffix()).collect();
         files.dedup();
-        // Whoever closes the pipe has read enough.
-        let _ = writeln!(out, "{}", format!("{name:names$}  {program:programs$}  {}", files.join(", ")).trim_end());
+        out.push_str(format!("{name:names$}  {program:programs$}  {}", files.join(", ")).trim_end());
+        out.push('\n');
     }
+    output::write(out.as_bytes())
 }

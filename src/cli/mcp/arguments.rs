@@ -243,7 +243,10 @@ fn is_json_list(text: &str) -> bool {
 
 fn object(text: &str) -> Result<Map<String, Value>, String> {
     // The words of cpe.
-    let object = serde_json::from_str(text).map_err(|error| format!("invalid tool arguments JSON: {error}"))?;
+    let value = serde_json::from_str(text).map_err(|error| format!("invalid tool arguments JSON: {error}"))?;
+    let Value::Object(object) = value else {
+        return Err("invalid tool arguments JSON: it must be an object, {…}".to_owned());
+    };
     exact(text).map(|()| object)
 }
 

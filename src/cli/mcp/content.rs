@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     cli::{
-        Exit, Failure, Format,
+        Exit, Failure, Format, output,
         style::{self, printable},
     },
     client::{self, Content},
@@ -120,8 +120,7 @@ pub(in crate::cli) fn print(text: &str) -> Result<(), Failure> {
     if style::put_above(text) {
         return Ok(());
     }
-    let mut out = anstream::stdout().lock();
-    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    output::write_styled(text.as_bytes())
 }
 
 /// Writes a value for programs. Nothing in it can control a terminal.
@@ -135,22 +134,12 @@ pub(in crate::cli) fn print_json(value: &impl serde::Serialize) -> Result<(), Fa
     if style::put_above(&text) {
         return Ok(());
     }
-    let mut out = io::stdout().lock();
-    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    output::write(text.as_bytes())
 }
 
-/// As [`print`], at a terminal that somebody types at.
+/// As [`print`], where commands follow, after which it is asked whether anything is lost.
 pub(in crate::cli) fn tell(text: &str) {
     let _ = print(text);
-}
-
-fn written(outcome: io::Result<()>) -> Result<(), Failure> {
-    match outcome {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::cannot(format!("the result cannot be written: {error}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// JSON with escapes for what JSON would let through to a terminal.

@@ -34,6 +34,7 @@ use super::{
         connection::{ConnectionArgs, PolicyArgs, duration},
         target::{Files, Server, TargetArgs},
     },
+    output,
     signals::Signals,
     style,
 };
@@ -112,5 +113,6 @@ async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files) -> Result<Exit
     // A keyboard that nobody reads any more gives the terminal back.
     input.close().await;
     signals.hasten(&shell.haste, input::INTERRUPTED, shell.close()).await;
+    output::nothing_lost()?;
     Ok(if shell.haste.is_cancelled() { Exit::CannotRun } else { exit })
 }

@@ -153,7 +153,9 @@ impl Shell {
             }
         }
         let mut fact = |name: &str, value: &str| {
-            text.push_str(&format!("{STRONG}{name}:{STRONG:#} {}\n", printable(&self.hidden(value))));
+            let value = self.hidden(value);
+            let lines: Vec<_> = printable_lines(&value).collect();
+            text.push_str(&format!("{STRONG}{name}:{STRONG:#} {}\n", lines.join("\n  ")));
         };
         fact("Status", &format!("{}, since {}", status.state, ago(status.since, SystemTime::now())));
         fact("Transport", member.config.target.transport().as_str());

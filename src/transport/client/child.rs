@@ -167,20 +167,17 @@ impl Child {
     }
 
     /// Waits for the process to exit by itself, for its standard input is closed already, but no longer than until
-    /// `haste` is cancelled; then asks its group to terminate; then kills it. What is left of the group when the process
-    /// has exited is ended as well. Returns the exit status of the process itself, and ends within the sum of its
-    /// [`StopGrace`].
+    /// `haste` is cancelled; then asks whoever is left to terminate, be it the process or what it has started; then kills
+    /// them. Returns the exit status of the process itself, and ends within the sum of its [`StopGrace`].
     pub async fn stop(mut self, haste: &CancellationToken) -> Option<ExitStatus> {
         let grace = self.grace;
-        let exited = tokio::select! {
-            exited = timeout(grace.exit, self.group.leader_exit()) => exited.is_ok(),
-            () = haste.cancelled() => matches!(self.group.leader_status(), Ok(Some(_))),
-        };
-        if self.group.terminate().await {
-            match exited {
-                false => drop(timeout(grace.terminate, self.group.leader_exit()).await),
-                true => drop(timeout(grace.terminate, self.silent.wait_for(|silent| *silent)).await),
-            }
+        tokio::select! {
+            _ = timeout(grace.exit, self.group.leader_exit()) => {}
+            () = haste.cancelled() => {}
+        }
+        if !matches!(self.group.leader_status(), Ok(Some(_))) || self.group.has_others().await {
+            self.group.terminate().await;
+            let _ = timeout(grace.terminate, self.group.all_ended()).await;
         }
         self.group.end().await;
         let status = timeout(grace.kill, self.process.wait()).await;
@@ -326,6 +323,24 @@ mod tests {
             assert_eq!(stopping.await.and_then(|status| status.code()), Some(3));
             assert_eq!(lines.to_vec(), ["asked"]);
         }
+    }
+
+    #[tokio::test]
+    async fn what_a_script_has_started_has_time_to_terminate_as_well() {
+        let long = Duration::from_secs(3600);
+        let grace = StopGrace { exit: long, terminate: long, kill: long };
+        let saving = "trap 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo saved >&2; exit' TERM";
+        let script =
+            format!("sh -c \"{}; echo ready; while :; do sleep 60 & wait; done\"; true", saving.replace('$', "\\$"));
+        let spec =
+            CommandSpec { program: "sh".into(), args: vec!["-c".into(), script], grace, ..CommandSpec::default() };
+        let (child, mut pipes) = Child::spawn(&spec, "shell", None).expect("starts");
+        let mut ready = [0; 6];
+        tokio::io::AsyncReadExt::read_exact(&mut pipes.stdout, &mut ready).await.expect("it is ready");
+        let (haste, lines) = (CancellationToken::new(), child.stderr.clone());
+        haste.cancel();
+        child.stop(&haste).await;
+        assert_eq!(lines.to_vec(), ["saved"]);
     }
 
     #[test]

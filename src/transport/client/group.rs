@@ -1,6 +1,6 @@
 //! The process group of a command, and whoever has left it.
 
-use std::{collections::BTreeSet, fs, io, os::unix::process::ExitStatusExt, process::ExitStatus};
+use std::{collections::BTreeSet, fs, io, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
 use rustix::{
     io::Errno,
@@ -9,12 +9,16 @@ use rustix::{
 use tokio::{
     signal::unix::{SignalKind, signal},
     task::spawn_blocking,
+    time::sleep,
 };
 
 use super::{
     Guard,
     mark::{self, Bearer, Mark},
 };
+
+/// How often it is looked who is left.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The process group that a child of ours leads, and the processes that it has started elsewhere. The child is not
 /// reaped before the group is ended: until then, its number cannot be given to anybody else.
@@ -46,13 +50,12 @@ impl Group {
         kill_process_group(self.leader, signal).is_ok()
     }
 
-    /// Asks everyone to terminate, also who has left the group: whether there was anyone.
-    pub(super) async fn terminate(&self) -> bool {
+    /// Asks everyone to terminate, also who has left the group.
+    pub(super) async fn terminate(&self) {
         let mut bearers = self.bearers().await;
         bearers.retain(|bearer| getpgid(Some(bearer.id)) != Ok(self.leader));
-        let is_anyone = self.signal(Signal::TERM);
+        self.signal(Signal::TERM);
         bearers.iter().for_each(|bearer| bearer.signal(Signal::TERM));
-        is_anyone || !bearers.is_empty()
     }
 
     /// Whether anyone runs besides the leader, as far as the system tells.
@@ -60,12 +63,21 @@ impl Group {
         has_others(self.leader) || self.bearers().await.iter().any(|bearer| bearer.id != self.leader)
     }
 
+    /// Waits until nobody runs any more, as far as the system tells.
+    pub(super) async fn all_ended(&self) {
+        self.leader_exit().await;
+        while self.has_others().await {
+            sleep(PAUSE).await;
+        }
+    }
+
     /// Kills whoever is left.
     pub(super) async fn end(&mut self) {
         if !self.ended {
-            self.signal(Signal::KILL);
             let marks = BTreeSet::from([self.mark.clone()]);
             let killed = spawn_blocking(move || mark::kill(&marks)).await;
+            // Who has lost the mark.
+            self.signal(Signal::KILL);
             // Otherwise the runtime ends, and it is done when this is dropped.
             if killed.is_ok() {
                 self.leave();
@@ -110,8 +122,8 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if !self.ended {
-            self.signal(Signal::KILL);
             mark::kill(&BTreeSet::from([self.mark.clone()]));
+            self.signal(Signal::KILL);
             self.leave();
         }
     }

@@ -13,13 +13,10 @@ use rustix::{
 };
 use tokio::{
     signal::unix::{Signal as Signals, SignalKind, signal},
-    time::{Instant, sleep},
+    time::timeout,
 };
 
 use super::group::Group;
-
-/// How often it is looked who is left.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// A command that runs, and whatever it has started. Dropping it kills them all.
 #[derive(Debug)]
@@ -91,12 +88,9 @@ impl Job {
     /// Ends what the command has started and left: asks it to terminate, and kills what is there after `grace`. On
     /// systems without `/proc` it is killed at once.
     pub async fn finish(mut self, grace: Duration) {
-        let deadline = Instant::now() + grace;
         if self.group.has_others().await {
             self.group.terminate().await;
-            while self.group.has_others().await && Instant::now() < deadline {
-                sleep(PAUSE).await;
-            }
+            let _ = timeout(grace, self.group.all_ended()).await;
         }
         self.group.end().await;
         // The leader has ended, or was killed just now.
@@ -106,6 +100,8 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::{super::group::has_others, *};
 
     const PATIENCE: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap},
     fmt, fs,
     path::Path,
     thread,
@@ -15,7 +15,10 @@ use std::{
 
 use rand::RngExt;
 #[cfg(target_os = "linux")]
-use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{PidfdFlags, pidfd_open, pidfd_send_signal},
+};
 use rustix::{
     io::Errno,
     process::{Pid, Signal},
@@ -23,7 +26,7 @@ use rustix::{
 
 const PREFIX: &str = "REHEARSE_JOB_";
 const VALUE: &str = "1";
-/// How long [`kill`] looks for processes that appear as fast as they are killed.
+/// How long [`kill`] looks for processes that appear as fast as they are killed, and waits for their end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// It is a name of its own, so that a command within a command has the marks of both.
@@ -73,22 +76,23 @@ impl Bearer {
     }
 }
 
-/// Kills everyone who has one of the marks.
+/// Kills everyone who has one of the marks, and waits until they have ended.
 pub(super) fn kill(marks: &BTreeSet<Mark>) {
-    let (deadline, mut killed) = (Instant::now() + PATIENCE, HashSet::new());
+    let (deadline, mut killed) = (Instant::now() + PATIENCE, HashMap::new());
     loop {
         let Look { bearers, is_whole } = look(marks);
         let mut is_over = is_whole;
         for bearer in bearers {
             bearer.signal(Signal::KILL);
             // Who was killed starts nobody any more, but may have done so since the look began.
-            is_over &= !killed.insert(bearer.id);
+            is_over &= killed.insert(bearer.id, bearer).is_some();
         }
         if is_over || Instant::now() > deadline {
-            return;
+            break;
         }
         thread::yield_now();
     }
+    killed.values().for_each(|bearer| bearer.handle.wait(deadline));
 }
 
 /// What the system shows at one time.
@@ -135,6 +139,12 @@ impl Handle {
         // It may have ended by itself.
         let _ = pidfd_send_signal(&self.0, signal);
     }
+
+    /// Waits until the process has ended, but no longer than this.
+    fn wait(&self, deadline: Instant) {
+        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now()));
+        let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], left.ok().as_ref());
+    }
 }
 
 /// There is none, and so there is no [`Bearer`].
@@ -151,10 +161,16 @@ impl Handle {
     fn signal(&self, _: Signal) {
         match *self {}
     }
+
+    fn wait(&self, _: Instant) {
+        match *self {}
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]

@@ -1,0 +1,48 @@
+//! Standard output, where results go.
+
+use std::{
+    io::{self, Write},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use super::Failure;
+
+/// Whether something could not be written.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Writes a result as it is, in one piece.
+///
+/// # Errors
+/// It cannot be written; whoever closes the pipe has read enough.
+pub(super) fn write(result: &[u8]) -> Result<(), Failure> {
+    to(io::stdout().lock(), result)
+}
+
+/// Writes a result for people, of which only a terminal gets the ANSI sequences.
+///
+/// # Errors
+/// As [`write`].
+pub(super) fn write_styled(result: &[u8]) -> Result<(), Failure> {
+    to(anstream::stdout().lock(), result)
+}
+
+/// Nothing that was written so far is lost.
+///
+/// # Errors
+/// Something is.
+pub(super) fn nothing_lost() -> Result<(), Failure> {
+    match IS_LOST.load(Ordering::Relaxed) {
+        true => Err(Failure::cannot("not every result could be written".to_owned())),
+        false => Ok(()),
+    }
+}
+
+fn to(mut out: impl Write, result: &[u8]) -> Result<(), Failure> {
+    match out.write_all(result).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            IS_LOST.store(true, Ordering::Relaxed);
+            Err(Failure::cannot(format!("the result cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
