@@ -146,16 +146,24 @@ impl Reader<'_> {
                     self.collect(entries, keys, given);
                     self.check_typed(name, entry, keys);
                 }
+                (Some(Key { field: Field::Object(connection), .. }), _) if self.is_connection(connection) => {
+                    self.unknown_word(entry, entries, keys);
+                }
                 (Some(Key { field: Field::Object(_), .. }), _) => self.wrong_type(&entry.key, &entry.node, "an object"),
                 (Some(key), _) => given.push((key, entry)),
-                (None, _) => self.unknown(entry, keys),
+                (None, _) => self.unknown(entry, entries, keys),
             }
         }
     }
 
+    /// Whether an object with these keys is a connection, which must say its transport.
+    fn is_connection(&self, keys: &[Key]) -> bool {
+        self.dialect.typed_objects && keys.iter().any(|key| key.field == Field::Transport)
+    }
+
     /// Whether the object of a connection says its transport, where it must.
     fn check_typed(&mut self, name: &str, object: &Entry, keys: &[Key]) {
-        let kind = keys.iter().find(|key| key.field == Field::Transport).filter(|_| self.dialect.typed_objects);
+        let kind = keys.iter().find(|key| key.field == Field::Transport).filter(|_| self.is_connection(keys));
         if let Some(kind) = kind.filter(|kind| object.node.get(kind.name).is_none()) {
             let words = self.dialect.words();
             let finding = codes::TRANSPORT.at(object.key_span, format!("`{name}` needs a `{}` in it", kind.name));
@@ -163,7 +171,41 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown(&mut self, entry: &Entry, keys: &[Key]) {
+    /// What is no object where the program has one for the connection: it passes that over, and other programs have the
+    /// word for the transport there.
+    fn unknown_word(&mut self, entry: &Entry, beside: &[Entry], keys: &[Key]) {
+        let has = |key: &str| beside.iter().any(|entry| entry.key == key);
+        let taken_for = match self.untyped {
+            _ if has("command") => Some(Transport::Stdio),
+            Untyped::Inferred(transport) => Some(transport),
+            Untyped::Process | Untyped::Rejected => None,
+        };
+        let word = entry.node.str().ok().and_then(meant);
+        if word.is_none() || word != taken_for {
+            return self.unknown(entry, beside, keys);
+        }
+        let message = format!("{} does not know `{}`", self.dialect.program, entry.key);
+        self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"));
+        // It says no more about whose file it is than a word that is told.
+        self.loose += 1;
+    }
+
+    /// What to write for a word for the transport under a key that is not the dialect's; `None` if there is one under
+    /// that already.
+    fn typed_by(&self, near: &str, entry: &Entry, beside: &[Entry]) -> Option<String> {
+        let transports = self.dialect.transports;
+        if beside.iter().any(|entry| entry.key == near) {
+            return None;
+        }
+        let word = entry.node.str().ok().filter(|word| transports.iter().all(|(known, _)| known != word));
+        let meant = word.and_then(meant).and_then(|meant| transports.iter().find(|(_, transport)| *transport == meant));
+        Some(match meant {
+            Some((word, _)) => format!("write \"{near}\": \"{word}\""),
+            None => format!("did you mean `{near}`?"),
+        })
+    }
+
+    fn unknown(&mut self, entry: &Entry, beside: &[Entry], keys: &[Key]) {
         let (key, program) = (&*entry.key, self.dialect.program);
         if is_note(key) && !self.strict {
             return;
@@ -186,7 +228,12 @@ impl Reader<'_> {
             false => format!("{program} does not know `{key}`"),
         };
         self.unknown += 1;
-        let hint = if self.unknown > MOST_HINTS { None } else { self.meant_by(key, keys, &names) };
+        let is_for_words = |near: &&str| keys.iter().any(|it| it.name == *near && it.field == Field::Transport);
+        let hint = match synonym(key, &names).filter(is_for_words).filter(|_| entry.node.str().is_ok()) {
+            _ if self.unknown > MOST_HINTS => None,
+            Some(near) => self.typed_by(near, entry, beside),
+            None => self.meant_by(key, keys, &names),
+        };
         let (usual, passed_over) = match self.strict {
             true => (&codes::KEY_REJECTED, "remove it"),
             false => (&codes::UNKNOWN_KEY, "it is passed over"),
@@ -195,7 +242,10 @@ impl Reader<'_> {
         self.findings.push(match hint {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
             None => {
-                let other = owner(key).filter(|_| self.unknown <= MOST_HINTS && !self.strict);
+                let is_word = entry.node.str().is_ok_and(|word| synonym(key, &["type"]).is_some() && meant(word).is_some());
+                // Who has no key for the transport is no likelier meant than who has another.
+                self.loose += u32::from(is_word);
+                let other = owner(key).filter(|_| self.unknown <= MOST_HINTS && !self.strict && !is_word);
                 let hint = other.map(|other| format!("it is a key of {}", other.program));
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }

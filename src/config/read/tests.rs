@@ -286,3 +286,31 @@ fn librechat_gives_no_server_its_own_secrets_and_leaves_templates() {
     assert_eq!(of("a ${MONGO_URI}"), ["W-VARIABLE-FORM ${MONGO_URI}"]);
     assert_eq!(of("{{LIBRECHAT_USER_ID}}"), [""; 0]);
 }
+
+#[test]
+fn a_word_for_the_transport_under_the_name_of_the_object_of_cline_is_a_misspelt_type() {
+    let of = |path: &str, server: &str| {
+        let file = at(path, &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#));
+        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default()).collect::<Vec<_>>();
+        (dialect(&file), told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>())
+    };
+    let misspelt = "W-UNKNOWN-KEY \"transport\" did you mean `type`?";
+    let extra = "A-EXTRA-KEY \"transport\" it is passed over";
+    let written = "W-UNKNOWN-KEY \"transport\" write \"type\": \"http\"";
+    let of_cline = "W-UNKNOWN-KEY \"transport\" write \"type\": \"streamableHttp\"";
+    for (path, server, expected) in [
+        ("mcp.json", r#"{"transport": "stdio", "command": "x", "args": []}"#, ("claude-code", vec![misspelt])),
+        ("mcp.json", r#"{"transport": "sse", "url": "http://localhost/sse"}"#, ("cursor", vec![misspelt])),
+        (".cursor/mcp.json", r#"{"transport": "streamable_http", "url": "http://a"}"#, ("cursor", vec![written])),
+        (
+            "mcp.json",
+            r#"{"type": "stdio", "command": "x", "transport": "stdio", "disabled": false}"#,
+            ("cline", vec![extra]),
+        ),
+        ("cline_mcp_settings.json", r#"{"command": "x", "type": "stdio", "transport": "stdio"}"#, ("cline", vec![extra])),
+        ("cline_mcp_settings.json", r#"{"url": "http://localhost/sse", "transport": "sse"}"#, ("cline", vec![extra])),
+        ("cline_mcp_settings.json", r#"{"url": "http://localhost", "transport": "http"}"#, ("cline", vec![of_cline])),
+    ] {
+        assert_eq!(of(path, server), (expected.0, expected.1.into_iter().map(str::to_owned).collect()), "{server}");
+    }
+}
