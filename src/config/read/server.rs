@@ -242,7 +242,8 @@ impl Reader<'_> {
         self.findings.push(match hint {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
             None => {
-                let is_word = entry.node.str().is_ok_and(|word| synonym(key, &["type"]).is_some() && meant(word).is_some());
+                let is_word =
+                    entry.node.str().is_ok_and(|word| synonym(key, &["type"]).is_some() && meant(word).is_some());
                 // Who has no key for the transport is no likelier meant than who has another.
                 self.loose += u32::from(is_word);
                 let other = owner(key).filter(|_| self.unknown <= MOST_HINTS && !self.strict && !is_word);

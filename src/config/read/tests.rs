@@ -292,7 +292,10 @@ fn a_word_for_the_transport_under_the_name_of_the_object_of_cline_is_a_misspelt_
     let of = |path: &str, server: &str| {
         let file = at(path, &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#));
         let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default()).collect::<Vec<_>>();
-        (dialect(&file), told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>())
+        (
+            dialect(&file),
+            told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>(),
+        )
     };
     let misspelt = "W-UNKNOWN-KEY \"transport\" did you mean `type`?";
     let extra = "A-EXTRA-KEY \"transport\" it is passed over";
@@ -307,7 +310,11 @@ fn a_word_for_the_transport_under_the_name_of_the_object_of_cline_is_a_misspelt_
             r#"{"type": "stdio", "command": "x", "transport": "stdio", "disabled": false}"#,
             ("cline", vec![extra]),
         ),
-        ("cline_mcp_settings.json", r#"{"command": "x", "type": "stdio", "transport": "stdio"}"#, ("cline", vec![extra])),
+        (
+            "cline_mcp_settings.json",
+            r#"{"command": "x", "type": "stdio", "transport": "stdio"}"#,
+            ("cline", vec![extra]),
+        ),
         ("cline_mcp_settings.json", r#"{"url": "http://localhost/sse", "transport": "sse"}"#, ("cline", vec![extra])),
         ("cline_mcp_settings.json", r#"{"url": "http://localhost", "transport": "http"}"#, ("cline", vec![of_cline])),
     ] {
