@@ -1,9 +1,10 @@
 //! Cline: `cline_mcp_settings.json` (read in cline/cline 4.1.13, August 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, TimeoutRule, Unset, Untyped, VariableRule};
+use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, Syntax, TimeoutRule, Unset, Untyped, VariableRule};
 use crate::{
     config::{
         Form,
+        json::LibertyKind,
         policy::{Environment, Naming, Policy},
     },
     transport::Transport,
@@ -28,11 +29,13 @@ const NESTED: &[Key] = &[
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cline",
     program: "Cline",
+    syntax: Syntax::Json(&[LibertyKind::Nothing]),
     files: &[
         Place::Home(".cline/data/settings/cline_mcp_settings.json"),
         Place::Config("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
         Place::Named("cline_mcp_settings.json"),
     ],
+    may_be_empty: true,
     keys: &[
         Key::new("type", Field::Transport),
         Key::new("transportType", Field::Transport),

@@ -96,6 +96,8 @@ pub struct Dialect {
     pub marks: &'static [&'static str],
     /// Which files it rejects for a key beside the servers that it does not know.
     pub strict_files: Files,
+    /// Whether a file may be without the key for servers, as long as it has nothing but what belongs beside them.
+    pub may_be_empty: bool,
     /// Where the values are that hold for every server that has none of its own.
     pub defaults: Option<&'static [&'static str]>,
     /// The key beside the servers that turns all of them off when it is false.
@@ -405,6 +407,7 @@ impl Dialect {
         root_keys: RootKeys::Known(&[]),
         marks: &[],
         strict_files: Files::None,
+        may_be_empty: false,
         defaults: None,
         switch: None,
         profiles: None,

@@ -1,6 +1,6 @@
 //! What to say of a file that has no servers where they belong.
 
-use super::looks_like_servers;
+use super::{looks_like_servers, word::is_note};
 use crate::config::{
     Entry, Node, Span, Value,
     dialect::{Dialect, RootKeys, is_about_other_things},
@@ -15,7 +15,8 @@ pub(super) fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding 
     let place = keys.join(".");
     let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
     let begin = Span { start: root.span.start, end: root.span.start };
-    if is_guest && root.entries().is_ok() && near(root).is_none() {
+    let may_be_empty = dialect.may_be_empty && has_nothing_else(root, dialect);
+    if may_be_empty || (is_guest && root.entries().is_ok() && near(root).is_none()) {
         return codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked");
     }
     let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
@@ -35,6 +36,13 @@ pub(super) fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding 
             codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
         }
     }
+}
+
+/// Whether there is nothing but what belongs beside servers.
+fn has_nothing_else(root: &Node, dialect: &Dialect) -> bool {
+    let (RootKeys::Known(known) | RootKeys::Section(known)) = dialect.root_keys;
+    let belongs = |entry: &Entry| known.contains(&&*entry.key) || is_note(&entry.key);
+    root.entries().is_ok_and(|entries| entries.iter().all(belongs))
 }
 
 /// Keys from the root on, as JSON: `"mcp": { "servers": { … } }`.

@@ -321,3 +321,21 @@ fn a_word_for_the_transport_under_the_name_of_the_object_of_cline_is_a_misspelt_
         assert_eq!(of(path, server), (expected.0, expected.1.into_iter().map(str::to_owned).collect()), "{server}");
     }
 }
+
+#[test]
+fn some_programs_take_a_file_with_nothing_in_it() {
+    for (path, text, expected) in [
+        (".vscode/mcp.json", "{}", "A-NO-SERVERS "),
+        (".vscode/mcp.json", r#"{"inputs": []}"#, "A-NO-SERVERS "),
+        (".vscode/mcp.json", "// nothing yet\n{}", "A-NO-SERVERS "),
+        (".vscode/mcp.json", "// nothing yet\n", "A-NO-SERVERS "),
+        (".vscode/mcp.json", r#"{"folders": []}"#, "E-ROOT "),
+        ("cline_mcp_settings.json", "{}", "A-NO-SERVERS "),
+        ("cline_mcp_settings.json", "\n", "A-NO-SERVERS "),
+        ("cline_mcp_settings.json", r#"{"servers": {}}"#, r#"E-ROOT "servers""#),
+        (".roo/mcp.json", "{}", "E-ROOT "),
+        (".roo/mcp.json", "\n", "E-SYNTAX "),
+    ] {
+        assert_eq!(told(&at(path, text)), [expected], "{path} {text}");
+    }
+}
