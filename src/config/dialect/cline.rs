@@ -1,6 +1,8 @@
 //! Cline: `cline_mcp_settings.json` (read in cline/cline 4.1.13, August 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, Syntax, TimeoutRule, Unset, Untyped, VariableRule};
+use super::{
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
+};
 use crate::{
     config::{
         Form,

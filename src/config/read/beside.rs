@@ -22,9 +22,23 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
     let (is_whole, strict) = (matches!(dialect.root_keys, RootKeys::Known(_)), dialect.is_strict_file(&source.name));
     let others = dialect.beside.iter().map(|beside| beside.key).chain(dialect.switch).chain(dialect.projects);
     let others: Vec<_> = others.chain(dialect.sections.iter().filter_map(|keys| keys.first().copied())).collect();
+    let is_there = |keys: &&&[&str]| keys.iter().try_fold(root, |node, key| node.get(key)).is_some();
+    let place = dialect.roots.iter().find(is_there).map(|keys| keys.join(".")).unwrap_or_default();
     for entry in root.entries().unwrap_or_default() {
         let key = &*entry.key;
         if known.contains(&key) || places.contains(&key) || others.contains(&key) || is_note(key) {
+            continue;
+        }
+        let message = match strict {
+            true => format!("{} rejects the file for `{key}`, which it does not know", dialect.program),
+            false => format!("{} does not know `{key}`", dialect.program),
+        };
+        if is_stray(&entry.node, is_whole) {
+            let (code, message) = match strict {
+                true => (&codes::KEY_REJECTED, message),
+                false => (&codes::UNKNOWN_KEY, format!("`{key}` is a server where {} looks for none", dialect.program)),
+            };
+            findings.push(code.at(entry.key_span, message).hint(format!("put it inside `{place}`")));
             continue;
         }
         let are_servers = is_near_servers(entry);
@@ -32,10 +46,6 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
             true => nearest(key, &places).or(places.first().copied()),
             // Of a file about other things not all keys are known here.
             false => nearest(key, known).filter(|_| is_whole || strict),
-        };
-        let message = match strict {
-            true => format!("{} rejects the file for `{key}`, which it does not know", dialect.program),
-            false => format!("{} does not know `{key}`", dialect.program),
         };
         findings.push(match (strict, near) {
             (true, Some(near)) => {
@@ -53,6 +63,12 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
             (_, None) => continue,
         });
     }
+}
+
+/// Whether this is a server that is not among the others. A file about other things may have commands of its own, so it
+/// takes more there.
+fn is_stray(node: &Node, is_whole: bool) -> bool {
+    is_server(node) && (is_whole || ["args", "env", "headers"].iter().any(|key| node.get(key).is_some()))
 }
 
 /// What a file must have beside its servers.

@@ -339,3 +339,25 @@ fn some_programs_take_a_file_with_nothing_in_it() {
         assert_eq!(told(&at(path, text)), [expected], "{path} {text}");
     }
 }
+
+#[test]
+fn a_server_that_is_not_among_the_others_is_told() {
+    let hinted = |path: &str, text: &str| {
+        let file = at(path, text);
+        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
+        told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>()
+    };
+    let server = r#"{"command": "npx", "args": ["-y", "x"]}"#;
+    for (path, place, code) in [
+        (".mcp.json", "mcpServers", "W-UNKNOWN-KEY"),
+        (".cursor/mcp.json", "mcpServers", "W-UNKNOWN-KEY"),
+        (".vscode/mcp.json", "servers", "W-UNKNOWN-KEY"),
+        ("librechat.yaml", "mcpServers", "E-UNKNOWN-KEY"),
+    ] {
+        let text = format!(r#"{{"{place}": {{"a": {server}}}, "b": {server}}}"#);
+        assert_eq!(hinted(path, &text), [format!("{code} \"b\" put it inside `{place}`")], "{path}");
+    }
+    // A program has commands of its own.
+    let status = format!(r#"{{"mcpServers": {{"a": {server}}}, "statusLine": {{"type": "command", "command": "x"}}}}"#);
+    assert_eq!(hinted(".claude.json", &status), [""; 0]);
+}
