@@ -21,7 +21,7 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
     let places: Vec<_> = dialect.roots.iter().filter_map(|keys| keys.first().copied()).collect();
     let (is_whole, strict) = (matches!(dialect.root_keys, RootKeys::Known(_)), dialect.is_strict_file(&source.name));
     let others = dialect.beside.iter().map(|beside| beside.key).chain(dialect.switch).chain(dialect.projects);
-    let others: Vec<_> = others.chain(dialect.sections.iter().filter_map(|keys| keys.first().copied())).collect();
+    let others: Vec<_> = others.collect();
     let is_there = |keys: &&&[&str]| keys.iter().try_fold(root, |node, key| node.get(key)).is_some();
     let place = dialect.roots.iter().find(is_there).map(|keys| keys.join(".")).unwrap_or_default();
     for entry in root.entries().unwrap_or_default() {
@@ -41,7 +41,8 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
             findings.push(code.at(entry.key_span, message).hint(format!("put it inside `{place}`")));
             continue;
         }
-        let are_servers = is_near_servers(entry);
+        let is_section = || dialect.sections.contains(&&[key][..]) && dialect.servers(&entry.node).is_some();
+        let are_servers = is_near_servers(entry) || is_section();
         let near = match are_servers {
             true => nearest(key, &places).or(places.first().copied()),
             // Of a file about other things not all keys are known here.

@@ -47,6 +47,13 @@ pub struct Project {
 
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
 pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
+    let needless = dialect.needless_section(root, &source.name);
+    findings.extend(needless.as_ref().map(|(section, entry)| {
+        let message =
+            format!("{} looks for servers at the root of this file, and not under `{section}`", dialect.program);
+        let hint = format!("take `{section}` away, so that what is in it stands at the root");
+        codes::ROOT.at(entry.key_span, message).hint(hint)
+    }));
     let root = dialect.part(root);
     let defaults = defaults(root, dialect, source, findings);
     let mut servers = Vec::new();
@@ -66,7 +73,9 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
             let lone = vec![(lone_name(root, source), root)];
             each(lone, || Reader::new(dialect, &set, source), &mut servers, findings);
         }
-        None if sets.is_empty() && projects.is_empty() => findings.push(no_servers(root, dialect, &source.name)),
+        None if sets.is_empty() && projects.is_empty() && needless.is_none() => {
+            findings.push(no_servers(root, dialect, &source.name))
+        }
         None => {}
     }
     let mut seen = HashSet::new();
