@@ -118,6 +118,7 @@ pub(super) fn read_list(
     findings: &mut Vec<Finding>,
 ) -> ClientConfig {
     let named = of_list(list, dialect, None, usize::MAX, findings);
+    twice(&named, source, findings);
     let set = Set { node: list, untyped: dialect.untyped, strict: dialect.strict };
     let mut servers = Vec::new();
     each(named, || Reader::new(dialect, &set, source), &mut servers, findings);

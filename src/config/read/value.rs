@@ -218,10 +218,12 @@ impl Reader<'_> {
             1000 => ("seconds", "milliseconds", number / 1000.0),
             _ => ("milliseconds", "seconds", number * 1000.0),
         };
-        let looks_like_other = if unit == 1000 { number >= 1000.0 } else { number > 0.0 && number < 100.0 };
         let other_hint = format!("write {meant} if {other} were meant");
         #[expect(clippy::cast_precision_loss, reason = "the limits are far below 2^53, or none")]
         let (low, high) = (least as f64, most as f64);
+        // Where there is a limit, nobody has to guess what is too long.
+        let longest = if most == u64::MAX { 999.0 } else { high };
+        let looks_like_other = if unit == 1000 { number > longest } else { number > 0.0 && number < 100.0 };
         let is_inside = (low..=high).contains(&number);
         let limits = match most {
             u64::MAX => format!("at least {least}"),
