@@ -45,12 +45,12 @@ pub(super) fn clashes(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 fn of_same_names(servers: &[ServerConfig], naming: Naming, findings: &mut Vec<Finding>) {
-    let mut first = HashMap::new();
+    let mut first: HashMap<String, &str> = HashMap::new();
     for server in servers {
         let shown = naming.name(&server.name.value, "TOOL");
         if let Some(other) = first.get(&shown) {
             // Two of one name are told of already.
-            if **other == server.name.value {
+            if *other == server.name.value {
                 continue;
             }
             let message = format!("`{}` and `{other}` both name their tools {shown}", server.name.value);

@@ -2,7 +2,7 @@
 
 use super::{absent::is_near_servers, is_server, word::is_note};
 use crate::config::{
-    Entry, Node, Source, Span,
+    Node, Source, Span,
     dialect::{Beside, Dialect, RootKeys},
     finding::{Finding, codes},
     nearest,

@@ -16,7 +16,7 @@ use std::{
 };
 
 pub(super) use self::absent::nowhere;
-pub(super) use self::word::is_note;
+pub(super) use self::word::{NOTES, is_note};
 use self::{absent::no_servers, beside::beside, server::Reader};
 use super::{
     Entry, Node, Source, Span,

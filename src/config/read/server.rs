@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use super::word::{is_note, meant, synonym};
+use super::word::{is_note, long_word, meant, synonym};
 use crate::{
     config::{
         Entry, Node, Source, Value,
@@ -210,7 +210,7 @@ impl Reader<'_> {
         if is_note(key) && !self.strict {
             return;
         }
-        let names: Vec<_> = keys.iter().map(|key| key.name).collect();
+        let names: Vec<_> = keys.iter().map(|key| key.name).filter(|name| *name != key).collect();
         let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
         if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
             let message = format!("{program} starts servers and dials none");
@@ -267,7 +267,8 @@ impl Reader<'_> {
         if let Some(line) = line.filter(|_| synonym(key, &["args"]).is_some()) {
             return Some(format!("append them to `{}`", line.name));
         }
-        nearest(key, names).filter(|_| owner(key).is_none()).map(|near| format!("did you mean `{near}`?"))
+        let near = nearest(key, names).or_else(|| synonym(long_word(key)?, names));
+        near.filter(|_| owner(key).is_none()).map(|near| format!("did you mean `{near}`?"))
     }
 
     /// A key for all servers that the dialect does not know.

@@ -303,7 +303,7 @@ fn a_word_for_the_transport_under_the_name_of_the_object_of_cline_is_a_misspelt_
     let of_cline = "W-UNKNOWN-KEY \"transport\" write \"type\": \"streamableHttp\"";
     for (path, server, expected) in [
         ("mcp.json", r#"{"transport": "stdio", "command": "x", "args": []}"#, ("claude-code", vec![misspelt])),
-        ("mcp.json", r#"{"transport": "sse", "url": "http://localhost/sse"}"#, ("cursor", vec![misspelt])),
+        ("mcp.json", r#"{"transport": "sse", "url": "http://localhost/sse"}"#, ("copilot", vec![misspelt])),
         (".cursor/mcp.json", r#"{"transport": "streamable_http", "url": "http://a"}"#, ("cursor", vec![written])),
         (
             "mcp.json",
@@ -360,4 +360,17 @@ fn a_server_that_is_not_among_the_others_is_told() {
     // A program has commands of its own.
     let status = format!(r#"{{"mcpServers": {{"a": {server}}}, "statusLine": {{"type": "command", "command": "x"}}}}"#);
     assert_eq!(hinted(".claude.json", &status), [""; 0]);
+}
+
+#[test]
+fn a_timeout_that_the_program_allows_is_no_other_unit() {
+    let of = |path: &str, server: &str| told(&at(path, &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#)));
+    for path in [".roo/mcp.json", "cline_mcp_settings.json"] {
+        for timeout in ["1000", "1800", "3600"] {
+            assert_eq!(of(path, &format!(r#"{{"command": "x", "timeout": {timeout}}}"#)), [""; 0], "{path} {timeout}");
+        }
+    }
+    assert_eq!(of(".roo/mcp.json", r#"{"command": "x", "timeout": 3601}"#), ["E-TIMEOUT 3601"]);
+    let long = at("cpe.yaml", "mcpServers:\n  s: { type: stdio, command: x, timeout: 1000 }\n");
+    assert_eq!(told(&long), ["W-TIMEOUT-UNIT 1000"]);
 }
