@@ -54,6 +54,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         default: 100_000_000,
         least: 1000,
         most: u64::MAX,
+        whole: false,
         outside: Outside::Ignored,
     }),
     variables: VariableRule {

@@ -59,7 +59,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
     typed_objects: true,
     untyped: Untyped::Inferred(Transport::Sse),
-    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Clamped }),
+    timeout: Some(TimeoutRule {
+        unit: 1000,
+        default: 60,
+        least: 1,
+        most: 3600,
+        whole: false,
+        outside: Outside::Clamped,
+    }),
     // The extension replaces them; the command line does not.
     variables: VariableRule {
         forms: &[Form::Env],

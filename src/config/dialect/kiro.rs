@@ -56,7 +56,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Inferred(Transport::Http),
-    timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 120_000,
+        least: 0,
+        most: u64::MAX,
+        whole: false,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Env],
         places: Places::In(&[Field::Env, Field::Headers]),

@@ -339,7 +339,10 @@ pub enum Kind {
     /// A whole number that is at least this.
     Count(u64),
     TextOrFlag,
-    TextOrCount,
+    /// One of these words, or a whole number.
+    WordOrCount(&'static [&'static str]),
+    /// A text of letters, digits and blanks.
+    Plain,
     Pairs,
     Object,
 }
@@ -373,6 +376,8 @@ pub struct TimeoutRule {
     /// Both in the unit, and both still good.
     pub least: u64,
     pub most: u64,
+    /// Whether it has no fractions.
+    pub whole: bool,
     pub outside: Outside,
     /// What holds without one.
     pub default: u64,

@@ -19,6 +19,11 @@ pub(super) fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding 
     if may_be_empty || (is_guest && root.entries().is_ok() && near(root).is_none()) {
         return codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked");
     }
+    if let (Some((outer, first)), [key]) = (within(root, &keys), &keys[..]) {
+        let message = format!("{} looks for servers under `{key}`, and not under `{outer}.{key}`", dialect.program);
+        let hint = format!("put them under `{key}` at the root of the file");
+        return codes::ROOT.at(first.key_span, message).hint(hint);
+    }
     let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
     match (misplaced(root), is_section) {
         (Some(entry), _) => codes::ROOT.at(entry.key_span, message).hint(match &keys[..] {
@@ -36,6 +41,16 @@ pub(super) fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding 
             codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
         }
     }
+}
+
+/// The first of the servers that are in their place within another object, and the key of that.
+fn within<'n>(root: &'n Node, place: &[&str]) -> Option<(&'n str, &'n Entry)> {
+    let servers = |outer: &'n Entry| {
+        let servers = place.iter().try_fold(&outer.node, |node, key| node.get(key))?;
+        let first = servers.entries().ok()?.first().filter(|_| looks_like_servers(servers))?;
+        Some((&*outer.key, first))
+    };
+    root.entries().unwrap_or_default().iter().find_map(servers)
 }
 
 /// Whether there is nothing but what belongs beside servers.

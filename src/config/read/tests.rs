@@ -240,6 +240,10 @@ fn what_only_librechat_understands_must_be_what_it_takes() {
     for (more, expected) in [
         ("initTimeout: abc", "E-VALUE-TYPE abc"),
         ("initTimeout: -1", "E-VALUE-TYPE -1"),
+        ("timeout: 1500.5", "E-VALUE-TYPE 1500.5"),
+        ("title: a_b", "E-VALUE-TYPE a_b"),
+        ("title: ''", "E-VALUE-TYPE ''"),
+        ("stderr: foo", "E-VALUE-TYPE foo"),
         ("startup: 'yes'", "E-VALUE-TYPE 'yes'"),
         ("serverInstructions: 7", "E-VALUE-TYPE 7"),
         ("customUserVars: []", "E-VALUE-TYPE []"),
@@ -373,4 +377,18 @@ fn a_timeout_that_the_program_allows_is_no_other_unit() {
     assert_eq!(of(".roo/mcp.json", r#"{"command": "x", "timeout": 3601}"#), ["E-TIMEOUT 3601"]);
     let long = at("cpe.yaml", "mcpServers:\n  s: { type: stdio, command: x, timeout: 1000 }\n");
     assert_eq!(told(&long), ["W-TIMEOUT-UNIT 1000"]);
+}
+
+#[test]
+fn servers_within_another_object_are_pointed_at() {
+    let file = at(
+        "librechat.yaml",
+        "version: 1.2.8\ninterface:\n  mcpServers:\n    a: { type: stdio, command: npx, args: [] }\n",
+    );
+    assert_eq!(told(&file), ["E-ROOT a"]);
+    let hint = file.findings[0].problem.hint.as_deref();
+    assert_eq!(hint, Some("put them under `mcpServers` at the root of the file"));
+    // What the program has there itself is no server.
+    let own = at("librechat.yaml", "interface:\n  mcpServers: { use: true, share: false }\n");
+    assert_eq!(told(&own), ["A-NO-SERVERS "]);
 }
