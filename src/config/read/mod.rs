@@ -20,7 +20,7 @@ pub(super) use self::word::{NOTES, is_note};
 use self::{absent::no_servers, beside::beside, server::Reader};
 use super::{
     Entry, Node, Source, Span,
-    dialect::{Collection, Dialect, Field, Set},
+    dialect::{ALL, Collection, Dialect, Field, Key, Set},
     finding::{Finding, Severity, codes},
     server::{At, ServerConfig},
 };
@@ -176,7 +176,8 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     };
     let against = findings.iter().map(weight).sum::<u32>() + loose;
     // A library that reads anything is meant only if something says so.
-    let is_meant = dialect.files.is_empty() && against == 0 && sets.iter().any(|set| has_nested(set.node, dialect));
+    let has = |is_telling: fn(&Dialect, &Key) -> bool| sets.iter().any(|set| has_nested(set.node, dialect, is_telling));
+    let is_meant = dialect.files.is_empty() && (has(is_of_nobody_else) || against == 0 && has(|_, _| true));
     let is_unlikely = dialect.files.is_empty() && !is_meant;
     // Whoever has keys of its own beside the servers must have them for something.
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
@@ -191,12 +192,19 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         - 2 * evidence
 }
 
-/// Whether a server has one of the objects that the dialect has in servers.
-fn has_nested(servers: &Node, dialect: &Dialect) -> bool {
-    let objects = dialect.keys.iter().filter(|key| matches!(key.field, Field::Object(_))).map(|key| key.name);
-    let objects: Vec<_> = objects.collect();
+/// Whether a server has one of the objects that the dialect has in servers, as far as they tell.
+fn has_nested(servers: &Node, dialect: &Dialect, is_telling: fn(&Dialect, &Key) -> bool) -> bool {
+    let objects = dialect.keys.iter().filter(|key| matches!(key.field, Field::Object(_)) && is_telling(dialect, key));
+    let objects: Vec<_> = objects.map(|key| key.name).collect();
+    let is_there = |server: &Node, key: &str| server.get(key).is_some_and(|it| it.entries().is_ok());
     let first = servers.entries().unwrap_or_default().iter().take(TELLING);
-    first.into_iter().any(|server| objects.iter().any(|key| server.node.get(key).is_some()))
+    first.into_iter().any(|server| objects.iter().any(|key| is_there(&server.node, key)))
+}
+
+/// Whether no other dialect has a key of that name.
+fn is_of_nobody_else(dialect: &Dialect, key: &Key) -> bool {
+    let others = ALL.iter().filter(|other| other.name != dialect.name);
+    others.flat_map(|other| other.keys).all(|other| other.name != key.name)
 }
 
 /// Whether this is an object of servers and of nothing else.
