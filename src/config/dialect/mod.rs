@@ -81,6 +81,8 @@ pub struct Dialect {
     pub syntax: Syntax,
     /// Its files. Of two for the same servers, the program prefers the first; all of a project come before the user's.
     pub files: &'static [Place],
+    /// Those of its files in which people put servers that it does not look for there. They belong into the first file.
+    pub not_in: &'static [Place],
     /// Files of other programs that it reads as well.
     pub guest_in: &'static [Place],
     /// Where all of this is in a file about other things: keys from the root on.
@@ -404,6 +406,7 @@ impl Dialect {
         program: "",
         syntax: Syntax::Json(&[]),
         files: &[],
+        not_in: &[],
         guest_in: &[],
         sections: &[],
         roots: &[&["mcpServers"]],

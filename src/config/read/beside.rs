@@ -1,9 +1,11 @@
 //! What stands beside the servers.
 
+use std::path::Path;
+
 use super::{absent::is_near_servers, is_server, word::is_note};
 use crate::config::{
     Node, Source, Span,
-    dialect::{Beside, Dialect, RootKeys},
+    dialect::{Beside, Dialect, RootKeys, by_path, without_ending},
     finding::{Finding, codes},
     nearest,
 };
@@ -17,6 +19,7 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
         return;
     }
     lacking(root, dialect, findings);
+    in_vain(root, servers, (dialect, source), findings);
     let (RootKeys::Known(known) | RootKeys::Section(known)) = dialect.root_keys;
     let places: Vec<_> = dialect.roots.iter().filter_map(|keys| keys.first().copied()).collect();
     let (is_whole, strict) = (matches!(dialect.root_keys, RootKeys::Known(_)), dialect.is_strict_file(&source.name));
@@ -70,6 +73,18 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
 /// takes more there.
 fn is_stray(node: &Node, is_whole: bool) -> bool {
     is_server(node) && (is_whole || ["args", "env", "headers"].iter().any(|key| node.get(key).is_some()))
+}
+
+/// Tells of servers in a file of the program in which it looks for none.
+fn in_vain(root: &Node, servers: &Node, (dialect, source): (&Dialect, &Source), findings: &mut Vec<Finding>) {
+    let place = by_path(&without_ending(Path::new(&source.name))).map(|(_, place)| place);
+    let mut entries = root.entries().unwrap_or_default().iter();
+    let entry = entries.find(|entry| std::ptr::eq(&raw const entry.node, servers));
+    if let (Some(entry), true) = (entry, place.is_some_and(|place| dialect.not_in.contains(&place))) {
+        let belongs = dialect.files.first().map(|place| place.suffix()).unwrap_or_default();
+        let message = format!("{} looks for no servers in this file", dialect.program);
+        findings.push(codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("put them into `{belongs}`")));
+    }
 }
 
 /// What a file must have beside its servers.
