@@ -26,6 +26,9 @@ const ROOT: &[&str] = &[
     "hooks",
     "useLegacyMcpJson",
     "model",
+    "includeMcpJson",
+    "keyboardShortcut",
+    "welcomeMessage",
     "powers",
 ];
 
@@ -55,6 +58,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabledTools", Field::Exclude),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
+    elsewhere_word: Some("registry"),
     untyped: Untyped::Inferred(Transport::Http),
     timeout: Some(TimeoutRule {
         unit: 1,

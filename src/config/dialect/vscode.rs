@@ -79,6 +79,9 @@ pub(super) static DIALECT: Dialect = Dialect {
         known: &[
             "workspaceFolder",
             "workspaceFolderBasename",
+            // What they were called before there could be several.
+            "workspaceRoot",
+            "workspaceRootFolderName",
             "userHome",
             "cwd",
             "pathSeparator",

@@ -392,3 +392,62 @@ fn servers_within_another_object_are_pointed_at() {
     let own = at("librechat.yaml", "interface:\n  mcpServers: { use: true, share: false }\n");
     assert_eq!(told(&own), ["A-NO-SERVERS "]);
 }
+
+#[test]
+fn claude_code_has_no_servers_in_its_settings() {
+    let servers = r#""mcpServers": {"a": {"command": "x", "request_timeout_ms": 1000}}"#;
+    for path in [".claude/settings.json", "/home/ada/.claude/settings.json", ".claude/settings.local.json"] {
+        let file = at(path, &format!(r#"{{"permissions": {{}}, {servers}}}"#));
+        assert_eq!(
+            (dialect(&file), told(&file)),
+            ("claude-code", vec![r#"W-UNKNOWN-KEY "mcpServers""#.into()]),
+            "{path}"
+        );
+        assert_eq!(file.findings[0].problem.hint.as_deref(), Some("put them into `.mcp.json`"));
+        let settings = r#"{"enabledMcpjsonServers": ["a"], "statusLine": {"type": "command", "command": "x"}}"#;
+        assert_eq!(told(&at(path, settings)), ["A-NO-SERVERS "], "{path}");
+    }
+    assert_eq!(told(&at(".mcp.json", &format!("{{{servers}}}"))), [""; 0]);
+}
+
+#[test]
+fn a_full_config_of_the_engine_is_told_by_its_connection_whatever_else_is_wrong() {
+    let file = at(
+        "mcp.json",
+        r#"{"mcpServers": {
+            "a": {"transport": "http", "connection": {"url": "https://a.example"}},
+            "b": {"transport": "stdio", "connection": {"args": []}},
+            "c": {"transport": "sse", "connection": {"url": "a.example"}, "auth": {"type": "bearr", "token": "${T}"}}
+        }}"#,
+    );
+    assert_eq!(dialect(&file), "engine");
+    assert_eq!(
+        told(&file),
+        [r#"E-TRANSPORT "http""#, r#"E-MISSING "b""#, r#"E-URL "a.example""#, r#"W-IGNORED "bearr""#]
+    );
+}
+
+#[test]
+fn a_reference_needs_a_name() {
+    let of = |path: &str, place: &str, value: &str| {
+        told(&at(path, &format!(r#"{{"{place}": {{"s": {{"command": "x", "args": ["a {value}"]}}}}}}"#)))
+    };
+    for value in ["${env:}", "${input:}", "${env:", "${input:"] {
+        assert_eq!(of(".vscode/mcp.json", "servers", value), [format!("W-VARIABLE-FORM {value}")]);
+    }
+    assert_eq!(of(".cursor/mcp.json", "mcpServers", "${env:}"), ["W-VARIABLE-FORM ${env:}"]);
+    for value in ["${workspaceRoot}", "${env:HOME}", "${config:a.b}"] {
+        assert_eq!(of(".vscode/mcp.json", "servers", value), [""; 0], "{value}");
+    }
+    assert_eq!(of(".mcp.json", "mcpServers", "${input:}"), [""; 0]);
+}
+
+#[test]
+fn agents_of_kiro_and_old_settings_of_continue_are_no_errors() {
+    let agent = r#"{"includeMcpJson": true, "keyboardShortcut": "ctrl+a", "welcomeMessage": "Hello",
+        "mcpServers": {"a": {"type": "registry"}, "b": {"command": "x"}}}"#;
+    let file = at(".kiro/agents/a.json", agent);
+    assert_eq!((told(&file), names(&file)), (vec![], vec!["b".to_owned()]));
+    let old = r#"{"models": [], "experimental": {"modelContextProtocolServers": [{"transport": {"command": "x"}}]}}"#;
+    assert_eq!(told(&at(".continue/config.json", old)), ["A-NO-SERVERS "]);
+}
