@@ -246,7 +246,10 @@ impl Reader<'_> {
                     entry.node.str().is_ok_and(|word| synonym(key, &["type"]).is_some() && meant(word).is_some());
                 // Who has no key for the transport is no likelier meant than who has another.
                 self.loose += u32::from(is_word);
-                let other = owner(key).filter(|_| self.unknown <= MOST_HINTS && !self.strict && !is_word);
+                let other = owner(key).filter(|_| self.unknown <= MOST_HINTS && !self.strict);
+                let is_object = matches!(entry.node.value, Value::Mapping(_));
+                let takes = |it: &Key| it.name == key && matches!(it.field, Field::Object(_)) == is_object;
+                let other = other.filter(|other| !is_word || other.keys.iter().any(takes));
                 let hint = other.map(|other| format!("it is a key of {}", other.program));
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
@@ -267,7 +270,7 @@ impl Reader<'_> {
         if let Some(line) = line.filter(|_| synonym(key, &["args"]).is_some()) {
             return Some(format!("append them to `{}`", line.name));
         }
-        let near = nearest(key, names).or_else(|| synonym(long_word(key)?, names));
+        let near = long_word(key).and_then(|word| synonym(word, names)).or_else(|| nearest(key, names));
         near.filter(|_| owner(key).is_none()).map(|near| format!("did you mean `{near}`?"))
     }
 

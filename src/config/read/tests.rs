@@ -451,3 +451,24 @@ fn agents_of_kiro_and_old_settings_of_continue_are_no_errors() {
     let old = r#"{"models": [], "experimental": {"modelContextProtocolServers": [{"transport": {"command": "x"}}]}}"#;
     assert_eq!(told(&at(".continue/config.json", old)), ["A-NO-SERVERS "]);
 }
+
+#[test]
+fn keys_that_people_add_are_no_misspelt_ones_and_misspelt_ones_are_told() {
+    let of = |key: &str| {
+        let file = at(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{"s": {{"command": "x", "{key}": []}}}}}}"#));
+        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
+        told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>()
+    };
+    for key in ["tags", "author", "icon"] {
+        assert_eq!(of(key), [format!("A-EXTRA-KEY \"{key}\" it is passed over")]);
+    }
+    for (key, meant) in [
+        ("agrs", "args"),
+        ("evn", "env"),
+        ("enviroment", "env"),
+        ("environmentVariables", "env"),
+        ("argumnets", "args"),
+    ] {
+        assert_eq!(of(key), [format!("W-UNKNOWN-KEY \"{key}\" did you mean `{meant}`?")]);
+    }
+}

@@ -238,11 +238,6 @@ impl Reader<'_> {
             }
             return None;
         };
-        if whole && number.fract() != 0.0 {
-            let message = format!("`{key}` must be a whole number, found {number}");
-            self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(format!("write {}", number.round())));
-            return None;
-        }
         let (name, other, meant) = match unit {
             1000 => ("seconds", "milliseconds", number / 1000.0),
             _ => ("milliseconds", "seconds", number * 1000.0),
@@ -258,6 +253,12 @@ impl Reader<'_> {
             u64::MAX => format!("at least {least}"),
             _ => format!("from {least} to {most}"),
         };
+        if whole && number.fract() != 0.0 {
+            let hint = if looks_like_other { other_hint } else { format!("write {}", number.round()) };
+            let message = format!("`{key}` must be a whole number, found {number}");
+            self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
+            return None;
+        }
         let hint = if looks_like_other { other_hint } else { format!("write a number {limits}") };
         let message = format!("`{key}` is in {name}");
         if !is_inside && outside == Outside::Rejected {
