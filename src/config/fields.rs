@@ -129,8 +129,9 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         let is_lower = !key.contains(char::is_uppercase);
         let lower = if is_lower { Cow::Borrowed(*key) } else { key.to_lowercase().into() };
         let score = may_be_alike(&word, &lower).then(|| strsim::jaro_winkler(&word, &lower))?;
-        let is_meant = match word.chars().count().min(lower.chars().count()) <= SHORT_WORD {
-            true => is_slip(&word, &lower, score),
+        let lengths = (word.chars().count(), lower.chars().count());
+        let is_meant = match lengths.0.min(lengths.1) <= SHORT_WORD {
+            true => lengths.0.abs_diff(lengths.1) <= 1 && is_slip(&word, &lower, score),
             false => score >= ALIKE,
         };
         is_meant.then_some((*key, score))

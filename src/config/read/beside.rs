@@ -1,11 +1,9 @@
 //! What stands beside the servers.
 
-use std::path::Path;
-
 use super::{absent::is_near_servers, is_server, word::is_note};
 use crate::config::{
     Node, Source, Span,
-    dialect::{Beside, Dialect, RootKeys, by_path, without_ending},
+    dialect::{Beside, Dialect, RootKeys},
     finding::{Finding, codes},
     nearest,
 };
@@ -77,10 +75,11 @@ fn is_stray(node: &Node, is_whole: bool) -> bool {
 
 /// Tells of servers in a file of the program in which it looks for none.
 fn in_vain(root: &Node, servers: &Node, (dialect, source): (&Dialect, &Source), findings: &mut Vec<Finding>) {
-    let place = by_path(&without_ending(Path::new(&source.name))).map(|(_, place)| place);
+    if !dialect.is_without_servers(&source.name) {
+        return;
+    }
     let mut entries = root.entries().unwrap_or_default().iter();
-    let entry = entries.find(|entry| std::ptr::eq(&raw const entry.node, servers));
-    if let (Some(entry), true) = (entry, place.is_some_and(|place| dialect.not_in.contains(&place))) {
+    if let Some(entry) = entries.find(|entry| std::ptr::eq(&raw const entry.node, servers)) {
         let belongs = dialect.files.first().map(|place| place.suffix()).unwrap_or_default();
         let message = format!("{} looks for no servers in this file", dialect.program);
         findings.push(codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("put them into `{belongs}`")));

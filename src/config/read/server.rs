@@ -229,7 +229,8 @@ impl Reader<'_> {
         };
         self.unknown += 1;
         let is_for_words = |near: &&str| keys.iter().any(|it| it.name == *near && it.field == Field::Transport);
-        let hint = match synonym(key, &names).filter(is_for_words).filter(|_| entry.node.str().is_ok()) {
+        let word = entry.node.str().ok().filter(|word| word.len() <= LONGEST_WORD && self.unknown <= MOST_HINTS);
+        let hint = match word.and_then(|_| synonym(key, &names)).filter(is_for_words) {
             _ if self.unknown > MOST_HINTS => None,
             Some(near) => self.typed_by(near, entry, beside),
             None => self.meant_by(key, keys, &names),
@@ -242,8 +243,7 @@ impl Reader<'_> {
         self.findings.push(match hint {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
             None => {
-                let is_word =
-                    entry.node.str().is_ok_and(|word| synonym(key, &["type"]).is_some() && meant(word).is_some());
+                let is_word = word.is_some_and(|word| synonym(key, &["type"]).is_some() && meant(word).is_some());
                 // Who has no key for the transport is no likelier meant than who has another.
                 self.loose += u32::from(is_word);
                 let other = owner(key).filter(|_| self.unknown <= MOST_HINTS && !self.strict);

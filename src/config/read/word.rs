@@ -17,9 +17,13 @@ const LONG_WORDS: &[&str] =
 
 /// The long word that somebody may have misspelled with a slip or two.
 pub(super) fn long_word(key: &str) -> Option<&'static str> {
-    let key = key.to_lowercase();
-    let is_alike = |word: &&str| word.len().abs_diff(key.len()) <= 2 && strsim::osa_distance(word, &key) <= 2;
-    LONG_WORDS.iter().copied().find(is_alike)
+    // Hardly anybody mistypes the first letter, and to measure every word takes a while.
+    let may_be = |word: &&str| {
+        word.len().abs_diff(key.len()) <= 2
+            && word.get(..1).zip(key.get(..1)).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
+    };
+    let is_alike = |word: &&str| strsim::osa_distance(word, &key.to_ascii_lowercase()) <= 2;
+    LONG_WORDS.iter().copied().filter(may_be).find(is_alike)
 }
 
 /// What people call the same thing elsewhere, if this dialect has it.
