@@ -88,11 +88,11 @@ pub fn examine(
     };
     let secrets = secrets_of(source, Some(&document.root));
     if let Some(Detected { dialect, .. }) = &detected {
-        document.judge(source, dialect, &mut findings);
         let is_section = path.is_some_and(|path| is_about_other_things(&path.to_string_lossy()));
         if let Some(root) = dialect.without_others(&document.root, is_section) {
             document.root = root;
         }
+        document.judge(source, dialect, &mut findings);
     }
     let config = detected.as_ref().map(|Detected { dialect, .. }| {
         if document.is_empty() {

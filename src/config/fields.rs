@@ -113,6 +113,12 @@ fn unknown_key(entry: &Entry, what: &str, keys: &[&str]) -> Problem {
 /// Nobody mistypes a longer one.
 const LONGEST_WORD: usize = 100;
 
+/// So similar are words of which one can be meant by the other.
+const ALIKE: f64 = 0.8;
+
+/// In a word of so many letters one slip is likely. With more it is another word.
+const SHORT_WORD: usize = 4;
+
 /// The known word that is most like `word`, if any is alike enough to be meant.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     if word.len() > LONGEST_WORD {
@@ -122,10 +128,22 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let score = |key: &&'k str| {
         let is_lower = !key.contains(char::is_uppercase);
         let lower = if is_lower { Cow::Borrowed(*key) } else { key.to_lowercase().into() };
-        may_be_alike(&word, &lower).then(|| (*key, strsim::jaro_winkler(&word, &lower)))
+        let score = may_be_alike(&word, &lower).then(|| strsim::jaro_winkler(&word, &lower))?;
+        let lengths = (word.chars().count(), lower.chars().count());
+        let is_meant = match lengths.0.min(lengths.1) <= SHORT_WORD {
+            true => lengths.0.abs_diff(lengths.1) <= 1 && is_slip(&word, &lower, score),
+            false => score >= ALIKE,
+        };
+        is_meant.then_some((*key, score))
     };
-    let best = known.iter().filter_map(score).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (best.1 >= 0.8).then_some(best.0)
+    known.iter().filter_map(score).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(key, _)| key)
+}
+
+/// Whether one short word can be the other with a slip: `tags` is not `args`, nor is `author` `auth`.
+fn is_slip(word: &str, key: &str, score: f64) -> bool {
+    // For the similarity of Winkler, two letters that are swapped in a short word make it another.
+    let is_swap = || strsim::levenshtein(word, key) == 2;
+    strsim::osa_distance(word, key) <= 1 && (score >= ALIKE || is_swap())
 }
 
 /// Whether two words have so many letters in common that the similarity of Jaro can be above 0.7, below which that of
@@ -142,5 +160,36 @@ fn list(keys: &[&str], conjunction: &str) -> String {
     match quoted.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} {conjunction} {last}", rest.join(", ")),
         _ => quoted.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_word_is_meant_by_one_slip_and_no_more() {
+        let known = ["args", "auth", "env", "url", "type", "command", "headers", "timeout"];
+        for (word, meant) in [
+            ("agrs", Some("args")),
+            ("ags", Some("args")),
+            ("argss", Some("args")),
+            ("evn", Some("env")),
+            ("ulr", Some("url")),
+            ("typ", Some("type")),
+            ("Typ", Some("type")),
+            ("comand", Some("command")),
+            ("cmomand", Some("command")),
+            ("haeders", Some("headers")),
+            ("timeuot", Some("timeout")),
+            ("tags", None),
+            ("author", None),
+            ("icon", None),
+            ("version", None),
+            ("title", None),
+            ("tools", None),
+        ] {
+            assert_eq!(nearest(word, &known), meant, "{word}");
+        }
     }
 }

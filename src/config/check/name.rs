@@ -45,10 +45,14 @@ pub(super) fn clashes(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 fn of_same_names(servers: &[ServerConfig], naming: Naming, findings: &mut Vec<Finding>) {
-    let mut first = HashMap::new();
+    let mut first: HashMap<String, &str> = HashMap::new();
     for server in servers {
         let shown = naming.name(&server.name.value, "TOOL");
         if let Some(other) = first.get(&shown) {
+            // Two of one name are told of already.
+            if *other == server.name.value {
+                continue;
+            }
             let message = format!("`{}` and `{other}` both name their tools {shown}", server.name.value);
             let finding = codes::NAME_CLASH.at(server.name.span, message).hint("rename one of them");
             findings.push(finding.about(&*server.name.value));

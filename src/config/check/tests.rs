@@ -183,8 +183,12 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
         let field = if key(Field::Timeout).is_some() { Field::Timeout } else { Field::CallTimeout };
         let outside = if rule.outside == Outside::Rejected { &codes::TIMEOUT } else { &codes::TIMEOUT_UNIT };
         faults.push((outside, with(field, "«-1»")));
-        let other = if rule.unit == 1000 { "«1000»" } else { "«60»" };
-        faults.push((&codes::TIMEOUT_UNIT, with(field, other)));
+        let other = match (rule.unit, rule.most) {
+            (1000, u64::MAX) => Some("«1000»"),
+            (1000, _) => None,
+            _ => Some("«60»"),
+        };
+        faults.push((&codes::TIMEOUT_UNIT, other.and_then(|other| with(field, other))));
         if rule.most < u64::MAX {
             faults.push((outside, with(field, &format!("«{}»", rule.most + 1))));
         }

@@ -51,7 +51,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     elsewhere_word: Some("registry"),
     untyped: Untyped::Process,
-    timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 120_000,
+        least: 0,
+        most: u64::MAX,
+        whole: true,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Env],
         places: Places::In(&[Field::Env, Field::Headers]),

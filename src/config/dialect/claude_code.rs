@@ -15,6 +15,9 @@ const OAUTH: &[Key] = &[
     Key::new("scopes", Field::ScopeText),
 ];
 
+/// There it has all but the servers.
+const SETTINGS: &[Place] = &[Place::Section(".claude/settings.json"), Place::Section(".claude/settings.local.json")];
+
 pub(super) static DIALECT: Dialect = Dialect {
     name: "claude-code",
     program: "Claude Code",
@@ -23,7 +26,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Home(".claude.json"),
         Place::Named("managed-mcp.json"),
         Place::Section(".claude-plugin/plugin.json"),
+        SETTINGS[0],
+        SETTINGS[1],
     ],
+    not_in: SETTINGS,
     bare: Some("only a plugin's `.mcp.json` may leave out `mcpServers`; a project's needs it"),
     root_keys: RootKeys::Section(&[]),
     marks: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "user_config"],
@@ -39,6 +45,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("headersHelper", Field::Own, REMOTE),
         Key::of("oauth", Field::Object(OAUTH), REMOTE),
         Key::new("timeout", Field::CallTimeout),
+        Key::new("request_timeout_ms", Field::Own),
         Key::new("alwaysLoad", Field::Own),
     ],
     transports: &[
@@ -54,6 +61,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         default: 100_000_000,
         least: 1000,
         most: u64::MAX,
+        whole: false,
         outside: Outside::Ignored,
     }),
     variables: VariableRule {

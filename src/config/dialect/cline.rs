@@ -1,9 +1,12 @@
 //! Cline: `cline_mcp_settings.json` (read in cline/cline 4.1.13, August 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, TimeoutRule, Unset, Untyped, VariableRule};
+use super::{
+    Dialect, Empty, Field, Key, Of, Outside, Place, Places, Syntax, TimeoutRule, Unset, Untyped, VariableRule,
+};
 use crate::{
     config::{
         Form,
+        json::LibertyKind,
         policy::{Environment, Naming, Policy},
     },
     transport::Transport,
@@ -28,11 +31,13 @@ const NESTED: &[Key] = &[
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cline",
     program: "Cline",
+    syntax: Syntax::Json(&[LibertyKind::Nothing]),
     files: &[
         Place::Home(".cline/data/settings/cline_mcp_settings.json"),
         Place::Config("Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
         Place::Named("cline_mcp_settings.json"),
     ],
+    may_be_empty: true,
     keys: &[
         Key::new("type", Field::Transport),
         Key::new("transportType", Field::Transport),
@@ -54,7 +59,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
     typed_objects: true,
     untyped: Untyped::Inferred(Transport::Sse),
-    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Clamped }),
+    timeout: Some(TimeoutRule {
+        unit: 1000,
+        default: 60,
+        least: 1,
+        most: 3600,
+        whole: false,
+        outside: Outside::Clamped,
+    }),
     // The extension replaces them; the command line does not.
     variables: VariableRule {
         forms: &[Form::Env],

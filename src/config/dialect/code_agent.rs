@@ -48,7 +48,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     untyped: Untyped::Inferred(Transport::Sse),
     // The program wants it in its own form, and tells it only from the keys of Claude's.
     is_explicit: true,
-    timeout: Some(TimeoutRule { unit: 1, default: 30_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 30_000,
+        least: 0,
+        most: u64::MAX,
+        whole: false,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Braced],
         places: Places::In(&[Field::Headers, Field::Args, Field::Env]),

@@ -59,7 +59,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     transports: &[("stdio", Transport::Stdio), ("streamable-http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Inferred(Transport::Http),
-    timeout: Some(TimeoutRule { unit: 1, default: 20_000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 20_000,
+        least: 1,
+        most: u64::MAX,
+        whole: false,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Secret],
         in_text: true,

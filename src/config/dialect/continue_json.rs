@@ -18,7 +18,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "continue-json",
     program: "Continue",
     syntax: Syntax::Json(&[LibertyKind::Comment]),
-    files: &[Place::Section(".continue/mcpServers/*.json")],
+    // The latter has servers in a form of its own, which nobody should use any more.
+    files: &[Place::Section(".continue/mcpServers/*.json"), Place::Section(".continue/config.json")],
     root_keys: RootKeys::Section(&[]),
     lone: true,
     keys: &[

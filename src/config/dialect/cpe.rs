@@ -40,7 +40,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     beside: &[Beside { key: "version", value: "1.0", required: false }],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     untyped: Untyped::Rejected,
-    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1000,
+        default: 60,
+        least: 0,
+        most: u64::MAX,
+        whole: false,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced],
         by_go: true,

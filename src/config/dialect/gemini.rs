@@ -56,7 +56,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     name_discouraged: Some('_'),
     untyped: Untyped::Inferred(Transport::Http),
     both: Both::Dialled,
-    timeout: Some(TimeoutRule { unit: 1, default: 600_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 600_000,
+        least: 0,
+        most: u64::MAX,
+        whole: false,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Bare, Form::Braced, Form::Defaulted],
         known: &["extensionPath", "workspacePath", "pathSeparator", "/"],

@@ -26,6 +26,9 @@ const ROOT: &[&str] = &[
     "hooks",
     "useLegacyMcpJson",
     "model",
+    "includeMcpJson",
+    "keyboardShortcut",
+    "welcomeMessage",
     "powers",
 ];
 
@@ -55,8 +58,16 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::new("disabledTools", Field::Exclude),
     ],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
+    elsewhere_word: Some("registry"),
     untyped: Untyped::Inferred(Transport::Http),
-    timeout: Some(TimeoutRule { unit: 1, default: 120_000, least: 0, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 120_000,
+        least: 0,
+        most: u64::MAX,
+        whole: false,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Env],
         places: Places::In(&[Field::Env, Field::Headers]),

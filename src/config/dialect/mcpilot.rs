@@ -31,7 +31,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     transports: &[("stdio", Transport::Stdio)],
     untyped: Untyped::Process,
-    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1000,
+        default: 60,
+        least: 1,
+        most: 3600,
+        whole: false,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Braced],
         whole: true,

@@ -81,6 +81,8 @@ pub struct Dialect {
     pub syntax: Syntax,
     /// Its files. Of two for the same servers, the program prefers the first; all of a project come before the user's.
     pub files: &'static [Place],
+    /// Those of its files in which people put servers that it does not look for there. They belong into the first file.
+    pub not_in: &'static [Place],
     /// Files of other programs that it reads as well.
     pub guest_in: &'static [Place],
     /// Where all of this is in a file about other things: keys from the root on.
@@ -96,6 +98,8 @@ pub struct Dialect {
     pub marks: &'static [&'static str],
     /// Which files it rejects for a key beside the servers that it does not know.
     pub strict_files: Files,
+    /// Whether a file may be without the key for servers, as long as it has nothing but what belongs beside them.
+    pub may_be_empty: bool,
     /// Where the values are that hold for every server that has none of its own.
     pub defaults: Option<&'static [&'static str]>,
     /// The key beside the servers that turns all of them off when it is false.
@@ -337,7 +341,10 @@ pub enum Kind {
     /// A whole number that is at least this.
     Count(u64),
     TextOrFlag,
-    TextOrCount,
+    /// One of these words, or a whole number.
+    WordOrCount(&'static [&'static str]),
+    /// A text of letters, digits and blanks.
+    Plain,
     Pairs,
     Object,
 }
@@ -371,6 +378,8 @@ pub struct TimeoutRule {
     /// Both in the unit, and both still good.
     pub least: u64,
     pub most: u64,
+    /// Whether it has no fractions.
+    pub whole: bool,
     pub outside: Outside,
     /// What holds without one.
     pub default: u64,
@@ -397,6 +406,7 @@ impl Dialect {
         program: "",
         syntax: Syntax::Json(&[]),
         files: &[],
+        not_in: &[],
         guest_in: &[],
         sections: &[],
         roots: &[&["mcpServers"]],
@@ -405,6 +415,7 @@ impl Dialect {
         root_keys: RootKeys::Known(&[]),
         marks: &[],
         strict_files: Files::None,
+        may_be_empty: false,
         defaults: None,
         switch: None,
         profiles: None,

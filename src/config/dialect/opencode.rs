@@ -59,7 +59,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     strict: true,
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
     untyped: Untyped::Rejected,
-    timeout: Some(TimeoutRule { unit: 1, default: 5000, least: 1, most: u64::MAX, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 5000,
+        least: 1,
+        most: u64::MAX,
+        whole: true,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Curly],
         in_text: true,

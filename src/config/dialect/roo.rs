@@ -40,7 +40,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
     untyped: Untyped::Inferred(Transport::Sse),
     both: Both::Rejected,
-    timeout: Some(TimeoutRule { unit: 1000, default: 60, least: 1, most: 3600, outside: Outside::Rejected }),
+    timeout: Some(TimeoutRule {
+        unit: 1000,
+        default: 60,
+        least: 1,
+        most: 3600,
+        whole: false,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Env],
         known: &["workspaceFolder"],

@@ -1,6 +1,8 @@
 //! The section of a file about other things in which a program keeps its servers.
 
-use super::{Dialect, at};
+use std::path::Path;
+
+use super::{Dialect, Place, at, by_path, without_ending};
 use crate::config::{Entry, Node, Value};
 
 impl Dialect {
@@ -9,9 +11,22 @@ impl Dialect {
         self.section(root).map_or(root, |(_, node)| node)
     }
 
-    /// The section of a file about other things that is this program's config, if it has one that is an object.
+    /// The section of a file about other things that is this program's config, if it has one that is an object. A file
+    /// with servers at its root is about nothing else.
     pub(super) fn section<'n>(&self, root: &'n Node) -> Option<(&'static [&'static str], &'n Node)> {
+        if self.roots.iter().any(|keys| at(root, keys).is_some()) {
+            return None;
+        }
         self.sections.iter().find_map(|keys| Some((*keys, at(root, keys).filter(|node| node.entries().is_ok())?)))
+    }
+
+    /// What stands around the servers of a file that is about nothing else: keys from the root on, and the first of them.
+    pub(in crate::config) fn needless_section<'n>(&self, root: &'n Node, name: &str) -> Option<(String, &'n Entry)> {
+        let (keys, _) = self.section(root)?;
+        let (owner, place) = by_path(&without_ending(Path::new(name)))?;
+        let is_of_servers = std::ptr::eq(owner, self) && !matches!(place, Place::Section(_));
+        let first = root.entries().ok()?.iter().find(|entry| keys.first() == Some(&&*entry.key));
+        first.filter(|_| is_of_servers).map(|entry| (keys.join("."), entry))
     }
 
     /// Where the servers of a file belong: in a section if it is about other things.
@@ -37,8 +52,7 @@ impl Dialect {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
+    use super::*;
     use crate::config::{Source, examine};
 
     /// How many servers there are in a file of this path, and the codes with the hints.
@@ -63,6 +77,19 @@ mod tests {
             assert_eq!(findings, [r#"E-ROOT put them under "mcp": { "servers": { … } }"#], "{name}");
         }
         assert_eq!(told(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#), (1, vec![]));
+    }
+
+    #[test]
+    fn a_file_of_servers_has_them_in_no_section() {
+        let path = ".vscode/mcp.json";
+        let section = r#""mcp": {"servers": {"a": {"command": "x", "args": "bad"}}}"#;
+        let around = "E-ROOT take `mcp` away, so that what is in it stands at the root";
+        let bad = "E-VALUE-TYPE put it into brackets: [\"…\"]";
+        assert_eq!(told(path, &format!("{{{section}}}")), (1, vec![around.into(), bad.into()]));
+        assert_eq!(told(path, r#"{"mcp": {}}"#), (0, vec![around.into()]));
+        let (servers, findings) = told(path, &format!(r#"{{"servers": {{"b": {{"command": "x"}}}}, {section}}}"#));
+        assert_eq!((servers, findings), (1, vec!["W-UNKNOWN-KEY put them under `servers`".into()]));
+        assert_eq!(told("other.json", &format!("{{{section}}}")).1, [bad]);
     }
 
     #[test]

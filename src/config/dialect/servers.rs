@@ -37,6 +37,11 @@ impl Dialect {
         self.is_linked && !by_path(Path::new(name)).is_some_and(is_file_of_servers)
     }
 
+    /// Whether a file of this name is one in which the program looks for no servers.
+    pub(in crate::config) fn is_without_servers(&self, name: &str) -> bool {
+        !self.not_in.is_empty() && self.not_in.iter().any(|place| place.is_of(&name.replace('\\', "/")))
+    }
+
     /// All servers of a file: those in their place, and those of its profiles.
     pub(in crate::config) fn sets<'n>(&self, root: &'n Node) -> Vec<Set<'n>> {
         let main = match self.servers(root) {

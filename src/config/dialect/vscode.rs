@@ -68,6 +68,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     sections: &[&["mcp"], &["settings", "mcp"], &["customizations", "vscode", "mcp"]],
     roots: &[&["servers"]],
     root_keys: RootKeys::Known(&["inputs", "sandbox", "gallery", "version"]),
+    may_be_empty: true,
     keys: KEYS,
     // Whatever it is called, something with a URL is tried as Streamable HTTP and then as HTTP+SSE.
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
@@ -78,6 +79,9 @@ pub(super) static DIALECT: Dialect = Dialect {
         known: &[
             "workspaceFolder",
             "workspaceFolderBasename",
+            // What they were called before there could be several.
+            "workspaceRoot",
+            "workspaceRootFolderName",
             "userHome",
             "cwd",
             "pathSeparator",

@@ -1,6 +1,9 @@
-//! Servers from a file, as a dialect's table says: where they are (this file), what each of them is (`server`), the values
-//! of its keys (`value`), and which of them are left alone (`listed`).
+//! Servers from a file, as a dialect's table says: where they are (this file), what there is to say if they are not there
+//! (`absent`), what stands beside them (`beside`), what each of them is (`server`), the values of its keys (`value`), and
+//! which of them are left alone (`listed`).
 
+mod absent;
+mod beside;
 mod listed;
 mod server;
 mod value;
@@ -12,13 +15,13 @@ use std::{
     sync::Arc,
 };
 
-use self::server::Reader;
-pub(super) use self::word::is_note;
+pub(super) use self::absent::nowhere;
+pub(super) use self::word::{NOTES, is_note};
+use self::{absent::no_servers, beside::beside, server::Reader};
 use super::{
-    Entry, Node, Source, Span, Value,
-    dialect::{Beside, Collection, Dialect, Field, RootKeys, Set, is_about_other_things},
+    Entry, Node, Source, Span,
+    dialect::{ALL, Collection, Dialect, Field, Key, Set},
     finding::{Finding, Severity, codes},
-    nearest,
     server::{At, ServerConfig},
 };
 use crate::transport::Transport;
@@ -44,6 +47,13 @@ pub struct Project {
 
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
 pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
+    let needless = dialect.needless_section(root, &source.name);
+    findings.extend(needless.as_ref().map(|(section, entry)| {
+        let message =
+            format!("{} looks for servers at the root of this file, and not under `{section}`", dialect.program);
+        let hint = format!("take `{section}` away, so that what is in it stands at the root");
+        codes::ROOT.at(entry.key_span, message).hint(hint)
+    }));
     let root = dialect.part(root);
     let defaults = defaults(root, dialect, source, findings);
     let mut servers = Vec::new();
@@ -63,7 +73,9 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
             let lone = vec![(lone_name(root, source), root)];
             each(lone, || Reader::new(dialect, &set, source), &mut servers, findings);
         }
-        None if sets.is_empty() && projects.is_empty() => findings.push(no_servers(root, dialect, &source.name)),
+        None if sets.is_empty() && projects.is_empty() && needless.is_none() => {
+            findings.push(no_servers(root, dialect, &source.name))
+        }
         None => {}
     }
     let mut seen = HashSet::new();
@@ -106,6 +118,7 @@ pub(super) fn read_list(
     findings: &mut Vec<Finding>,
 ) -> ClientConfig {
     let named = of_list(list, dialect, None, usize::MAX, findings);
+    twice(&named, source, findings);
     let set = Set { node: list, untyped: dialect.untyped, strict: dialect.strict };
     let mut servers = Vec::new();
     each(named, || Reader::new(dialect, &set, source), &mut servers, findings);
@@ -163,7 +176,8 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     };
     let against = findings.iter().map(weight).sum::<u32>() + loose;
     // A library that reads anything is meant only if something says so.
-    let is_meant = dialect.files.is_empty() && against == 0 && sets.iter().any(|set| has_nested(set.node, dialect));
+    let has = |is_telling: fn(&Dialect, &Key) -> bool| sets.iter().any(|set| has_nested(set.node, dialect, is_telling));
+    let is_meant = dialect.files.is_empty() && (has(is_of_nobody_else) || against == 0 && has(|_, _| true));
     let is_unlikely = dialect.files.is_empty() && !is_meant;
     // Whoever has keys of its own beside the servers must have them for something.
     let is_bare = servers.is_some_and(|servers| std::ptr::eq(servers, root));
@@ -178,12 +192,19 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         - 2 * evidence
 }
 
-/// Whether a server has one of the objects that the dialect has in servers.
-fn has_nested(servers: &Node, dialect: &Dialect) -> bool {
-    let objects = dialect.keys.iter().filter(|key| matches!(key.field, Field::Object(_))).map(|key| key.name);
-    let objects: Vec<_> = objects.collect();
+/// Whether a server has one of the objects that the dialect has in servers, as far as they tell.
+fn has_nested(servers: &Node, dialect: &Dialect, is_telling: fn(&Dialect, &Key) -> bool) -> bool {
+    let objects = dialect.keys.iter().filter(|key| matches!(key.field, Field::Object(_)) && is_telling(dialect, key));
+    let objects: Vec<_> = objects.map(|key| key.name).collect();
+    let is_there = |server: &Node, key: &str| server.get(key).is_some_and(|it| it.entries().is_ok());
     let first = servers.entries().unwrap_or_default().iter().take(TELLING);
-    first.into_iter().any(|server| objects.iter().any(|key| server.node.get(key).is_some()))
+    first.into_iter().any(|server| objects.iter().any(|key| is_there(&server.node, key)))
+}
+
+/// Whether no other dialect has a key of that name.
+fn is_of_nobody_else(dialect: &Dialect, key: &Key) -> bool {
+    let others = ALL.iter().filter(|other| other.name != dialect.name);
+    others.flat_map(|other| other.keys).all(|other| other.name != key.name)
 }
 
 /// Whether this is an object of servers and of nothing else.
@@ -195,71 +216,6 @@ pub(super) fn looks_like_servers(node: &Node) -> bool {
 /// Whether this is one server and no object of servers.
 pub(super) fn is_server(node: &Node) -> bool {
     ["command", "url"].iter().any(|key| node.get(key).is_some_and(|it| it.str().is_ok() || it.items().is_ok()))
-}
-
-/// What is wrong with the keys beside the servers.
-fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, &Source), findings: &mut Vec<Finding>) {
-    if let Some(caveat) = dialect.bare.filter(|_| std::ptr::eq(servers, root)) {
-        let begin = Span { start: root.span.start, end: root.span.start };
-        let place = dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
-        findings.push(codes::BARE.at(begin, caveat).hint(format!("put everything under `{place}`")));
-        return;
-    }
-    lacking(root, dialect, findings);
-    let (RootKeys::Known(known) | RootKeys::Section(known)) = dialect.root_keys;
-    let places: Vec<_> = dialect.roots.iter().filter_map(|keys| keys.first().copied()).collect();
-    let (is_whole, strict) = (matches!(dialect.root_keys, RootKeys::Known(_)), dialect.is_strict_file(&source.name));
-    let others = dialect.beside.iter().map(|beside| beside.key).chain(dialect.switch).chain(dialect.projects);
-    let others: Vec<_> = others.chain(dialect.sections.iter().filter_map(|keys| keys.first().copied())).collect();
-    for entry in root.entries().unwrap_or_default() {
-        let key = &*entry.key;
-        if known.contains(&key) || places.contains(&key) || others.contains(&key) || is_note(key) {
-            continue;
-        }
-        let are_servers = is_near_servers(entry);
-        let near = match are_servers {
-            true => nearest(key, &places).or(places.first().copied()),
-            // Of a file about other things not all keys are known here.
-            false => nearest(key, known).filter(|_| is_whole || strict),
-        };
-        let message = match strict {
-            true => format!("{} rejects the file for `{key}`, which it does not know", dialect.program),
-            false => format!("{} does not know `{key}`", dialect.program),
-        };
-        findings.push(match (strict, near) {
-            (true, Some(near)) => {
-                codes::KEY_REJECTED.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
-            }
-            (true, None) if is_whole => codes::KEY_REJECTED.at(entry.key_span, message).hint("remove it"),
-            (false, Some(near)) if are_servers => {
-                let message = format!("{} looks for no servers under `{key}`", dialect.program);
-                codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("put them under `{near}`"))
-            }
-            (false, Some(near)) => {
-                codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?"))
-            }
-            (false, None) if is_whole => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
-            (_, None) => continue,
-        });
-    }
-}
-
-/// What a file must have beside its servers.
-fn lacking(root: &Node, dialect: &Dialect, findings: &mut Vec<Finding>) {
-    for Beside { key, value, .. } in dialect.beside.iter().filter(|beside| beside.required) {
-        match root.get(key) {
-            Some(node) if node.str().is_ok() => {}
-            Some(node) => {
-                let message = format!("`{key}` must be a text, found {}", node.kind());
-                findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
-            }
-            None => {
-                let begin = Span { start: root.span.start, end: root.span.start };
-                let message = format!("{} rejects a file without `{key}`", dialect.program);
-                findings.push(codes::MISSING.at(begin, message).hint(format!("add `{key}: {value}`")));
-            }
-        }
-    }
 }
 
 /// What holds for every server that says nothing else.
@@ -299,86 +255,6 @@ fn links(node: &Node, findings: &mut Vec<Finding>) -> bool {
         return true;
     }
     node.str().is_ok()
-}
-
-/// The file has nothing where the program looks for servers.
-fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding {
-    let is_guest = !dialect.sections.is_empty() && is_about_other_things(name);
-    let keys = dialect.place_in(root, is_guest);
-    let place = keys.join(".");
-    let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
-    let begin = Span { start: root.span.start, end: root.span.start };
-    if is_guest && root.entries().is_ok() && near(root).is_none() {
-        return codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked");
-    }
-    let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
-    match (misplaced(root), is_section) {
-        (Some(entry), _) => codes::ROOT.at(entry.key_span, message).hint(match &keys[..] {
-            [key] => format!("rename `{}` to `{key}`", entry.key),
-            _ => format!("put them under {}", nested(&keys)),
-        }),
-        (None, true) if root.entries().is_ok() && !looks_like_servers(root) => {
-            codes::NO_SERVERS.at(begin, format!("there are no servers under `{place}`")).hint("nothing was checked")
-        }
-        (None, _) if root.entries().is_ok() => {
-            codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"))
-        }
-        (None, _) => {
-            let message = format!("a config must be an object, found {}", root.kind());
-            codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
-        }
-    }
-}
-
-/// Keys from the root on, as JSON: `"mcp": { "servers": { … } }`.
-fn nested(keys: &[&str]) -> String {
-    keys.iter().rev().fold("{ … }".to_owned(), |inner, key| match inner.starts_with('{') {
-        true => format!("\"{key}\": {inner}"),
-        false => format!("\"{key}\": {{ {inner} }}"),
-    })
-}
-
-/// The file has no servers in any dialect's place.
-pub(super) fn nowhere(root: &Node) -> Finding {
-    let begin = Span { start: root.span.start, end: root.span.start };
-    let places = "`mcpServers` (most programs), `servers` (Visual Studio Code), `mcp.servers` (code_agent), `context_servers` (Zed)";
-    let hint = format!("programs look under {places}; `--dialect` says which program it is for");
-    match misplaced(root) {
-        Some(entry) => {
-            let finding = codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key));
-            let meant = nearest(&entry.key, &["mcpServers", "servers", "context_servers"]);
-            finding.hint(match meant.filter(|_| is_near_servers(entry)) {
-                Some(meant) => format!("rename it to `{meant}`; {hint}"),
-                None => hint,
-            })
-        }
-        None => codes::ROOT.at(begin, "there are no servers").hint(hint),
-    }
-}
-
-/// What looks like servers in a place where nobody looks.
-fn misplaced(root: &Node) -> Option<&Entry> {
-    let entries = root.entries().unwrap_or_default();
-    near(root).or_else(|| entries.iter().find(|entry| looks_like_servers(&entry.node)))
-}
-
-/// What is called almost like the place of servers.
-fn near(root: &Node) -> Option<&Entry> {
-    let is_some = |entry: &&Entry| matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_));
-    root.entries().unwrap_or_default().iter().filter(is_some).find(|entry| is_called_like_servers(entry))
-}
-
-/// Whether this has servers and is called almost like their place.
-fn is_near_servers(entry: &Entry) -> bool {
-    let are_servers = |servers: &[Entry]| !servers.is_empty() && servers.iter().all(|it| it.node.entries().is_ok());
-    entry.node.entries().is_ok_and(are_servers) && is_called_like_servers(entry)
-}
-
-fn is_called_like_servers(entry: &Entry) -> bool {
-    let places = ["mcpServers", "servers", "mcp", "context_servers"];
-    let key = entry.key.replace(['-', '_'], "").to_lowercase();
-    let is_near = places.iter().any(|place| strsim::levenshtein(&key, &place.to_lowercase()) <= 2);
-    entry.key.len() <= 20 && is_near && key.len() > 3
 }
 
 /// A server with its name.

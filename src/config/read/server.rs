@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use super::word::{is_note, meant, synonym};
+use super::word::{is_note, long_word, meant, synonym};
 use crate::{
     config::{
         Entry, Node, Source, Value,
@@ -146,16 +146,24 @@ impl Reader<'_> {
                     self.collect(entries, keys, given);
                     self.check_typed(name, entry, keys);
                 }
+                (Some(Key { field: Field::Object(connection), .. }), _) if self.is_connection(connection) => {
+                    self.unknown_word(entry, entries, keys);
+                }
                 (Some(Key { field: Field::Object(_), .. }), _) => self.wrong_type(&entry.key, &entry.node, "an object"),
                 (Some(key), _) => given.push((key, entry)),
-                (None, _) => self.unknown(entry, keys),
+                (None, _) => self.unknown(entry, entries, keys),
             }
         }
     }
 
+    /// Whether an object with these keys is a connection, which must say its transport.
+    fn is_connection(&self, keys: &[Key]) -> bool {
+        self.dialect.typed_objects && keys.iter().any(|key| key.field == Field::Transport)
+    }
+
     /// Whether the object of a connection says its transport, where it must.
     fn check_typed(&mut self, name: &str, object: &Entry, keys: &[Key]) {
-        let kind = keys.iter().find(|key| key.field == Field::Transport).filter(|_| self.dialect.typed_objects);
+        let kind = keys.iter().find(|key| key.field == Field::Transport).filter(|_| self.is_connection(keys));
         if let Some(kind) = kind.filter(|kind| object.node.get(kind.name).is_none()) {
             let words = self.dialect.words();
             let finding = codes::TRANSPORT.at(object.key_span, format!("`{name}` needs a `{}` in it", kind.name));
@@ -163,12 +171,46 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown(&mut self, entry: &Entry, keys: &[Key]) {
+    /// What is no object where the program has one for the connection: it passes that over, and other programs have the
+    /// word for the transport there.
+    fn unknown_word(&mut self, entry: &Entry, beside: &[Entry], keys: &[Key]) {
+        let has = |key: &str| beside.iter().any(|entry| entry.key == key);
+        let taken_for = match self.untyped {
+            _ if has("command") => Some(Transport::Stdio),
+            Untyped::Inferred(transport) => Some(transport),
+            Untyped::Process | Untyped::Rejected => None,
+        };
+        let word = entry.node.str().ok().and_then(meant);
+        if word.is_none() || word != taken_for {
+            return self.unknown(entry, beside, keys);
+        }
+        let message = format!("{} does not know `{}`", self.dialect.program, entry.key);
+        self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"));
+        // It says no more about whose file it is than a word that is told.
+        self.loose += 1;
+    }
+
+    /// What to write for a word for the transport under a key that is not the dialect's; `None` if there is one under
+    /// that already.
+    fn typed_by(&self, near: &str, entry: &Entry, beside: &[Entry]) -> Option<String> {
+        let transports = self.dialect.transports;
+        if beside.iter().any(|entry| entry.key == near) {
+            return None;
+        }
+        let word = entry.node.str().ok().filter(|word| transports.iter().all(|(known, _)| known != word));
+        let meant = word.and_then(meant).and_then(|meant| transports.iter().find(|(_, transport)| *transport == meant));
+        Some(match meant {
+            Some((word, _)) => format!("write \"{near}\": \"{word}\""),
+            None => format!("did you mean `{near}`?"),
+        })
+    }
+
+    fn unknown(&mut self, entry: &Entry, beside: &[Entry], keys: &[Key]) {
         let (key, program) = (&*entry.key, self.dialect.program);
         if is_note(key) && !self.strict {
             return;
         }
-        let names: Vec<_> = keys.iter().map(|key| key.name).collect();
+        let names: Vec<_> = keys.iter().map(|key| key.name).filter(|name| *name != key).collect();
         let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
         if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
             let message = format!("{program} starts servers and dials none");
@@ -186,7 +228,13 @@ impl Reader<'_> {
             false => format!("{program} does not know `{key}`"),
         };
         self.unknown += 1;
-        let hint = if self.unknown > MOST_HINTS { None } else { self.meant_by(key, keys, &names) };
+        let is_for_words = |near: &&str| keys.iter().any(|it| it.name == *near && it.field == Field::Transport);
+        let word = entry.node.str().ok().filter(|word| word.len() <= LONGEST_WORD && self.unknown <= MOST_HINTS);
+        let hint = match word.and_then(|_| synonym(key, &names)).filter(is_for_words) {
+            _ if self.unknown > MOST_HINTS => None,
+            Some(near) => self.typed_by(near, entry, beside),
+            None => self.meant_by(key, keys, &names),
+        };
         let (usual, passed_over) = match self.strict {
             true => (&codes::KEY_REJECTED, "remove it"),
             false => (&codes::UNKNOWN_KEY, "it is passed over"),
@@ -195,7 +243,13 @@ impl Reader<'_> {
         self.findings.push(match hint {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
             None => {
+                let is_word = word.is_some_and(|word| synonym(key, &["type"]).is_some() && meant(word).is_some());
+                // Who has no key for the transport is no likelier meant than who has another.
+                self.loose += u32::from(is_word);
                 let other = owner(key).filter(|_| self.unknown <= MOST_HINTS && !self.strict);
+                let is_object = matches!(entry.node.value, Value::Mapping(_));
+                let takes = |it: &Key| it.name == key && matches!(it.field, Field::Object(_)) == is_object;
+                let other = other.filter(|other| !is_word || other.keys.iter().any(takes));
                 let hint = other.map(|other| format!("it is a key of {}", other.program));
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
@@ -216,7 +270,8 @@ impl Reader<'_> {
         if let Some(line) = line.filter(|_| synonym(key, &["args"]).is_some()) {
             return Some(format!("append them to `{}`", line.name));
         }
-        nearest(key, names).filter(|_| owner(key).is_none()).map(|near| format!("did you mean `{near}`?"))
+        let near = long_word(key).and_then(|word| synonym(word, names)).or_else(|| nearest(key, names));
+        near.filter(|_| owner(key).is_none()).map(|near| format!("did you mean `{near}`?"))
     }
 
     /// A key for all servers that the dialect does not know.

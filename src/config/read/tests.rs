@@ -240,6 +240,10 @@ fn what_only_librechat_understands_must_be_what_it_takes() {
     for (more, expected) in [
         ("initTimeout: abc", "E-VALUE-TYPE abc"),
         ("initTimeout: -1", "E-VALUE-TYPE -1"),
+        ("timeout: 1500.5", "E-VALUE-TYPE 1500.5"),
+        ("title: a_b", "E-VALUE-TYPE a_b"),
+        ("title: ''", "E-VALUE-TYPE ''"),
+        ("stderr: foo", "E-VALUE-TYPE foo"),
         ("startup: 'yes'", "E-VALUE-TYPE 'yes'"),
         ("serverInstructions: 7", "E-VALUE-TYPE 7"),
         ("customUserVars: []", "E-VALUE-TYPE []"),
@@ -285,4 +289,186 @@ fn librechat_gives_no_server_its_own_secrets_and_leaves_templates() {
     };
     assert_eq!(of("a ${MONGO_URI}"), ["W-VARIABLE-FORM ${MONGO_URI}"]);
     assert_eq!(of("{{LIBRECHAT_USER_ID}}"), [""; 0]);
+}
+
+#[test]
+fn a_word_for_the_transport_under_the_name_of_the_object_of_cline_is_a_misspelt_type() {
+    let of = |path: &str, server: &str| {
+        let file = at(path, &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#));
+        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default()).collect::<Vec<_>>();
+        (
+            dialect(&file),
+            told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>(),
+        )
+    };
+    let misspelt = "W-UNKNOWN-KEY \"transport\" did you mean `type`?";
+    let extra = "A-EXTRA-KEY \"transport\" it is passed over";
+    let written = "W-UNKNOWN-KEY \"transport\" write \"type\": \"http\"";
+    let of_cline = "W-UNKNOWN-KEY \"transport\" write \"type\": \"streamableHttp\"";
+    for (path, server, expected) in [
+        ("mcp.json", r#"{"transport": "stdio", "command": "x", "args": []}"#, ("claude-code", vec![misspelt])),
+        ("mcp.json", r#"{"transport": "sse", "url": "http://localhost/sse"}"#, ("copilot", vec![misspelt])),
+        (".cursor/mcp.json", r#"{"transport": "streamable_http", "url": "http://a"}"#, ("cursor", vec![written])),
+        (
+            "mcp.json",
+            r#"{"type": "stdio", "command": "x", "transport": "stdio", "disabled": false}"#,
+            ("cline", vec![extra]),
+        ),
+        (
+            "cline_mcp_settings.json",
+            r#"{"command": "x", "type": "stdio", "transport": "stdio"}"#,
+            ("cline", vec![extra]),
+        ),
+        ("cline_mcp_settings.json", r#"{"url": "http://localhost/sse", "transport": "sse"}"#, ("cline", vec![extra])),
+        ("cline_mcp_settings.json", r#"{"url": "http://localhost", "transport": "http"}"#, ("cline", vec![of_cline])),
+    ] {
+        assert_eq!(of(path, server), (expected.0, expected.1.into_iter().map(str::to_owned).collect()), "{server}");
+    }
+}
+
+#[test]
+fn some_programs_take_a_file_with_nothing_in_it() {
+    for (path, text, expected) in [
+        (".vscode/mcp.json", "{}", "A-NO-SERVERS "),
+        (".vscode/mcp.json", r#"{"inputs": []}"#, "A-NO-SERVERS "),
+        (".vscode/mcp.json", "// nothing yet\n{}", "A-NO-SERVERS "),
+        (".vscode/mcp.json", "// nothing yet\n", "A-NO-SERVERS "),
+        (".vscode/mcp.json", r#"{"folders": []}"#, "E-ROOT "),
+        ("cline_mcp_settings.json", "{}", "A-NO-SERVERS "),
+        ("cline_mcp_settings.json", "\n", "A-NO-SERVERS "),
+        ("cline_mcp_settings.json", r#"{"servers": {}}"#, r#"E-ROOT "servers""#),
+        (".roo/mcp.json", "{}", "E-ROOT "),
+        (".roo/mcp.json", "\n", "E-SYNTAX "),
+    ] {
+        assert_eq!(told(&at(path, text)), [expected], "{path} {text}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_among_the_others_is_told() {
+    let hinted = |path: &str, text: &str| {
+        let file = at(path, text);
+        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
+        told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>()
+    };
+    let server = r#"{"command": "npx", "args": ["-y", "x"]}"#;
+    for (path, place, code) in [
+        (".mcp.json", "mcpServers", "W-UNKNOWN-KEY"),
+        (".cursor/mcp.json", "mcpServers", "W-UNKNOWN-KEY"),
+        (".vscode/mcp.json", "servers", "W-UNKNOWN-KEY"),
+        ("librechat.yaml", "mcpServers", "E-UNKNOWN-KEY"),
+    ] {
+        let text = format!(r#"{{"{place}": {{"a": {server}}}, "b": {server}}}"#);
+        assert_eq!(hinted(path, &text), [format!("{code} \"b\" put it inside `{place}`")], "{path}");
+    }
+    // A program has commands of its own.
+    let status = format!(r#"{{"mcpServers": {{"a": {server}}}, "statusLine": {{"type": "command", "command": "x"}}}}"#);
+    assert_eq!(hinted(".claude.json", &status), [""; 0]);
+}
+
+#[test]
+fn a_timeout_that_the_program_allows_is_no_other_unit() {
+    let of = |path: &str, server: &str| told(&at(path, &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#)));
+    for path in [".roo/mcp.json", "cline_mcp_settings.json"] {
+        for timeout in ["1000", "1800", "3600"] {
+            assert_eq!(of(path, &format!(r#"{{"command": "x", "timeout": {timeout}}}"#)), [""; 0], "{path} {timeout}");
+        }
+    }
+    assert_eq!(of(".roo/mcp.json", r#"{"command": "x", "timeout": 3601}"#), ["E-TIMEOUT 3601"]);
+    let long = at("cpe.yaml", "mcpServers:\n  s: { type: stdio, command: x, timeout: 1000 }\n");
+    assert_eq!(told(&long), ["W-TIMEOUT-UNIT 1000"]);
+}
+
+#[test]
+fn servers_within_another_object_are_pointed_at() {
+    let file = at(
+        "librechat.yaml",
+        "version: 1.2.8\ninterface:\n  mcpServers:\n    a: { type: stdio, command: npx, args: [] }\n",
+    );
+    assert_eq!(told(&file), ["E-ROOT a"]);
+    let hint = file.findings[0].problem.hint.as_deref();
+    assert_eq!(hint, Some("put them under `mcpServers` at the root of the file"));
+    // What the program has there itself is no server.
+    let own = at("librechat.yaml", "interface:\n  mcpServers: { use: true, share: false }\n");
+    assert_eq!(told(&own), ["A-NO-SERVERS "]);
+}
+
+#[test]
+fn claude_code_has_no_servers_in_its_settings() {
+    let servers = r#""mcpServers": {"a": {"command": "x", "request_timeout_ms": 1000}}"#;
+    for path in [".claude/settings.json", "/home/ada/.claude/settings.json", ".claude/settings.local.json"] {
+        let file = at(path, &format!(r#"{{"permissions": {{}}, {servers}}}"#));
+        assert_eq!(
+            (dialect(&file), told(&file)),
+            ("claude-code", vec![r#"W-UNKNOWN-KEY "mcpServers""#.into()]),
+            "{path}"
+        );
+        assert_eq!(file.findings[0].problem.hint.as_deref(), Some("put them into `.mcp.json`"));
+        let settings = r#"{"enabledMcpjsonServers": ["a"], "statusLine": {"type": "command", "command": "x"}}"#;
+        assert_eq!(told(&at(path, settings)), ["A-NO-SERVERS "], "{path}");
+    }
+    assert_eq!(told(&at(".mcp.json", &format!("{{{servers}}}"))), [""; 0]);
+}
+
+#[test]
+fn a_full_config_of_the_engine_is_told_by_its_connection_whatever_else_is_wrong() {
+    let file = at(
+        "mcp.json",
+        r#"{"mcpServers": {
+            "a": {"transport": "http", "connection": {"url": "https://a.example"}},
+            "b": {"transport": "stdio", "connection": {"args": []}},
+            "c": {"transport": "sse", "connection": {"url": "a.example"}, "auth": {"type": "bearr", "token": "${T}"}}
+        }}"#,
+    );
+    assert_eq!(dialect(&file), "engine");
+    assert_eq!(
+        told(&file),
+        [r#"E-TRANSPORT "http""#, r#"E-MISSING "b""#, r#"E-URL "a.example""#, r#"W-IGNORED "bearr""#]
+    );
+}
+
+#[test]
+fn a_reference_needs_a_name() {
+    let of = |path: &str, place: &str, value: &str| {
+        told(&at(path, &format!(r#"{{"{place}": {{"s": {{"command": "x", "args": ["a {value}"]}}}}}}"#)))
+    };
+    for value in ["${env:}", "${input:}", "${env:", "${input:"] {
+        assert_eq!(of(".vscode/mcp.json", "servers", value), [format!("W-VARIABLE-FORM {value}")]);
+    }
+    assert_eq!(of(".cursor/mcp.json", "mcpServers", "${env:}"), ["W-VARIABLE-FORM ${env:}"]);
+    for value in ["${workspaceRoot}", "${env:HOME}", "${config:a.b}"] {
+        assert_eq!(of(".vscode/mcp.json", "servers", value), [""; 0], "{value}");
+    }
+    assert_eq!(of(".mcp.json", "mcpServers", "${input:}"), [""; 0]);
+}
+
+#[test]
+fn agents_of_kiro_and_old_settings_of_continue_are_no_errors() {
+    let agent = r#"{"includeMcpJson": true, "keyboardShortcut": "ctrl+a", "welcomeMessage": "Hello",
+        "mcpServers": {"a": {"type": "registry"}, "b": {"command": "x"}}}"#;
+    let file = at(".kiro/agents/a.json", agent);
+    assert_eq!((told(&file), names(&file)), (vec![], vec!["b".to_owned()]));
+    let old = r#"{"models": [], "experimental": {"modelContextProtocolServers": [{"transport": {"command": "x"}}]}}"#;
+    assert_eq!(told(&at(".continue/config.json", old)), ["A-NO-SERVERS "]);
+}
+
+#[test]
+fn keys_that_people_add_are_no_misspelt_ones_and_misspelt_ones_are_told() {
+    let of = |key: &str| {
+        let file = at(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{"s": {{"command": "x", "{key}": []}}}}}}"#));
+        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
+        told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>()
+    };
+    for key in ["tags", "author", "icon"] {
+        assert_eq!(of(key), [format!("A-EXTRA-KEY \"{key}\" it is passed over")]);
+    }
+    for (key, meant) in [
+        ("agrs", "args"),
+        ("evn", "env"),
+        ("enviroment", "env"),
+        ("environmentVariables", "env"),
+        ("argumnets", "args"),
+    ] {
+        assert_eq!(of(key), [format!("W-UNKNOWN-KEY \"{key}\" did you mean `{meant}`?")]);
+    }
 }

@@ -7,7 +7,7 @@ use crate::config::{
     Entry, Node, Value,
     dialect::{Field, Kind, Outside, Syntax, TimeoutRule},
     finding::codes,
-    references,
+    nearest, references,
     server::{At, Pair, ServerConfig},
 };
 
@@ -65,14 +65,38 @@ impl Reader<'_> {
 
     /// What is wrong with a value that only its program understands.
     fn setting(&mut self, key: &str, node: &Node, kind: Kind) {
+        let is_plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ');
+        match (kind, &node.value) {
+            (Kind::Count(least), Value::Number(_)) if node.integer::<u64>().map_or(true, |number| number < least) => {
+                let finding =
+                    codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a whole number, at least {least}"));
+                self.findings.push(finding.hint("write a whole number that is not less"));
+                return;
+            }
+            (Kind::WordOrCount(words), Value::String(text)) if !words.contains(&&**text) => {
+                let finding =
+                    codes::VALUE_TYPE.at(node.span, format!("there is no such `{key}` for {}", self.dialect.program));
+                self.findings.push(match nearest(text, words) {
+                    Some(near) => finding.hint(format!("did you mean `{near}`?")),
+                    None => finding.hint(format!("one of {}, or a whole number", words.join(", "))),
+                });
+                return;
+            }
+            (Kind::Plain, Value::String(text)) if !is_plain(text) => {
+                let message = format!("{} takes only letters, digits and blanks in a `{key}`", self.dialect.program);
+                self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint("leave out the other characters"));
+                return;
+            }
+            _ => {}
+        }
         let least = |least| node.integer::<u64>().is_ok_and(|number| number >= least);
         let (is_right, expected) = match kind {
-            Kind::Text => (node.str().is_ok(), "a text"),
+            Kind::Text | Kind::Plain => (node.str().is_ok(), "a text"),
             Kind::Flag => (node.bool().is_ok(), "true or false"),
             Kind::Count(0) => (least(0), "a whole number"),
             Kind::Count(smallest) => (least(smallest), "a whole number that is not 0"),
             Kind::TextOrFlag => (node.str().is_ok() || node.bool().is_ok(), "a text, or true or false"),
-            Kind::TextOrCount => (node.str().is_ok() || least(0), "a text or a whole number"),
+            Kind::WordOrCount(_) => (node.str().is_ok() || least(0), "a text or a whole number"),
             Kind::Pairs => return drop(self.pairs(key, node)),
             Kind::Object => (node.entries().is_ok(), "an object"),
         };
@@ -198,7 +222,7 @@ impl Reader<'_> {
     }
 
     fn timeout(&mut self, key: &str, node: &Node) -> Option<At<Duration>> {
-        let TimeoutRule { unit, least, most, outside, .. } = self.dialect.timeout?;
+        let TimeoutRule { unit, least, most, whole, outside, .. } = self.dialect.timeout?;
         let number = match &node.value {
             Value::Number(text) => text.parse::<f64>().ok(),
             Value::String(text) if self.dialect.coerces && references(text).next().is_some() => return None,
@@ -218,15 +242,23 @@ impl Reader<'_> {
             1000 => ("seconds", "milliseconds", number / 1000.0),
             _ => ("milliseconds", "seconds", number * 1000.0),
         };
-        let looks_like_other = if unit == 1000 { number >= 1000.0 } else { number > 0.0 && number < 100.0 };
         let other_hint = format!("write {meant} if {other} were meant");
         #[expect(clippy::cast_precision_loss, reason = "the limits are far below 2^53, or none")]
         let (low, high) = (least as f64, most as f64);
+        // Where there is a limit, nobody has to guess what is too long.
+        let longest = if most == u64::MAX { 999.0 } else { high };
+        let looks_like_other = if unit == 1000 { number > longest } else { number > 0.0 && number < 100.0 };
         let is_inside = (low..=high).contains(&number);
         let limits = match most {
             u64::MAX => format!("at least {least}"),
             _ => format!("from {least} to {most}"),
         };
+        if whole && number.fract() != 0.0 {
+            let hint = if looks_like_other { other_hint } else { format!("write {}", number.round()) };
+            let message = format!("`{key}` must be a whole number, found {number}");
+            self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
+            return None;
+        }
         let hint = if looks_like_other { other_hint } else { format!("write a number {limits}") };
         let message = format!("`{key}` is in {name}");
         if !is_inside && outside == Outside::Rejected {

@@ -3,12 +3,27 @@
 use crate::transport::Transport;
 
 /// Keys that people add for themselves, and that nobody minds.
-const NOTES: &[&str] =
+pub(in crate::config) const NOTES: &[&str] =
     &["$schema", "description", "category", "maintainer", "comment", "comments", "note", "notes", "name"];
 
 /// Whether people add such a key for themselves.
 pub(in crate::config) fn is_note(key: &str) -> bool {
     NOTES.contains(&key) || key.starts_with(['_', '/', '#'])
+}
+
+/// Long words that people use for keys, and may misspell.
+const LONG_WORDS: &[&str] =
+    &["environment", "variables", "arguments", "parameters", "executable", "endpoint", "transport", "protocol"];
+
+/// The long word that somebody may have misspelled with a slip or two.
+pub(super) fn long_word(key: &str) -> Option<&'static str> {
+    // Hardly anybody mistypes the first letter, and to measure every word takes a while.
+    let may_be = |word: &&str| {
+        word.len().abs_diff(key.len()) <= 2
+            && word.get(..1).zip(key.get(..1)).is_some_and(|(a, b)| a.eq_ignore_ascii_case(b))
+    };
+    let is_alike = |word: &&str| strsim::osa_distance(word, &key.to_ascii_lowercase()) <= 2;
+    LONG_WORDS.iter().copied().filter(may_be).find(is_alike)
 }
 
 /// What people call the same thing elsewhere, if this dialect has it.
@@ -17,7 +32,14 @@ pub(super) fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
         return Some(same);
     }
     let meant: &[&str] = match key.to_lowercase().as_str() {
-        "environment" | "envs" | "env_vars" | "variables" => &["env"],
+        "environment"
+        | "environ"
+        | "envs"
+        | "env_vars"
+        | "envvars"
+        | "variables"
+        | "environmentvariables"
+        | "environment_variables" => &["env"],
         "env" => &["environment"],
         "args" | "arguments" | "arg" | "params" | "parameters" => &["args"],
         "cmd" | "exec" | "executable" | "program" | "run" => &["command"],

@@ -204,6 +204,10 @@ fn the_variable_holds_a_list_whose_findings_have_their_place_in_it() {
     let found = errors.map(|it| (it.code.name, it.problem.span.start)).collect::<Vec<_>>();
     let at = |part| text.find(part).expect("is there");
     assert_eq!(found, [("E-MISSING", at("{\"command")), ("E-VALUE-TYPE", at("7"))]);
+    let twice = file.examined.findings.iter().filter(|it| it.code.name == "W-DUPLICATE-SERVER");
+    let second = text.rfind("\"fs\"").expect("is there");
+    assert_eq!(twice.map(|it| it.problem.span.start).collect::<Vec<_>>(), [second]);
+    assert!(file.examined.findings.iter().all(|it| it.code.name != "W-NAME-CLASH"));
     for (wrong, code) in
         [(r#"{"fs": {"command": "x"}}"#, "E-VALUE-TYPE"), ("[{", "E-JSON-UNCLOSED"), ("[\u{1}", "E-SYNTAX")]
     {

@@ -3,7 +3,10 @@
 use serde_json::{Value as Json, json};
 
 use super::{any_of, reference};
-use crate::config::dialect::{Dialect, Profiles, RootKeys};
+use crate::config::{
+    dialect::{Dialect, Profiles, RootKeys},
+    read::NOTES,
+};
 
 /// What people write for the place of servers. The validator takes whatever is about as near; a schema needs a list.
 const NEAR: &[&str] = &[
@@ -45,6 +48,12 @@ impl Dialect {
             places.push(json!({ "required": [key], "properties": { key: some } }));
         }
         let mut allowed = vec![any_of(places)];
+        if self.may_be_empty {
+            let (RootKeys::Known(known) | RootKeys::Section(known)) = self.root_keys;
+            let names = [known, NOTES].concat();
+            let beside = json!({ "anyOf": [{ "enum": names }, { "pattern": "^[_/#]" }] });
+            allowed.push(json!({ "type": "object", "propertyNames": beside }));
+        }
         if self.bare.is_some() {
             allowed.push(json!({ "allOf": [servers(), { "additionalProperties": reference("server") }] }));
         }

@@ -75,7 +75,8 @@ impl Dialect {
 
     /// A timeout. What the program takes otherwise or ignores is told by the description.
     fn number(&self) -> Json {
-        let mut number = json!({ "type": "number" });
+        let is_whole = self.timeout.is_some_and(|rule| rule.whole);
+        let mut number = json!({ "type": if is_whole { "integer" } else { "number" } });
         if let Some(rule) = &self.timeout {
             number["minimum"] = rule.least.into();
             if rule.most != u64::MAX {
@@ -153,7 +154,8 @@ fn setting(kind: Kind) -> Json {
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Count(least) => json!({ "type": "integer", "minimum": least }),
         Kind::TextOrFlag => json!({ "type": ["string", "boolean"] }),
-        Kind::TextOrCount => json!({ "anyOf": [text(), { "type": "integer", "minimum": 0 }] }),
+        Kind::WordOrCount(words) => json!({ "anyOf": [{ "enum": words }, { "type": "integer", "minimum": 0 }] }),
+        Kind::Plain => json!({ "type": "string", "pattern": "^[a-zA-Z0-9 ]+$" }),
         Kind::Pairs => json!({ "type": "object", "additionalProperties": text() }),
         Kind::Object => json!({ "type": "object" }),
     }

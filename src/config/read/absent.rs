@@ -1,0 +1,112 @@
+//! What to say of a file that has no servers where they belong.
+
+use super::{looks_like_servers, word::is_note};
+use crate::config::{
+    Entry, Node, Span, Value,
+    dialect::{Dialect, RootKeys, is_about_other_things},
+    finding::{Finding, codes},
+    nearest,
+};
+
+/// The file has nothing where the program looks for servers.
+pub(super) fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding {
+    let is_guest = !dialect.sections.is_empty() && is_about_other_things(name);
+    let keys = dialect.place_in(root, is_guest);
+    let place = keys.join(".");
+    let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
+    let begin = Span { start: root.span.start, end: root.span.start };
+    let may_be_empty = dialect.may_be_empty && has_nothing_else(root, dialect);
+    if may_be_empty || (is_guest && root.entries().is_ok() && near(root).is_none()) {
+        return codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked");
+    }
+    if let (Some((outer, first)), [key]) = (within(root, &keys), &keys[..]) {
+        let message = format!("{} looks for servers under `{key}`, and not under `{outer}.{key}`", dialect.program);
+        let hint = format!("put them under `{key}` at the root of the file");
+        return codes::ROOT.at(first.key_span, message).hint(hint);
+    }
+    let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
+    match (misplaced(root), is_section) {
+        (Some(entry), _) => codes::ROOT.at(entry.key_span, message).hint(match &keys[..] {
+            [key] => format!("rename `{}` to `{key}`", entry.key),
+            _ => format!("put them under {}", nested(&keys)),
+        }),
+        (None, true) if root.entries().is_ok() && !looks_like_servers(root) => {
+            codes::NO_SERVERS.at(begin, format!("there are no servers under `{place}`")).hint("nothing was checked")
+        }
+        (None, _) if root.entries().is_ok() => {
+            codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"))
+        }
+        (None, _) => {
+            let message = format!("a config must be an object, found {}", root.kind());
+            codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
+        }
+    }
+}
+
+/// The first of the servers that are in their place within another object, and the key of that.
+fn within<'n>(root: &'n Node, place: &[&str]) -> Option<(&'n str, &'n Entry)> {
+    let servers = |outer: &'n Entry| {
+        let servers = place.iter().try_fold(&outer.node, |node, key| node.get(key))?;
+        let first = servers.entries().ok()?.first().filter(|_| looks_like_servers(servers))?;
+        Some((&*outer.key, first))
+    };
+    root.entries().unwrap_or_default().iter().find_map(servers)
+}
+
+/// Whether there is nothing but what belongs beside servers.
+fn has_nothing_else(root: &Node, dialect: &Dialect) -> bool {
+    let (RootKeys::Known(known) | RootKeys::Section(known)) = dialect.root_keys;
+    let belongs = |entry: &Entry| known.contains(&&*entry.key) || is_note(&entry.key);
+    root.entries().is_ok_and(|entries| entries.iter().all(belongs))
+}
+
+/// Keys from the root on, as JSON: `"mcp": { "servers": { … } }`.
+fn nested(keys: &[&str]) -> String {
+    keys.iter().rev().fold("{ … }".to_owned(), |inner, key| match inner.starts_with('{') {
+        true => format!("\"{key}\": {inner}"),
+        false => format!("\"{key}\": {{ {inner} }}"),
+    })
+}
+
+/// The file has no servers in any dialect's place.
+pub(in crate::config) fn nowhere(root: &Node) -> Finding {
+    let begin = Span { start: root.span.start, end: root.span.start };
+    let places = "`mcpServers` (most programs), `servers` (Visual Studio Code), `mcp.servers` (code_agent), `context_servers` (Zed)";
+    let hint = format!("programs look under {places}; `--dialect` says which program it is for");
+    match misplaced(root) {
+        Some(entry) => {
+            let finding = codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key));
+            let meant = nearest(&entry.key, &["mcpServers", "servers", "context_servers"]);
+            finding.hint(match meant.filter(|_| is_near_servers(entry)) {
+                Some(meant) => format!("rename it to `{meant}`; {hint}"),
+                None => hint,
+            })
+        }
+        None => codes::ROOT.at(begin, "there are no servers").hint(hint),
+    }
+}
+
+/// What looks like servers in a place where nobody looks.
+fn misplaced(root: &Node) -> Option<&Entry> {
+    let entries = root.entries().unwrap_or_default();
+    near(root).or_else(|| entries.iter().find(|entry| looks_like_servers(&entry.node)))
+}
+
+/// What is called almost like the place of servers.
+fn near(root: &Node) -> Option<&Entry> {
+    let is_some = |entry: &&Entry| matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_));
+    root.entries().unwrap_or_default().iter().filter(is_some).find(|entry| is_called_like_servers(entry))
+}
+
+/// Whether this has servers and is called almost like their place.
+pub(super) fn is_near_servers(entry: &Entry) -> bool {
+    let are_servers = |servers: &[Entry]| !servers.is_empty() && servers.iter().all(|it| it.node.entries().is_ok());
+    entry.node.entries().is_ok_and(are_servers) && is_called_like_servers(entry)
+}
+
+fn is_called_like_servers(entry: &Entry) -> bool {
+    let places = ["mcpServers", "servers", "mcp", "context_servers"];
+    let key = entry.key.replace(['-', '_'], "").to_lowercase();
+    let is_near = places.iter().any(|place| strsim::levenshtein(&key, &place.to_lowercase()) <= 2);
+    entry.key.len() <= 20 && is_near && key.len() > 3
+}
