@@ -33,7 +33,13 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
         let hint = "look at the brackets, commas and quotes here and right before";
         let json::Document { root, liberties, duplicates } =
             json::parse(source).map_err(|problems| of_toml(source).unwrap_or_else(|| problems.or_hint(hint)))?;
-        let kinds = liberties.iter().map(|liberty| liberty.kind).collect();
+        let kinds: HashSet<_> = liberties.iter().map(|liberty| liberty.kind).collect();
+        // The header of a table is a list of one word with something after it.
+        if [LibertyKind::BareValue, LibertyKind::TextAfter].iter().all(|kind| kinds.contains(kind))
+            && let Some(problems) = of_toml(source)
+        {
+            return Err(problems);
+        }
         return Ok(Document { root, written: Written::Json(liberties, kinds), duplicates });
     }
     let hint = "look at the indentation and the quotes here and in the line before";
@@ -204,6 +210,7 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
         LibertyKind::SingleQuotes => (&codes::JSON_FORM, "single quotes", "use double quotes"),
         LibertyKind::BareKey => (&codes::JSON_FORM, "a key without quotes", "put it in double quotes"),
         LibertyKind::NumberForm => (&codes::JSON_FORM, "a number that JSON does not have", "write it in decimal"),
+        LibertyKind::BareValue => bare_value(text),
         LibertyKind::TextForm => (&codes::JSON_FORM, "an escape that JSON does not have", "double the backslash"),
         LibertyKind::ControlCharacter => {
             (&codes::JSON_FORM, "a line break or control character within a text", "write it as \\n, \\t or \\u001b")
@@ -227,4 +234,17 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
     };
     // There may be one for every few bytes of a file.
     (code, [what, ": ", program, " does not read it"].concat(), hint.into())
+}
+
+/// What to say about a value without quotes that JSON does not have.
+fn bare_value(text: &str) -> (&'static Code, &'static str, &'static str) {
+    let other = "a value that JSON does not have";
+    match text {
+        "True" | "TRUE" => (&codes::JSON_FORM, other, "write true"),
+        "False" | "FALSE" => (&codes::JSON_FORM, other, "write false"),
+        "Null" | "NULL" => (&codes::JSON_FORM, other, "write null"),
+        "None" | "nil" | "undefined" => (&codes::JSON_FORM, other, "write null, or remove the key"),
+        _ if json::is_nothing(text) => (&codes::JSON_FORM, other, "write a number in digits, or remove the key"),
+        _ => (&codes::JSON_FORM, "a text without quotes", "put it in double quotes"),
+    }
 }

@@ -136,3 +136,31 @@ fn large_files_and_bombs_come_to_an_end() {
         assert_eq!(examined.config.map_or(0, |config| config.servers.len()), servers, "{name}");
     }
 }
+
+#[test]
+fn words_of_other_languages_hide_nothing_of_what_else_is_wrong() {
+    let text = "{\n// c\nmcpServers: {\n'x': {\"command\": \"npx\", \"args\": [\"-y\", \"x\",], \"env\": {\"A\": undefined, \"B\": True}},\n}}";
+    let examined = examine(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
+    let found: Vec<_> = examined
+        .findings
+        .iter()
+        .map(|it| (it.code.name, &text[it.problem.span.start..it.problem.span.end], it.problem.hint.as_deref()))
+        .collect();
+    let form = |at, hint| ("E-JSON-FORM", at, Some(hint));
+    assert_eq!(
+        found,
+        [
+            ("E-JSON-COMMENT", "// c", Some("remove it, or put it under a key such as \"_comment\"")),
+            form("mcpServers", "put it in double quotes"),
+            form("'x'", "use double quotes"),
+            ("E-JSON-COMMA", ",", Some("remove the comma")),
+            form("undefined", "write null, or remove the key"),
+            form("True", "write true"),
+            ("E-VALUE-TYPE", "True", Some("write \"true\"")),
+            ("E-JSON-COMMA", ",", Some("remove the comma")),
+        ]
+    );
+    let toml = Source::new("x.json", "[mcp_servers.x]\ncommand = \"npx\"\n");
+    let examined = examine(&toml, Some(Path::new("x.json")), None, None);
+    assert!(examined.findings[0].problem.message.contains("TOML"), "{:?}", examined.findings);
+}

@@ -12,7 +12,7 @@ use crate::{
         Entry, Node, Source, Value,
         dialect::{ALL, Both, Dialect, Field, Key, Of, Set, Untyped},
         finding::{Finding, codes},
-        json::is_invisible,
+        json::{self, is_invisible},
         nearest,
         server::{ApiKey, At, ServerConfig},
     },
@@ -71,9 +71,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the program replaces something in the text of this value before it reads it, so that it may become
-    /// anything.
+    /// anything; or nobody knows what was meant by it, which has been told.
     pub(super) fn may_be_anything(&self, node: &Node) -> bool {
-        self.dialect.variables.in_text && self.dialect.is_open(node) && self.is_bare(node)
+        let is_nothing = || self.source.text.get(node.span.start..node.span.end).is_some_and(json::is_nothing);
+        (node.is_null() && is_nothing()) || self.dialect.variables.in_text && self.dialect.is_open(node) && self.is_bare(node)
     }
 }
 
