@@ -32,7 +32,7 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
     if is_json(&source.text, path) {
         let hint = "look at the brackets, commas and quotes here and right before";
         let json::Document { root, liberties, duplicates } =
-            json::parse(source).map_err(|problems| of_toml(source).unwrap_or_else(|| problems.or_hint(hint)))?;
+            json::parse(source).map_err(|problems| of_others(source).unwrap_or_else(|| problems.or_hint(hint)))?;
         let kinds: HashSet<_> = liberties.iter().map(|liberty| liberty.kind).collect();
         // The header of a table is a list of one word with something after it.
         if [LibertyKind::BareValue, LibertyKind::TextAfter].iter().all(|kind| kinds.contains(kind))
@@ -44,12 +44,27 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
     }
     let hint = "look at the indentation and the quotes here and in the line before";
     let (root, duplicates) =
-        yaml::read(source).map_err(|problems| of_toml(source).unwrap_or_else(|| problems.or_hint(hint)))?;
+        yaml::read(source).map_err(|problems| of_others(source).unwrap_or_else(|| problems.or_hint(hint)))?;
     // For YAML, such a file is often one long text.
     if let (Value::String(_), Some(problems)) = (&root.value, of_toml(source)) {
         return Err(problems);
     }
     Ok(Document { root, written: Written::Yaml, duplicates })
+}
+
+/// What to say of a text that cannot be read because it is something else.
+fn of_others(source: &Source) -> Option<Problems> {
+    of_markdown(source).or_else(|| of_toml(source))
+}
+
+/// What to say of a text that cannot be read because it was taken out of a page with the fence around it.
+fn of_markdown(source: &Source) -> Option<Problems> {
+    let text = source.text.trim_start_matches('\u{feff}').trim_start();
+    let start = source.text.len() - text.len();
+    let fence = text.lines().next().filter(|line| line.starts_with("```"))?;
+    let span = Span { start, end: start + fence.trim_end().len() };
+    let problem = Problem::new(span, "this line is Markdown, around what the program should read");
+    Some(problem.hint("remove the lines with ```").into())
 }
 
 /// What to say of a text that cannot be read because it is TOML: it has the header of a table in a line of its own.
@@ -118,7 +133,9 @@ impl Document {
             };
             let fate = if self.is_yaml() { "the file is rejected" } else { "only this one counts" };
             let message = format!("`{key}` is {what} already at {line}:{column}: {fate}");
-            findings.push(code.at(*second, message).hint("keep one of them, or rename it"));
+            let are_servers = !is_server && dialect.roots.iter().any(|keys| keys.last() == Some(&key.as_str()));
+            let hint = if are_servers { "put the servers of both into one" } else { "keep one of them, or rename it" };
+            findings.push(code.at(*second, message).hint(hint));
         }
     }
 

@@ -4,6 +4,7 @@
 //! scenario (a template, a regular expression, a JSON Schema) is found after the syntax, and must still point at its line.
 
 mod check;
+mod command_line;
 pub mod convert;
 mod diagnostic;
 pub mod dialect;

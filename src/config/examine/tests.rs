@@ -164,3 +164,90 @@ fn words_of_other_languages_hide_nothing_of_what_else_is_wrong() {
     let examined = examine(&toml, Some(Path::new("x.json")), None, None);
     assert!(examined.findings[0].problem.message.contains("TOML"), "{:?}", examined.findings);
 }
+
+#[test]
+fn a_hint_says_what_mends_it() {
+    let claude = |server: &str| (".mcp.json", format!("{{\"mcpServers\": {{\"a\": {server}}}}}"));
+    let command = |line: &str| claude(&format!("{{\"command\": {line:?}}}"));
+    let code = |word: &str| {
+        (
+            ".vscode/mcp.json",
+            format!("{{\"servers\": {{\"a\": {{\"command\": \"npx\", \"args\": [\"-y\", {word:?}]}}}}}}"),
+        )
+    };
+    let opencode = |text: &str| ("opencode.json", format!("{{\"mcp\": {text}}}"));
+    let has_servers = "put them one level higher, in the place of this key";
+    for ((name, text), code, hint) in [
+        (
+            opencode(r#"{"a": {"type": "local", "command": "npx -y \"a b\""}}"#),
+            "E-VALUE-TYPE",
+            r#"write ["npx", "-y", "a b"]"#,
+        ),
+        (
+            opencode(r#"{"a": {"type": "local", "command": "npx --token geheim12"}}"#),
+            "E-VALUE-TYPE",
+            r#"write each word as a text of its own: ["npx", "-y", …]"#,
+        ),
+        (opencode(r#"{"a": {"type": "local", "command": "npx"}}"#), "E-VALUE-TYPE", r#"put it into brackets: ["…"]"#),
+        (opencode(r#"{"servers": {"a": {"type": "local", "command": ["npx"]}}}"#), "E-MISSING", has_servers),
+        (
+            ("x.json", r#"{"mcp": {"mcpServers": {"b": {"command": "npx", "args": []}}}}"#.into()),
+            "E-MISSING",
+            has_servers,
+        ),
+        (("mcp.json", r#"{"mcpServers": {"mcpServers": {"x": {"command": "npx"}}}}"#.into()), "E-MISSING", has_servers),
+        (
+            command("FOO=bar X=1 npx -y x"),
+            "W-COMMAND-LINE",
+            r#"write "command": "npx", "args": ["-y", "x"], "env": {"FOO": "bar", "X": "1"}"#,
+        ),
+        (
+            command("API_KEY=SECRETxxxx2345 npx -y x"),
+            "W-COMMAND-LINE",
+            "put `API_KEY` into `env`, the next word into `command`, and the others into `args`",
+        ),
+        (
+            command("cd /x && npx -y y"),
+            "W-COMMAND-LINE",
+            r#"write "command": "sh", "args": ["-c", "cd /x && npx -y y"]"#,
+        ),
+        (command("npx -y \"a b\" 'c'"), "W-COMMAND-LINE", r#"write "command": "npx", "args": ["-y", "a b", "c"]"#),
+        (code("${env.HOME}"), "W-VARIABLE-FORM", "write ${env:HOME}"),
+        (code("${workspacefolder}/x"), "W-VARIABLE-FORM", "write ${workspaceFolder}"),
+        (code("${input}"), "W-VARIABLE-FORM", "write ${input:id}, with the `id` of one of the `inputs`"),
+        (code("${input.token}"), "W-VARIABLE-FORM", "write ${input:token}"),
+        (code("${env}"), "W-VARIABLE-FORM", "write ${env:NAME}"),
+        (code("${HOME}"), "W-VARIABLE-FORM", "write ${env:HOME}"),
+        (claude(r#"{"type": "htttp", "url": "https://h"}"#), "E-TRANSPORT", "write `http`"),
+        ((".mcp.json", "```json\n{\"mcpServers\": {}}\n```\n".into()), "E-SYNTAX", "remove the lines with ```"),
+        (("cpe.yaml", "```yaml\nmcpServers: {}\n```\n".into()), "E-SYNTAX", "remove the lines with ```"),
+        (
+            ("mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "x"}}}"#.into()),
+            "W-DUPLICATE-KEY",
+            "put the servers of both into one",
+        ),
+        (
+            (".gemini/settings.json", r#"{"mcpServers": {"a": {"command": "x", "trust": "maybe"}}}"#.into()),
+            "E-VALUE-TYPE",
+            "write true or false, without quotes",
+        ),
+        (
+            ("opencode.json", r#"{"mcp": {"a": {"type": "local", "command": ["x"], "enabled": "True"}}}"#.into()),
+            "E-VALUE-TYPE",
+            "write it without quotes, in small letters",
+        ),
+        (
+            ("opencode.json", r#"{"mcp": {"a": {"type": "local", "command": ["x"], "enabled": "true"}}}"#.into()),
+            "E-VALUE-TYPE",
+            "write it without quotes",
+        ),
+    ] {
+        let examined = examine(&Source::new(name, text.clone()), Some(Path::new(name)), None, None);
+        let found: Vec<_> =
+            examined.findings.iter().map(|it| (it.code.name, it.problem.hint.as_deref().unwrap_or_default())).collect();
+        assert!(found.contains(&(code, hint)), "{text}: {found:?}");
+    }
+    let inputs = Source::new(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}, "inputs": {}}"#);
+    let examined = examine(&inputs, Some(Path::new(".vscode/mcp.json")), None, None);
+    assert_eq!(examined.findings[0].problem.message, "`inputs` must be a list, found an object");
+}

@@ -4,8 +4,7 @@ use super::{LibertyKind, reader::Reader};
 use crate::config::{Node, Problem, Problems, Span, Value};
 
 /// Words of other languages for what JSON has not, or writes otherwise.
-const NOTHINGS: [&str; 8] =
-    ["undefined", "None", "nil", "NaN", "Infinity", "+Infinity", "-Infinity", "-NaN"];
+const NOTHINGS: [&str; 8] = ["undefined", "None", "nil", "NaN", "Infinity", "+Infinity", "-Infinity", "-NaN"];
 
 /// Whether this stands for a value that JSON does not have: it is read as null, and may have been meant as anything.
 pub(in crate::config) fn is_nothing(word: &str) -> bool {
@@ -71,14 +70,16 @@ fn bare_text(rest: &str) -> Option<&str> {
     loop {
         end += rest[end..].find([',', '{', '}', '[', ']', '"', '\n', '\r']).unwrap_or(rest.len() - end);
         // The braces of a reference.
-        let reference = rest[end..].find(['}', '\n']).filter(|_| rest[..end].ends_with('$') && rest[end..].starts_with('{'));
+        let reference =
+            rest[end..].find(['}', '\n']).filter(|_| rest[..end].ends_with('$') && rest[end..].starts_with('{'));
         match reference {
             Some(length) if rest[end + length..].starts_with('}') => end += length + 1,
             _ => break,
         }
     }
     let text = &rest[..end];
-    let text = [" //", " /*", " #"].iter().fold(text, |text, comment| &text[..text.find(comment).unwrap_or(text.len())]);
+    let text =
+        [" //", " /*", " #"].iter().fold(text, |text, comment| &text[..text.find(comment).unwrap_or(text.len())]);
     let is_cut = text.len() < end;
     let text = text.trim_end();
     let is_end = is_cut || !rest[end..].starts_with(['{', '[', '"']);

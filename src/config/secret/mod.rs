@@ -25,7 +25,7 @@ use self::{
     alphabet::Alphabet,
     extent::{Extent, Notation},
     hidden::{defaults, hidden_of},
-    name::{is_ambiguous, is_path, is_of_user},
+    name::{is_ambiguous, is_of_user, is_path},
     token::tokens,
     written::{Name, assigned, flags},
 };
