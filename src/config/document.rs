@@ -106,13 +106,18 @@ impl Document {
         codes::NO_SERVERS.at(self.root.span, "there is nothing in it").hint("an object with nothing in it is {}")
     }
 
-    /// What the program has against the way in which the text is written.
-    pub(super) fn judge(&self, source: &Source, dialect: &Dialect, findings: &mut Vec<Finding>) {
+    /// What the program has against the way in which the text is written; `is_guessed` if it is only the likeliest of
+    /// those that read such a file.
+    pub(super) fn judge(&self, source: &Source, dialect: &Dialect, is_guessed: bool, findings: &mut Vec<Finding>) {
+        let judge = |liberties: &[Liberty], allowed: &[LibertyKind], findings: &mut Vec<Finding>| {
+            judge_liberties(liberties, allowed, source, dialect, findings);
+            warn_of_liberties(liberties, source, dialect, is_guessed, findings);
+        };
         match (&self.written, dialect.syntax) {
             (Written::Json(liberties, _), Syntax::Json(allowed) | Syntax::Either(allowed)) => {
-                judge_liberties(liberties, allowed, source, dialect, findings);
+                judge(liberties, allowed, findings);
             }
-            (Written::Json(liberties, _), Syntax::Yaml) => judge_liberties(liberties, &[], source, dialect, findings),
+            (Written::Json(liberties, _), Syntax::Yaml) => judge(liberties, &[], findings),
             (Written::Yaml, Syntax::Json(_)) => {
                 let begin = Span { start: self.root.span.start, end: self.root.span.start };
                 let message = format!("this is YAML, and {} reads JSON", dialect.program);
@@ -181,22 +186,11 @@ fn judge_liberties(
     findings: &mut Vec<Finding>,
 ) {
     let rejected: Vec<_> = liberties.iter().filter(|liberty| !allowed.contains(&liberty.kind)).collect();
-    let is_comment = |kind| matches!(kind, LibertyKind::Comment | LibertyKind::HashComment);
-    let comments = rejected.iter().filter(|liberty| is_comment(liberty.kind)).count();
-    let mut is_first_comment = true;
     findings.reserve(rejected.len());
-    for liberty in &rejected {
-        if is_comment(liberty.kind) && !std::mem::take(&mut is_first_comment) {
-            continue;
-        }
+    for (liberty, more) in comments_together(&rejected) {
         let text = &source.text[liberty.span.start..liberty.span.end];
         let (code, message, hint) = complaint(liberty.kind, text, dialect.program);
-        let message = match comments {
-            _ if !is_comment(liberty.kind) => message,
-            0 | 1 => message,
-            more => format!("{message}; {} more follow", more - 1),
-        };
-        findings.push(code.at(liberty.span, message).hint(hint));
+        findings.push(code.at(liberty.span, with_more(message, more)).hint(hint));
     }
     if rejected.iter().any(|liberty| liberty.kind == LibertyKind::Unclosed) {
         let end = Span { start: source.text.len(), end: source.text.len() };
@@ -208,6 +202,42 @@ fn judge_liberties(
         let message = "the text ends before what was opened is closed";
         findings.push(codes::JSON_UNCLOSED.at(end, message).hint(format!("add {missing} here, or where it belongs")));
     }
+}
+
+/// Warns of liberties that the program seems to grant.
+fn warn_of_liberties(
+    liberties: &[Liberty],
+    source: &Source,
+    dialect: &Dialect,
+    is_guessed: bool,
+    findings: &mut Vec<Finding>,
+) {
+    let doubtful: Vec<_> = liberties.iter().filter(|liberty| dialect.doubtful.contains(&liberty.kind)).collect();
+    for (liberty, more) in comments_together(&doubtful) {
+        let text = &source.text[liberty.span.start..liberty.span.end];
+        let (_, message, hint) = complaint(liberty.kind, text, "");
+        let what = message.split(':').next().unwrap_or_default();
+        let message = match is_guessed {
+            true => format!("{what}: most programs do not read it"),
+            false => format!("{what}: nobody says that {} reads it", dialect.program),
+        };
+        findings.push(codes::JSON_DOUBTFUL.at(liberty.span, with_more(message, more)).hint(hint));
+    }
+}
+
+/// The liberties without all comments but the first, which has with it how many more there are.
+fn comments_together<'l>(liberties: &'l [&Liberty]) -> impl Iterator<Item = (&'l Liberty, usize)> {
+    let is_comment = |liberty: &Liberty| matches!(liberty.kind, LibertyKind::Comment | LibertyKind::HashComment);
+    let comments = liberties.iter().filter(|liberty| is_comment(liberty)).count();
+    let mut is_first = true;
+    liberties.iter().filter_map(move |liberty| match is_comment(liberty) {
+        true => std::mem::take(&mut is_first).then(|| (*liberty, comments - 1)),
+        false => Some((*liberty, 0)),
+    })
+}
+
+fn with_more(message: String, more: usize) -> String {
+    if more == 0 { message } else { format!("{message}; {more} more follow") }
 }
 
 /// What to say about a liberty that a program does not grant.

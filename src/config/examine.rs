@@ -88,7 +88,8 @@ pub fn examine(
     };
     let secrets = secrets_of(source, Some(&document.root));
     if let Some(Detected { dialect, .. }) = &detected {
-        document.judge(source, dialect, &mut findings);
+        let has_owner = path.is_some_and(|path| by_path(&without_ending(path)).is_some());
+        document.judge(source, dialect, forced.is_none() && !has_owner, &mut findings);
         let is_section = path.is_some_and(|path| is_about_other_things(&path.to_string_lossy()));
         if let Some(root) = dialect.without_others(&document.root, is_section) {
             document.root = root;

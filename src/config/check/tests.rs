@@ -445,7 +445,9 @@ fn texts(dialect: &'static Dialect, whole: &str, add: &mut impl FnMut(&'static C
         (Kind::Nothing, &codes::SYNTAX, " «»".into()),
     ];
     for (kind, code, text) in all {
-        if !allowed.contains(&kind) {
+        if dialect.doubtful.contains(&kind) {
+            add(&codes::JSON_DOUBTFUL, text);
+        } else if !allowed.contains(&kind) {
             add(code, text);
         }
     }

@@ -79,6 +79,8 @@ pub struct Dialect {
     /// The program that owns the format.
     pub program: &'static str,
     pub syntax: Syntax,
+    /// Liberties that it seems to grant, and of which nobody says so.
+    pub doubtful: &'static [LibertyKind],
     /// Its files. Of two for the same servers, the program prefers the first; all of a project come before the user's.
     pub files: &'static [Place],
     /// Files of other programs that it reads as well.
@@ -396,6 +398,7 @@ impl Dialect {
         name: "",
         program: "",
         syntax: Syntax::Json(&[]),
+        doubtful: &[],
         files: &[],
         guest_in: &[],
         sections: &[],

@@ -1,7 +1,7 @@
 use proptest::{prelude::*, sample::Index};
 
 use super::*;
-use crate::config::dialect;
+use crate::config::{dialect, finding::codes};
 
 const SAMPLES: &[(&str, &str)] = &[
     (
@@ -250,4 +250,47 @@ fn a_hint_says_what_mends_it() {
     let inputs = Source::new(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}, "inputs": {}}"#);
     let examined = examine(&inputs, Some(Path::new(".vscode/mcp.json")), None, None);
     assert_eq!(examined.findings[0].problem.message, "`inputs` must be a list, found an object");
+}
+
+#[test]
+fn keys_that_are_not_indented_below_their_server_are_told_once() {
+    let text = "mcpServers:\n  a:\n  type: stdio\n  command: npx\n  b:\n    type: stdio\n    command: npx\n";
+    let examined = examine(&Source::new("cpe.yaml", text), Some(Path::new("cpe.yaml")), None, None);
+    let found: Vec<_> = examined.findings.iter().filter(|it| it.code == &codes::VALUE_TYPE).collect();
+    let [found] = found[..] else { panic!("{:?}", examined.findings) };
+    assert_eq!(&text[found.problem.span.start..found.problem.span.end], "type");
+    assert_eq!(found.problem.message, "this is a server of its own, and no part of `a`");
+    assert_eq!(found.problem.hint.as_deref(), Some("indent everything that belongs to `a` below it"));
+    assert_eq!(examined.config.expect("cpe").servers.len(), 1);
+}
+
+#[test]
+fn what_nobody_promises_to_read_is_a_warning() {
+    let text = "{\n// mine\n// too\n\"mcpServers\": {\"a\": {\"command\": \"x\",}}}";
+    for (name, dialect, expected) in [
+        (
+            ".cursor/mcp.json",
+            "cursor",
+            &[
+                "a comment: nobody says that Cursor reads it; 1 more follow",
+                "a comma after the last value: nobody says that Cursor reads it",
+            ][..],
+        ),
+        (
+            "servers.json",
+            "cursor",
+            &[
+                "a comment: most programs do not read it; 1 more follow",
+                "a comma after the last value: most programs do not read it",
+            ],
+        ),
+    ] {
+        let examined = examine(&Source::new(name, text), Some(Path::new(name)), None, None);
+        let found: Vec<_> = examined.findings.iter().map(|it| (it.code.name, &*it.problem.message)).collect();
+        assert_eq!(found, expected.iter().map(|it| ("W-JSON-FORM", *it)).collect::<Vec<_>>());
+        assert_eq!(examined.detected.map(|it| it.dialect.name), Some(dialect));
+    }
+    let text = text.replace("mcpServers", "servers");
+    let examined = examine(&Source::new("servers.json", text), Some(Path::new("servers.json")), None, None);
+    assert_eq!(examined.findings, [], "Visual Studio Code reads both");
 }
