@@ -27,6 +27,7 @@ pub mod server;
 pub mod sources;
 mod variable;
 mod yaml;
+mod yaml_slip;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
 pub use dotenv::parse_dotenv;
