@@ -32,18 +32,39 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
     if is_json(&source.text, path) {
         let hint = "look at the brackets, commas and quotes here and right before";
         let json::Document { root, liberties, duplicates } =
-            json::parse(source).map_err(|problems| of_toml(source).unwrap_or_else(|| problems.or_hint(hint)))?;
-        let kinds = liberties.iter().map(|liberty| liberty.kind).collect();
+            json::parse(source).map_err(|problems| of_others(source).unwrap_or_else(|| problems.or_hint(hint)))?;
+        let kinds: HashSet<_> = liberties.iter().map(|liberty| liberty.kind).collect();
+        // The header of a table is a list of one word with something after it.
+        if [LibertyKind::BareValue, LibertyKind::TextAfter].iter().all(|kind| kinds.contains(kind))
+            && let Some(problems) = of_toml(source)
+        {
+            return Err(problems);
+        }
         return Ok(Document { root, written: Written::Json(liberties, kinds), duplicates });
     }
     let hint = "look at the indentation and the quotes here and in the line before";
     let (root, duplicates) =
-        yaml::read(source).map_err(|problems| of_toml(source).unwrap_or_else(|| problems.or_hint(hint)))?;
+        yaml::read(source).map_err(|problems| of_others(source).unwrap_or_else(|| problems.or_hint(hint)))?;
     // For YAML, such a file is often one long text.
     if let (Value::String(_), Some(problems)) = (&root.value, of_toml(source)) {
         return Err(problems);
     }
     Ok(Document { root, written: Written::Yaml, duplicates })
+}
+
+/// What to say of a text that cannot be read because it is something else.
+fn of_others(source: &Source) -> Option<Problems> {
+    of_markdown(source).or_else(|| of_toml(source))
+}
+
+/// What to say of a text that cannot be read because it was taken out of a page with the fence around it.
+fn of_markdown(source: &Source) -> Option<Problems> {
+    let text = source.text.trim_start_matches('\u{feff}').trim_start();
+    let start = source.text.len() - text.len();
+    let fence = text.lines().next().filter(|line| line.starts_with("```"))?;
+    let span = Span { start, end: start + fence.trim_end().len() };
+    let problem = Problem::new(span, "this line is Markdown, around what the program should read");
+    Some(problem.hint("remove the lines with ```").into())
 }
 
 /// What to say of a text that cannot be read because it is TOML: it has the header of a table in a line of its own.
@@ -85,13 +106,18 @@ impl Document {
         codes::NO_SERVERS.at(self.root.span, "there is nothing in it").hint("an object with nothing in it is {}")
     }
 
-    /// What the program has against the way in which the text is written.
-    pub(super) fn judge(&self, source: &Source, dialect: &Dialect, findings: &mut Vec<Finding>) {
+    /// What the program has against the way in which the text is written; `is_guessed` if it is only the likeliest of
+    /// those that read such a file.
+    pub(super) fn judge(&self, source: &Source, dialect: &Dialect, is_guessed: bool, findings: &mut Vec<Finding>) {
+        let judge = |liberties: &[Liberty], allowed: &[LibertyKind], findings: &mut Vec<Finding>| {
+            judge_liberties(liberties, allowed, source, dialect, findings);
+            warn_of_liberties(liberties, source, dialect, is_guessed, findings);
+        };
         match (&self.written, dialect.syntax) {
             (Written::Json(liberties, _), Syntax::Json(allowed) | Syntax::Either(allowed)) => {
-                judge_liberties(liberties, allowed, source, dialect, findings);
+                judge(liberties, allowed, findings);
             }
-            (Written::Json(liberties, _), Syntax::Yaml) => judge_liberties(liberties, &[], source, dialect, findings),
+            (Written::Json(liberties, _), Syntax::Yaml) => judge(liberties, &[], findings),
             (Written::Yaml, Syntax::Json(_)) => {
                 let begin = Span { start: self.root.span.start, end: self.root.span.start };
                 let message = format!("this is YAML, and {} reads JSON", dialect.program);
@@ -112,7 +138,9 @@ impl Document {
             };
             let fate = if self.is_yaml() { "the file is rejected" } else { "only this one counts" };
             let message = format!("`{key}` is {what} already at {line}:{column}: {fate}");
-            findings.push(code.at(*second, message).hint("keep one of them, or rename it"));
+            let are_servers = !is_server && dialect.roots.iter().any(|keys| keys.last() == Some(&key.as_str()));
+            let hint = if are_servers { "put the servers of both into one" } else { "keep one of them, or rename it" };
+            findings.push(code.at(*second, message).hint(hint));
         }
     }
 
@@ -158,22 +186,11 @@ fn judge_liberties(
     findings: &mut Vec<Finding>,
 ) {
     let rejected: Vec<_> = liberties.iter().filter(|liberty| !allowed.contains(&liberty.kind)).collect();
-    let is_comment = |kind| matches!(kind, LibertyKind::Comment | LibertyKind::HashComment);
-    let comments = rejected.iter().filter(|liberty| is_comment(liberty.kind)).count();
-    let mut is_first_comment = true;
     findings.reserve(rejected.len());
-    for liberty in &rejected {
-        if is_comment(liberty.kind) && !std::mem::take(&mut is_first_comment) {
-            continue;
-        }
+    for (liberty, more) in comments_together(&rejected) {
         let text = &source.text[liberty.span.start..liberty.span.end];
         let (code, message, hint) = complaint(liberty.kind, text, dialect.program);
-        let message = match comments {
-            _ if !is_comment(liberty.kind) => message,
-            0 | 1 => message,
-            more => format!("{message}; {} more follow", more - 1),
-        };
-        findings.push(code.at(liberty.span, message).hint(hint));
+        findings.push(code.at(liberty.span, with_more(message, more)).hint(hint));
     }
     if rejected.iter().any(|liberty| liberty.kind == LibertyKind::Unclosed) {
         let end = Span { start: source.text.len(), end: source.text.len() };
@@ -185,6 +202,42 @@ fn judge_liberties(
         let message = "the text ends before what was opened is closed";
         findings.push(codes::JSON_UNCLOSED.at(end, message).hint(format!("add {missing} here, or where it belongs")));
     }
+}
+
+/// Warns of liberties that the program seems to grant.
+fn warn_of_liberties(
+    liberties: &[Liberty],
+    source: &Source,
+    dialect: &Dialect,
+    is_guessed: bool,
+    findings: &mut Vec<Finding>,
+) {
+    let doubtful: Vec<_> = liberties.iter().filter(|liberty| dialect.doubtful.contains(&liberty.kind)).collect();
+    for (liberty, more) in comments_together(&doubtful) {
+        let text = &source.text[liberty.span.start..liberty.span.end];
+        let (_, message, hint) = complaint(liberty.kind, text, "");
+        let what = message.split(':').next().unwrap_or_default();
+        let message = match is_guessed {
+            true => format!("{what}: most programs do not read it"),
+            false => format!("{what}: nobody says that {} reads it", dialect.program),
+        };
+        findings.push(codes::JSON_DOUBTFUL.at(liberty.span, with_more(message, more)).hint(hint));
+    }
+}
+
+/// The liberties without all comments but the first, which has with it how many more there are.
+fn comments_together<'l>(liberties: &'l [&Liberty]) -> impl Iterator<Item = (&'l Liberty, usize)> {
+    let is_comment = |liberty: &Liberty| matches!(liberty.kind, LibertyKind::Comment | LibertyKind::HashComment);
+    let comments = liberties.iter().filter(|liberty| is_comment(liberty)).count();
+    let mut is_first = true;
+    liberties.iter().filter_map(move |liberty| match is_comment(liberty) {
+        true => std::mem::take(&mut is_first).then(|| (*liberty, comments - 1)),
+        false => Some((*liberty, 0)),
+    })
+}
+
+fn with_more(message: String, more: usize) -> String {
+    if more == 0 { message } else { format!("{message}; {more} more follow") }
 }
 
 /// What to say about a liberty that a program does not grant.
@@ -204,6 +257,7 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
         LibertyKind::SingleQuotes => (&codes::JSON_FORM, "single quotes", "use double quotes"),
         LibertyKind::BareKey => (&codes::JSON_FORM, "a key without quotes", "put it in double quotes"),
         LibertyKind::NumberForm => (&codes::JSON_FORM, "a number that JSON does not have", "write it in decimal"),
+        LibertyKind::BareValue => bare_value(text),
         LibertyKind::TextForm => (&codes::JSON_FORM, "an escape that JSON does not have", "double the backslash"),
         LibertyKind::ControlCharacter => {
             (&codes::JSON_FORM, "a line break or control character within a text", "write it as \\n, \\t or \\u001b")
@@ -227,4 +281,17 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
     };
     // There may be one for every few bytes of a file.
     (code, [what, ": ", program, " does not read it"].concat(), hint.into())
+}
+
+/// What to say about a value without quotes that JSON does not have.
+fn bare_value(text: &str) -> (&'static Code, &'static str, &'static str) {
+    let other = "a value that JSON does not have";
+    match text {
+        "True" | "TRUE" => (&codes::JSON_FORM, other, "write true"),
+        "False" | "FALSE" => (&codes::JSON_FORM, other, "write false"),
+        "Null" | "NULL" => (&codes::JSON_FORM, other, "write null"),
+        "None" | "nil" | "undefined" => (&codes::JSON_FORM, other, "write null, or remove the key"),
+        _ if json::is_nothing(text) => (&codes::JSON_FORM, other, "write a number in digits, or remove the key"),
+        _ => (&codes::JSON_FORM, "a text without quotes", "put it in double quotes"),
+    }
 }

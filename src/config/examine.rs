@@ -92,7 +92,8 @@ pub fn examine(
         if let Some(root) = dialect.without_others(&document.root, is_section) {
             document.root = root;
         }
-        document.judge(source, dialect, &mut findings);
+        let has_owner = path.is_some_and(|path| by_path(&without_ending(path)).is_some());
+        document.judge(source, dialect, forced.is_none() && !has_owner, &mut findings);
     }
     let config = detected.as_ref().map(|Detected { dialect, .. }| {
         if document.is_empty() {

@@ -91,6 +91,7 @@ pub mod codes {
         JSON_COMMA = "E-JSON-COMMA": "a comma too many, or one that is missing";
         JSON_UNCLOSED = "E-JSON-UNCLOSED": "an object or list without an end";
         JSON_FORM = "E-JSON-FORM": "a way to write a value that the program does not know";
+        JSON_DOUBTFUL = "W-JSON-FORM": "a comment or a comma of which nobody says that the program takes it";
         JSON_BLANK = "E-JSON-BLANK": "a character between values that looks like a blank and is none";
         JSON_AFTER = "E-JSON-AFTER": "something after the end";
         BYTE_ORDER_MARK = "E-BYTE-ORDER-MARK": "a byte order mark before the text";

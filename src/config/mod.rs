@@ -4,6 +4,7 @@
 //! scenario (a template, a regular expression, a JSON Schema) is found after the syntax, and must still point at its line.
 
 mod check;
+mod command_line;
 pub mod convert;
 mod diagnostic;
 pub mod dialect;
@@ -26,6 +27,7 @@ pub mod server;
 pub mod sources;
 mod variable;
 mod yaml;
+mod yaml_slip;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
 pub use dotenv::parse_dotenv;

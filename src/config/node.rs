@@ -73,7 +73,7 @@ impl Node {
             Value::Number(_) => "a number",
             Value::String(_) => "a text",
             Value::Sequence(_) => "a list",
-            Value::Mapping(_) => "a mapping",
+            Value::Mapping(_) => "an object",
         }
     }
 

@@ -31,9 +31,29 @@ pub(super) fn of_ascii_words(expression: &str) -> String {
     expression.replace(r"\b", r"(?-u:\b)")
 }
 
+/// What stands in the place of letters and digits.
+const BLANKS: &str = "xxxx";
+
+/// So many letters and digits beside those in one word are hardly an example's.
+const MANY: usize = 10;
+
 /// Where a value has something that is not meant to stay.
 pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {
-    PLACEHOLDER.find(value).map(|found| found.range())
+    PLACEHOLDER.find(value).map(|found| found.range()).filter(|range| !is_of_random_word(value, range))
+}
+
+/// Whether what looks like blanks to fill in is part of a word that nobody would type as an example.
+fn is_of_random_word(value: &str, found: &Range<usize>) -> bool {
+    let has_blanks = value.as_bytes()[..found.end].to_ascii_lowercase().ends_with(BLANKS.as_bytes());
+    if !has_blanks {
+        return false;
+    }
+    let is_part = |c: char| c.is_ascii_alphanumeric();
+    let before = value[..found.end].trim_end_matches(is_part).len();
+    let after = value[found.end..].find(|c| !is_part(c)).map_or(value.len(), |length| found.end + length);
+    let rest = value[before..found.end].trim_end_matches(['x', 'X']).bytes().chain(value[found.end..after].bytes());
+    let (digits, all) = rest.fold((0, 0), |(digits, all), byte| (digits + usize::from(byte.is_ascii_digit()), all + 1));
+    all >= MANY && digits * 4 >= all && digits < all
 }
 
 #[cfg(test)]
@@ -54,6 +74,8 @@ mod tests {
             "/Users/username/Desktop",
             "ghp_xxxxxxxx",
             "xxxx-xxxx",
+            "sk-proj-xxxx-2024",
+            "ghp_xxxxabcd1234",
             "REPLACE_ME",
             "changeme",
             "replace-with-your-key",
@@ -78,6 +100,8 @@ mod tests {
             "/usr/local/path/tool",
             "todos",
             "xx",
+            "SECRETxxxx2345",
+            "Zq7WvK9mxxxxLx2PfR4tJh8N",
             "max",
             "./...",
         ] {

@@ -28,6 +28,7 @@ fn to_the_letter(document: json::Document) -> Result<Node, Problems> {
         LibertyKind::Comment | LibertyKind::HashComment => "JSON has no comments",
         LibertyKind::TrailingComma | LibertyKind::SurplusComma => "a comma too many",
         LibertyKind::MissingComma => "a comma is missing before this",
+        LibertyKind::BareValue => "this is no value",
         _ => "this is not valid JSON",
     };
     Err(Problem::new(liberty.span, message).into())

@@ -5,7 +5,8 @@ use std::{cell::LazyCell, path::Path};
 use super::Subject;
 use crate::config::{
     Found, Machine,
-    dialect::{Field, Place},
+    command_line::{assignment, words},
+    dialect::{Dialect, Field, Place},
     finding::{Finding, codes},
     placeholder::placeholder,
     references,
@@ -79,23 +80,54 @@ fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<
     if subject.machine.is_some_and(exists) || (is_path && !is_launched) {
         return false;
     }
-    let words: Vec<_> = rest.split_whitespace().map(|word| format!("{word:?}")).collect();
-    let words = words.join(", ");
-    let key = |wanted: Field| subject.dialect().keys.iter().find(|key| key.field == wanted).map(|key| key.name);
     let message = "the command has its arguments in it, and is taken for the name of one program";
-    let is_clear = hidden_in("", text).is_empty() && words.len() <= LONGEST_HINT && replaced.is_empty();
-    let hint = match (key(Field::CommandLine), key(Field::Command).unwrap_or("command"), key(Field::Args)) {
-        (Some(line), ..) if is_clear => format!("write \"{line}\": [{first:?}, {words}]"),
-        (Some(line), ..) => format!("make each word of it a text of its own in `{line}`"),
-        (None, command, args) if is_clear => {
-            format!("write \"{command}\": {first:?}, \"{}\": [{words}]", args.unwrap_or("args"))
-        }
-        (None, command, args) => {
-            format!("put only the first word into `{command}`, and the others into `{}`", args.unwrap_or("args"))
-        }
-    };
+    let is_clear = hidden_in("", text).is_empty() && text.len() <= LONGEST_HINT && replaced.is_empty();
+    let line = if is_clear { words(text) } else { None };
+    let hint = split(subject.dialect(), text, line.as_deref());
     findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
     true
+}
+
+/// How to write a command line as a program with its arguments, given its words if they may be shown.
+fn split(dialect: &Dialect, text: &str, words: Option<&[String]>) -> String {
+    let key = |wanted: Field| dialect.keys.iter().find(|key| key.field == wanted).map(|key| key.name);
+    let (command, args) = (key(Field::Command).unwrap_or("command"), key(Field::Args).unwrap_or("args"));
+    let env = key(Field::Env).unwrap_or("env");
+    let started = |words: &[String]| match (key(Field::CommandLine), words) {
+        (None, [first, rest @ ..]) => format!("write \"{command}\": {first:?}, \"{args}\": {rest:?}"),
+        (line, words) => format!("write \"{}\": {words:?}", line.unwrap_or(command)),
+    };
+    let variables: Vec<_> = text.split_whitespace().map_while(assignment).collect();
+    if text.split_whitespace().any(|word| OPERATORS.contains(&word.trim_end_matches(';')) || word.ends_with(';')) {
+        return match words {
+            Some(_) => started(&["sh", "-c", text].map(str::to_owned)),
+            None => format!("start a shell: \"{command}\": \"sh\", \"{args}\": [\"-c\", \"…\"]"),
+        };
+    }
+    match (words.map(|words| words.split_at(words.iter().map_while(|it| assignment(it)).count())), &variables[..]) {
+        (Some((_, [])), _) | (None, []) => match key(Field::CommandLine) {
+            Some(line) => format!("make each word of it a text of its own in `{line}`"),
+            None => format!("put only the first word into `{command}`, and the others into `{args}`"),
+        },
+        (Some(([], words)), _) => started(words),
+        (Some((variables, words)), _) => {
+            let pairs = variables.iter().filter_map(|word| assignment(word));
+            let pairs: Vec<_> = pairs.map(|(name, value)| format!("{name:?}: {value:?}")).collect();
+            format!("{}, \"{env}\": {{{}}}", started(words), pairs.join(", "))
+        }
+        (None, variables) => {
+            let names: Vec<_> = variables.iter().map(|(name, _)| format!("`{name}`")).collect();
+            let names = names.join(" and ");
+            match key(Field::CommandLine) {
+                Some(line) => {
+                    format!("put {names} into `{env}`, and make each other word a text of its own in `{line}`")
+                }
+                None => {
+                    format!("put {names} into `{env}`, the next word into `{command}`, and the others into `{args}`")
+                }
+            }
+        }
+    }
 }
 
 /// `npx` asks before it installs a package, on an input that is the protocol's.

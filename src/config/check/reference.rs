@@ -125,6 +125,7 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
             let message = format!("{program} does not replace `{written}`: it stays as it is written");
             let form = rule.forms.iter().find(|form| **form != Form::Input && rule.places != Places::Nowhere);
             match form {
+                _ if let Some(hint) = meant(rule, reference.name) => (message, hint),
                 Some(Form::Defaulted) | None => (message, format!("{program} knows no variables in this file")),
                 Some(form) => (message, format!("write {}", form.written(reference.name))),
             }
@@ -143,6 +144,27 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
         }
     };
     codes::VARIABLE_FORM.at(subject.part(text, reference.range.clone()), message).hint(hint)
+}
+
+/// What to write for a name in braces that is nearly what the program replaces.
+fn meant(rule: &VariableRule, name: &str) -> Option<String> {
+    if rule.places == Places::Nowhere {
+        return None;
+    }
+    if let Some(known) = rule.known.iter().find(|known| known.eq_ignore_ascii_case(name)) {
+        return Some(format!("write ${{{known}}}"));
+    }
+    let (kind, name) = name.split_once('.').unwrap_or((name, ""));
+    match kind {
+        "env" if rule.forms.contains(&Form::Env) => {
+            Some(format!("write {}", Form::Env.written(if name.is_empty() { "NAME" } else { name })))
+        }
+        "input" if rule.forms.contains(&Form::Input) && name.is_empty() => {
+            Some("write ${input:id}, with the `id` of one of the `inputs`".to_owned())
+        }
+        "input" if rule.forms.contains(&Form::Input) => Some(format!("write {}", Form::Input.written(name))),
+        _ => None,
+    }
 }
 
 /// A variable without a value on this machine.

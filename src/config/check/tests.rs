@@ -438,6 +438,7 @@ fn texts(dialect: &'static Dialect, whole: &str, add: &mut impl FnMut(&'static C
         (Kind::MissingComma, &codes::JSON_COMMA, format!("{{{inner} «\"»_note\": 1}}")),
         (Kind::SingleQuotes, &codes::JSON_FORM, format!("{{\"_note\": «'a'», {inner}}}")),
         (Kind::BareKey, &codes::JSON_FORM, format!("{{«_note»: 1, {inner}}}")),
+        (Kind::BareValue, &codes::JSON_FORM, format!("{{\"_note\": «None», {inner}}}")),
         (Kind::NumberForm, &codes::JSON_FORM, format!("{{\"_note\": «0x10», {inner}}}")),
         (Kind::CurlyQuotes, &codes::JSON_FORM, format!("{{\"_note\": «“a”», {inner}}}")),
         (Kind::Blank, &codes::JSON_BLANK, format!("{{«\u{a0}»{inner}}}")),
@@ -448,7 +449,9 @@ fn texts(dialect: &'static Dialect, whole: &str, add: &mut impl FnMut(&'static C
         (Kind::Nothing, &codes::SYNTAX, " «»".into()),
     ];
     for (kind, code, text) in all {
-        if !allowed.contains(&kind) {
+        if dialect.doubtful.contains(&kind) {
+            add(&codes::JSON_DOUBTFUL, text);
+        } else if !allowed.contains(&kind) {
             add(code, text);
         }
     }

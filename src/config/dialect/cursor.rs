@@ -15,11 +15,14 @@ const AUTH: &[Key] = &[
     Key::new("scopes", Field::Scopes),
 ];
 
+const DOUBTFUL: &[LibertyKind] = &[LibertyKind::Comment, LibertyKind::TrailingComma];
+
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cursor",
     program: "Cursor",
     // Nobody documents either, and people write them without complaint.
-    syntax: Syntax::Json(&[LibertyKind::Comment, LibertyKind::TrailingComma]),
+    syntax: Syntax::Json(DOUBTFUL),
+    doubtful: DOUBTFUL,
     files: &[
         Place::Project(".cursor/mcp.json"),
         Place::Home(".cursor/mcp.json"),

@@ -79,6 +79,8 @@ pub struct Dialect {
     /// The program that owns the format.
     pub program: &'static str,
     pub syntax: Syntax,
+    /// Liberties that it seems to grant, and of which nobody says so.
+    pub doubtful: &'static [LibertyKind],
     /// Its files. Of two for the same servers, the program prefers the first; all of a project come before the user's.
     pub files: &'static [Place],
     /// Those of its files in which people put servers that it does not look for there. They belong into the first file.
@@ -405,6 +407,7 @@ impl Dialect {
         name: "",
         program: "",
         syntax: Syntax::Json(&[]),
+        doubtful: &[],
         files: &[],
         not_in: &[],
         guest_in: &[],

@@ -1,7 +1,7 @@
 use proptest::{prelude::*, sample::Index};
 
 use super::*;
-use crate::config::dialect;
+use crate::config::{dialect, finding::codes};
 
 const SAMPLES: &[(&str, &str)] = &[
     (
@@ -135,4 +135,162 @@ fn large_files_and_bombs_come_to_an_end() {
         is_sound(&examined);
         assert_eq!(examined.config.map_or(0, |config| config.servers.len()), servers, "{name}");
     }
+}
+
+#[test]
+fn words_of_other_languages_hide_nothing_of_what_else_is_wrong() {
+    let text = "{\n// c\nmcpServers: {\n'x': {\"command\": \"npx\", \"args\": [\"-y\", \"x\",], \"env\": {\"A\": undefined, \"B\": True}},\n}}";
+    let examined = examine(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
+    let found: Vec<_> = examined
+        .findings
+        .iter()
+        .map(|it| (it.code.name, &text[it.problem.span.start..it.problem.span.end], it.problem.hint.as_deref()))
+        .collect();
+    let form = |at, hint| ("E-JSON-FORM", at, Some(hint));
+    assert_eq!(
+        found,
+        [
+            ("E-JSON-COMMENT", "// c", Some("remove it, or put it under a key such as \"_comment\"")),
+            form("mcpServers", "put it in double quotes"),
+            form("'x'", "use double quotes"),
+            ("E-JSON-COMMA", ",", Some("remove the comma")),
+            form("undefined", "write null, or remove the key"),
+            form("True", "write true"),
+            ("E-VALUE-TYPE", "True", Some("write \"true\"")),
+            ("E-JSON-COMMA", ",", Some("remove the comma")),
+        ]
+    );
+    let toml = Source::new("x.json", "[mcp_servers.x]\ncommand = \"npx\"\n");
+    let examined = examine(&toml, Some(Path::new("x.json")), None, None);
+    assert!(examined.findings[0].problem.message.contains("TOML"), "{:?}", examined.findings);
+}
+
+#[test]
+fn a_hint_says_what_mends_it() {
+    let claude = |server: &str| (".mcp.json", format!("{{\"mcpServers\": {{\"a\": {server}}}}}"));
+    let command = |line: &str| claude(&format!("{{\"command\": {line:?}}}"));
+    let code = |word: &str| {
+        (
+            ".vscode/mcp.json",
+            format!("{{\"servers\": {{\"a\": {{\"command\": \"npx\", \"args\": [\"-y\", {word:?}]}}}}}}"),
+        )
+    };
+    let opencode = |text: &str| ("opencode.json", format!("{{\"mcp\": {text}}}"));
+    let has_servers = "put them one level higher, in the place of this key";
+    for ((name, text), code, hint) in [
+        (
+            opencode(r#"{"a": {"type": "local", "command": "npx -y \"a b\""}}"#),
+            "E-VALUE-TYPE",
+            r#"write ["npx", "-y", "a b"]"#,
+        ),
+        (
+            opencode(r#"{"a": {"type": "local", "command": "npx --token geheim12"}}"#),
+            "E-VALUE-TYPE",
+            r#"write each word as a text of its own: ["npx", "-y", …]"#,
+        ),
+        (opencode(r#"{"a": {"type": "local", "command": "npx"}}"#), "E-VALUE-TYPE", r#"put it into brackets: ["…"]"#),
+        (opencode(r#"{"servers": {"a": {"type": "local", "command": ["npx"]}}}"#), "E-MISSING", has_servers),
+        (
+            ("x.json", r#"{"mcp": {"mcpServers": {"b": {"command": "npx", "args": []}}}}"#.into()),
+            "E-MISSING",
+            has_servers,
+        ),
+        (("mcp.json", r#"{"mcpServers": {"mcpServers": {"x": {"command": "npx"}}}}"#.into()), "E-MISSING", has_servers),
+        (
+            command("FOO=bar X=1 npx -y x"),
+            "W-COMMAND-LINE",
+            r#"write "command": "npx", "args": ["-y", "x"], "env": {"FOO": "bar", "X": "1"}"#,
+        ),
+        (
+            command("API_KEY=SECRETxxxx2345 npx -y x"),
+            "W-COMMAND-LINE",
+            "put `API_KEY` into `env`, the next word into `command`, and the others into `args`",
+        ),
+        (
+            command("cd /x && npx -y y"),
+            "W-COMMAND-LINE",
+            r#"write "command": "sh", "args": ["-c", "cd /x && npx -y y"]"#,
+        ),
+        (command("npx -y \"a b\" 'c'"), "W-COMMAND-LINE", r#"write "command": "npx", "args": ["-y", "a b", "c"]"#),
+        (code("${env.HOME}"), "W-VARIABLE-FORM", "write ${env:HOME}"),
+        (code("${workspacefolder}/x"), "W-VARIABLE-FORM", "write ${workspaceFolder}"),
+        (code("${input}"), "W-VARIABLE-FORM", "write ${input:id}, with the `id` of one of the `inputs`"),
+        (code("${input.token}"), "W-VARIABLE-FORM", "write ${input:token}"),
+        (code("${env}"), "W-VARIABLE-FORM", "write ${env:NAME}"),
+        (code("${HOME}"), "W-VARIABLE-FORM", "write ${env:HOME}"),
+        (claude(r#"{"type": "htttp", "url": "https://h"}"#), "E-TRANSPORT", "write `http`"),
+        ((".mcp.json", "```json\n{\"mcpServers\": {}}\n```\n".into()), "E-SYNTAX", "remove the lines with ```"),
+        (("cpe.yaml", "```yaml\nmcpServers: {}\n```\n".into()), "E-SYNTAX", "remove the lines with ```"),
+        (
+            ("mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "x"}}}"#.into()),
+            "W-DUPLICATE-KEY",
+            "put the servers of both into one",
+        ),
+        (
+            (".gemini/settings.json", r#"{"mcpServers": {"a": {"command": "x", "trust": "maybe"}}}"#.into()),
+            "E-VALUE-TYPE",
+            "write true or false, without quotes",
+        ),
+        (
+            ("opencode.json", r#"{"mcp": {"a": {"type": "local", "command": ["x"], "enabled": "True"}}}"#.into()),
+            "E-VALUE-TYPE",
+            "write it without quotes, in small letters",
+        ),
+        (
+            ("opencode.json", r#"{"mcp": {"a": {"type": "local", "command": ["x"], "enabled": "true"}}}"#.into()),
+            "E-VALUE-TYPE",
+            "write it without quotes",
+        ),
+    ] {
+        let examined = examine(&Source::new(name, text.clone()), Some(Path::new(name)), None, None);
+        let found: Vec<_> =
+            examined.findings.iter().map(|it| (it.code.name, it.problem.hint.as_deref().unwrap_or_default())).collect();
+        assert!(found.contains(&(code, hint)), "{text}: {found:?}");
+    }
+    let inputs = Source::new(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}, "inputs": {}}"#);
+    let examined = examine(&inputs, Some(Path::new(".vscode/mcp.json")), None, None);
+    assert_eq!(examined.findings[0].problem.message, "`inputs` must be a list, found an object");
+}
+
+#[test]
+fn keys_that_are_not_indented_below_their_server_are_told_once() {
+    let text = "mcpServers:\n  a:\n  type: stdio\n  command: npx\n  b:\n    type: stdio\n    command: npx\n";
+    let examined = examine(&Source::new("cpe.yaml", text), Some(Path::new("cpe.yaml")), None, None);
+    let found: Vec<_> = examined.findings.iter().filter(|it| it.code == &codes::VALUE_TYPE).collect();
+    let [found] = found[..] else { panic!("{:?}", examined.findings) };
+    assert_eq!(&text[found.problem.span.start..found.problem.span.end], "type");
+    assert_eq!(found.problem.message, "this is a server of its own, and no part of `a`");
+    assert_eq!(found.problem.hint.as_deref(), Some("indent everything that belongs to `a` below it"));
+    assert_eq!(examined.config.expect("cpe").servers.len(), 1);
+}
+
+#[test]
+fn what_nobody_promises_to_read_is_a_warning() {
+    let text = "{\n// mine\n// too\n\"mcpServers\": {\"a\": {\"command\": \"x\",}}}";
+    for (name, dialect, expected) in [
+        (
+            ".cursor/mcp.json",
+            "cursor",
+            &[
+                "a comment: nobody says that Cursor reads it; 1 more follow",
+                "a comma after the last value: nobody says that Cursor reads it",
+            ][..],
+        ),
+        (
+            "servers.json",
+            "cursor",
+            &[
+                "a comment: most programs do not read it; 1 more follow",
+                "a comma after the last value: most programs do not read it",
+            ],
+        ),
+    ] {
+        let examined = examine(&Source::new(name, text), Some(Path::new(name)), None, None);
+        let found: Vec<_> = examined.findings.iter().map(|it| (it.code.name, &*it.problem.message)).collect();
+        assert_eq!(found, expected.iter().map(|it| ("W-JSON-FORM", *it)).collect::<Vec<_>>());
+        assert_eq!(examined.detected.map(|it| it.dialect.name), Some(dialect));
+    }
+    let text = text.replace("mcpServers", "servers");
+    let examined = examine(&Source::new("servers.json", text), Some(Path::new("servers.json")), None, None);
+    assert_eq!(examined.findings, [], "Visual Studio Code reads both");
 }

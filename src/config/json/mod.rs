@@ -8,6 +8,7 @@ mod reader;
 mod scalar;
 
 pub(super) use reader::is_invisible;
+pub(super) use scalar::is_nothing;
 
 use super::{Duplicate, Node, Problems, Source, Span};
 
@@ -48,6 +49,8 @@ pub enum LibertyKind {
     BareKey,
     /// `0x1F`, `+1`, `.5`, `5.`.
     NumberForm,
+    /// `None`, `undefined`, `NaN`, `True`; a text without quotes.
+    BareValue,
     /// An escape that only JSON5 has, or a line of a text that goes on in the next.
     TextForm,
     /// A blank that is not space, tab or newline: often from a web page.

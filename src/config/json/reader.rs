@@ -60,6 +60,11 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether nothing has been opened yet.
+    pub(super) fn is_at_root(&self) -> bool {
+        self.depth == 0
+    }
+
     /// The place of the next character.
     pub(super) fn here(&self) -> Span {
         Span { start: self.at, end: self.at + self.peek().map_or(0, char::len_utf8) }

@@ -3,28 +3,28 @@
 use super::{LibertyKind, reader::Reader};
 use crate::config::{Node, Problem, Problems, Span, Value};
 
+/// Words of other languages for what JSON has not, or writes otherwise.
+const NOTHINGS: [&str; 8] = ["undefined", "None", "nil", "NaN", "Infinity", "+Infinity", "-Infinity", "-NaN"];
+
+/// Whether this stands for a value that JSON does not have: it is read as null, and may have been meant as anything.
+pub(in crate::config) fn is_nothing(word: &str) -> bool {
+    NOTHINGS.contains(&word)
+}
+
 /// A value that is neither an object nor a list.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Node, Problems> {
     let start = reader.at;
     let value = match reader.peek() {
         Some(quote) if closing(quote).is_some() => Value::String(text(reader, quote)?),
-        Some('0'..='9' | '-' | '+' | '.') => Value::Number(number(reader)?),
+        Some('0'..='9' | '-' | '+' | '.') => match number(reader) {
+            Some(number) => Value::Number(number),
+            None => bare(reader, start, "this is no number")?,
+        },
         Some(character) if is_word(character) => match word(reader) {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
             "null" => Value::Null,
-            other => {
-                let problem = Problem::new(Span { start, end: reader.at }, "this is no value");
-                return Err(problem
-                    .hint(match other {
-                        "True" | "False" | "None" | "TRUE" | "FALSE" | "NULL" | "undefined" | "nil" => {
-                            "JSON has true, false and null"
-                        }
-                        "NaN" | "Infinity" => "JSON has no such number",
-                        _ => "put a text into double quotes",
-                    })
-                    .into());
-            }
+            _ => bare(reader, start, "this is no value")?,
         },
         Some(character) => {
             return Err(Problem::new(reader.here(), format!("a value was expected, found `{character}`")).into());
@@ -32,6 +32,61 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Node, Problems> {
         None => return Err(Problem::new(reader.here(), "a value was expected, found the end").into()),
     };
     Ok(Node { span: Span { start, end: reader.at }, value })
+}
+
+/// A value without quotes that is none of JSON, of which the first word has been passed. It may end where a value may.
+fn bare(reader: &mut Reader<'_>, start: usize, what: &'static str) -> Result<Value, Problems> {
+    let word = Span { start, end: reader.at };
+    reader.at = start;
+    let text = bare_text(reader.rest());
+    let Some(text) = text.filter(|_| !reader.is_at_root()) else {
+        let is_known = is_nothing(&reader.text[start..word.end]) || named(&reader.text[start..word.end]).is_some();
+        let hint = if is_known { "JSON has true, false and null" } else { "put a text into double quotes" };
+        return Err(Problem::new(word, what).hint(hint).into());
+    };
+    let value = match named(text) {
+        Some(value) => value,
+        None if is_nothing(text) => Value::Null,
+        None => Value::String(text.to_owned()),
+    };
+    reader.at += text.len();
+    reader.note(LibertyKind::BareValue, start);
+    Ok(value)
+}
+
+/// What is meant by a word of JSON that is written as another language does.
+pub(super) fn named(word: &str) -> Option<Value> {
+    Some(match word {
+        "True" | "TRUE" => Value::Bool(true),
+        "False" | "FALSE" => Value::Bool(false),
+        "Null" | "NULL" => Value::Null,
+        _ => return None,
+    })
+}
+
+/// The text without quotes that another begins with, if something follows that may follow a value.
+fn bare_text(rest: &str) -> Option<&str> {
+    let mut end = 0;
+    loop {
+        end += rest[end..].find([',', '{', '}', '[', ']', '"', '\n', '\r']).unwrap_or(rest.len() - end);
+        // The braces of a reference.
+        let reference =
+            rest[end..].find(['}', '\n']).filter(|_| rest[..end].ends_with('$') && rest[end..].starts_with('{'));
+        match reference {
+            Some(length) if rest[end + length..].starts_with('}') => end += length + 1,
+            _ => break,
+        }
+    }
+    let text = &rest[..end];
+    let text =
+        [" //", " /*", " #"].iter().fold(text, |text, comment| &text[..text.find(comment).unwrap_or(text.len())]);
+    let is_cut = text.len() < end;
+    let text = text.trim_end();
+    let is_end = is_cut || !rest[end..].starts_with(['{', '[', '"']);
+    // What ends with a colon is a key, of which nobody knows the value.
+    let is_key = text.ends_with(':');
+    let is_apart = text.len() < end && rest[end..].starts_with('"');
+    ((is_end || is_apart) && !is_key).then_some(text)
 }
 
 /// The key of an object.
@@ -228,14 +283,14 @@ fn is_json(text: &str) -> bool {
         && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
 
-/// The text of a number as JSON writes it.
-fn number(reader: &mut Reader<'_>) -> Result<String, Problems> {
+/// The text of a number as JSON writes it; `None` if it is none.
+fn number(reader: &mut Reader<'_>) -> Option<String> {
     let start = reader.at;
     let ends = |character: char| !(character.is_alphanumeric() || matches!(character, '+' | '-' | '.' | '_'));
     reader.at += reader.rest().find(ends).unwrap_or(reader.rest().len());
     let written = &reader.text[start..reader.at];
     if is_json(written) {
-        return Ok(written.to_owned());
+        return Some(written.to_owned());
     }
     let (sign, digits) = match written.strip_prefix(['+', '-']) {
         Some(digits) if written.starts_with('-') => ("-", digits),
@@ -255,10 +310,8 @@ fn number(reader: &mut Reader<'_>) -> Result<String, Problems> {
             }
         }
     };
-    if is_json(&number) {
+    is_json(&number).then(|| {
         reader.note(LibertyKind::NumberForm, start);
-        return Ok(number);
-    }
-    let problem = Problem::new(Span { start, end: reader.at }, "this is no number");
-    Err(problem.hint("put a text into double quotes").into())
+        number
+    })
 }

@@ -6,6 +6,7 @@ mod absent;
 mod beside;
 mod listed;
 mod server;
+mod unindented;
 mod value;
 mod word;
 
@@ -81,6 +82,7 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let mut seen = HashSet::new();
     for set in sets {
         let mut named = named(set.node, dialect, usize::MAX, findings);
+        unindented::take_out(&mut named, dialect, findings);
         // Several profiles may share what is written once, by an alias.
         named.retain(|(name, _)| seen.insert(name.span.start));
         if let Collection::List { .. } = dialect.collection {

@@ -6,13 +6,16 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use super::word::{is_note, long_word, meant, synonym};
+use super::{
+    looks_like_servers,
+    word::{is_note, long_word, meant, synonym},
+};
 use crate::{
     config::{
         Entry, Node, Source, Value,
         dialect::{ALL, Both, Dialect, Field, Key, Of, Set, Untyped},
         finding::{Finding, codes},
-        json::is_invisible,
+        json::{self, is_invisible},
         nearest,
         server::{ApiKey, At, ServerConfig},
     },
@@ -71,9 +74,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether the program replaces something in the text of this value before it reads it, so that it may become
-    /// anything.
+    /// anything; or nobody knows what was meant by it, which has been told.
     pub(super) fn may_be_anything(&self, node: &Node) -> bool {
-        self.dialect.variables.in_text && self.dialect.is_open(node) && self.is_bare(node)
+        let is_nothing = || self.source.text.get(node.span.start..node.span.end).is_some_and(json::is_nothing);
+        (node.is_null() && is_nothing())
+            || self.dialect.variables.in_text && self.dialect.is_open(node) && self.is_bare(node)
     }
 }
 
@@ -89,6 +94,13 @@ impl Reader<'_> {
             );
             return None;
         };
+        let is_known = |entry: &Entry| self.dialect.keys.iter().any(|key| key.name == entry.key);
+        if looks_like_servers(node) && !entries.iter().any(is_known) {
+            let finding =
+                codes::MISSING.at(name.span, format!("`{}` is no server: there are servers in it", name.value));
+            self.findings.push(finding.hint("put them one level higher, in the place of this key"));
+            return None;
+        }
         let mut given = Vec::new();
         self.collect(entries, self.dialect.keys, &mut given);
         self.keep_one_url(&mut given);
@@ -392,8 +404,9 @@ impl Reader<'_> {
             true => codes::TRANSPORT_GUESSED.at(node.span, format!("{message}, and guesses")),
             false => codes::TRANSPORT.at(node.span, message),
         };
-        self.findings.push(match same {
-            Some((known, _)) => finding.hint(format!("write `{known}`")),
+        let near = same.map(|(known, _)| *known).or_else(|| nearest(word, &words));
+        self.findings.push(match near {
+            Some(known) => finding.hint(format!("write `{known}`")),
             None => finding.hint(format!("it has {}", words.join(", "))),
         });
         None

@@ -5,11 +5,16 @@ use std::time::Duration;
 use super::server::Reader;
 use crate::config::{
     Entry, Node, Value,
+    command_line::words,
     dialect::{Field, Kind, Outside, Syntax, TimeoutRule},
     finding::codes,
     nearest, references,
+    secret::hidden_in,
     server::{At, Pair, ServerConfig},
 };
+
+/// A longer command is not written anew in a hint.
+const LONGEST_HINT: usize = 200;
 
 impl Reader<'_> {
     pub(super) fn fill(&mut self, server: &mut ServerConfig, field: Field, entry: &Entry) {
@@ -112,6 +117,13 @@ impl Reader<'_> {
         let message = format!("`{key}` must be {expected}, found {}", node.kind());
         let finding = codes::VALUE_TYPE.at(node.span, message);
         self.findings.push(match (&node.value, expected) {
+            (Value::String(text), "a list of texts") if text.trim().contains(' ') && self.is_command_line(key) => {
+                let is_clear = text.len() <= LONGEST_HINT && hidden_in("", text).is_empty();
+                finding.hint(match Some(text).filter(|_| is_clear).and_then(|text| words(text)) {
+                    Some(words) => format!("write {words:?}"),
+                    None => "write each word as a text of its own: [\"npx\", \"-y\", …]".to_owned(),
+                })
+            }
             (Value::String(text), "a list of texts") if text.contains(' ') => {
                 finding.hint("write each argument as a text of its own: [\"-y\", \"package\"]")
             }
@@ -120,7 +132,14 @@ impl Reader<'_> {
             (Value::String(text), "a number") if text.parse::<f64>().is_err() => finding.hint("write a number"),
             (_, whole) if whole.contains("whole number") => finding.hint("write it in digits, without quotes"),
             (Value::Null, _) => finding.hint("remove it, or give it a value"),
-            (Value::String(_), "a number" | "true or false") => finding.hint("write it without quotes"),
+            (Value::String(text), "true or false") => finding.hint(match text.as_str() {
+                "true" | "false" => "write it without quotes",
+                _ if ["true", "false"].iter().any(|it| text.eq_ignore_ascii_case(it)) => {
+                    "write it without quotes, in small letters"
+                }
+                _ => "write true or false, without quotes",
+            }),
+            (Value::String(_), "a number") => finding.hint("write it without quotes"),
             (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
             (_, "a list of texts") => finding.hint("write [\"one\", \"two\"]"),
             (_, "an object of texts") => finding.hint("write { \"NAME\": \"value\" }"),
@@ -129,6 +148,11 @@ impl Reader<'_> {
             (_, "true or false") => finding.hint("write true or false without quotes"),
             _ => finding.hint("write it in quotes"),
         });
+    }
+
+    /// Whether this key has the program and its arguments.
+    fn is_command_line(&self, key: &str) -> bool {
+        self.dialect.keys.iter().any(|it| it.name == key && it.field == Field::CommandLine)
     }
 
     fn text(&mut self, key: &str, node: &Node) -> Option<At<String>> {

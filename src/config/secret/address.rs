@@ -4,6 +4,9 @@ use std::{borrow::Cow, ops::Range};
 
 use super::name::is_secret_name;
 
+/// A part of a path that is shorter is no token.
+const LONG: usize = 20;
+
 /// Every `name=value` among the parameters of URLs: the name, and where the value stands.
 pub(super) fn parameters(text: &str) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> {
     let mut at = 0;
@@ -38,6 +41,59 @@ fn end_of_parameter(text: &str) -> usize {
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     let is_ambiguous = || ["key", "code"].iter().any(|it| it.eq_ignore_ascii_case(name));
     is_secret_name(name) || (is_ambiguous() && is_token(value))
+}
+
+/// Whether a flag is `--key`: the name of many things, above all of files.
+pub(super) fn is_key(flag: &str) -> bool {
+    flag.trim_start_matches('-').eq_ignore_ascii_case("key")
+}
+
+/// Whether the value after `--key` says that it is a secret.
+pub(super) fn is_of_key(flag: &str, value: &str) -> bool {
+    let is_of_token = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '=');
+    is_key(flag) && is_token(value) && value.chars().all(is_of_token)
+}
+
+/// Where tokens stand among the parts of the paths of URLs.
+pub(super) fn tokens_in_paths(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut begins = text.match_indices("://").map(|(at, _)| at).peekable();
+    let urls = std::iter::from_fn(move || {
+        let begin = begins.next()? + 3;
+        let url = &text[begin..begins.peek().copied().unwrap_or(text.len()).max(begin)];
+        let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '?' | '#');
+        Some((begin, &url[..url.find(ends).unwrap_or(url.len())]))
+    });
+    urls.flat_map(|(begin, url)| {
+        let part = move |part: &str| {
+            let start = begin + part.as_ptr() as usize - url.as_ptr() as usize;
+            start..start + part.len()
+        };
+        url.split('/').skip(1).filter(|it| is_random(it)).map(part)
+    })
+}
+
+/// Whether a word is so long and so mixed that it is no name and no number of anything.
+fn is_random(word: &str) -> bool {
+    if word.len() < LONG {
+        return false;
+    }
+    let kind = |byte: u8| match byte {
+        b'0'..=b'9' => 0,
+        b'A'..=b'Z' => 1,
+        b'a'..=b'z' => 2,
+        _ => 3,
+    };
+    let (mut counts, mut changes, mut before) = ([0; 4], 0, 3);
+    for byte in word.bytes() {
+        let now = kind(byte);
+        if now == 3 && !matches!(byte, b'-' | b'_' | b'=' | b'~' | b'.') {
+            return false;
+        }
+        counts[now] += 1;
+        changes += usize::from(now != before && now != 3 && before != 3);
+        before = now;
+    }
+    counts[..3].iter().all(|count| *count >= 2) && changes * 4 >= word.len()
 }
 
 /// What a parameter may begin after.

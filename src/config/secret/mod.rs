@@ -21,11 +21,11 @@ mod written;
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use self::{
-    address::{parameters, password_of, passwords, passwords_before_networks},
+    address::{is_key, is_of_key, parameters, password_of, passwords, passwords_before_networks, tokens_in_paths},
     alphabet::Alphabet,
     extent::{Extent, Notation},
     hidden::{defaults, hidden_of},
-    name::{is_ambiguous, is_directory, is_of_user},
+    name::{is_ambiguous, is_of_user, is_path},
     token::tokens,
     written::{Name, assigned, flags},
 };
@@ -65,10 +65,15 @@ pub fn secrets_in(name: &str, value: &str) -> Vec<Range<usize>> {
 /// As [`secrets_in`], but also what is too short or too plain to warn of.
 pub(crate) fn hidden_in(name: &str, value: &str) -> Vec<Range<usize>> {
     let mut found = in_text(value, Notation::Words);
-    if is_secret_name(name) && !is_directory(name, value) {
+    if is_secret(name, value) && !is_path(name, value) {
         found.extend(hidden_of(value));
     }
     apart(found)
+}
+
+/// Whether a name says that its value is a secret; of a flag with many meanings, the value says it.
+fn is_secret(name: &str, value: &str) -> bool {
+    is_secret_name(name) || (name.starts_with("--") && is_of_key(name, value))
 }
 
 /// The ranges in order, and joined where they overlap.
@@ -200,16 +205,20 @@ fn in_text(text: &str, notation: Notation) -> Vec<Range<usize>> {
     if alphabet.has_any(b"=:") {
         let named = parameters(text).filter(|(name, range)| address::is_secret(name, &text[range.clone()]));
         named.map(|(_, range)| range).chain(passwords(text)).for_each(&mut hide);
+        tokens_in_paths(text).for_each(&mut hide);
         if alphabet.has_any(b"@") && alphabet.has_any(b"(") {
             passwords_before_networks(text).for_each(&mut hide);
         }
         let (mut hidden, mut near) = (0, Near::default());
         for name in assigned(text) {
-            let is_of_user = text[..name.start].ends_with("--") && is_of_user(&name.name);
+            let is_flag = text[..name.start].ends_with("--");
+            let is_of_user = is_flag && is_of_user(&name.name);
+            let may_be = is_flag && is_key(&name.name);
             if name.start >= hidden
-                && (is_of_user || near.tells(text, &name) || is_secret_name(&name.name))
+                && (is_of_user || may_be || near.tells(text, &name) || is_secret_name(&name.name))
                 && let Some(range) = extent.of(&name)
-                && !is_directory(&name.name, &text[range.clone()])
+                && (!may_be || is_of_key(&name.name, &text[range.clone()]))
+                && !is_path(&name.name, &text[range.clone()])
             {
                 hidden = range.end;
                 if is_of_user { password(range) } else { Some(range) }.into_iter().for_each(&mut hide);
@@ -219,10 +228,11 @@ fn in_text(text: &str, notation: Notation) -> Vec<Range<usize>> {
     if alphabet.has_any(b"-") {
         let mut hidden = 0;
         for name in flags(text) {
-            let is_of_user = is_of_user(&name.name);
+            let (is_of_user, may_be) = (is_of_user(&name.name), is_key(&name.name));
             if name.start >= hidden
-                && (is_of_user || is_secret_name(&name.name))
+                && (is_of_user || may_be || is_secret_name(&name.name))
                 && let Some(range) = extent.word(name.end)
+                && (!may_be || is_of_key(&name.name, &text[range.clone()]))
             {
                 hidden = range.end;
                 if is_of_user { password(range) } else { Some(range) }.into_iter().for_each(&mut hide);
@@ -315,7 +325,7 @@ pub fn secrets_in_argument(flag: &str, argument: &str) -> Vec<Range<usize>> {
 
 fn in_argument(flag: &str, argument: &str, find: fn(&str, &str) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
     let is_flag = written::is_flag(argument.trim_start());
-    if !is_flag && is_secret_name(flag) {
+    if !is_flag && is_secret(flag, argument) {
         return find(flag, argument);
     }
     if argument.len() < SHORTEST {

@@ -194,6 +194,9 @@ const OF_THE_PROTOCOL: &str = "Mcp-Session-Id";
 /// What the working directory is called, and a password in what databases are connected with.
 const DIRECTORY: &str = "PWD";
 
+/// Where the programs of Google find a file with secrets.
+const FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
+
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
 pub fn is_secret_name(name: &str) -> bool {
     let is_one_of = |word: &str, list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
@@ -220,10 +223,11 @@ pub fn is_secret_name(name: &str) -> bool {
     found && !is_one_of(last, ABOUT)
 }
 
-/// Whether this is a directory, although people keep secrets under its name as well.
-pub(super) fn is_directory(name: &str, value: &str) -> bool {
+/// Whether this is a directory or a file, although people keep secrets under its name as well.
+pub(super) fn is_path(name: &str, value: &str) -> bool {
     let is_drive = || value.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/");
-    name == DIRECTORY && (value.starts_with(['/', '.', '~', '\\']) || is_drive())
+    let is_file = || name == FILE && value.ends_with(".json") && !value.contains(char::is_whitespace);
+    matches!(name, DIRECTORY | FILE) && (value.starts_with(['/', '.', '~', '\\']) || is_drive() || is_file())
 }
 
 /// Whether a name is also that of something that nobody hides: a session is a secret of a site, or a thing to work in.
@@ -336,10 +340,11 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_told_by_what_it_is() {
+    fn a_path_is_told_by_what_it_is() {
         for value in ["/home/ada", "~/x", ".", r"C:\work", "C:/work"] {
-            assert!(is_directory("PWD", value), "{value}");
+            assert!(is_path("PWD", value) && is_path(FILE, value), "{value}");
         }
-        assert!(!is_directory("PWD", "geheim12") && !is_directory("DB_PWD", "/geheim"));
+        assert!(!is_path("PWD", "geheim12") && !is_path("DB_PWD", "/geheim") && !is_path(FILE, "{\"a\": \"b.json"));
+        assert!(is_path(FILE, "sa.json") && !is_path("PWD", "sa.json"));
     }
 }

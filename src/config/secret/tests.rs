@@ -163,6 +163,19 @@ fn a_secret_is_hidden_wherever_it_stands_in_a_value() {
         ("X", "sntrys_eyJpYXQiOjE3MDAwMDAw_0123456789", "***"),
         ("PWD", "/home/ada/work", "/home/ada/work"),
         ("CONN", "Uid=sa;PWD=geheim;", "Uid=sa;PWD=***"),
+        ("OPTS", "--key k9Zq7Lm2Wv4Rt8Yb --key=k9Zq7Lm2Wv4Rt8Yb x", "--key *** --key=*** x"),
+        ("OPTS", "--key feature --key=certs/server-2026-01.pem", "--key feature --key=certs/server-2026-01.pem"),
+        ("url", "https://h/s/NDk4ZTYxYmMtOTI3Zi00YTQ1/mcp?a=b", "https://h/s/***/mcp?a=b"),
+        ("url", "https://h/Model-Context-Protocol-2026-Server", "https://h/Model-Context-Protocol-2026-Server"),
+        ("url", "https://h/0123456789abcdef0123456789abcdef", "https://h/0123456789abcdef0123456789abcdef"),
+        ("X", "pk_live_abcdefghijklmnop1234", "***"),
+        ("X", "secret_abcdefghijklmnopqrstuv", "***"),
+        ("X", "pcsk_abc123_defghijklmnop", "***"),
+        ("API_KEY", "SECRETxxxx2345", "***"),
+        ("API_KEY", "ghp_xxxxxxxx1234", "ghp_xxxxxxxx1234"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/ada/cred.json", "/home/ada/cred.json"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "cred.json", "cred.json"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "geheim", "***"),
     ] {
         assert_eq!(mask(name, value), expected, "{name}");
     }
@@ -175,6 +188,10 @@ fn a_secret_is_hidden_wherever_it_stands_in_a_value() {
         ("run", "--env=API_KEY=geheim", "--env=API_KEY=***"),
         ("-c", "export API_KEY=geheim && x", "export API_KEY=*** && x"),
         ("-u", "ada:geheim", "ada:***"),
+        ("--key", "9c4b2d1e-7f6a-4e3b-8c2d-1a0b9c8d7e6f", "***"),
+        ("--key", "/etc/ssl/private/server-2026.key", "/etc/ssl/private/server-2026.key"),
+        ("-y", "--key=k9Zq7Lm2Wv4Rt8Yb", "--key=***"),
+        ("--sort", "k9Zq7Lm2Wv4Rt8Yb", "k9Zq7Lm2Wv4Rt8Yb"),
         ("-y", "--user=ada:geheim", "--user=ada:***"),
         ("--user", "${UID}:${GID}", "${UID}:${GID}"),
     ] {
@@ -210,6 +227,9 @@ fn what_a_password_is_around_a_reference_is_warned_of_and_a_word_is_not() {
         ("AZURE", "DefaultEndpointsProtocol=https;AccountName=x;AccountKey=Zq7WvK9mLx+/==;EndpointSuffix=core"),
         ("X-Session-Id", "0123456789abcdef0123456789abcdef"),
         ("X", "123456789:AAabcdefghijklmnopqrstuvwxyz0123456"),
+        ("API_KEY", "SECRETxxxx2345"),
+        ("url", "https://mcp.zapier.com/api/mcp/s/NDk4ZTYxYmMtOTI3Zi00YTQ1LWI2ZTItMGQ4NjM3/mcp"),
+        ("--key", "9c4b2d1e-7f6a-4e3b-8c2d-1a0b9c8d7e6f"),
         ("X", "https://hooks.slack.com/services/T0123456/B0123456/abcdefgh01234567"),
     ] {
         assert_eq!(secrets_in(name, value).len(), 1, "{name} {value}");

@@ -13,7 +13,7 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
         r"\bgithub_pat_[A-Za-z0-9_]{16,}",
         r"\bglpat-[A-Za-z0-9_-]{16,}",
         r"\bsk-[A-Za-z0-9_-]{16,}",
-        r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{10,}",
+        r"\b[psr]k_(?:live|test)_[A-Za-z0-9]{10,}",
         r"\bxox[a-z]-[A-Za-z0-9-]{10,}",
         r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
         r"\bAIza[0-9A-Za-z_-]{30,}",
@@ -42,6 +42,8 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
         r"\br8_[A-Za-z0-9]{20,}",
         r"\bpat-[a-z]{2}[0-9]-[a-f0-9-]{20,}",
         r"\bkey-[a-f0-9]{32}\b",
+        r"\bsecret_[A-Za-z0-9]{20,}",
+        r"\bpcsk_[A-Za-z0-9_]{16,}",
         r"\bsntry[su]_[A-Za-z0-9+/=_-]{20,}",
         // After the number of a bot of Telegram.
         r":AA[A-Za-z0-9_-]{30,}",
