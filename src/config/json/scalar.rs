@@ -70,9 +70,8 @@ fn bare_text(rest: &str) -> Option<&str> {
     loop {
         end += rest[end..].find([',', '{', '}', '[', ']', '"', '\n', '\r']).unwrap_or(rest.len() - end);
         // The braces of a reference.
-        let reference =
-            rest[end..].find(['}', '\n']).filter(|_| rest[..end].ends_with('$') && rest[end..].starts_with('{'));
-        match reference {
+        let is_reference = rest[..end].ends_with('$') && rest[end..].starts_with('{');
+        match is_reference.then(|| rest[end..].find(['}', '\n'])).flatten() {
             Some(length) if rest[end + length..].starts_with('}') => end += length + 1,
             _ => break,
         }
