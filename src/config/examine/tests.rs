@@ -130,6 +130,12 @@ fn large_files_and_bombs_come_to_an_end() {
         ("k.json", format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"{}}}\"}}}}}}", "${A:-".repeat(50_000)), 1),
         ("l.json", format!("\"a\": {}", "://a:token=[\\\"".repeat(30_000)), 0),
         ("i.json", format!("\"token\": {}", "token: token: ".repeat(30_000)), 0),
+        (
+            "m.json",
+            format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[{}1]}}}}}}", "nil,".repeat(60_000)),
+            1,
+        ),
+        ("n.json", format!("{{\"mcpServers\":{{}}}} {}", "/*".repeat(100_000)), 0),
     ] {
         let examined = examine(&Source::new(name, text), Some(Path::new(name)), None, None);
         is_sound(&examined);

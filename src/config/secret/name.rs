@@ -1,5 +1,7 @@
 //! Names under which people keep secrets.
 
+use std::sync::LazyLock;
+
 /// Words under which people keep secrets. So is `key` after any word but those of [`PLAIN_KEYS`].
 const SECRET: &[&str] = &[
     "token",
@@ -197,10 +199,27 @@ const DIRECTORY: &str = "PWD";
 /// Where the programs of Google find a file with secrets.
 const FILE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 
+/// The letters of which a name must have all of one kind to be that of a secret: most names are told by that alone.
+static NEEDED: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let together = TOGETHER.iter().map(|(first, second)| letters(first) | letters(second));
+    let mut needed: Vec<_> =
+        SECRET.iter().chain(ENDINGS).chain(&["key"]).map(|word| letters(word)).chain(together).collect();
+    needed.sort_unstable();
+    needed.dedup();
+    needed
+});
+
+/// The ASCII letters in a text, whatever their case, as bits.
+fn letters(text: &str) -> u32 {
+    let bit = |letter: u8| 1 << (letter.to_ascii_lowercase() - b'a');
+    text.bytes().filter(u8::is_ascii_alphabetic).fold(0, |letters, letter| letters | bit(letter))
+}
+
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
 pub fn is_secret_name(name: &str) -> bool {
     let is_one_of = |word: &str, list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
-    if name.eq_ignore_ascii_case(OF_THE_PROTOCOL) {
+    let given = letters(name);
+    if !NEEDED.iter().any(|needed| needed & !given == 0) || name.eq_ignore_ascii_case(OF_THE_PROTOCOL) {
         return false;
     }
     let (mut last, mut found) = ("", false);
