@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Instant};
 
-use futures_util::future;
+use futures_util::{StreamExt, future, stream::FuturesUnordered};
 use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
@@ -203,31 +203,26 @@ impl Runner<'_> {
         for step in steps {
             unreachable.push(self.connect(step).await?.err());
         }
-        let finished = std::sync::Mutex::new(Vec::new());
         let this = &*self;
         let servers: BTreeSet<_> = steps.iter().map(|step| step.server).collect();
         let _overlays: Vec<_> = servers.into_iter().map(|server| this.overlay(step, server)).collect();
-        let run = async |position: usize, step: &Step, unreachable: Option<Observation>| {
-            let observation = match unreachable {
-                Some(failed) => Ok(failed),
-                None => this.perform(step).await,
-            };
-            if let Ok(mut finished) = finished.lock() {
-                finished.push(position);
-            }
-            observation
+        let run = async |position: usize, step: &Step, unreachable: Option<Observation>| match unreachable {
+            Some(failed) => (position, Ok(failed)),
+            None => (position, this.perform(step).await),
         };
         let running = steps.iter().zip(unreachable).enumerate();
         let running = running.map(|(position, (step, unreachable))| run(position, step, unreachable));
-        let observations = future::join_all(running).await;
+        // Whoever is woken first is looked at first: so they finish in the order of their answers.
+        let mut finished: Vec<_> = running.collect::<FuturesUnordered<_>>().collect().await;
+        let order: Vec<_> = finished.iter().map(|(position, _)| *position).collect();
+        finished.sort_by_key(|(position, _)| *position);
         let (mut problems, mut views) = (Vec::new(), Vec::new());
-        for (position, (step, observation)) in steps.iter().zip(observations).enumerate() {
+        for ((position, observation), step) in finished.into_iter().zip(steps) {
             let observation = observation?;
             views.push(observation.snapshot(false));
             let found = self.judge(step, index, observation);
             problems.extend(found.into_iter().map(|problem| format!("[{position}] {}: {problem}", step.title())));
         }
-        let order = finished.into_inner().unwrap_or_default();
         let mut observation = Observation::result(json!({ "results": views, "finished": order }));
         problems.extend(Expect::judge(step.expect.as_ref(), &observation));
         if problems.is_empty() {
