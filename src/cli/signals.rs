@@ -1,6 +1,6 @@
 //! The signals that ask a process to end.
 
-use std::{future::pending, io, pin::pin, process::exit, sync::mpsc as oneshot, thread, time::Duration};
+use std::{future::pending, io, pin::pin, process::exit, sync::mpsc as blocking, thread, time::Duration};
 
 use rustix::process::Signal as Number;
 use tokio::{
@@ -29,7 +29,7 @@ impl Signals {
     /// The handlers cannot be installed.
     pub(super) fn install() -> io::Result<Signals> {
         let (sender, receiver) = mpsc::channel(MOST);
-        let (told, installed) = oneshot::channel();
+        let (told, installed) = blocking::channel();
         // A thread of its own, for all others may hang.
         thread::Builder::new().name("signals".to_owned()).spawn(move || listen(sender, &told))?;
         installed.recv().map_err(io::Error::other)??;
@@ -105,7 +105,7 @@ impl Caught {
 }
 
 /// Says whether the signals are caught, and passes them on.
-fn listen(heeding: mpsc::Sender<Number>, told: &oneshot::Sender<io::Result<()>>) {
+fn listen(heeding: mpsc::Sender<Number>, told: &blocking::Sender<io::Result<()>>) {
     let installed = runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
         let entered = runtime.enter();
         let caught = Caught::install()?;
