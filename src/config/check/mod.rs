@@ -5,7 +5,6 @@ mod command;
 mod environment;
 mod input;
 mod name;
-mod nameless;
 mod reference;
 mod text;
 mod tools;
@@ -82,16 +81,8 @@ impl<'a> Subject<'a> {
 /// A check of one server.
 type Check = fn(&Subject<'_>, &ServerConfig, &mut Vec<Finding>);
 
-const CHECKS: &[Check] = &[
-    name::check,
-    command::check,
-    environment::check,
-    url::check,
-    tools::check,
-    reference::check,
-    nameless::check,
-    text::check,
-];
+const CHECKS: &[Check] =
+    &[name::check, command::check, environment::check, url::check, tools::check, reference::check, text::check];
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
