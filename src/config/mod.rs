@@ -27,7 +27,6 @@ pub mod server;
 pub mod sources;
 mod variable;
 mod yaml;
-mod yaml_slip;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
 pub use dotenv::parse_dotenv;
