@@ -1,4 +1,5 @@
-//! What can be wrong with servers that were understood. One file for each part of a server.
+//! What can be wrong with servers that were understood. One file for each part of a server, and for each part of a file
+//! that they have to do with.
 
 mod agent;
 mod command;
@@ -16,6 +17,7 @@ mod tests;
 use std::{
     cell::{LazyCell, RefCell},
     collections::HashMap,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -67,6 +69,11 @@ impl<'a> Subject<'a> {
         let has = machine.has_program(name);
         programs.insert(name.to_owned(), has);
         has
+    }
+
+    /// Where a path leads from the folder of the config.
+    fn beside(&self, path: &str) -> PathBuf {
+        Path::new(&self.source.name).parent().unwrap_or(Path::new("")).join(path)
     }
 
     /// Where a part of a text stands; with its quotes if it is all of it.
