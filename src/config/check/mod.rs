@@ -1,11 +1,11 @@
-//! What can be wrong with servers that were understood. One file for each part of a server.
+//! What can be wrong with servers that were understood. One file for each part of a server, and for each part of a file
+//! that they have to do with.
 
 mod agent;
 mod command;
 mod environment;
 mod input;
 mod name;
-mod nameless;
 mod reference;
 mod text;
 mod tools;
@@ -17,6 +17,7 @@ mod tests;
 use std::{
     cell::{LazyCell, RefCell},
     collections::HashMap,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -70,6 +71,11 @@ impl<'a> Subject<'a> {
         has
     }
 
+    /// Where a path leads from the folder of the config.
+    fn beside(&self, path: &str) -> PathBuf {
+        Path::new(&self.source.name).parent().unwrap_or(Path::new("")).join(path)
+    }
+
     /// Where a part of a text stands; with its quotes if it is all of it.
     fn part(&self, text: Text<'_>, range: std::ops::Range<usize>) -> Span {
         if range.len() == text.at.value.len() {
@@ -82,16 +88,8 @@ impl<'a> Subject<'a> {
 /// A check of one server.
 type Check = fn(&Subject<'_>, &ServerConfig, &mut Vec<Finding>);
 
-const CHECKS: &[Check] = &[
-    name::check,
-    command::check,
-    environment::check,
-    url::check,
-    tools::check,
-    reference::check,
-    nameless::check,
-    text::check,
-];
+const CHECKS: &[Check] =
+    &[name::check, command::check, environment::check, url::check, tools::check, reference::check, text::check];
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {

@@ -42,7 +42,7 @@ pub(super) fn apply(lists: &NameLists, root: &Node, servers: &mut [ServerConfig]
 fn misspelt(lists: &NameLists, root: &Node, findings: &mut Vec<Finding>) {
     let names: Vec<&str> = [lists.allowed, lists.excluded].iter().filter_map(|place| place.last().copied()).collect();
     let around = lists.allowed.split_last().map_or(&[][..], |(_, around)| around);
-    let node = around.iter().try_fold(root, |node, key| node.get(key));
+    let node = root.at(around);
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
         let key = &*entry.key;
         if let Some(near) = nearest(key, &names).filter(|_| !names.contains(&key) && entry.node.items().is_ok()) {
@@ -53,7 +53,7 @@ fn misspelt(lists: &NameLists, root: &Node, findings: &mut Vec<Finding>) {
 }
 
 fn read<'n>(place: &[&str], root: &'n Node, known: &[String], findings: &mut Vec<Finding>) -> Option<Listed<'n>> {
-    let node = place.iter().try_fold(root, |node, key| node.get(key))?;
+    let node = root.at(place)?;
     let key = place.last().copied().unwrap_or_default();
     let mut wrong = |node: &Node, hint: &'static str| {
         let message = format!("`{key}` must be a list of texts, found {}", node.kind());

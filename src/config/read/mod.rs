@@ -1,6 +1,7 @@
 //! Servers from a file, as a dialect's table says: where they are (this file), what there is to say if they are not there
-//! (`absent`), what stands beside them (`beside`), what each of them is (`server`), the values of its keys (`value`), and
-//! which of them are left alone (`listed`).
+//! (`absent`), what stands beside them (`beside`) or should stand below one (`unindented`), what each of them is (`server`),
+//! the values of its keys (`value`), what people call things otherwise (`word`), and which servers are left alone
+//! (`listed`).
 
 mod absent;
 mod beside;
@@ -128,7 +129,7 @@ pub(super) fn read_list(
 }
 
 fn each<'r>(
-    named: Vec<(At<String>, &Node)>,
+    named: Vec<Named<'_>>,
     reader: impl Fn() -> Reader<'r>,
     servers: &mut Vec<ServerConfig>,
     findings: &mut Vec<Finding>,
@@ -224,7 +225,7 @@ pub(super) fn is_server(node: &Node) -> bool {
 fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ServerConfig {
     let nobody = At { value: String::new(), span: Span::default() };
     let mut defaults = ServerConfig::new(source.clone(), nobody, At { value: Transport::Stdio, span: Span::default() });
-    let node = dialect.defaults.and_then(|keys| keys.iter().try_fold(root, |node, key| node.get(key)));
+    let node = dialect.defaults.and_then(|keys| root.at(keys));
     let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
     let mut reader = Reader::new(dialect, &set, source);
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
