@@ -51,6 +51,12 @@ impl<'a> Subject<'a> {
         Subject { config, root, source, machine, programs: RefCell::default() }
     }
 
+    /// Every server, also those of single projects and those that cannot be reached.
+    fn servers(&self) -> impl Iterator<Item = &'a ServerConfig> {
+        let ClientConfig { servers, unclear, projects, .. } = self.config;
+        servers.iter().chain(projects.iter().flat_map(|project| &project.servers)).chain(unclear)
+    }
+
     fn dialect(&self) -> &'static Dialect {
         self.config.dialect
     }
@@ -93,8 +99,7 @@ const CHECKS: &[Check] =
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let projects = subject.config.projects.iter().flat_map(|project| &project.servers);
-    for server in subject.config.servers.iter().chain(projects) {
+    for server in subject.servers() {
         let before = findings.len();
         CHECKS.iter().for_each(|check| check(subject, server, findings));
         let about = LazyCell::new(|| Arc::from(&*server.name.value));

@@ -26,6 +26,15 @@ impl Dialect {
         self.roots.iter().find_map(|keys| root.at(keys)).or_else(bare)
     }
 
+    /// What the name of a server has in it that the program rejects.
+    pub(in crate::config) fn forbidden_in_name(&self, name: &str) -> Option<char> {
+        name.chars().find(|c| self.is_forbidden_in_names(*c))
+    }
+
+    pub(in crate::config) fn is_forbidden_in_names(&self, c: char) -> bool {
+        self.name_characters.is_some_and(|allowed| !c.is_ascii_alphanumeric() && !allowed.contains(c))
+    }
+
     /// Whether a file is one server and nothing else.
     pub(in crate::config) fn is_lone_server(&self, root: &Node) -> bool {
         self.lone && self.servers(root).is_none() && is_server(root)

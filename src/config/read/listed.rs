@@ -7,7 +7,8 @@ use crate::config::{
     dialect::NameLists,
     finding::{Finding, codes},
     nearest,
-    server::{At, ServerConfig},
+    read::ClientConfig,
+    server::At,
 };
 
 /// Among so many names somebody looks for what was meant, and for so many: each takes a while.
@@ -23,12 +24,13 @@ struct Listed<'n> {
 /// Turns off the servers that the lists of a file leave out, and tells of names that no server of the file has.
 ///
 /// An empty list of allowed servers allows all.
-pub(super) fn apply(lists: &NameLists, root: &Node, servers: &mut [ServerConfig], findings: &mut Vec<Finding>) {
+pub(super) fn apply(lists: &NameLists, root: &Node, config: &mut ClientConfig, findings: &mut Vec<Finding>) {
     misspelt(lists, root, findings);
-    let known: Vec<_> = servers.iter().map(|server| server.name.value.clone()).collect();
+    let servers = config.servers.iter().chain(&config.unclear);
+    let known: Vec<_> = servers.map(|server| server.name.value.clone()).collect();
     let allowed = read(lists.allowed, root, &known, findings).filter(|list| !list.names.is_empty());
     let excluded = read(lists.excluded, root, &known, findings);
-    for server in servers {
+    for server in &mut config.servers {
         let name = server.name.value.as_str();
         let missing = allowed.as_ref().filter(|list| !list.names.contains_key(name)).map(|list| list.span);
         let span = excluded.as_ref().and_then(|list| list.names.get(name).copied()).or(missing);

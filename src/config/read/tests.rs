@@ -77,7 +77,7 @@ fn vs_code_has_servers_in_sections_of_its_other_files() {
     assert_eq!(told(&at(".vscode/settings.json", r#"{"mcpServers": {}}"#)), [r#"E-ROOT "mcpServers""#]);
     assert_eq!(told(&at(".vscode/mcp.json", r#"{"folders": []}"#)), ["E-ROOT "]);
     let wrong = at("a.code-workspace", r#"{"settings": {"mcp": {"servers": {"s": {"args": "x"}}, "input": []}}}"#);
-    assert_eq!(told(&wrong), [r#"E-MISSING "s""#, r#"W-UNKNOWN-KEY "input""#]);
+    assert_eq!(told(&wrong), [r#"E-MISSING "s""#, r#"E-VALUE-TYPE "x""#, r#"W-UNKNOWN-KEY "input""#]);
     let old = r#"{"servers": {"s": {"id": "s", "name": "s", "config": {"type": "http", "url": "https://a.example"}}}}"#;
     let old = at(".vscode/mcp.json", old);
     assert_eq!((told(&old), names(&old)), (vec![], vec!["s".to_owned()]));
