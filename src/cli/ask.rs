@@ -203,7 +203,15 @@ impl Person {
         // The words of MCPilot.
         let question = format!("Do you want to run tool '{tool}' on server '{server}'? [y]es / [a]lways / [N]o ");
         loop {
-            let Typed::Line(line) = talk.turn.ask(&question).await else { return Decision::Deny };
+            let line = match talk.turn.ask(&question).await {
+                Typed::Line(line) => line,
+                Typed::Interrupted => {
+                    drop(talk);
+                    interrupt().await;
+                    return Decision::Deny;
+                }
+                Typed::Ended | Typed::Disturbed => return Decision::Deny,
+            };
             match &*line.trim().to_lowercase() {
                 "y" | "yes" => return Decision::Allow,
                 "a" | "always" => return Decision::AllowAlways,
@@ -310,6 +318,15 @@ impl Conversation<'_> {
                 _ => {}
             }
         }
+    }
+}
+
+/// Does what Ctrl-C does where nothing is edited, as the terminal would: then it is for whoever heeds signals to end what
+/// is waited for here. Returns only if there is no such signal.
+async fn interrupt() {
+    use rustix::process::{Signal, getpid, kill_process};
+    if kill_process(getpid(), Signal::INT).is_ok() {
+        std::future::pending().await
     }
 }
 
