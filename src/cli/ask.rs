@@ -44,7 +44,7 @@ struct Inner {
     /// The folder that is told as the only root, if it may be.
     folder: PathBuf,
     /// By server: whether it may know the folder.
-    may_know: tokio::sync::Mutex<HashMap<String, bool>>,
+    may_know: Mutex<HashMap<String, bool>>,
     asked: Mutex<Clock>,
 }
 
@@ -101,7 +101,7 @@ impl Approve {
 
 impl Person {
     pub(super) fn at(keyboard: Keyboard, folder: PathBuf) -> Person {
-        let (may_know, asked) = (tokio::sync::Mutex::default(), Mutex::default());
+        let (may_know, asked) = (Mutex::default(), Mutex::default());
         Person(Arc::new(Inner { keyboard, folder, may_know, asked }))
     }
 
@@ -179,6 +179,10 @@ impl Person {
 
     fn clock(&self) -> MutexGuard<'_, Clock> {
         self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn may_know(&self) -> MutexGuard<'_, HashMap<String, bool>> {
+        self.0.may_know.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Time counts until it is dropped.
@@ -285,16 +289,22 @@ impl Person {
     /// 2025-11-25, Roots: Listing Roots. A server is told the same again and again.
     async fn roots(&self, server: &str) -> Value {
         let Ok(uri) = url::Url::from_file_path(&self.0.folder) else { return json!({ "roots": [] }) };
-        let mut may_know = self.0.may_know.lock().await;
-        let is_told = match may_know.get(server) {
-            Some(known) => *known,
+        let known = || self.may_know().get(server).copied();
+        let is_told = match known() {
+            Some(is_told) => is_told,
             None => {
+                // Whoever waits here keeps its place among all that ask; meanwhile the same may have been answered.
                 let talk = self.conversation().await;
-                introduce(server, "asks in which folders you work", "");
-                let question = format!("Do you want to tell it {uri}? [y]es / [N]o ");
-                let is_told = talk.confirm(&question, false).await.unwrap_or_default();
-                may_know.insert(server.to_owned(), is_told);
-                is_told
+                match known() {
+                    Some(is_told) => is_told,
+                    None => {
+                        introduce(server, "asks in which folders you work", "");
+                        let question = format!("Do you want to tell it {uri}? [y]es / [N]o ");
+                        let is_told = talk.confirm(&question, false).await.unwrap_or_default();
+                        self.may_know().insert(server.to_owned(), is_told);
+                        is_told
+                    }
+                }
             }
         };
         let name = self.0.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
