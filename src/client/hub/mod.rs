@@ -300,6 +300,11 @@ impl Hub {
         self.0.tasks.wait().await;
     }
 
+    /// Whether somebody takes leave of all servers.
+    pub fn is_closed(&self) -> bool {
+        self.0.stop.is_cancelled()
+    }
+
     /// What servers that are connected have sent, since this was last asked, that is no message or answers nothing.
     pub async fn strays(&self) -> Vec<(Arc<str>, Stray)> {
         let mut strays = Vec::new();
