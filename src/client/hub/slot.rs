@@ -131,6 +131,11 @@ impl Slot {
         self.session.read().await
     }
 
+    /// The same, unless somebody opens or closes one.
+    pub(super) fn session_at_once(&self) -> Option<RwLockReadGuard<'_, Option<Live>>> {
+        self.session.try_read().ok()
+    }
+
     async fn open(&self, options: &HubOptions) -> Result<Live, Arc<ConnectError>> {
         self.set(State::Connecting, None);
         let _attempt = Attempt(self);
