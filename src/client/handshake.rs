@@ -136,7 +136,7 @@ fn refused(
     if let (ClientInitializeError::JsonRpcError(_), Some((status, body))) =
         (&error, http.and_then(HttpClient::rejected))
     {
-        return ConnectError::Http { target: target.to_owned(), status, body };
+        return ConnectError::Http { target: target.to_owned(), status, body, is_streamable: true };
     }
     let last = match &error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
@@ -150,6 +150,9 @@ fn refused(
         (ConnectError::Closed { .. }, Some(frame), _) => ConnectError::Malformed(what_is_wrong(&frame)),
         (ConnectError::Closed { stderr, .. }, None, Some(why)) => {
             ConnectError::Closed { detail: why.to_string(), stderr }
+        }
+        (ConnectError::Http { target, status, body, .. }, _, _) => {
+            ConnectError::Http { target, status, body, is_streamable: http.is_some() }
         }
         (error, _, _) => error,
     }

@@ -130,3 +130,20 @@ fn a_call_waits_for_no_server_that_cannot_have_the_tool() {
         gone(&processes);
     }
 }
+
+#[test]
+fn whoever_speaks_only_the_oldest_transport_is_said_how_to_reach_it() {
+    let hint = "; if it speaks only HTTP+SSE, it is reached by --sse, or by the type sse in a config\n";
+    let story = Rehearse::new().args(["mock", "legacy-2024-11-05", "--listen", "127.0.0.1:0"]);
+    let mut old = story.start();
+    let address = old.address("http://", "/sse");
+    for command in [&["info"][..], &["list-tools"], &["call-tool", "add"], &["ping"], &["read-resource", "a://b"]] {
+        for path in ["mcp", "sse"] {
+            let run = mcp(command.iter().copied()).args(["--http", &format!("http://{address}/{path}")]).run().code(3);
+            run.stderr_has(hint);
+        }
+        let at = format!("http://{address}/nothing");
+        let run = mcp(command.iter().copied()).args(["--sse", &at]).run().code(3).stderr_has("HTTP 404");
+        assert!(!run.stderr().contains("--sse"), "{}", run.stderr());
+    }
+}
