@@ -44,7 +44,7 @@ struct Inner {
     /// The folder that is told as the only root, if it may be.
     folder: PathBuf,
     /// By server: whether it may know the folder.
-    may_know: tokio::sync::Mutex<HashMap<String, bool>>,
+    may_know: Mutex<HashMap<String, bool>>,
     asked: Mutex<Clock>,
 }
 
@@ -101,7 +101,7 @@ impl Approve {
 
 impl Person {
     pub(super) fn at(keyboard: Keyboard, folder: PathBuf) -> Person {
-        let (may_know, asked) = (tokio::sync::Mutex::default(), Mutex::default());
+        let (may_know, asked) = (Mutex::default(), Mutex::default());
         Person(Arc::new(Inner { keyboard, folder, may_know, asked }))
     }
 
@@ -181,6 +181,10 @@ impl Person {
         self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn may_know(&self) -> MutexGuard<'_, HashMap<String, bool>> {
+        self.0.may_know.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Time counts until it is dropped.
     fn asking(&self) -> Asking<'_> {
         let mut clock = self.clock();
@@ -203,7 +207,15 @@ impl Person {
         // The words of MCPilot.
         let question = format!("Do you want to run tool '{tool}' on server '{server}'? [y]es / [a]lways / [N]o ");
         loop {
-            let Typed::Line(line) = talk.turn.ask(&question).await else { return Decision::Deny };
+            let line = match talk.turn.ask(&question).await {
+                Typed::Line(line) => line,
+                Typed::Interrupted => {
+                    drop(talk);
+                    interrupt().await;
+                    return Decision::Deny;
+                }
+                Typed::Ended | Typed::Disturbed => return Decision::Deny,
+            };
             match &*line.trim().to_lowercase() {
                 "y" | "yes" => return Decision::Allow,
                 "a" | "always" => return Decision::AllowAlways,
@@ -277,16 +289,22 @@ impl Person {
     /// 2025-11-25, Roots: Listing Roots. A server is told the same again and again.
     async fn roots(&self, server: &str) -> Value {
         let Ok(uri) = url::Url::from_file_path(&self.0.folder) else { return json!({ "roots": [] }) };
-        let mut may_know = self.0.may_know.lock().await;
-        let is_told = match may_know.get(server) {
-            Some(known) => *known,
+        let known = || self.may_know().get(server).copied();
+        let is_told = match known() {
+            Some(is_told) => is_told,
             None => {
+                // Whoever waits here keeps its place among all that ask; meanwhile the same may have been answered.
                 let talk = self.conversation().await;
-                introduce(server, "asks in which folders you work", "");
-                let question = format!("Do you want to tell it {uri}? [y]es / [N]o ");
-                let is_told = talk.confirm(&question, false).await.unwrap_or_default();
-                may_know.insert(server.to_owned(), is_told);
-                is_told
+                match known() {
+                    Some(is_told) => is_told,
+                    None => {
+                        introduce(server, "asks in which folders you work", "");
+                        let question = format!("Do you want to tell it {uri}? [y]es / [N]o ");
+                        let is_told = talk.confirm(&question, false).await.unwrap_or_default();
+                        self.may_know().insert(server.to_owned(), is_told);
+                        is_told
+                    }
+                }
             }
         };
         let name = self.0.folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -310,6 +328,15 @@ impl Conversation<'_> {
                 _ => {}
             }
         }
+    }
+}
+
+/// Does what Ctrl-C does where nothing is edited, as the terminal would: then it is for whoever heeds signals to end what
+/// is waited for here. Returns only if there is no such signal.
+async fn interrupt() {
+    use rustix::process::{Signal, getpid, kill_process};
+    if kill_process(getpid(), Signal::INT).is_ok() {
+        std::future::pending().await
     }
 }
 

@@ -50,7 +50,8 @@ struct Shared {
     respondent: Option<Respondent>,
 }
 
-/// Whoever answers what no script answers: a user at a terminal, a model. `None` is no answer.
+/// Whoever answers what no script answers: a user at a terminal, a model. `None` is no answer. What one server asks is
+/// begun with in its order.
 pub type Respondent = Arc<dyn Fn(Asked) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send>> + Send + Sync>;
 
 /// What a server asks.

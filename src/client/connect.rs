@@ -3,6 +3,7 @@
 use std::{io, time::Duration};
 
 use rmcp::service::ClientInitializeError;
+use serde::Deserialize;
 
 use super::{
     Protocol,
@@ -14,7 +15,7 @@ use crate::{
         Transport,
         client::{LinkError, OpenError},
     },
-    wire::RpcError,
+    wire::{RpcError, Version},
 };
 
 /// A server with which no session could be opened.
@@ -41,14 +42,20 @@ pub enum ConnectError {
         stderr: Vec<String>,
     },
     /// The server answered the handshake with a JSON-RPC error.
-    #[error("the server refused the handshake: {0}")]
+    #[error("the server refused the handshake: {0}{hint}", hint = if speaks_only_the_first(.0) { BY_SSE } else { "" })]
     Refused(RpcError),
     /// The server speaks no version that we asked for.
     #[error("the server does not speak {}; it offers {}", asked(.protocol), offered(.supported))]
     Version { protocol: Protocol, supported: Vec<String> },
     /// The server answered with an HTTP status and no JSON-RPC message.
-    #[error("{target} answered with HTTP {status}{}", excerpt(.body))]
-    Http { target: String, status: u16, body: String },
+    #[error("{target} answered with HTTP {status}{}{}", excerpt(.body), older_transport(*.is_streamable, *.status))]
+    Http {
+        target: String,
+        status: u16,
+        body: String,
+        /// Whether it is streamable HTTP that was answered so.
+        is_streamable: bool,
+    },
     /// The server wants an authorization that could not be got.
     #[error("{target} wants an authorization: {why}")]
     Unauthorized { target: String, why: String },
@@ -69,7 +76,7 @@ impl ConnectError {
         match error {
             OpenError::Spawn { program, source } => ConnectError::Spawn { program, source },
             OpenError::Unreachable { detail } => ConnectError::Unreachable { target, detail },
-            OpenError::Http { status, body } => ConnectError::Http { target, status, body },
+            OpenError::Http { status, body } => ConnectError::Http { target, status, body, is_streamable: false },
             OpenError::Unauthorized(why) => ConnectError::Unauthorized { target, why },
             OpenError::Malformed(what) => ConnectError::Malformed(what),
             OpenError::Invalid(what) => ConnectError::Invalid(what),
@@ -89,7 +96,8 @@ impl ConnectError {
             }
             ClientInitializeError::TransportError { error, .. } => match link_error(&error) {
                 Some(LinkError::Status { status, body }) => {
-                    ConnectError::Http { target: target.to_owned(), status: *status, body: body.clone() }
+                    let (target, body) = (target.to_owned(), body.clone());
+                    ConnectError::Http { target, status: *status, body, is_streamable: false }
                 }
                 Some(LinkError::Exchange(detail)) => {
                     ConnectError::Unreachable { target: target.to_owned(), detail: detail.clone() }
@@ -122,6 +130,24 @@ fn other_scheme(target: &str, detail: &str) -> &'static str {
         false if is_broken => "; if it speaks TLS, the URL begins with https:// or wss://",
         _ => "",
     }
+}
+
+/// How to reach a server that knows only the first version of the protocol over HTTP.
+const BY_SSE: &str = "; if it speaks only HTTP+SSE, it is reached by --sse, or by the type sse in a config";
+
+/// Servers of HTTP+SSE alone do not take the POST of streamable HTTP (2025-11-25, Transports: Backwards Compatibility).
+fn older_transport(is_streamable: bool, status: u16) -> &'static str {
+    if is_streamable && matches!(status, 404 | 405) { BY_SSE } else { "" }
+}
+
+/// Whether the error names the versions that there are, and that is only one which streamable HTTP does not carry.
+fn speaks_only_the_first(error: &RpcError) -> bool {
+    #[derive(Deserialize)]
+    struct Versions {
+        supported: Vec<String>,
+    }
+    let versions = error.data.as_ref().and_then(|data| serde_json::from_str::<Versions>(data.get()).ok());
+    versions.is_some_and(|versions| versions.supported == [Version::V2024_11_05.as_str()])
 }
 
 fn spawn_hint(error: &io::Error) -> &'static str {

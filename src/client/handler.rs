@@ -14,7 +14,10 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 
-use super::answers::{Answer, Answers, Question};
+use super::{
+    answers::{Answer, Answers, Question},
+    order::Place,
+};
 use crate::{
     transport::Tap,
     wire::{RpcError, message::METHOD_NOT_FOUND},
@@ -75,7 +78,12 @@ impl Handler {
         }
     }
 
-    async fn answer(&self, request: ServerRequest, cancelled: CancellationToken) -> Result<ClientResult, ErrorData> {
+    async fn answer(
+        &self,
+        request: ServerRequest,
+        place: Option<Place>,
+        cancelled: CancellationToken,
+    ) -> Result<ClientResult, ErrorData> {
         let method = match &request {
             ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
             ServerRequest::ElicitRequest(_) => Question::Elicitation.method(),
@@ -87,9 +95,16 @@ impl Handler {
         };
         let mut asked = serde_json::to_value(&request).unwrap_or_default();
         let params = asked.get_mut("params").map(Value::take).unwrap_or_default();
+        let answering = async {
+            let answering = self.answers.answer(method, params);
+            match place {
+                Some(place) => place.begin(answering).await,
+                None => answering.await,
+            }
+        };
         let answer = tokio::select! {
             biased;
-            answer = self.answers.answer(method, params) => answer,
+            answer = answering => answer,
             () = self.withdrawn(cancelled) => Some(Answer::to_withdrawn(method)),
         };
         match answer {
@@ -104,9 +119,9 @@ impl Service<RoleClient> for Handler {
     fn handle_request(
         &self,
         request: ServerRequest,
-        context: RequestContext<RoleClient>,
+        mut context: RequestContext<RoleClient>,
     ) -> impl Future<Output = Result<ClientResult, ErrorData>> + Send + '_ {
-        self.answer(request, context.ct)
+        self.answer(request, context.extensions.remove(), context.ct)
     }
 
     fn handle_notification(

@@ -11,10 +11,11 @@ use rmcp::{
     service::{
         ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
     },
+    transport::WorkerTransport,
 };
 use tokio::time::timeout;
 
-use super::{Answers, ConnectError, PeerInfo, Protocol, handler::Handler};
+use super::{Answers, ConnectError, PeerInfo, Protocol, handler::Handler, order::InOrder};
 use crate::{
     transport::{
         Tap, Transport,
@@ -46,8 +47,11 @@ pub(super) async fn perform(
     };
     let serving = async {
         match link {
-            Link::Duplex(link) => serve_client_with_lifecycle(service, *link, lifecycle).await,
-            Link::Http(link) => serve_client_with_lifecycle(service, link.worker, lifecycle).await,
+            Link::Duplex(link) => serve_client_with_lifecycle(service, InOrder::new(*link), lifecycle).await,
+            Link::Http(link) => {
+                let transport = InOrder::new(WorkerTransport::spawn(link.worker));
+                serve_client_with_lifecycle(service, transport, lifecycle).await
+            }
         }
     };
     let overlooked = |frame: &Frame| overlooked_answer(frame).is_some_and(|id| !(may_fall_back && id == PROBE));
@@ -132,7 +136,7 @@ fn refused(
     if let (ClientInitializeError::JsonRpcError(_), Some((status, body))) =
         (&error, http.and_then(HttpClient::rejected))
     {
-        return ConnectError::Http { target: target.to_owned(), status, body };
+        return ConnectError::Http { target: target.to_owned(), status, body, is_streamable: true };
     }
     let last = match &error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
@@ -146,6 +150,9 @@ fn refused(
         (ConnectError::Closed { .. }, Some(frame), _) => ConnectError::Malformed(what_is_wrong(&frame)),
         (ConnectError::Closed { stderr, .. }, None, Some(why)) => {
             ConnectError::Closed { detail: why.to_string(), stderr }
+        }
+        (ConnectError::Http { target, status, body, .. }, _, _) => {
+            ConnectError::Http { target, status, body, is_streamable: http.is_some() }
         }
         (error, _, _) => error,
     }

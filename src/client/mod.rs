@@ -17,6 +17,7 @@ pub mod hub;
 mod info;
 mod list;
 pub mod oauth;
+mod order;
 mod outcome;
 pub mod projection;
 mod protocol;

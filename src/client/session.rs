@@ -67,6 +67,21 @@ impl Session {
         stderr: Option<StderrSink>,
         tap: Tap,
     ) -> Result<Session, ConnectError> {
+        Session::connect_unless(&CancellationToken::new(), config, protocol, stderr, tap).await
+    }
+
+    /// As [`Session::connect_with`], until whoever wanted the session cancels `given_up`. To drop the attempt instead kills
+    /// the server's process; so it has the time to terminate.
+    ///
+    /// # Errors
+    /// As [`Session::connect`], and [`ConnectError::GivenUp`].
+    pub async fn connect_unless(
+        given_up: &CancellationToken,
+        config: &ServerConfig,
+        protocol: Protocol,
+        stderr: Option<StderrSink>,
+        tap: Tap,
+    ) -> Result<Session, ConnectError> {
         let transport = config.target.transport();
         if !protocol.is_carried_by(transport) {
             return Err(ConnectError::NotApplicable { transport, protocol });
@@ -77,6 +92,7 @@ impl Session {
         let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, is_newest_first, stderr };
         let opened = tokio::select! {
             biased;
+            () = given_up.cancelled() => return Err(ConnectError::GivenUp),
             opened = Box::pin(open(config, stderr, tap.clone())) => opened,
             () = deadline.passed() => return Err(late(Vec::new())),
         };
@@ -86,6 +102,7 @@ impl Session {
         let shaken = tokio::select! {
             biased;
             shaken = Box::pin(shaking) => Some(shaken),
+            () = given_up.cancelled() => None,
             () = deadline.passed() => None,
         };
         let (running, info) = match shaken {
@@ -99,12 +116,12 @@ impl Session {
                 drop(raw);
                 let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
                 if let Some(child) = child {
-                    // It had its time, and there is nothing that it could have to finish.
+                    // There is nothing that it could have to finish.
                     let haste = CancellationToken::new();
                     haste.cancel();
                     child.stop(&haste).await;
                 }
-                return Err(late(lines));
+                return Err(if given_up.is_cancelled() { ConnectError::GivenUp } else { late(lines) });
             }
         };
         let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());

@@ -114,14 +114,33 @@ impl Naming {
     pub fn name(self, server: &str, tool: &str) -> String {
         match self {
             Naming::Bare => tool.to_owned(),
-            Naming::Qualified(template) => {
-                let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-                let safe = |text: &str| text.chars().map(plain).collect::<String>();
-                filled(template, &safe(server), &safe(tool))
-            }
+            Naming::Qualified(template) => filled(template, &safe(server), &safe(tool)),
             Naming::Literal(template) => filled(template, server, tool),
         }
     }
+
+    /// Whether some tool of the server may have this name. Of a template with `{tool}` more than once, only what stands
+    /// before the first and after the last is compared.
+    pub fn may_name(self, server: &str, name: &str) -> bool {
+        let (template, server) = match self {
+            Naming::Bare => return true,
+            Naming::Qualified(template) => (template, safe(server)),
+            Naming::Literal(template) => (template, server.to_owned()),
+        };
+        let part = |part: &str| filled(part, &server, "");
+        match (template.split_once("{tool}"), template.rsplit_once("{tool}")) {
+            (Some((before, _)), Some((_, after))) => {
+                let (before, after) = (part(before), part(after));
+                name.strip_prefix(&*before).is_some_and(|rest| rest.ends_with(&*after))
+            }
+            _ => name == part(template),
+        }
+    }
+}
+
+/// A name without characters that a model may not use.
+fn safe(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 /// The template with both names in it. A name that looks like a part of the template stays what it is.
@@ -137,4 +156,39 @@ fn filled(template: &str, server: &str, tool: &str) -> String {
         rest = &rest[part.len()..];
     }
     name + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NAMINGS: [Naming; 7] = [
+        Naming::Bare,
+        Naming::Qualified("mcp__{server}__{tool}"),
+        Naming::Literal("{tool}@{server}"),
+        Naming::Literal("{server}::{tool}"),
+        Naming::Literal("{tool}"),
+        Naming::Literal("{tool}{server}{tool}"),
+        Naming::Literal("{server}"),
+    ];
+
+    proptest! {
+        #[test]
+        fn a_server_may_name_whatever_its_tools_are_called(server in "[a_é]{0,4}", tool in "[a_{}é]{0,4}") {
+            for naming in NAMINGS {
+                prop_assert!(naming.may_name(&server, &naming.name(&server, &tool)), "{naming:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_does_not_name_what_says_another_one() {
+        let may = |naming: Naming, name| naming.may_name("one", name);
+        assert!(!may(NAMINGS[1], "mcp__two__x") && !may(NAMINGS[2], "x@two") && !may(NAMINGS[3], "two::x"));
+        assert!(may(NAMINGS[0], "two") && may(NAMINGS[4], "two") && !may(NAMINGS[6], "two"));
+        let short = Naming::Literal("aba{tool}ba");
+        assert!(short.may_name("one", "ababa") && !short.may_name("one", "aba"), "nothing is used twice");
+    }
 }

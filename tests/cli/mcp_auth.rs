@@ -389,6 +389,34 @@ fn a_person_is_shown_where_to_go_and_comes_back() {
 }
 
 #[test]
+fn programs_are_told_in_one_object_what_people_are_and_the_url_is_no_part_of_it() {
+    let world = World::new();
+    let mut running = world.story(&["auth", "--no-browser", "--json"]).start();
+    running.stderr_line("Open this URL to authorize web:");
+    say_yes(running.stderr_line("  http://").trim());
+    let run = without_secrets(running.end().code(0));
+    let document = |run: &Run| serde_json::from_str::<Json>(run.stdout_text()).expect("one JSON document");
+    let mut told = document(&run);
+    let expires = told["expires"].take();
+    assert!(expires.as_str().is_some_and(|at| at.ends_with('Z')), "{expires}");
+    assert_eq!(
+        told,
+        json!({
+            "server": "web",
+            "isAuthorized": true,
+            "issuer": world.issuer.url,
+            "scopes": ["read"],
+            "expires": null,
+            "canBeRefreshed": true,
+        })
+    );
+    let forgotten = document(&world.run(&["auth", "--logout", "--json"]).code(0));
+    assert_eq!(forgotten, json!({ "server": "web", "loggedOut": true, "revoked": true }));
+    let none = mcp(["auth", "--status", "--json"]).file(".mcp.json", r#"{ "mcpServers": {} }"#).run().code(4);
+    assert_eq!(document(&none), json!({ "servers": [] }));
+}
+
+#[test]
 fn what_the_config_and_the_flags_say_of_the_client_is_what_it_asks_with() {
     let world = World::new();
     let metadata = format!("{}/.well-known/oauth-authorization-server", world.issuer.url);

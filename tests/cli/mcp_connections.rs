@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     mcp::{json_of, mcp, stdio},
+    mcp_faults::nothing_is_left_in,
     mcp_interrupts::shell,
     orphans::{gone, started},
     rehearse::Rehearse,
@@ -93,4 +94,56 @@ fn servers_are_asked_for_a_sign_of_life() {
 fn a_server_is_let_go_in_order() {
     let run = mcp(["ping"]).args(shell("$MOCK; echo let go > told")).run().code(0);
     assert_eq!(run.read("told"), "let go\n");
+}
+
+#[test]
+fn a_call_waits_for_no_server_that_cannot_have_the_tool() {
+    let good = json!({ "command": Rehearse::BINARY, "args": ["mock", "tools.yaml"] });
+    let mute = json!({ "command": "sh", "args": ["-c", "exec sleep 4351"] });
+    let story = |tool: &str, args: &[&str], is_mute_first: bool| {
+        let servers = match is_mute_first {
+            true => json!({ "mcpServers": { "mute": mute, "good": good } }),
+            false => json!({ "mcpServers": { "good": good, "mute": mute } }),
+        };
+        let story = mcp(["call-tool", "--mcp-config", "c.json", "--timeout", "10m", tool, "text=a"]);
+        story.file("c.json", &servers.to_string()).args(args.iter().copied())
+    };
+    for (naming, name) in [
+        ("mcp_server_tool", "mcp_good_echo"),
+        ("{server}__{tool}", "good__echo"),
+        ("tool@server", "echo@good"),
+        ("server::tool", "good::echo"),
+        ("server.tool", "good.echo"),
+    ] {
+        let run = story(name, &["--naming", naming, "--parallel", "1"], true).run().stdout("a -\n").code(0);
+        assert_eq!(run.stderr(), "", "{naming}");
+    }
+    let bare = ["--naming", "bare", "--duplicates", "first"];
+    let run = story("echo", &bare, false).run().stdout("a -\n").code(0);
+    assert_eq!(run.stderr(), "");
+    nothing_is_left_in(&run.path(""));
+    // An earlier server may have a tool of the name as well; and nobody knows who has one that is not registered so.
+    for (args, is_mute_first) in [(&bare[..], true), (&["--naming", "server.tool"], false)] {
+        let (running, processes) = started(story("echo", args, is_mute_first), ["sleep 4351"]);
+        running.signal("INT");
+        running.end().stdout("").code(3);
+        gone(&processes);
+    }
+}
+
+#[test]
+fn whoever_speaks_only_the_oldest_transport_is_said_how_to_reach_it() {
+    let hint = "; if it speaks only HTTP+SSE, it is reached by --sse, or by the type sse in a config\n";
+    let story = Rehearse::new().args(["mock", "legacy-2024-11-05", "--listen", "127.0.0.1:0"]);
+    let mut old = story.start();
+    let address = old.address("http://", "/sse");
+    for command in [&["info"][..], &["list-tools"], &["call-tool", "add"], &["ping"], &["read-resource", "a://b"]] {
+        for path in ["mcp", "sse"] {
+            let run = mcp(command.iter().copied()).args(["--http", &format!("http://{address}/{path}")]).run().code(3);
+            run.stderr_has(hint);
+        }
+        let at = format!("http://{address}/nothing");
+        let run = mcp(command.iter().copied()).args(["--sse", &at]).run().code(3).stderr_has("HTTP 404");
+        assert!(!run.stderr().contains("--sse"), "{}", run.stderr());
+    }
 }

@@ -6,6 +6,8 @@ use std::{
     thread,
 };
 
+use serde_json::json;
+
 use crate::{
     mcp::{mcp, stdio},
     mcp_faults::nothing_is_left_in,
@@ -100,13 +102,38 @@ fn a_command_can_be_interrupted_at_every_step_and_leaves_nothing() {
 fn an_interrupted_attempt_to_connect_leaves_nobody() {
     let deaf = "sh -c \"trap '' TERM; sleep 4341 & sleep 4342; true\"";
     let story = || mcp(["info", "--timeout", "10m", "--stdio", deaf]);
-    let (connecting, processes) = started(story(), ["sleep 4341", "sleep 4342", " guard"]);
+    let (mut connecting, processes) = started(story(), ["sleep 4341", "sleep 4342", " guard"]);
     connecting.signal("INT");
-    connecting.end().stderr_has("interrupted").code(3);
+    connecting.stderr_line("interrupted");
+    connecting.signal("INT");
+    connecting.end().code(3);
     gone_already(&processes);
     let (connecting, processes) = started(story(), ["sleep 4341", "sleep 4342"]);
     connecting.signal("KILL");
     gone(&processes);
+}
+
+#[test]
+fn a_server_in_its_handshake_has_time_to_terminate_when_it_is_interrupted() {
+    let tidy = "trap 'echo > tidy; exit' TERM; echo > ready; while :; do sleep 4345 & wait; done";
+    let config = json!({ "mcpServers": { "mute": { "command": "sh", "args": ["-c", tidy] } } }).to_string();
+    for command in [&["mcp", "info"][..], &["mcp", "call-tool", "mcp__mute__t"], &["repl"], &["validate-config"]] {
+        let mut args: Vec<_> = command.to_vec();
+        args.extend(match command {
+            ["validate-config"] => &[".mcp.json", "--connect"][..],
+            _ => &["--mcp-config", ".mcp.json", "--timeout", "10m"],
+        });
+        let story = Rehearse::new().file(".mcp.json", &config).env("HOME", "home").args(args);
+        let running = story.start();
+        let (ready, tidied) = (running.path("ready"), running.path("tidy"));
+        while !ready.exists() {
+            thread::yield_now();
+        }
+        running.signal("INT");
+        let run = running.end().code(3);
+        assert!(tidied.exists(), "{command:?}: {}", run.stderr());
+        nothing_is_left_in(&run.path(""));
+    }
 }
 
 /// A server over HTTP that does not answer when its session is ended; until the end of the process. The URL.

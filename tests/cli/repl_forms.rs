@@ -112,3 +112,30 @@ fn a_question_ends_with_the_connection() {
         terminal.end(0);
     }
 }
+
+#[test]
+fn an_interruption_at_an_approval_ends_the_command_and_in_the_prompt_the_call() {
+    let servers = json!({ "one": { "command": Rehearse::BINARY, "args": ["mock", "calm.yaml"] } });
+    let at_terminal = |args: &[&str]| {
+        let story = Rehearse::new().file("calm.yaml", "tools: [{ name: calm, reply: done }]");
+        let story = story.file("mcp.json", &json!({ "mcpServers": servers }).to_string());
+        let story = story.file("message.txt", "<mcp__one__calm/>\n<mcp__one__calm/>").env("HOME", "home");
+        Terminal::start(story.args(args.iter().copied()).args(["--mcp-config", "mcp.json", "--approve", "ask"]))
+    };
+    for key in ["\u{3}", "y\r"] {
+        let mut terminal = at_terminal(&["mcp", "call-tool", "--xml", "message.txt", "--max-calls", "2"]);
+        terminal.shows("Do you want to run tool 'calm'").types(key);
+        if key == "y\r" {
+            terminal.shows("done").shows("Do you want to run tool 'calm'").types("\u{3}");
+        }
+        let screen = terminal.end(3);
+        assert!(screen.contains("interrupted: closing the connections"), "{screen}");
+        assert!(!screen.contains("denied"), "{screen}");
+        assert_eq!(screen.matches("calling 'mcp__one__calm'").count(), if key == "y\r" { 2 } else { 1 }, "{screen}");
+    }
+    let mut terminal = at_terminal(&["repl"]);
+    terminal.shows("connected to MCP server 'one'").types("call calm\r").shows("Do you want to run").types("\u{3}");
+    terminal.shows("cancelled").shows("mcp> ").types("call calm\r").shows("Do you want to run").types("y\r");
+    terminal.shows("done").shows("mcp> ").types("quit\r");
+    terminal.end(0);
+}

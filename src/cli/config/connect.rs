@@ -141,11 +141,9 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
         return of(Contact::GivenUp, Vec::new());
     }
     let stderr = LastLines::default();
-    let reached = tokio::select! {
-        reached = reach(&config, stderr.clone()) => reached,
-        () = cancel.cancelled() => return of(Contact::GivenUp, Vec::new()),
-    };
+    let reached = Box::pin(reach(&config, stderr.clone(), cancel)).await;
     match reached {
+        _ if cancel.is_cancelled() => of(Contact::GivenUp, Vec::new()),
         Ok(all) => {
             let count = all.len();
             let tools: Vec<_> = all.into_iter().filter(|tool| tools.offers(policy, tool)).collect();
@@ -169,12 +167,12 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
 }
 
 /// The names of a server's tools.
-async fn reach(config: &ServerConfig, stderr: LastLines) -> Result<Vec<String>, String> {
+async fn reach(config: &ServerConfig, stderr: LastLines, cancel: &CancellationToken) -> Result<Vec<String>, String> {
     let protocol = usual_protocol(config);
     let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
-    let connecting = Box::pin(Session::connect_with(config, protocol, Some(sink), Tap::new()));
+    let connecting = Box::pin(Session::connect_unless(cancel, config, protocol, Some(sink), Tap::new()));
     let session = connecting.await.map_err(|error| reason(&error))?;
-    let tools = tools(&session).await;
+    let tools = tools(&session, cancel).await;
     session.close().await;
     tools
 }
@@ -188,7 +186,7 @@ fn reason(error: &ConnectError) -> String {
     }
 }
 
-async fn tools(session: &Session) -> Result<Vec<String>, String> {
+async fn tools(session: &Session, cancel: &CancellationToken) -> Result<Vec<String>, String> {
     #[derive(Deserialize)]
     struct Tool {
         name: String,
@@ -197,7 +195,7 @@ async fn tools(session: &Session) -> Result<Vec<String>, String> {
         return Ok(Vec::new());
     }
     let listing = session
-        .list_tools(CallOptions::default())
+        .list_tools(CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() })
         .await
         .map_err(|failure| format!("its tools cannot be listed: {failure}"))?;
     let name = |tool: &RawValue| serde_json::from_str::<Tool>(tool.get()).map(|tool| tool.name);

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     authorization::{self, Ask},
+    common::FormatArgs,
     content::{print, print_json},
     target::{Select, Server, TargetArgs, only_one},
     trace::Tracer,
@@ -56,9 +57,8 @@ pub(super) struct AuthArgs {
     headless: bool,
     #[command(flatten)]
     client: ClientArgs,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    print: FormatArgs,
     #[command(flatten)]
     target: TargetArgs,
     /// Show what goes over the wire, without secrets
@@ -113,6 +113,9 @@ struct ClientArgs {
 pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
     let found = args.target.servers(Select::of(args.server.as_deref()), args.show_secrets)?;
     if found.is_empty() {
+        if args.status && args.print.format() == Format::Json {
+            print_json(&json!({ "servers": [] }))?;
+        }
         style::print("No MCP servers configured.\n");
         return Ok(Exit::NothingSelected);
     }
@@ -179,7 +182,7 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
         style::print("interrupted: there is no new token\n");
         return Ok(Exit::CannotRun);
     };
-    match args.format {
+    match args.print.format() {
         Format::Human => print(&human(server, Some(&token)))?,
         Format::Json => print_json(&described(server, Some(&token)))?,
     }
@@ -192,7 +195,7 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
         let known = authorizer(server, authorization::options(server, Ask::Nobody))?.status();
         tokens.push((server, known.map_err(|error| failed(server, &error))?));
     }
-    match args.format {
+    match args.print.format() {
         Format::Human => {
             print(&tokens.iter().map(|(server, token)| human(server, token.as_ref())).collect::<String>())?
         }
@@ -215,7 +218,7 @@ fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
     let Forgotten { was_there, is_revoked } =
         runtime.block_on(args.traced(server, &authorizer, forget(server, &authorizer)))?;
-    match args.format {
+    match args.print.format() {
         Format::Json => {
             print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }))?;
         }

@@ -108,7 +108,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
         &servers,
         |options| args.policy.apply(options),
         async |visit| {
-            let found = visit.discover().await?;
+            let found = visit.discover_for(tool).await?;
             let meant = meant(visit, &found, tool)?;
             let arguments = arguments.typed(meant.schema.as_deref()).map_err(Failure::Usage)?;
             let mut called =

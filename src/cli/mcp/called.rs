@@ -90,7 +90,7 @@ impl Called {
         let limit = member
             .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
         let call = async |options: CallOptions| visit.hub.call(&tool.name, Some(arguments), options).await;
-        let options = CallOptions::default();
+        let options = CallOptions { cancel: Some(visit.is_interrupted.clone()), ..CallOptions::default() };
         let call = Person::in_time(visit.person.as_ref(), limit.unwrap_or_default(), options, call);
         let result = tokio::select! {
             biased;

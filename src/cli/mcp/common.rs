@@ -17,18 +17,25 @@ use crate::{
 /// The flags of every command that connects: to which servers, how, and what is printed of it.
 #[derive(Debug, clap::Args)]
 pub(super) struct CommonArgs {
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
-    /// As --format json
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    #[command(flatten)]
+    print: FormatArgs,
     #[command(flatten)]
     pub(super) target: TargetArgs,
     #[command(flatten)]
     pub(super) connection: ConnectionArgs,
     #[command(flatten)]
     retry: RetryArgs,
+}
+
+/// For whom it is printed.
+#[derive(Debug, clap::Args)]
+pub(super) struct FormatArgs {
+    /// How to print it
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    format: Format,
+    /// As --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
 }
 
 /// The flags of a command that asks one server for content.
@@ -42,9 +49,15 @@ pub(super) struct ContentArgs {
     pub(super) output: Option<PathBuf>,
 }
 
-impl CommonArgs {
+impl FormatArgs {
     pub(super) fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }
+    }
+}
+
+impl CommonArgs {
+    pub(super) fn format(&self) -> Format {
+        self.print.format()
     }
 
     /// As [`TargetArgs::servers`].

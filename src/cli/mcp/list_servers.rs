@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
+    common::FormatArgs,
     content::{print, print_json},
     target::{Found, TargetArgs},
 };
@@ -35,15 +36,14 @@ pub(super) struct ListServersArgs {
     /// Show tokens and passwords as well
     #[arg(long)]
     show_secrets: bool,
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    print: FormatArgs,
 }
 
 pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
     let found = args.target.all(args.show_secrets)?;
     let shown: Vec<_> = found.iter().map(|found| Shown::of(found, args.show_secrets)).collect();
-    match args.format {
+    match args.print.format() {
         Format::Json => print_json(&json!({ "servers": shown.iter().map(Shown::json).collect::<Vec<_>>() }))?,
         Format::Human if shown.is_empty() => print("No MCP servers configured.\n")?,
         Format::Human => {

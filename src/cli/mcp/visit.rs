@@ -157,7 +157,7 @@ impl Visit {
                 return Ok(Exit::CannotRun);
             };
             self.tell_renewed(&mut events);
-            self.tell_strays().await;
+            self.tell_strays();
             let mut closing = std::pin::pin!(self.hub.close());
             if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
                 self.note("waiting for the servers to take leave; a signal hastens that");
@@ -183,8 +183,8 @@ impl Visit {
     }
 
     /// Tells what servers sent that is no message, one line for each server.
-    async fn tell_strays(&self) {
-        let strays = self.hub.strays().await;
+    fn tell_strays(&self) {
+        let strays = self.hub.strays();
         for server in &self.names {
             let mut of_server = strays.iter().filter(|(name, _)| name == server).map(|(_, stray)| stray);
             if let Some(first) = of_server.next() {
@@ -340,13 +340,27 @@ impl Visit {
         outcome.map(|()| found)
     }
 
+    /// As [`Visit::discover`], until it is certain which tool is called by this name; then nothing is told of the servers
+    /// that are not needed.
+    ///
+    /// # Errors
+    /// As [`Visit::discover`].
+    pub(super) async fn discover_for(&self, tool: &str) -> Result<Discovery, Trouble> {
+        let (found, outcome) = self.what_can_be(Box::pin(self.hub.discover_for(tool)).await)?;
+        outcome.map(|()| found)
+    }
+
     /// As [`Visit::discover`], but what was found is there also if a server cannot be reached; beside it whether that is
     /// an error.
     ///
     /// # Errors
     /// A tool is there twice, and the policy forbids it.
     pub(super) async fn discover_what_can_be(&self) -> Result<(Discovery, Result<(), Trouble>), Trouble> {
-        let found = match Box::pin(self.hub.discover()).await {
+        self.what_can_be(Box::pin(self.hub.discover()).await)
+    }
+
+    fn what_can_be(&self, found: Result<Discovery, HubError>) -> Result<(Discovery, Result<(), Trouble>), Trouble> {
+        let found = match found {
             Ok(found) => found,
             Err(HubError::Unreachable { server, error }) => {
                 self.unless_interrupted()?;

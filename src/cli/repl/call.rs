@@ -136,7 +136,7 @@ impl Shell {
         let all = async {
             match self.args.lazy {
                 // Whoever cannot be reached has no such tool.
-                true => drop(Box::pin(self.hub.discover()).await),
+                true => drop(Box::pin(self.hub.discover_for(name)).await),
                 false => self.settled().await,
             }
         };

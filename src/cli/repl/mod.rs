@@ -25,6 +25,8 @@ mod watch;
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::FutureExt;
+
 use self::{input::Input, shell::Shell};
 use super::{
     Exit, Failure,
@@ -104,15 +106,24 @@ async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files) -> Result<Exit
         Some(person) => Input::terminal(person.keyboard().clone(), editor::editor(&shell, person.keyboard())),
         None => Input::piped(),
     };
+    let mut connecting = Box::pin(shell.connect_all()).fuse();
     let exit = tokio::select! {
         exit = Box::pin(input::commands(&shell, &mut input, &mut signals)) => exit,
-        exit = Box::pin(shell.connect_all()) => exit,
+        exit = &mut connecting => exit,
         never = Box::pin(follow::events(&shell)) => match never {},
         never = Box::pin(watch::configs(&shell)) => match never {},
     };
     // A keyboard that nobody reads any more gives the terminal back.
     input.close().await;
-    signals.hasten(&shell.haste, input::INTERRUPTED, shell.close()).await;
+    let leaving = async {
+        let mut closing = std::pin::pin!(shell.close());
+        // A server that is still connected to takes its leave as well.
+        tokio::select! {
+            () = &mut closing => {}
+            _ = &mut connecting => closing.await,
+        }
+    };
+    signals.hasten(&shell.haste, input::INTERRUPTED, leaving).await;
     output::nothing_lost()?;
     Ok(if shell.haste.is_cancelled() { Exit::CannotRun } else { exit })
 }

@@ -7,10 +7,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{command::Command, shell::Shell};
-use crate::{
-    client::hub::State,
-    config::policy::{Duplicates, Naming, Unreachable},
-};
+use crate::{client::hub::State, config::policy::Unreachable};
 
 /// How far the first attempts are.
 #[derive(Debug, Default)]
@@ -63,7 +60,7 @@ impl Shell {
     fn is_ready(&self, command: &Command, over: &HashSet<Arc<str>>) -> bool {
         let is_over = |server: &str| over.contains(server) || !self.is_expected(server);
         match command {
-            Command::Call { tool, .. } => self.is_certain(tool, over),
+            Command::Call { tool, .. } => self.hub.is_certain(tool, is_over),
             Command::Read { server: Some(server), .. }
             | Command::Prompt { server: Some(server), .. }
             | Command::ListTools(Some(server))
@@ -83,20 +80,5 @@ impl Shell {
     /// Whether a server is connected to at the beginning.
     fn is_expected(&self, server: &str) -> bool {
         self.hub.status().iter().any(|(name, status)| **name == *server && status.state != State::Disabled)
-    }
-
-    /// Whether a name means a tool that it will mean when all servers are there as well.
-    fn is_certain(&self, tool: &str, over: &HashSet<Arc<str>>) -> bool {
-        let registry = self.hub.registry();
-        let Some(tool) = registry.get(tool) else { return false };
-        let options = self.hub.options();
-        let names_server = match options.naming {
-            Naming::Bare => false,
-            Naming::Qualified(template) | Naming::Literal(template) => template.contains("{server}"),
-        };
-        let goes_to_the_first = matches!(options.duplicates, Duplicates::FirstWins | Duplicates::Qualified);
-        let status = self.hub.status();
-        let mut earlier = status.iter().map(|(name, _)| name).take_while(|name| **name != tool.server);
-        names_server || (goes_to_the_first && earlier.all(|name| over.contains(name) || !self.is_expected(name)))
     }
 }

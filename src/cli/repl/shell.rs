@@ -163,6 +163,9 @@ impl Shell {
         let Some(failed) = self.connect_to(visit.names.clone(), self.unreachable).await else {
             return Exit::CannotRun;
         };
+        if self.hub.is_closed() {
+            return std::future::pending().await;
+        }
         if failed > 0 && failed < visit.names.len() {
             visit.note("Continuing with other MCP servers");
         }

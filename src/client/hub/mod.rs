@@ -73,6 +73,7 @@
 
 mod approval;
 mod call;
+mod discovery;
 mod options;
 pub mod registry;
 mod reload;
@@ -90,7 +91,6 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use futures_util::{StreamExt, stream};
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -98,6 +98,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use self::{
     approval::Denial,
     call::CallError,
+    discovery::Discovery,
     options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry, RetrySink},
     registry::{DuplicateTool, Notice, RegisteredTool, Registry},
     reload::Reloaded,
@@ -106,7 +107,7 @@ pub use self::{
 };
 use self::{approval::Granted, registry::Listed, slot::Slot, store::ResultStore, usage::Usages};
 use super::{ConnectError, Failure, Session};
-use crate::{config::policy::Unreachable, transport::Stray};
+use crate::transport::Stray;
 
 /// How many events a reader may be behind.
 const EVENTS: usize = 256;
@@ -150,16 +151,6 @@ pub enum Event {
     Rejected(DuplicateTool),
 }
 
-/// What came of a discovery.
-#[derive(Debug, Default)]
-pub struct Discovery {
-    pub registry: Arc<Registry>,
-    /// The servers that could not be reached, in the order of the config.
-    pub unreachable: Vec<(Arc<str>, Arc<ConnectError>)>,
-    /// The servers of which not every tool could be listed.
-    pub unlisted: Vec<(Arc<str>, Failure)>,
-}
-
 /// Why a hub does not work.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HubError {
@@ -195,42 +186,6 @@ impl Hub {
             stop,
             tasks: TaskTracker::new(),
         }))
-    }
-
-    /// Connects to every server that is enabled, lists its tools and registers them. Servers that are connected already
-    /// are only listed anew.
-    ///
-    /// # Errors
-    /// [`HubError::Unreachable`] and [`HubError::Duplicate`], as the options say; with the first nothing is left open.
-    pub async fn discover(&self) -> Result<Discovery, HubError> {
-        let enabled: Vec<_> =
-            self.slots().into_iter().filter(|slot| slot.status().state != State::Disabled).enumerate().collect();
-        let found = enabled.into_iter().map(|(place, slot)| async move {
-            let came = self.connect_and_list(&slot).await;
-            (place, slot.name.clone(), came)
-        });
-        let mut found = stream::iter(found).buffer_unordered(self.0.options.concurrency.get());
-        let (mut unreachable, mut unlisted) = (Vec::new(), Vec::new());
-        while let Some((place, server, came)) = found.next().await {
-            match came {
-                Ok(None) => {}
-                Ok(Some(failure)) => unlisted.push((place, server, failure)),
-                Err(error) if self.0.options.unreachable == Unreachable::Fatal => {
-                    drop(found);
-                    self.disconnect_all().await;
-                    return Err(HubError::Unreachable { server, error });
-                }
-                Err(error) => unreachable.push((place, server, error)),
-            }
-        }
-        unreachable.sort_by_key(|(place, ..)| *place);
-        unlisted.sort_by_key(|(place, ..)| *place);
-        let registry = self.register()?;
-        Ok(Discovery {
-            registry,
-            unreachable: unreachable.into_iter().map(|(_, server, error)| (server, error)).collect(),
-            unlisted: unlisted.into_iter().map(|(_, server, failure)| (server, failure)).collect(),
-        })
     }
 
     /// Connects to one server, and registers its tools. One that is connected stays so.
@@ -300,11 +255,17 @@ impl Hub {
         self.0.tasks.wait().await;
     }
 
+    /// Whether somebody takes leave of all servers.
+    pub fn is_closed(&self) -> bool {
+        self.0.stop.is_cancelled()
+    }
+
     /// What servers that are connected have sent, since this was last asked, that is no message or answers nothing.
-    pub async fn strays(&self) -> Vec<(Arc<str>, Stray)> {
+    pub fn strays(&self) -> Vec<(Arc<str>, Stray)> {
         let mut strays = Vec::new();
         for slot in self.slots() {
-            let session = slot.open_session().await;
+            // Whoever is still being connected to has sent nothing that anybody waits for.
+            let Some(session) = slot.session_at_once() else { continue };
             let found = session.as_ref().map(|live| live.session.strays()).unwrap_or_default();
             strays.extend(found.into_iter().map(|stray| (slot.name.clone(), stray)));
         }

@@ -114,6 +114,9 @@ impl RegisteredTool {
 }
 
 impl Registry {
+    /// How a tool is called whose name another one has; a number may follow.
+    pub(super) const RENAMED: Naming = Naming::Qualified("{server}__{tool}");
+
     /// Registers the tools of the servers in their order: each server's filter first, then names, then duplicates.
     ///
     /// # Errors
@@ -171,7 +174,7 @@ impl Registry {
 
     /// A name with the server in it that no tool has.
     fn free_name(&self, server: &str, tool: &str) -> String {
-        let qualified = Naming::Qualified("{server}__{tool}").name(server, tool);
+        let qualified = Registry::RENAMED.name(server, tool);
         let numbered = (2..).map(|number| format!("{qualified}_{number}"));
         let mut names = std::iter::once(qualified.clone()).chain(numbered);
         names.find(|name| !self.by_name.contains_key(name)).unwrap_or(qualified)

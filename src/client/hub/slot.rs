@@ -131,17 +131,21 @@ impl Slot {
         self.session.read().await
     }
 
+    /// The same, unless somebody opens or closes one.
+    pub(super) fn session_at_once(&self) -> Option<RwLockReadGuard<'_, Option<Live>>> {
+        self.session.try_read().ok()
+    }
+
     async fn open(&self, options: &HubOptions) -> Result<Live, Arc<ConnectError>> {
         self.set(State::Connecting, None);
         let _attempt = Attempt(self);
         let calls = self.stop.child_token();
         *locked(&self.calls) = calls.clone();
-        let opened = tokio::select! {
-            biased;
-            () = calls.cancelled() => Err(ConnectError::GivenUp),
-            opened = Box::pin(self.attempt(options)) => opened,
-        };
-        match opened {
+        match Box::pin(self.attempt(options, &calls)).await {
+            Ok(session) if calls.is_cancelled() => {
+                session.close().await;
+                Err(Arc::new(ConnectError::GivenUp))
+            }
             Ok(session) => {
                 // Many servers log to their standard output, and are of use all the same.
                 session.ignore(Ignored::Noise);
@@ -156,8 +160,8 @@ impl Slot {
         }
     }
 
-    /// Connects, as often as the options say.
-    async fn attempt(&self, options: &HubOptions) -> Result<Session, ConnectError> {
+    /// Connects, as often as the options say, and until it is given up.
+    async fn attempt(&self, options: &HubOptions, given_up: &CancellationToken) -> Result<Session, ConnectError> {
         let member = self.member();
         let protocol = member.protocol.unwrap_or(options.protocol);
         let mut pauses = options.retry.pauses();
@@ -167,7 +171,8 @@ impl Slot {
                 tap = tap.with_http();
                 records(&self.name, &tap);
             }
-            let error = match Session::connect_with(&member.config, protocol, stderr, tap).await {
+            let connecting = Session::connect_unless(given_up, &member.config, protocol, stderr, tap);
+            let error = match Box::pin(connecting).await {
                 Ok(session) => match &session.info().version {
                     PeerVersion::Known(_) => return Ok(session),
                     // Who does not support it must leave (2025-11-25, Lifecycle: Version Negotiation).
@@ -185,7 +190,9 @@ impl Slot {
                     if let Some(told) = &options.retries {
                         told(&self.name, &error, pause);
                     }
-                    tokio::time::sleep(pause).await;
+                    if given_up.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                        return Err(ConnectError::GivenUp);
+                    }
                 }
                 None => return Err(error),
             }
@@ -252,7 +259,7 @@ fn may_pass(error: &ConnectError) -> bool {
     let is_unauthorized = matches!(error, ConnectError::Unauthorized { .. });
     let is_wrong =
         matches!(error, ConnectError::NotApplicable { .. } | ConnectError::Invalid(_) | ConnectError::Version { .. });
-    !is_wrong && !is_unauthorized
+    !is_wrong && !is_unauthorized && !matches!(error, ConnectError::GivenUp)
 }
 
 /// By up to half, so that clients which failed together do not come back together.

@@ -70,6 +70,35 @@ async fn a_legacy_request_is_answered_verbatim_and_without_an_answer_with_an_err
     assert!(unanswered.contains("-32601"), "{unanswered}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_legacy_server_asks_at_once_is_answered_in_its_order() {
+    const QUESTIONS: usize = 30;
+    let (mut waiting, mut said) = (Value::Null, Vec::new());
+    let server = in_memory(move |message| match (message["method"].as_str(), message["id"].as_u64()) {
+        (Some("tools/call"), _) => {
+            waiting = message.clone();
+            let ask = |id| {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create","params":{{"message":"Who?"}}}}"#)
+            };
+            (0..QUESTIONS).map(ask).collect()
+        }
+        (None, Some(id)) => {
+            said.push((id, message["result"]["content"]["number"].as_u64()));
+            if said.len() < QUESTIONS {
+                return Vec::new();
+            }
+            let is_right = said.drain(..).all(|(id, number)| number == Some(id));
+            vec![result(&waiting, &json!({ "content": [], "isError": !is_right }).to_string())]
+        }
+        _ => greet(message),
+    });
+    let answer = |number| Answer::Result(json!({ "action": "accept", "content": { "number": number } }));
+    for _ in 0..5 {
+        let answers = script((0..QUESTIONS).map(answer));
+        assert!(!called(&server.target, LEGACY, answers).await.expect("a result").is_error);
+    }
+}
+
 #[tokio::test]
 async fn the_capabilities_are_declared_at_the_handshake_or_with_every_request() {
     let (seen, mut messages) = mpsc::unbounded_channel::<Value>();

@@ -234,11 +234,14 @@ impl HttpClient {
         }
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
+        // Whoever takes no POST at all says nothing about the handshake.
+        let is_elsewhere = status == StatusCode::METHOD_NOT_ALLOWED
+            && (probe || matches!(request.request, ClientRequest::InitializeRequest(_)));
         let error = match error {
-            Some(error) if !unauthorized => error,
+            Some(error) if !unauthorized && !is_elsewhere => error,
             // rmcp falls back to `initialize` on a JSON-RPC error alone, and knows the rule for a bare 4xx only in
             // its own HTTP client (2026-07-28, Streamable HTTP: Backward Compatibility).
-            None if probe && status.is_client_error() && !unauthorized => {
+            _ if probe && status.is_client_error() && !unauthorized => {
                 self.state().rejected = Some((status.as_u16(), text));
                 ErrorData::invalid_request(format!("HTTP {status}"), None)
             }

@@ -11,9 +11,9 @@ async fn a_server_that_logs_to_its_output_is_of_use_and_told_of() {
     let hub = Hub::new([member("s", &server.target)], options());
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "echo").await.expect("a result"), "s: echo");
-    let strays: Vec<_> = hub.strays().await.into_iter().map(|(server, stray)| format!("{server}: {stray}")).collect();
+    let strays: Vec<_> = hub.strays().into_iter().map(|(server, stray)| format!("{server}: {stray}")).collect();
     assert!(strays.len() == 1 && strays[0].contains("npm warn deprecated"), "{strays:?}");
-    assert!(hub.strays().await.is_empty());
+    assert!(hub.strays().is_empty());
     hub.close().await;
 }
 

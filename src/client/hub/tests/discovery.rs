@@ -186,3 +186,68 @@ async fn a_member_may_be_asked_for_another_version_than_the_hub_asks_for() {
     assert_eq!(version, "2026-07-28");
     hub.close().await;
 }
+
+/// A server that answers nothing.
+fn mute() -> Server {
+    in_memory(|_| Vec::new())
+}
+
+#[tokio::test]
+async fn a_name_is_certain_when_no_server_that_is_preferred_may_have_it_as_well() {
+    let (first, good, last) = (mute(), server("good", &["echo"]), mute());
+    let bare = |duplicates| HubOptions { duplicates, naming: Naming::Bare, ..options() };
+    let dotted = |duplicates| HubOptions { naming: Naming::Literal("{server}.{tool}"), ..bare(duplicates) };
+    let fatal = HubOptions { unreachable: Unreachable::Fatal, ..dotted(Duplicates::FirstWins) };
+    for (options, name, expected) in [
+        (bare(Duplicates::FirstWins), "echo", [false, true, false, true]),
+        (bare(Duplicates::Qualified), "echo", [false, true, false, true]),
+        (bare(Duplicates::LastWins), "echo", [false, false, true, true]),
+        (bare(Duplicates::Rejected), "echo", [false, false, false, true]),
+        (bare(Duplicates::FirstWins), "none", [false; 4]),
+        (dotted(Duplicates::FirstWins), "good.echo", [true; 4]),
+        (dotted(Duplicates::Rejected), "good.echo", [true; 4]),
+        (fatal, "good.echo", [false; 4]),
+    ] {
+        let what = format!("{name} with {options:?}");
+        let members = [("first", &first), ("good", &good), ("last", &last)];
+        let hub = Hub::new(members.map(|(name, server)| member(name, &server.target)), options);
+        hub.connect("good").await.expect("connects");
+        let over: [&[&str]; 4] = [&[], &["first"], &["last"], &["first", "last"]];
+        let certain = over.map(|over| hub.is_certain(name, |server| over.contains(&server)));
+        assert_eq!(certain, expected, "{what}");
+        if name == "echo" {
+            hub.disable("first").await.expect("there is one");
+            hub.disable("last").await.expect("there is one");
+            assert!(hub.is_certain(name, |_| false), "{what}: nothing is expected of who is disabled");
+        }
+        hub.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_found_without_waiting_for_servers_that_do_not_matter() {
+    let (good, silent) = (server("good", &["echo"]), mute());
+    let dotted = HubOptions { naming: Naming::Literal("{server}.{tool}"), ..options() };
+    let hub = Hub::new([member("silent", &silent.target), member("good", &good.target)], dotted);
+    let found = hub.discover_for("good.echo").await.expect("discovers");
+    assert!(found.registry.get("good.echo").is_some() && found.unreachable.is_empty());
+    assert_eq!(states(&hub), [State::NotConnected, State::Connected]);
+    hub.close().await;
+
+    let bare = || HubOptions { naming: Naming::Bare, ..options() };
+    let hub = Hub::new([member("good", &good.target), member("silent", &silent.target)], bare());
+    hub.discover_for("echo").await.expect("discovers");
+    assert_eq!(states(&hub), [State::Connected, State::Connecting]);
+    assert!(hub.strays().is_empty(), "nobody waits for who is still being connected to");
+    hub.close().await;
+    assert_eq!(states(&hub), [State::NotConnected, State::NotConnected]);
+
+    // Whoever knows no such name has asked all.
+    let other = server("other", &["list"]);
+    let dotted = HubOptions { naming: Naming::Literal("{server}.{tool}"), ..options() };
+    let hub =
+        Hub::new([member("good", &good.target), member("gone", &nobody()), member("other", &other.target)], dotted);
+    let found = hub.discover_for("list").await.expect("discovers");
+    assert_eq!((names(&hub).len(), found.unreachable.len()), (2, 1));
+    hub.close().await;
+}

@@ -20,7 +20,7 @@ use crate::client::{
     CallOptions, Protocol, ServerConfig, Target, ToolOutcome, memory,
     tests::server::{HttpServer, Seen, Server, greet, greet_http, in_memory, reply, result},
 };
-use crate::config::policy::Naming;
+use crate::config::policy::{Naming, Unreachable};
 use crate::{config::policy::Duplicates, wire::Version};
 
 /// A legacy server with tools of these names, which answer with their own and the server's name.

@@ -1,0 +1,78 @@
+//! The order in which a server's requests came.
+//!
+//! rmcp gives each of them to a task of its own, and tasks do not begin in order. So the transport gives each request a
+//! place before rmcp sees it, and what answers it begins when the one before it has begun.
+
+use std::{mem::replace, pin::pin, sync::Arc, task::Poll};
+
+use futures_util::poll;
+use rmcp::{
+    RoleClient,
+    model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage, ServerRequest},
+    transport::Transport,
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// A transport that gives each request a place.
+pub(super) struct InOrder<T> {
+    transport: T,
+    /// Cancelled when whoever has the last place has begun.
+    last: CancellationToken,
+}
+
+/// A request's place; the next one's turn comes when all clones are dropped.
+#[derive(Clone)]
+pub(super) struct Place {
+    before: CancellationToken,
+    _next: Arc<DropGuard>,
+}
+
+impl<T> InOrder<T> {
+    pub(super) fn new(transport: T) -> InOrder<T> {
+        let last = CancellationToken::new();
+        last.cancel();
+        InOrder { transport, last }
+    }
+
+    fn place(&mut self) -> Place {
+        let next = CancellationToken::new();
+        Place { before: replace(&mut self.last, next.clone()), _next: Arc::new(next.drop_guard()) }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for InOrder<T> {
+    type Error = T::Error;
+
+    fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.transport.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        let mut message = self.transport.receive().await?;
+        if let JsonRpcMessage::Request(asked) = &mut message
+            && !matches!(asked.request, ServerRequest::PingRequest(_))
+        {
+            let place = self.place();
+            asked.request.extensions_mut().insert(place);
+        }
+        Some(message)
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        self.transport.close()
+    }
+}
+
+impl Place {
+    /// Begins the work, which takes whatever it queues for when it is polled first, after that of the place before.
+    pub(super) async fn begin<T>(self, work: impl Future<Output = T>) -> T {
+        self.before.cancelled().await;
+        let mut work = pin!(work);
+        let begun = poll!(&mut work);
+        drop(self);
+        match begun {
+            Poll::Ready(done) => done,
+            Poll::Pending => work.await,
+        }
+    }
+}
