@@ -1,6 +1,7 @@
 //! What can be wrong with servers that were understood. One file for each part of a server.
 
 mod agent;
+mod backslash;
 mod command;
 mod environment;
 mod input;
@@ -99,6 +100,7 @@ pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for server in subject.config.servers.iter().chain(projects) {
         let before = findings.len();
         CHECKS.iter().for_each(|check| check(subject, server, findings));
+        backslash::check(subject, server, before, findings);
         let about = LazyCell::new(|| Arc::from(&*server.name.value));
         findings[before..].iter_mut().for_each(|finding| finding.server = Some(Arc::clone(&about)));
     }

@@ -285,6 +285,7 @@ fn of_servers(dialect: &Dialect) -> Vec<(&'static Code, String)> {
     faults.push((&codes::PLACEHOLDER, with(Field::Args, "[\"--root=«/path/to»/x\"]")));
     faults.push((&codes::INVISIBLE, with(Field::Args, "[\"a«\u{200b}»b\"]")));
     faults.push((&codes::INVISIBLE, with(Field::Args, "[«\" a\"»]")));
+    faults.push((&codes::INVISIBLE, with(Field::Args, "[\"C:«\\n»ew\"]")));
     faults.push((
         &codes::INVISIBLE,
         marked(Field::Env, "{}")
@@ -442,7 +443,13 @@ fn texts(dialect: &'static Dialect, whole: &str, add: &mut impl FnMut(&'static C
         (Kind::NumberForm, &codes::JSON_FORM, format!("{{\"_note\": «0x10», {inner}}}")),
         (Kind::CurlyQuotes, &codes::JSON_FORM, format!("{{\"_note\": «“a”», {inner}}}")),
         (Kind::Blank, &codes::JSON_BLANK, format!("{{«\u{a0}»{inner}}}")),
+        (Kind::UnknownEscape, &codes::JSON_FORM, format!("{{\"_note\": \"C:«\\U»sers\", {inner}}}")),
         (Kind::Unclosed, &codes::JSON_UNCLOSED, format!("«{{»{inner}")),
+        (Kind::Unclosed, &codes::JSON_UNCLOSED, format!("{{\"_note\": «[»1, {inner}}}")),
+        (Kind::Unclosed, &codes::JSON_UNCLOSED, format!("{{\"_note\": [1«,» {inner}}}")),
+        (Kind::Unclosed, &codes::JSON_UNCLOSED, format!("{{{inner}, \"_note\": [1«}}»")),
+        (Kind::WrongBracket, &codes::JSON_UNCLOSED, format!("{{\"_note\": [1«}}», {inner}}}")),
+        (Kind::SurplusBracket, &codes::JSON_AFTER, format!("{{\"_note\": [1]«]», {inner}}}")),
         (Kind::BareReference, &codes::JSON_FORM, format!("{{\"_note\": «{{env:A}}», {inner}}}")),
         (Kind::Fragment, &codes::JSON_FORM, format!("«\"_note\"»: 1, {inner}")),
         (Kind::TextAfter, &codes::JSON_AFTER, format!("{whole} «}}»")),

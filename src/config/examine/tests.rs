@@ -135,6 +135,14 @@ fn large_files_and_bombs_come_to_an_end() {
             format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[{}1]}}}}}}", "nil,".repeat(60_000)),
             1,
         ),
+        ("o.json", format!("{{\"mcpServers\":{{\"a\":{}", "[]},".repeat(100_000)), 0),
+        ("p.json", format!("{{\"mcpServers\":{{\"a\":[{}}}}}", "{]".repeat(100_000)), 0),
+        ("q.json", format!("[{}", "{\"a\":[[1}}".repeat(50_000)), 0),
+        (
+            "r.json",
+            format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[{}1]}}}}}}", "\"C:\\new\",".repeat(50_000)),
+            1,
+        ),
         ("n.json", format!("{{\"mcpServers\":{{}}}} {}", "/*".repeat(100_000)), 0),
     ] {
         let examined = examine(&Source::new(name, text), Some(Path::new(name)), None, None);
@@ -268,6 +276,33 @@ fn keys_that_are_not_indented_below_their_server_are_told_once() {
     assert_eq!(found.problem.message, "this is a server of its own, and no part of `a`");
     assert_eq!(found.problem.hint.as_deref(), Some("indent everything that belongs to `a` below it"));
     assert_eq!(examined.config.expect("cpe").servers.len(), 1);
+}
+
+#[test]
+fn a_missing_bracket_and_single_backslashes_hide_nothing_of_what_else_is_wrong() {
+    let text = "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"C:\\new\\ide.exe\",\n      \"args\": [\"-y\" \"x\"\n    },\n    \"b\": { \"comand\": \"x\" }\n  }\n}";
+    let source = Source::new(".mcp.json", text);
+    let examined = examine(&source, Some(Path::new(".mcp.json")), None, None);
+    let found: Vec<_> = examined
+        .findings
+        .iter()
+        .map(|it| {
+            (it.code.name, source.position(it.problem.span.start), it.problem.hint.as_deref().unwrap_or_default())
+        })
+        .collect();
+    let expected = [
+        ("W-INVISIBLE", (4, 21), "write each backslash twice, or `/`"),
+        ("E-JSON-FORM", (4, 25), "write each backslash twice"),
+        ("E-JSON-UNCLOSED", (5, 15), "add the missing `]` before 6:5"),
+        ("E-JSON-COMMA", (5, 21), "add a comma"),
+        ("E-JSON-UNCLOSED", (6, 5), "add `]` before this"),
+    ];
+    assert_eq!(found[..5], expected);
+    assert!(found[5..].iter().any(|(code, place, _)| *code == "W-UNKNOWN-KEY" && *place == (7, 12)), "{found:?}");
+    let text = text.replace("\"x\"\n    },", "\"x\"\n      \"env\": {}\n    },");
+    let examined = examine(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
+    let hints: Vec<_> = examined.findings.iter().filter_map(|it| it.problem.hint.as_deref()).collect();
+    assert_eq!(hints[2..5], ["add the missing `]` before 6:7", "add a comma", "add `],` before this"]);
 }
 
 #[test]
