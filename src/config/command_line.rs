@@ -1,7 +1,19 @@
 //! Command lines that people write where a program and its arguments belong.
 
+use super::secret::hidden_in;
+
+/// A longer command line is not written anew in a hint.
+const LONGEST_HINT: usize = 200;
+
+/// The words of a command line as a hint may write them; `None` if it is long, a secret may be in it, or a quote has no
+/// end.
+pub(super) fn words_for_hint(line: &str) -> Option<Vec<String>> {
+    let is_clear = line.len() <= LONGEST_HINT && hidden_in("", line).is_empty();
+    if is_clear { words(line) } else { None }
+}
+
 /// The words of a command line, without their quotes. `None` if a quote has no end.
-pub(super) fn words(line: &str) -> Option<Vec<String>> {
+fn words(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for character in line.chars() {
         match quote {
@@ -36,5 +48,12 @@ mod tests {
         assert_eq!(words(" a \"b c\"d '' ").as_deref(), Some(&["a", "b cd", ""].map(str::to_owned)[..]));
         assert_eq!(words("a \"b"), None);
         assert_eq!((assignment("A_1=b=c"), assignment("--a=b"), assignment("1=b")), (Some(("A_1", "b=c")), None, None));
+    }
+
+    #[test]
+    fn hints_have_no_long_command_lines_and_none_with_a_secret() {
+        assert_eq!(words_for_hint("npx -y"), Some(vec!["npx".to_owned(), "-y".to_owned()]));
+        assert_eq!(words_for_hint("npx --token geheim1234"), None);
+        assert_eq!(words_for_hint(&"a ".repeat(LONGEST_HINT)), None);
     }
 }

@@ -97,7 +97,7 @@ pub fn examine(
     }
     let config = detected.as_ref().map(|Detected { dialect, .. }| {
         if document.is_empty() {
-            return ClientConfig { dialect, servers: Vec::new(), projects: Vec::new() };
+            return ClientConfig::new(dialect);
         }
         let config = read(&document.root, dialect, source, &mut findings);
         check::all(&Subject::new(&config, &document.root, source, machine), &mut findings);

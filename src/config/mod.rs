@@ -27,7 +27,6 @@ pub mod server;
 pub mod sources;
 mod variable;
 mod yaml;
-mod yaml_slip;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Problem, Problems, Source, Span};
 pub use dotenv::parse_dotenv;
@@ -37,5 +36,5 @@ pub use machine::{Found, Machine};
 pub use node::{Duplicate, Entry, Node, Value, parse_duration};
 pub use read::{ClientConfig, Project, read};
 pub use resolve::{Lack, Unresolved, resolve};
-pub use variable::{Form, Reference, Unset, Variables, references};
+pub use variable::{Form, NotSet, Reference, Variables, references};
 pub use yaml::parse as parse_yaml;

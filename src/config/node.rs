@@ -222,6 +222,11 @@ impl Node {
         }
     }
 
+    /// The value that these keys lead to, one mapping after the other; this one without any key.
+    pub fn at(&self, keys: &[&str]) -> Option<&Node> {
+        keys.iter().try_fold(self, |node, key| node.get(key))
+    }
+
     /// The value at a JSON pointer (RFC 6901), if there is one.
     pub fn pointer(&self, pointer: &str) -> Option<&Node> {
         let Some(tokens) = pointer.strip_prefix('/') else { return pointer.is_empty().then_some(self) };

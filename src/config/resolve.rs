@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Form, Reference, Span,
-    dialect::{Dialect, Empty, Field, Unset, VariableRule},
+    dialect::{Dialect, Empty, Field, Unset, VariableRule, is_from_home},
     server::{At, ServerConfig},
 };
 
@@ -56,8 +56,7 @@ pub fn resolve(
         let fields = [Field::Command, Field::Cwd].into_iter().zip([&mut resolved.command, &mut resolved.cwd]);
         let paths = fields.flat_map(|(field, path)| Some((field, path.as_mut()?)));
         let paths = paths.chain(resolved.args.iter_mut().map(|argument| (Field::Args, argument)));
-        let is_home = |path: &str| path == "~" || path.starts_with("~/");
-        for (_, path) in paths.filter(|(field, path)| dialect.home.contains(field) && is_home(&path.value)) {
+        for (_, path) in paths.filter(|(field, path)| dialect.home.contains(field) && is_from_home(&path.value)) {
             path.value.replace_range(..1, home);
         }
     }

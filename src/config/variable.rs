@@ -48,10 +48,25 @@ pub struct Variables {
 /// A variable without a value and without a default.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {name} is not set")]
-pub struct Unset {
+pub struct NotSet {
     pub name: String,
     /// Where the reference stands in the value.
     pub range: Range<usize>,
+}
+
+impl Form {
+    /// A reference of this form.
+    pub(super) fn written(self, name: &str) -> String {
+        match self {
+            Form::Bare => format!("${name}"),
+            Form::Braced => format!("${{{name}}}"),
+            Form::Defaulted => format!("${{{name}:-default}}"),
+            Form::Env => format!("${{env:{name}}}"),
+            Form::Input => format!("${{input:{name}}}"),
+            Form::Curly => format!("{{env:{name}}}"),
+            Form::Secret => format!("${{{{ secrets.{name} }}}}"),
+        }
+    }
 }
 
 impl<'t> Reference<'t> {
@@ -166,8 +181,8 @@ impl Variables {
     /// The text with every reference of these forms replaced by what `lookup` gives.
     ///
     /// # Errors
-    /// [`Unset`] is the first variable that has neither a value nor a default.
-    pub fn substitute(&self, text: &str, lookup: impl Fn(&Reference<'_>) -> Option<String>) -> Result<String, Unset> {
+    /// [`NotSet`] is the first variable that has neither a value nor a default.
+    pub fn substitute(&self, text: &str, lookup: impl Fn(&Reference<'_>) -> Option<String>) -> Result<String, NotSet> {
         let (mut out, mut at) = (String::with_capacity(text.len()), 0);
         while let Some(length) = beginning(&text[at..]) {
             out.push_str(&text[at..at + length]);
@@ -187,7 +202,7 @@ impl Variables {
             let value = lookup(&reference).filter(|value| default.is_none() || !value.is_empty());
             match value.or(default.map(str::to_owned)) {
                 Some(value) => out.push_str(&value),
-                None => return Err(Unset { name: name.to_owned(), range: reference.range }),
+                None => return Err(NotSet { name: name.to_owned(), range: reference.range }),
             }
             at += length;
         }

@@ -72,7 +72,7 @@ fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
     let mut plan = Vec::new();
     let directory = std::env::current_dir().unwrap_or_default();
     for (file, checked) in checked.iter().enumerate() {
-        let Some(ClientConfig { dialect, servers, projects }) = &checked.config else { continue };
+        let Some(ClientConfig { dialect, servers, projects, .. }) = &checked.config else { continue };
         let everywhere = (servers, checked.folder.as_path(), true);
         // The program has the servers of a project only where it works on that.
         let of_projects = projects.iter().map(|Project { servers, folder, .. }| {

@@ -194,7 +194,7 @@ fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
 /// A path is relative to the working directory, and if there is nothing, to the folder of the config.
 fn output_schema(subject: &Subject<'_>, node: &Node, path: &str, findings: &mut Vec<Finding>) {
     let Some(machine) = subject.machine else { return };
-    let beside = Path::new(&subject.source.name).parent().unwrap_or(Path::new("")).join(path);
+    let beside = subject.beside(path);
     let read = |path: &Path| (machine.read)(&machine.directory.join(path));
     match read(Path::new(path)).or_else(|_| read(&beside)) {
         Err(error) => {

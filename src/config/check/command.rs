@@ -5,12 +5,11 @@ use std::{cell::LazyCell, path::Path};
 use super::Subject;
 use crate::config::{
     Found, Machine,
-    command_line::{assignment, words},
-    dialect::{Dialect, Field, Place},
+    command_line::{assignment, words_for_hint},
+    dialect::{Dialect, Field, Place, is_from_home},
     finding::{Finding, codes},
     placeholder::placeholder,
     references,
-    secret::hidden_in,
     server::{At, ServerConfig, Text},
 };
 
@@ -26,9 +25,6 @@ const SUBCOMMANDS: &[&str] = &["run", "exec", "compose", "container", "tool"];
 
 /// Options of launchers that have no value after them.
 const FLAGS: &[&str] = &["-y", "--yes", "-i", "-t", "-it", "-d", "--rm", "--init", "-q", "--quiet"];
-
-/// A longer command is not written anew in a hint.
-const LONGEST_HINT: usize = 200;
 
 /// What separates the words of a shell.
 const OPERATORS: &[&str] = &["&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&"];
@@ -81,8 +77,7 @@ fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<
         return false;
     }
     let message = "the command has its arguments in it, and is taken for the name of one program";
-    let is_clear = hidden_in("", text).is_empty() && text.len() <= LONGEST_HINT && replaced.is_empty();
-    let line = if is_clear { words(text) } else { None };
+    let line = if replaced.is_empty() { words_for_hint(text) } else { None };
     let hint = split(subject.dialect(), text, line.as_deref());
     findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
     true
@@ -238,10 +233,7 @@ fn paths(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Findin
     let mut is_told = false;
     for text in server.texts().filter(is_path) {
         let value = text.at.value.as_str();
-        if !subject.dialect().home.contains(&text.field)
-            && (value == "~" || value.starts_with("~/"))
-            && !has_shell(server)
-        {
+        if !subject.dialect().home.contains(&text.field) && is_from_home(value) && !has_shell(server) {
             let message = format!("{} does not replace `~`, and there is no shell to do it", subject.dialect().program);
             findings.push(codes::HOME.at(text.at.span, message).hint("write the whole path"));
         }
@@ -269,7 +261,7 @@ fn directory(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Fi
     if is_replaced || text.starts_with('~') || references(text).next().is_some() || placeholder(text).is_some() {
         return;
     }
-    let beside = Path::new(&subject.source.name).parent().unwrap_or(Path::new("")).join(text);
+    let beside = subject.beside(text);
     if [Path::new(text), &beside].iter().all(|path| machine.at(path) != Found::Directory) {
         let message = format!("there is no folder {text} on this machine");
         findings.push(codes::DIRECTORY.at(cwd.span, message).hint("the server could not be started in it"));

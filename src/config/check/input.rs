@@ -29,7 +29,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         _ => &[],
     };
     let known: Vec<_> = inputs.iter().filter_map(|input| input.get("id")?.str().ok()).collect();
-    let used = references_to(&known, subject, findings);
+    let (used, meant) = references_to(&known, subject, findings);
     let mut ids = HashMap::new();
     for input in inputs {
         if let Some((node, Ok(id))) = input.get("id").map(|id| (id, id.str())) {
@@ -43,7 +43,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             }
         }
         match input.get("id").map(|id| (id, id.str())) {
-            Some((node, Ok(id))) if !used.contains(id) => {
+            Some((node, Ok(id))) if !used.contains(id) && !meant.contains(id) => {
                 let message = format!("nothing uses the input `{id}`");
                 findings.push(
                     codes::INPUT_UNUSED
@@ -132,13 +132,17 @@ fn options(id: &str, node: &Node, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The inputs that servers refer to. Those that there are not are told.
-fn references_to<'s>(known: &[&str], subject: &Subject<'s>, findings: &mut Vec<Finding>) -> HashSet<&'s str> {
+/// The inputs that servers refer to, and those that they may mean. Those that there are not are told.
+fn references_to<'s>(
+    known: &[&'s str],
+    subject: &Subject<'s>,
+    findings: &mut Vec<Finding>,
+) -> (HashSet<&'s str>, HashSet<&'s str>) {
     let names: HashSet<_> = known.iter().copied().collect();
     // To look through more for what was meant takes too long.
     let likely = &known[..known.len().min(MOST_LIKELY)];
-    let mut used = HashSet::new();
-    for server in &subject.config.servers {
+    let (mut used, mut meant) = (HashSet::new(), HashSet::new());
+    for server in subject.servers() {
         for text in server.texts() {
             for reference in references(&text.at.value).filter(|reference| reference.form == Form::Input) {
                 let name = reference.name;
@@ -148,7 +152,9 @@ fn references_to<'s>(known: &[&str], subject: &Subject<'s>, findings: &mut Vec<F
                 }
                 let place = subject.part(text, reference.range.clone());
                 let message = format!("there is no input `{name}`, so the server does not start");
-                let hint = match nearest(name, likely) {
+                let near = nearest(name, likely);
+                meant.extend(near);
+                let hint = match near {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("add {{\"id\": \"{name}\", \"type\": \"promptString\", …}} to `inputs`"),
                 };
@@ -156,5 +162,5 @@ fn references_to<'s>(known: &[&str], subject: &Subject<'s>, findings: &mut Vec<F
             }
         }
     }
-    used
+    (used, meant)
 }

@@ -1,4 +1,5 @@
-//! What can be wrong with servers that were understood. One file for each part of a server.
+//! What can be wrong with servers that were understood. One file for each part of a server, and for each part of a file
+//! that they have to do with.
 
 mod agent;
 mod backslash;
@@ -6,7 +7,6 @@ mod command;
 mod environment;
 mod input;
 mod name;
-mod nameless;
 mod reference;
 mod text;
 mod tools;
@@ -18,6 +18,7 @@ mod tests;
 use std::{
     cell::{LazyCell, RefCell},
     collections::HashMap,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -51,6 +52,12 @@ impl<'a> Subject<'a> {
         Subject { config, root, source, machine, programs: RefCell::default() }
     }
 
+    /// Every server, also those of single projects and those that cannot be reached.
+    fn servers(&self) -> impl Iterator<Item = &'a ServerConfig> {
+        let ClientConfig { servers, unclear, projects, .. } = self.config;
+        servers.iter().chain(projects.iter().flat_map(|project| &project.servers)).chain(unclear)
+    }
+
     fn dialect(&self) -> &'static Dialect {
         self.config.dialect
     }
@@ -71,6 +78,11 @@ impl<'a> Subject<'a> {
         has
     }
 
+    /// Where a path leads from the folder of the config.
+    fn beside(&self, path: &str) -> PathBuf {
+        Path::new(&self.source.name).parent().unwrap_or(Path::new("")).join(path)
+    }
+
     /// Where a part of a text stands; with its quotes if it is all of it.
     fn part(&self, text: Text<'_>, range: std::ops::Range<usize>) -> Span {
         if range.len() == text.at.value.len() {
@@ -83,21 +95,12 @@ impl<'a> Subject<'a> {
 /// A check of one server.
 type Check = fn(&Subject<'_>, &ServerConfig, &mut Vec<Finding>);
 
-const CHECKS: &[Check] = &[
-    name::check,
-    command::check,
-    environment::check,
-    url::check,
-    tools::check,
-    reference::check,
-    nameless::check,
-    text::check,
-];
+const CHECKS: &[Check] =
+    &[name::check, command::check, environment::check, url::check, tools::check, reference::check, text::check];
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    let projects = subject.config.projects.iter().flat_map(|project| &project.servers);
-    for server in subject.config.servers.iter().chain(projects) {
+    for server in subject.servers() {
         let before = findings.len();
         CHECKS.iter().for_each(|check| check(subject, server, findings));
         backslash::check(subject, server, before, findings);

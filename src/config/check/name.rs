@@ -24,12 +24,10 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         let hint = format!("rename it, for example to `{}`", name.value.replace(odd, "-"));
         findings.push(codes::NAME_DISCOURAGED.at(name.span, message).hint(hint));
     }
-    let Some(allowed) = dialect.name_characters else { return };
-    let is_bad = |c: &char| !c.is_ascii_alphanumeric() && !allowed.contains(*c);
-    if let Some(bad) = name.value.chars().find(is_bad) {
+    if let Some(bad) = dialect.forbidden_in_name(&name.value) {
         let message = format!("{} rejects names with {bad:?}, and then the whole file", dialect.program);
-        let plain = |c: char| if is_bad(&c) { '-' } else { c };
-        let hint = format!("rename it, for example to `{}`", name.value.chars().map(plain).collect::<String>());
+        let plain = name.value.replace(|c| dialect.is_forbidden_in_names(c), "-");
+        let hint = format!("rename it, for example to `{plain}`");
         findings.push(codes::NAME.at(name.span, message).hint(hint));
     }
 }

@@ -1,4 +1,4 @@
-//! References to variables.
+//! References to variables: those that are not replaced, stand for nothing, or are not finished.
 
 use std::{cell::LazyCell, ops::Range};
 
@@ -11,8 +11,12 @@ use crate::config::{
     server::{At, ServerConfig, Text},
 };
 
-/// So many references of one text are told of.
+/// So many references of one text are told of, and as many that have no name.
 const MOST: usize = 20;
+
+/// How references begin that need a name, and how one is written with it.
+const NAMED: [(Form, &str, &str); 2] =
+    [(Form::Env, "${env:", "name the variable: ${env:NAME}"), (Form::Input, "${input:", "name the input: ${input:id}")];
 
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     let is_remote = |word: &At<String>| word.value.starts_with("mcp-remote");
@@ -44,6 +48,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
             told += findings.len() - before;
         }
     }
+    nameless(subject, server, findings);
 }
 
 /// The name of a variable that is opened and never closed.
@@ -205,4 +210,32 @@ fn unset(
         false => format!("set it before you start {program}"),
     };
     findings.push(code.at(subject.part(text, reference.range.clone()), message).hint(hint));
+}
+
+/// Tells of references in which a name is missing.
+fn nameless(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    for text in server.texts() {
+        let rule = subject.dialect().rule(text.field);
+        if !rule.holds_in(text.field) {
+            continue;
+        }
+        for (_, begin, hint) in NAMED.iter().filter(|(form, ..)| rule.forms.contains(form)) {
+            for range in without_name(&text.at.value, begin).take(MOST) {
+                let message = "a reference without a name stands for nothing";
+                findings.push(codes::VARIABLE_FORM.at(subject.part(text, range), message).hint(*hint));
+            }
+        }
+    }
+}
+
+/// Where references without a name are, closed or at the end of the text.
+fn without_name(text: &str, begin: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices(begin).filter_map(move |(start, _)| {
+        let end = start + begin.len();
+        match text[end..].chars().next() {
+            Some('}') => Some(start..end + 1),
+            None => Some(start..end),
+            Some(_) => None,
+        }
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use crate::config::{
-    Form, Span,
+    Span,
     dialect::Field,
     finding::{Finding, codes},
     json::is_invisible,
@@ -67,20 +67,5 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
         let side = if value.trim_start().len() < value.len() { "before" } else { "after" };
         let message = format!("there is a blank {side} the text, which is part of it");
         findings.push(codes::INVISIBLE.at(span, message).hint("remove it"));
-    }
-}
-
-impl Form {
-    /// A reference of this form.
-    pub(in crate::config) fn written(self, name: &str) -> String {
-        match self {
-            Form::Bare => format!("${name}"),
-            Form::Braced => format!("${{{name}}}"),
-            Form::Defaulted => format!("${{{name}:-default}}"),
-            Form::Env => format!("${{env:{name}}}"),
-            Form::Input => format!("${{input:{name}}}"),
-            Form::Curly => format!("{{env:{name}}}"),
-            Form::Secret => format!("${{{{ secrets.{name} }}}}"),
-        }
     }
 }

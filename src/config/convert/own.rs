@@ -3,15 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::loss::Loss;
-use crate::{
-    config::{
-        Entry, Examined, Node, Span, Value,
-        dialect::{Collection, Dialect, Field, Key, Of, Profiles, RootKeys, Set},
-        finding::Severity,
-        read::is_note,
-        server::ServerConfig,
-    },
-    transport::Transport,
+use crate::config::{
+    Entry, Examined, Node, Span, Value,
+    dialect::{Collection, Dialect, Field, Key, Profiles, RootKeys, Set},
+    finding::Severity,
+    read::is_note,
+    server::ServerConfig,
 };
 
 /// What of a file belongs to its program alone, beside its servers.
@@ -112,14 +109,8 @@ pub(super) fn of_server(
             }
             continue;
         };
-        let is_process = server.transport.value == Transport::Stdio;
-        let is_for = match key.of {
-            Of::All => true,
-            Of::Process { .. } => is_process,
-            Of::Remote { .. } => !is_process,
-        };
         match (key.field, &entry.node.value) {
-            _ if !is_for => {}
+            _ if !key.of.includes(server.transport.value) => {}
             (field, Value::String(_)) if !field.is_text() && dialect.is_open(&entry.node) => {
                 lose(key.name.into(), entry, "it is a variable, of which no file can say what it stands for".into());
             }

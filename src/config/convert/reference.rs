@@ -5,7 +5,7 @@ use std::{collections::HashMap, ops::Range};
 use super::template::templates;
 use crate::config::{
     Form, Reference,
-    dialect::{Dialect, Field, VariableRule, kind},
+    dialect::{Dialect, Field, VariableRule, is_from_home, kind},
     expand_env, variable,
 };
 
@@ -102,7 +102,7 @@ pub(super) fn translate(text: &str, from: Place, to: Place) -> Translated {
 /// What is to say of a `~` that is the home folder for only one of the programs.
 fn home(text: &str, from: Place, to: Place) -> Option<String> {
     let is_home = |place: Place| place.dialect.home.contains(&place.field);
-    if text != "~" && !text.starts_with("~/") {
+    if !is_from_home(text) {
         return None;
     }
     match (is_home(from), is_home(to)) {
@@ -191,7 +191,7 @@ impl Place {
                 Ok((format!("${{{name}}}"), meaning))
             }
             Meaning::Known(_) => Err(format!("{program} does not know it")),
-            Meaning::Input(name) if has(Form::Input) => Ok((format!("${{input:{name}}}"), meaning)),
+            Meaning::Input(name) if has(Form::Input) => Ok((Form::Input.written(name), meaning)),
             Meaning::Input(_) => Err(format!("{program} asks for nothing")),
             Meaning::Variable { name, .. } if !rule.by_go && expand_env::is_only_of_go(name) => {
                 Err(format!("{program} takes it for something else, or for nothing"))
@@ -200,15 +200,10 @@ impl Place {
                 Ok((format!("${{{name}:-{default}}}"), meaning))
             }
             Meaning::Variable { name, .. } => {
-                let written = match () {
-                    () if has(Form::Env) => format!("${{env:{name}}}"),
-                    () if has(Form::Curly) => format!("{{env:{name}}}"),
-                    () if has(Form::Braced) => format!("${{{name}}}"),
-                    () if has(Form::Secret) => format!("${{{{ secrets.{name} }}}}"),
-                    () if has(Form::Bare) => format!("${name}"),
-                    () => return Err(format!("{program} replaces no variables")),
-                };
-                Ok((written, Meaning::Variable { name, default: None }))
+                let forms = [Form::Env, Form::Curly, Form::Braced, Form::Secret, Form::Bare];
+                let form = forms.into_iter().find(|form| has(*form));
+                let form = form.ok_or_else(|| format!("{program} replaces no variables"))?;
+                Ok((form.written(name), Meaning::Variable { name, default: None }))
             }
         }
     }

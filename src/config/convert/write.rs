@@ -9,7 +9,7 @@ use super::{
 use crate::{
     config::{
         Entry, Node, Span, Value,
-        dialect::{Dialect, Field, Key, Of, Untyped},
+        dialect::{Dialect, Field, Key, Untyped},
         server::{At, Pair, ServerConfig},
     },
     transport::Transport,
@@ -65,11 +65,7 @@ impl Writer<'_> {
     }
 
     fn is_for(&self, key: &Key) -> bool {
-        match key.of {
-            Of::All => true,
-            Of::Process { .. } => self.is_process(),
-            Of::Remote { .. } => !self.is_process(),
-        }
+        key.of.includes(self.server.transport.value)
     }
 
     /// The key that the new file has for a field.

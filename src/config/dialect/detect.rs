@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{ALL, Dialect, Field, Place, Syntax, at};
+use super::{ALL, Dialect, Field, Place, Syntax};
 use crate::config::{
     Node, Source,
     document::Document,
@@ -84,7 +84,7 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
     let mark = marked.filter(|(owner, _)| std::ptr::eq(*owner, dialect)).map(|(_, mark)| mark);
     let why = match mark.as_ref().or(dialect.evidence(root).first()).or(telling) {
         Some(key) => format!("it has `{key}`"),
-        None => match dialect.roots.iter().find(|keys| at(dialect.part(root), keys).is_some()) {
+        None => match dialect.roots.iter().find(|keys| dialect.part(root).at(keys).is_some()) {
             Some(keys) => {
                 let section = dialect.section(root).map_or(&[][..], |(keys, _)| keys);
                 format!("its servers are under `{}`", [section, *keys].concat().join("."))
@@ -102,7 +102,7 @@ fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source
     let guests = ALL.iter().copied().filter(is_guest);
     guests.into_iter().find_map(|dialect| {
         if owner.servers(root).is_none()
-            && let Some(keys) = dialect.roots.iter().find(|keys| at(root, keys).is_some_and(|it| it.entries().is_ok()))
+            && let Some(keys) = dialect.roots.iter().find(|keys| root.at(keys).is_some_and(|it| it.entries().is_ok()))
         {
             return Some(Detected { dialect, why: format!("its servers are under `{}`", keys.join(".")) });
         }

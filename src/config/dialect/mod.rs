@@ -37,10 +37,10 @@ pub use detect::{Detected, by_path, named};
 pub(super) use detect::{detect, is_about_other_things, without_ending};
 pub use place::Place;
 pub(super) use servers::Set;
-pub(super) use variables::kind;
 pub use variables::{Empty, Places, Template, Unset, VariableRule};
+pub(super) use variables::{is_from_home, kind};
 
-use super::{Node, json::LibertyKind, policy::Policy};
+use super::{json::LibertyKind, policy::Policy};
 use crate::transport::Transport;
 
 /// Every dialect. Where a file fits several equally well, the first is taken.
@@ -265,6 +265,17 @@ pub enum Of {
     },
 }
 
+impl Of {
+    /// Whether the key is for servers of this transport.
+    pub(super) fn includes(self, transport: Transport) -> bool {
+        match self {
+            Of::All => true,
+            Of::Process { .. } => transport == Transport::Stdio,
+            Of::Remote { .. } => transport != Transport::Stdio,
+        }
+    }
+}
+
 /// What a key means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
@@ -395,10 +406,6 @@ pub enum Outside {
     Clamped,
     /// It is as if there were none.
     Ignored,
-}
-
-fn at<'n>(root: &'n Node, keys: &[&str]) -> Option<&'n Node> {
-    keys.iter().try_fold(root, |node, key| node.get(key))
 }
 
 impl Dialect {

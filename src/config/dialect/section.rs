@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Dialect, Place, at, by_path, without_ending};
+use super::{Dialect, Place, by_path, without_ending};
 use crate::config::{Entry, Node, Value};
 
 impl Dialect {
@@ -14,10 +14,10 @@ impl Dialect {
     /// The section of a file about other things that is this program's config, if it has one that is an object. A file
     /// with servers at its root is about nothing else.
     pub(super) fn section<'n>(&self, root: &'n Node) -> Option<(&'static [&'static str], &'n Node)> {
-        if self.roots.iter().any(|keys| at(root, keys).is_some()) {
+        if self.roots.iter().any(|keys| root.at(keys).is_some()) {
             return None;
         }
-        self.sections.iter().find_map(|keys| Some((*keys, at(root, keys).filter(|node| node.entries().is_ok())?)))
+        self.sections.iter().find_map(|keys| Some((*keys, root.at(keys).filter(|node| node.entries().is_ok())?)))
     }
 
     /// What stands around the servers of a file that is about nothing else: keys from the root on, and the first of them.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    Collection, Dialect, Field, Files, Place, Profiles, RootKeys, Untyped, VariableRule, at, by_path, without_ending,
+    Collection, Dialect, Field, Files, Place, Profiles, RootKeys, Untyped, VariableRule, by_path, without_ending,
 };
 use crate::config::{
     Entry, Node, Value,
@@ -23,7 +23,16 @@ impl Dialect {
     pub fn servers<'n>(&self, root: &'n Node) -> Option<&'n Node> {
         let root = self.part(root);
         let bare = || (self.bare.is_some() && looks_like_servers(root)).then_some(root);
-        self.roots.iter().find_map(|keys| at(root, keys)).or_else(bare)
+        self.roots.iter().find_map(|keys| root.at(keys)).or_else(bare)
+    }
+
+    /// What the name of a server has in it that the program rejects.
+    pub(in crate::config) fn forbidden_in_name(&self, name: &str) -> Option<char> {
+        name.chars().find(|c| self.is_forbidden_in_names(*c))
+    }
+
+    pub(in crate::config) fn is_forbidden_in_names(&self, c: char) -> bool {
+        self.name_characters.is_some_and(|allowed| !c.is_ascii_alphanumeric() && !allowed.contains(c))
     }
 
     /// Whether a file is one server and nothing else.
@@ -99,15 +108,15 @@ impl Dialect {
     /// Whether the servers are not in the first of the places that this program has for them.
     pub(in crate::config) fn is_second_choice(&self, root: &Node) -> bool {
         let is_section = !std::ptr::eq(self.part(root), root);
-        let mut roots = self.roots.iter().map(|keys| at(root, keys).is_some());
+        let mut roots = self.roots.iter().map(|keys| root.at(keys).is_some());
         is_section || (roots.next() == Some(false) && roots.any(|is_there| is_there))
     }
 
     /// What turns all servers of a file on or off.
     pub fn switch<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
-        let (key, place) = (self.switch?, self.roots.iter().find(|keys| at(root, keys).is_some())?);
+        let (key, place) = (self.switch?, self.roots.iter().find(|keys| root.at(keys).is_some())?);
         let (_, above) = place.split_last()?;
-        at(root, above)?.entries().ok()?.iter().find(|entry| entry.key == key)
+        root.at(above)?.entries().ok()?.iter().find(|entry| entry.key == key)
     }
 
     /// The keys beside the servers that are this program's.

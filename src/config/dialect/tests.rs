@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::config::{
-    Source, examine,
+    Node, Source, examine,
     finding::{Finding, Severity},
     json, read,
     server::ServerConfig,

@@ -143,6 +143,11 @@ impl Template {
     }
 }
 
+/// Whether a path begins in the home folder, for whoever replaces `~`.
+pub(in crate::config) fn is_from_home(path: &str) -> bool {
+    path == "~" || path.starts_with("~/")
+}
+
 /// What a name with an argument is one of: `workspaceFolder` for `workspaceFolder:api`, `user_config` for
 /// `user_config.KEY`.
 pub(in crate::config) fn kind(name: &str) -> &str {

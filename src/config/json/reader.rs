@@ -344,7 +344,7 @@ impl Places {
 }
 
 /// Blanks that JSON does not have: those of Unicode, and those that take no room.
-pub(super) fn is_other_blank(character: char) -> bool {
+fn is_other_blank(character: char) -> bool {
     (character.is_whitespace() && !character.is_ascii())
         || matches!(character, '\u{b}' | '\u{c}')
         || is_invisible(character)

@@ -46,7 +46,7 @@ pub(super) fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding 
 /// The first of the servers that are in their place within another object, and the key of that.
 fn within<'n>(root: &'n Node, place: &[&str]) -> Option<(&'n str, &'n Entry)> {
     let servers = |outer: &'n Entry| {
-        let servers = place.iter().try_fold(&outer.node, |node, key| node.get(key))?;
+        let servers = outer.node.at(place)?;
         let first = servers.entries().ok()?.first().filter(|_| looks_like_servers(servers))?;
         Some((&*outer.key, first))
     };

@@ -23,7 +23,7 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
     let (is_whole, strict) = (matches!(dialect.root_keys, RootKeys::Known(_)), dialect.is_strict_file(&source.name));
     let others = dialect.beside.iter().map(|beside| beside.key).chain(dialect.switch).chain(dialect.projects);
     let others: Vec<_> = others.collect();
-    let is_there = |keys: &&&[&str]| keys.iter().try_fold(root, |node, key| node.get(key)).is_some();
+    let is_there = |keys: &&&[&str]| root.at(keys).is_some();
     let place = dialect.roots.iter().find(is_there).map(|keys| keys.join(".")).unwrap_or_default();
     for entry in root.entries().unwrap_or_default() {
         let key = &*entry.key;

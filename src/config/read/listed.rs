@@ -7,7 +7,8 @@ use crate::config::{
     dialect::NameLists,
     finding::{Finding, codes},
     nearest,
-    server::{At, ServerConfig},
+    read::ClientConfig,
+    server::At,
 };
 
 /// Among so many names somebody looks for what was meant, and for so many: each takes a while.
@@ -23,12 +24,13 @@ struct Listed<'n> {
 /// Turns off the servers that the lists of a file leave out, and tells of names that no server of the file has.
 ///
 /// An empty list of allowed servers allows all.
-pub(super) fn apply(lists: &NameLists, root: &Node, servers: &mut [ServerConfig], findings: &mut Vec<Finding>) {
+pub(super) fn apply(lists: &NameLists, root: &Node, config: &mut ClientConfig, findings: &mut Vec<Finding>) {
     misspelt(lists, root, findings);
-    let known: Vec<_> = servers.iter().map(|server| server.name.value.clone()).collect();
+    let servers = config.servers.iter().chain(&config.unclear);
+    let known: Vec<_> = servers.map(|server| server.name.value.clone()).collect();
     let allowed = read(lists.allowed, root, &known, findings).filter(|list| !list.names.is_empty());
     let excluded = read(lists.excluded, root, &known, findings);
-    for server in servers {
+    for server in &mut config.servers {
         let name = server.name.value.as_str();
         let missing = allowed.as_ref().filter(|list| !list.names.contains_key(name)).map(|list| list.span);
         let span = excluded.as_ref().and_then(|list| list.names.get(name).copied()).or(missing);
@@ -42,7 +44,7 @@ pub(super) fn apply(lists: &NameLists, root: &Node, servers: &mut [ServerConfig]
 fn misspelt(lists: &NameLists, root: &Node, findings: &mut Vec<Finding>) {
     let names: Vec<&str> = [lists.allowed, lists.excluded].iter().filter_map(|place| place.last().copied()).collect();
     let around = lists.allowed.split_last().map_or(&[][..], |(_, around)| around);
-    let node = around.iter().try_fold(root, |node, key| node.get(key));
+    let node = root.at(around);
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
         let key = &*entry.key;
         if let Some(near) = nearest(key, &names).filter(|_| !names.contains(&key) && entry.node.items().is_ok()) {
@@ -53,7 +55,7 @@ fn misspelt(lists: &NameLists, root: &Node, findings: &mut Vec<Finding>) {
 }
 
 fn read<'n>(place: &[&str], root: &'n Node, known: &[String], findings: &mut Vec<Finding>) -> Option<Listed<'n>> {
-    let node = place.iter().try_fold(root, |node, key| node.get(key))?;
+    let node = root.at(place)?;
     let key = place.last().copied().unwrap_or_default();
     let mut wrong = |node: &Node, hint: &'static str| {
         let message = format!("`{key}` must be a list of texts, found {}", node.kind());

@@ -1,6 +1,7 @@
 //! Servers from a file, as a dialect's table says: where they are (this file), what there is to say if they are not there
-//! (`absent`), what stands beside them (`beside`), what each of them is (`server`), the values of its keys (`value`), and
-//! which of them are left alone (`listed`).
+//! (`absent`), what stands beside them (`beside`) or should stand below one (`unindented`), what each of them is (`server`),
+//! the values of its keys (`value`), what people call things otherwise (`word`), and which servers are left alone
+//! (`listed`).
 
 mod absent;
 mod beside;
@@ -18,7 +19,11 @@ use std::{
 
 pub(super) use self::absent::nowhere;
 pub(super) use self::word::{NOTES, is_note};
-use self::{absent::no_servers, beside::beside, server::Reader};
+use self::{
+    absent::no_servers,
+    beside::beside,
+    server::{Known, Reader},
+};
 use super::{
     Entry, Node, Source, Span,
     dialect::{ALL, Collection, Dialect, Field, Key, Set},
@@ -32,6 +37,8 @@ use crate::transport::Transport;
 pub struct ClientConfig {
     pub dialect: &'static Dialect,
     pub servers: Vec<ServerConfig>,
+    /// Servers of which it is not clear how to reach them. What else is said of them is known, and may be wrong as well.
+    pub unclear: Vec<ServerConfig>,
     /// What the file says for single projects of its user, which is nobody else's.
     pub projects: Vec<Project>,
 }
@@ -46,6 +53,13 @@ pub struct Project {
     pub servers: Vec<ServerConfig>,
 }
 
+impl ClientConfig {
+    /// No servers.
+    pub fn new(dialect: &'static Dialect) -> ClientConfig {
+        ClientConfig { dialect, servers: Vec::new(), unclear: Vec::new(), projects: Vec::new() }
+    }
+}
+
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
 pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
     let needless = dialect.needless_section(root, &source.name);
@@ -57,10 +71,13 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     }));
     let root = dialect.part(root);
     let defaults = defaults(root, dialect, source, findings);
-    let mut servers = Vec::new();
+    let mut config = ClientConfig::new(dialect);
     let sets = dialect.sets(root);
-    let projects: Vec<_> =
-        dialect.projects(root).into_iter().map(|it| project(it, dialect, source, findings)).collect();
+    for entry in dialect.projects(root) {
+        let ClientConfig { servers, unclear, .. } = read(&entry.node, dialect, source, findings);
+        config.projects.push(Project { folder: entry.key.clone(), span: entry.node.span, servers });
+        config.unclear.extend(unclear);
+    }
     match dialect.servers(root) {
         Some(node) => {
             beside(root, node, (dialect, source), findings);
@@ -72,9 +89,9 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         None if dialect.is_lone_server(root) => {
             let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
             let lone = vec![(lone_name(root, source), root)];
-            each(lone, || Reader::new(dialect, &set, source), &mut servers, findings);
+            each(lone, || Reader::new(dialect, &set, source), &mut config, findings);
         }
-        None if sets.is_empty() && projects.is_empty() && needless.is_none() => {
+        None if sets.is_empty() && config.projects.is_empty() && needless.is_none() => {
             findings.push(no_servers(root, dialect, &source.name))
         }
         None => {}
@@ -88,15 +105,15 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         if let Collection::List { .. } = dialect.collection {
             twice(&named, source, findings);
         }
-        each(named, || Reader::new(dialect, &set, source), &mut servers, findings);
+        each(named, || Reader::new(dialect, &set, source), &mut config, findings);
     }
-    for server in &mut servers {
+    for server in &mut config.servers {
         server.inherit(&defaults);
     }
     if let Some(lists) = &dialect.name_lists {
-        listed::apply(lists, root, &mut servers, findings);
+        listed::apply(lists, root, &mut config, findings);
     }
-    ClientConfig { dialect, servers, projects }
+    config
 }
 
 /// What a server is called that is a file of its own.
@@ -104,12 +121,6 @@ fn lone_name(root: &Node, source: &Source) -> At<String> {
     let name = Path::new(&source.name).file_stem().map(|name| name.to_string_lossy().into_owned());
     let begin = Span { start: root.span.start, end: root.span.start };
     At { value: name.unwrap_or_default(), span: begin }
-}
-
-/// What a file says for one project of its user.
-fn project(project: &Entry, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> Project {
-    let (folder, span) = (project.key.clone(), project.node.span);
-    Project { folder, span, servers: read(&project.node, dialect, source, findings).servers }
 }
 
 /// Reads a list of servers with their names, whatever the dialect has around them; as [`read`] otherwise.
@@ -122,21 +133,25 @@ pub(super) fn read_list(
     let named = of_list(list, dialect, None, usize::MAX, findings);
     twice(&named, source, findings);
     let set = Set { node: list, untyped: dialect.untyped, strict: dialect.strict };
-    let mut servers = Vec::new();
-    each(named, || Reader::new(dialect, &set, source), &mut servers, findings);
-    ClientConfig { dialect, servers, projects: Vec::new() }
+    let mut config = ClientConfig::new(dialect);
+    each(named, || Reader::new(dialect, &set, source), &mut config, findings);
+    config
 }
 
 fn each<'r>(
-    named: Vec<(At<String>, &Node)>,
+    named: Vec<Named<'_>>,
     reader: impl Fn() -> Reader<'r>,
-    servers: &mut Vec<ServerConfig>,
+    config: &mut ClientConfig,
     findings: &mut Vec<Finding>,
 ) {
-    servers.reserve(named.len());
+    config.servers.reserve(named.len());
     for (name, server) in named {
         let mut reader = reader();
-        servers.extend(reader.server(name.clone(), server));
+        match reader.server(name.clone(), server) {
+            Known::All(server) => config.servers.push(server),
+            Known::Unclear(server) => config.unclear.push(server),
+            Known::Nothing => {}
+        }
         let about: Arc<str> = name.value.into();
         let found = reader.findings.into_iter().chain(reader.asides);
         findings.extend(found.map(|finding| finding.about(Arc::clone(&about))));
@@ -151,11 +166,13 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let mut findings = Vec::new();
     let servers = dialect.servers(root);
     let sets = dialect.sets(root);
-    let (mut left, mut is_of_other_form, mut loose) = (TELLING, false, 0);
+    let (mut left, mut is_of_other_form, mut loose, mut deeper, mut misnamed) = (TELLING, false, 0, 0, 0);
     for set in &sets {
         for (name, server) in named(set.node, dialect, left, &mut findings) {
             let mut reader = Reader::new(dialect, set, source);
+            misnamed += u32::from(dialect.forbidden_in_name(&name.value).is_some());
             reader.server(name, &server.sample(TELLING));
+            deeper += u32::from(reader.holds_servers);
             findings.append(&mut reader.findings);
             // Whoever takes a number for a text is no likelier meant than who says that it must be one.
             loose += reader.loose;
@@ -176,7 +193,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         Severity::Warning => 3,
         Severity::Error => 4,
     };
-    let against = findings.iter().map(weight).sum::<u32>() + loose;
+    let against = findings.iter().map(weight).sum::<u32>() + loose + 100 * deeper + 4 * misnamed;
     // A library that reads anything is meant only if something says so.
     let has = |is_telling: fn(&Dialect, &Key) -> bool| sets.iter().any(|set| has_nested(set.node, dialect, is_telling));
     let is_meant = dialect.files.is_empty() && (has(is_of_nobody_else) || against == 0 && has(|_, _| true));
@@ -224,7 +241,7 @@ pub(super) fn is_server(node: &Node) -> bool {
 fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ServerConfig {
     let nobody = At { value: String::new(), span: Span::default() };
     let mut defaults = ServerConfig::new(source.clone(), nobody, At { value: Transport::Stdio, span: Span::default() });
-    let node = dialect.defaults.and_then(|keys| keys.iter().try_fold(root, |node, key| node.get(key)));
+    let node = dialect.defaults.and_then(|keys| root.at(keys));
     let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
     let mut reader = Reader::new(dialect, &set, source);
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {

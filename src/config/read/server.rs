@@ -14,7 +14,7 @@ use crate::{
     config::{
         Entry, Node, Source, Value,
         dialect::{ALL, Both, Dialect, Field, Key, Of, Set, Untyped},
-        finding::{Finding, codes},
+        finding::{Code, Finding, codes},
         json::{self, is_invisible},
         nearest,
         server::{ApiKey, At, ServerConfig},
@@ -45,8 +45,27 @@ pub(super) struct Reader<'a> {
     pub(super) loose: u32,
     /// How many keys the dialect does not know.
     unknown: usize,
-    /// The finding about a URL in a program that dials none: harmless as long as there is a command.
-    foreign_url: Option<usize>,
+    /// The finding about a key that may be meant for the address, and what it is called if there is no other.
+    meant: Option<(usize, &'static Code)>,
+    /// Whether what should be a server holds servers.
+    pub(super) holds_servers: bool,
+}
+
+/// What there is to know of a server.
+pub(super) enum Known {
+    All(ServerConfig),
+    /// All but how to reach it, which has been told.
+    Unclear(ServerConfig),
+    /// It is no server, or it is described elsewhere.
+    Nothing,
+}
+
+/// How a server is reached.
+enum Reached {
+    By(At<Transport>),
+    /// Nobody can tell, which has been told.
+    Unclear,
+    Elsewhere,
 }
 
 /// A key that the dialect knows, with what the file says.
@@ -64,7 +83,8 @@ impl<'a> Reader<'a> {
             asides: Vec::new(),
             loose: 0,
             unknown: 0,
-            foreign_url: None,
+            meant: None,
+            holds_servers: false,
         }
     }
 
@@ -83,36 +103,44 @@ impl<'a> Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(super) fn server(&mut self, name: At<String>, node: &Node) -> Option<ServerConfig> {
+    pub(super) fn server(&mut self, name: At<String>, node: &Node) -> Known {
         let Ok(entries) = node.entries() else {
             if self.may_be_anything(node) {
-                return None;
+                return Known::Nothing;
             }
             let message = format!("a server must be an object, found {}", node.kind());
             self.findings.push(
                 codes::VALUE_TYPE.at(node.span, message).hint("write { \"command\": \"…\" } or { \"url\": \"…\" }"),
             );
-            return None;
+            return Known::Nothing;
         };
         let is_known = |entry: &Entry| self.dialect.keys.iter().any(|key| key.name == entry.key);
         if looks_like_servers(node) && !entries.iter().any(is_known) {
             let finding =
                 codes::MISSING.at(name.span, format!("`{}` is no server: there are servers in it", name.value));
             self.findings.push(finding.hint("put them one level higher, in the place of this key"));
-            return None;
+            self.holds_servers = true;
+            return Known::Nothing;
         }
         let mut given = Vec::new();
         self.collect(entries, self.dialect.keys, &mut given);
         self.keep_one_url(&mut given);
-        let transport = self.transport(&name, &given)?;
-        let given: Vec<_> = given.into_iter().filter(|given| self.is_for(transport.value, *given)).collect();
+        let (transport, is_clear) = match self.transport(&name, &given) {
+            Reached::By(transport) => (transport, true),
+            Reached::Unclear => (At { value: likely(&given), span: name.span }, false),
+            Reached::Elsewhere => return Known::Nothing,
+        };
+        given.retain(|given| !is_clear || self.is_for(transport.value, *given));
         let mut server = ServerConfig::new(self.source.clone(), name, transport);
         for (key, entry) in &given {
             self.fill(&mut server, key.field, entry);
         }
         self.apply_kind_of_auth(&mut server, &given);
+        if !is_clear {
+            return Known::Unclear(server);
+        }
         self.check_complete(&server, &given);
-        Some(server)
+        Known::All(server)
     }
 
     /// Of several keys for the URL, only the first in the table counts.
@@ -213,7 +241,7 @@ impl Reader<'_> {
         let meant = word.and_then(meant).and_then(|meant| transports.iter().find(|(_, transport)| *transport == meant));
         Some(match meant {
             Some((word, _)) => format!("write \"{near}\": \"{word}\""),
-            None => format!("did you mean `{near}`?"),
+            None => did_you_mean(near),
         })
     }
 
@@ -226,7 +254,7 @@ impl Reader<'_> {
         let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
         if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
             let message = format!("{program} starts servers and dials none");
-            self.foreign_url = Some(self.findings.len());
+            self.meant = Some((self.findings.len(), &codes::TRANSPORT));
             self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint(BRIDGE));
             return;
         }
@@ -252,6 +280,11 @@ impl Reader<'_> {
             false => (&codes::UNKNOWN_KEY, "it is passed over"),
         };
         let extra = if self.strict { usual } else { &codes::EXTRA_KEY };
+        let is_address = |key: &&Key| is_address(key) && hint == Some(did_you_mean(key.name));
+        if keys.iter().any(|key| is_address(&key)) {
+            let code = if self.strict { usual } else { &codes::MISSING };
+            self.meant = Some((self.findings.len(), code));
+        }
         self.findings.push(match hint {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
             None => {
@@ -271,7 +304,7 @@ impl Reader<'_> {
     /// What to write for a key that the dialect does not know, if somebody can have meant one that it does.
     fn meant_by(&self, key: &str, keys: &[Key], names: &[&str]) -> Option<String> {
         if let Some(near) = synonym(key, names) {
-            return Some(format!("did you mean `{near}`?"));
+            return Some(did_you_mean(near));
         }
         let is_meant = |it: &Key| it.name == key && it.field != Field::AuthKind;
         let has = |object: &&Key| matches!(object.field, Field::Object(keys) if keys.iter().any(is_meant));
@@ -283,7 +316,7 @@ impl Reader<'_> {
             return Some(format!("append them to `{}`", line.name));
         }
         let near = long_word(key).and_then(|word| synonym(word, names)).or_else(|| nearest(key, names));
-        near.filter(|_| owner(key).is_none()).map(|near| format!("did you mean `{near}`?"))
+        near.filter(|_| owner(key).is_none()).map(did_you_mean)
     }
 
     /// A key for all servers that the dialect does not know.
@@ -292,13 +325,13 @@ impl Reader<'_> {
         let names: Vec<_> = of_all.map(|key| key.name).collect();
         let message = format!("{} does not know `{}` for all servers", self.dialect.program, entry.key);
         self.findings.push(match nearest(&entry.key, &names) {
-            Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
+            Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(did_you_mean(near)),
             None => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
         });
     }
 
     /// The transport, from the word for it or from the keys that are there.
-    fn transport(&mut self, name: &At<String>, given: &[Given<'_>]) -> Option<At<Transport>> {
+    fn transport(&mut self, name: &At<String>, given: &[Given<'_>]) -> Reached {
         let of = |wanted: fn(&Field) -> bool| given.iter().find(|(key, _)| wanted(&key.field));
         let command = of(|field| matches!(field, Field::Command | Field::CommandLine));
         let url = of(|field| matches!(field, Field::Url(_)));
@@ -306,31 +339,33 @@ impl Reader<'_> {
             let message =
                 format!("`{}` beside `{}`: {} rejects both", url_key.name, command.name, self.dialect.program);
             self.findings.push(codes::FORBIDDEN.at(entry.key_span, message).hint("keep one of them"));
-            return None;
+            return Reached::Unclear;
         }
         let kind = of(|field| *field == Field::Transport);
         // A word that is not known yet is told by the keys.
         let is_open = kind.is_some_and(|(_, entry)| self.dialect.is_open(&entry.node));
         if let Some((key, entry)) = kind.filter(|_| !is_open) {
             if entry.node.str().ok().is_some_and(|word| self.dialect.elsewhere_word == Some(word)) {
-                return None;
+                return Reached::Elsewhere;
             }
             let is_http = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(is_http);
             match self.named_transport(key, &entry.node, is_http) {
                 None if self.dialect.guesses && entry.node.str().is_ok() => {}
                 // It tells only these two from each other.
                 Some(At { value: Transport::Sse, .. }) if self.dialect.guesses && url.is_none() => {}
-                named => return named,
+                None => return Reached::Unclear,
+                Some(named) => return self.consistent(named, entry, command, url),
             }
         }
-        if self.dialect.partial && command.is_none() && url.is_none() && !given.is_empty() {
-            return None;
+        let is_elsewhere = || !given.is_empty() && given.iter().all(|(key, _)| key.of == Of::All);
+        if self.dialect.partial && command.is_none() && url.is_none() && is_elsewhere() {
+            return Reached::Elsewhere;
         }
         if self.untyped == Untyped::Rejected && !is_open {
             let words = self.dialect.words();
             let message = format!("the server `{}` needs a `type`", name.value);
             self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
-            return None;
+            return Reached::Unclear;
         }
         let by_url = |key: &Key| match (key.field, self.untyped) {
             (Field::Url(Some(transport)), _) | (_, Untyped::Inferred(transport)) => Some(transport),
@@ -341,12 +376,12 @@ impl Reader<'_> {
         };
         match (command, url) {
             (Some((_, entry)), url) if url.is_none() || self.dialect.both != Both::Dialled => {
-                Some(At { value: Transport::Stdio, span: entry.key_span })
+                Reached::By(At { value: Transport::Stdio, span: entry.key_span })
             }
             (_, Some((key, entry))) => {
                 let is_socket = entry.node.str().is_ok_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
                 let transport = by_url(key).map(|transport| if is_socket { Transport::Ws } else { transport });
-                if transport.is_none() {
+                let Some(transport) = transport else {
                     let words = self.dialect.words();
                     let remote: Vec<_> = words.into_iter().filter(|word| *word != "stdio").collect();
                     let message =
@@ -356,24 +391,46 @@ impl Reader<'_> {
                         _ => format!("add \"type\": \"{}\"", remote[0]),
                     };
                     self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
-                }
-                Some(At { value: transport?, span: entry.key_span })
+                    return Reached::Unclear;
+                };
+                Reached::By(At { value: transport, span: entry.key_span })
             }
             _ => {
-                let keys = self.dialect.keys.iter();
-                let names: Vec<_> = keys
-                    .filter(|key| matches!(key.field, Field::Command | Field::CommandLine | Field::Url(_)))
-                    .map(|key| format!("`{}`", key.name))
-                    .collect();
-                if let Some(index) = self.foreign_url {
-                    self.findings[index].code = &codes::TRANSPORT;
-                } else {
-                    let message = format!("the server `{}` needs {}", name.value, names.join(" or "));
-                    self.findings.push(codes::MISSING.at(name.span, message).hint("say how to reach it"));
-                }
-                None
+                let keys = self.dialect.keys.iter().filter(|key| is_address(key));
+                let names: Vec<_> = keys.map(|key| format!("`{}`", key.name)).collect();
+                self.missing(name, &names.join(" or "), "say how to reach it".into());
+                Reached::Unclear
             }
         }
+    }
+
+    /// Tells of an address that is missing, where it may have been meant if there is such a place.
+    fn missing(&mut self, name: &At<String>, what: &str, hint: Cow<'static, str>) {
+        if let Some((index, code)) = self.meant {
+            self.findings[index].code = code;
+        } else {
+            let message = format!("the server `{}` needs {what}", name.value);
+            self.findings.push(codes::MISSING.at(name.span, message).hint(hint));
+        }
+    }
+
+    /// What a word says, if it is not only the other address that is there.
+    fn consistent(
+        &mut self,
+        named: At<Transport>,
+        word: &Entry,
+        command: Option<&Given<'_>>,
+        url: Option<&Given<'_>>,
+    ) -> Reached {
+        let is_process = named.value == Transport::Stdio;
+        let (own, other) = if is_process { (command, url) } else { (url, command) };
+        let (None, Some((other, _))) = (own, other) else { return Reached::By(named) };
+        let mut fitting = self.dialect.transports.iter().filter(|(_, it)| (*it == Transport::Stdio) != is_process);
+        let what = if is_process { "a program to start" } else { "a URL to dial" };
+        let message = format!("`{}` asks for {what}, and there is only `{}`", word.key, other.name);
+        let hint = fitting.next().map_or("remove it".into(), |(word, _)| format!("write \"{word}\""));
+        self.findings.push(codes::TRANSPORT.at(word.node.span, message).hint(hint));
+        Reached::Unclear
     }
 
     /// The transport of that name. Of several that share it, that of HTTP is meant if the URL is one.
@@ -460,14 +517,32 @@ impl Reader<'_> {
             if given.iter().any(|(it, _)| it.name == *key || is_meant(&it.field)) {
                 continue;
             }
-            let message = format!("the server `{}` needs `{key}`", server.name.value);
             let hint = match (*key, is_process) {
-                ("args", _) => "write \"args\": [] if there are none".to_owned(),
-                (_, true) => "name the program that is the server".to_owned(),
-                (_, false) => format!("add \"{key}\": \"https://…\""),
+                ("args", _) => "write \"args\": [] if there are none".into(),
+                (_, true) => "name the program that is the server".into(),
+                (_, false) => format!("add \"{key}\": \"https://…\"").into(),
             };
-            self.findings.push(codes::MISSING.at(server.name.span, message).hint(hint));
+            self.missing(&server.name, &format!("`{key}`"), hint);
         }
+    }
+}
+
+fn did_you_mean(near: &str) -> String {
+    format!("did you mean `{near}`?")
+}
+
+fn is_address(key: &Key) -> bool {
+    matches!(key.field, Field::Command | Field::CommandLine | Field::Url(_))
+}
+
+/// What is likeliest meant if nobody can tell.
+fn likely(given: &[Given<'_>]) -> Transport {
+    let url = given.iter().find(|(key, _)| matches!(key.field, Field::Url(_))).and_then(|(_, url)| url.node.str().ok());
+    match url {
+        _ if given.iter().any(|(key, _)| matches!(key.field, Field::Command | Field::CommandLine)) => Transport::Stdio,
+        None => Transport::Stdio,
+        Some(url) if url.starts_with("ws") => Transport::Ws,
+        Some(_) => Transport::Http,
     }
 }
 

@@ -25,6 +25,12 @@ fn told(examined: &Examined) -> Vec<String> {
     examined.findings.iter().map(shown).collect()
 }
 
+/// `CODE what it points at hint`
+fn hinted(examined: &Examined) -> Vec<String> {
+    let hints = examined.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
+    told(examined).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect()
+}
+
 /// The names of the servers, those that are left alone in brackets.
 fn names(examined: &Examined) -> Vec<String> {
     let servers = examined.config.iter().flat_map(|config| &config.servers);
@@ -71,7 +77,7 @@ fn vs_code_has_servers_in_sections_of_its_other_files() {
     assert_eq!(told(&at(".vscode/settings.json", r#"{"mcpServers": {}}"#)), [r#"E-ROOT "mcpServers""#]);
     assert_eq!(told(&at(".vscode/mcp.json", r#"{"folders": []}"#)), ["E-ROOT "]);
     let wrong = at("a.code-workspace", r#"{"settings": {"mcp": {"servers": {"s": {"args": "x"}}, "input": []}}}"#);
-    assert_eq!(told(&wrong), [r#"E-MISSING "s""#, r#"W-UNKNOWN-KEY "input""#]);
+    assert_eq!(told(&wrong), [r#"E-MISSING "s""#, r#"E-VALUE-TYPE "x""#, r#"W-UNKNOWN-KEY "input""#]);
     let old = r#"{"servers": {"s": {"id": "s", "name": "s", "config": {"type": "http", "url": "https://a.example"}}}}"#;
     let old = at(".vscode/mcp.json", old);
     assert_eq!((told(&old), names(&old)), (vec![], vec!["s".to_owned()]));
@@ -295,11 +301,7 @@ fn librechat_gives_no_server_its_own_secrets_and_leaves_templates() {
 fn a_word_for_the_transport_under_the_name_of_the_object_of_cline_is_a_misspelt_type() {
     let of = |path: &str, server: &str| {
         let file = at(path, &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#));
-        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default()).collect::<Vec<_>>();
-        (
-            dialect(&file),
-            told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>(),
-        )
+        (dialect(&file), hinted(&file))
     };
     let misspelt = "W-UNKNOWN-KEY \"transport\" did you mean `type`?";
     let extra = "A-EXTRA-KEY \"transport\" it is passed over";
@@ -346,11 +348,6 @@ fn some_programs_take_a_file_with_nothing_in_it() {
 
 #[test]
 fn a_server_that_is_not_among_the_others_is_told() {
-    let hinted = |path: &str, text: &str| {
-        let file = at(path, text);
-        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
-        told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>()
-    };
     let server = r#"{"command": "npx", "args": ["-y", "x"]}"#;
     for (path, place, code) in [
         (".mcp.json", "mcpServers", "W-UNKNOWN-KEY"),
@@ -359,11 +356,11 @@ fn a_server_that_is_not_among_the_others_is_told() {
         ("librechat.yaml", "mcpServers", "E-UNKNOWN-KEY"),
     ] {
         let text = format!(r#"{{"{place}": {{"a": {server}}}, "b": {server}}}"#);
-        assert_eq!(hinted(path, &text), [format!("{code} \"b\" put it inside `{place}`")], "{path}");
+        assert_eq!(hinted(&at(path, &text)), [format!("{code} \"b\" put it inside `{place}`")], "{path}");
     }
     // A program has commands of its own.
     let status = format!(r#"{{"mcpServers": {{"a": {server}}}, "statusLine": {{"type": "command", "command": "x"}}}}"#);
-    assert_eq!(hinted(".claude.json", &status), [""; 0]);
+    assert_eq!(hinted(&at(".claude.json", &status)), [""; 0]);
 }
 
 #[test]
@@ -455,9 +452,7 @@ fn agents_of_kiro_and_old_settings_of_continue_are_no_errors() {
 #[test]
 fn keys_that_people_add_are_no_misspelt_ones_and_misspelt_ones_are_told() {
     let of = |key: &str| {
-        let file = at(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{"s": {{"command": "x", "{key}": []}}}}}}"#));
-        let hints = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default());
-        told(&file).into_iter().zip(hints).map(|(it, hint)| format!("{it} {hint}")).collect::<Vec<_>>()
+        hinted(&at(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{"s": {{"command": "x", "{key}": []}}}}}}"#)))
     };
     for key in ["tags", "author", "icon"] {
         assert_eq!(of(key), [format!("A-EXTRA-KEY \"{key}\" it is passed over")]);

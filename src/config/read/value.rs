@@ -5,16 +5,12 @@ use std::time::Duration;
 use super::server::Reader;
 use crate::config::{
     Entry, Node, Value,
-    command_line::words,
+    command_line::words_for_hint,
     dialect::{Field, Kind, Outside, Syntax, TimeoutRule},
     finding::codes,
     nearest, references,
-    secret::hidden_in,
     server::{At, Pair, ServerConfig},
 };
-
-/// A longer command is not written anew in a hint.
-const LONGEST_HINT: usize = 200;
 
 impl Reader<'_> {
     pub(super) fn fill(&mut self, server: &mut ServerConfig, field: Field, entry: &Entry) {
@@ -118,8 +114,7 @@ impl Reader<'_> {
         let finding = codes::VALUE_TYPE.at(node.span, message);
         self.findings.push(match (&node.value, expected) {
             (Value::String(text), "a list of texts") if text.trim().contains(' ') && self.is_command_line(key) => {
-                let is_clear = text.len() <= LONGEST_HINT && hidden_in("", text).is_empty();
-                finding.hint(match Some(text).filter(|_| is_clear).and_then(|text| words(text)) {
+                finding.hint(match words_for_hint(text) {
                     Some(words) => format!("write {words:?}"),
                     None => "write each word as a text of its own: [\"npx\", \"-y\", …]".to_owned(),
                 })

@@ -7,6 +7,8 @@ use super::name::is_secret_name;
 /// A part of a path that is shorter is no token.
 const LONG: usize = 20;
 
+pub(super) const BEFORE_PARAMETERS: &[u8] = b"?&;#";
+
 /// Every `name=value` among the parameters of URLs: the name, and where the value stands.
 pub(super) fn parameters(text: &str) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> {
     let mut at = 0;
@@ -98,7 +100,7 @@ fn is_random(word: &str) -> bool {
 
 /// What a parameter may begin after.
 pub(super) fn begins_parameter(c: char) -> bool {
-    matches!(c, '?' | '&' | ';' | '#')
+    u8::try_from(c).is_ok_and(|byte| BEFORE_PARAMETERS.contains(&byte))
 }
 
 /// A parameter's name may have escapes in it.

@@ -26,9 +26,10 @@ pub struct Known<'s> {
 impl<'s> Known<'s> {
     /// Leaves out what is likely to stand somewhere without being a secret.
     pub fn new(secrets: impl Iterator<Item = &'s str>) -> Known<'s> {
-        let mut secrets: Vec<_> =
-            secrets.map(|it| it.trim_matches(['"', '\''])).filter(|it| is_telling(it)).map(str::as_bytes).collect();
+        let mut secrets: Vec<_> = secrets.map(|it| it.trim_matches(['"', '\''])).collect();
         secrets.sort_unstable();
+        secrets.dedup();
+        let mut secrets: Vec<_> = secrets.into_iter().filter(|it| is_telling(it)).map(str::as_bytes).collect();
         secrets.dedup_by(|later, earlier| later.starts_with(earlier));
         let mut begins = vec![false; (secrets.len() * 16).next_power_of_two()];
         for secret in &secrets {

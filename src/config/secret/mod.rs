@@ -21,7 +21,10 @@ mod written;
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use self::{
-    address::{is_key, is_of_key, parameters, password_of, passwords, passwords_before_networks, tokens_in_paths},
+    address::{
+        BEFORE_PARAMETERS, is_key, is_of_key, parameters, password_of, passwords, passwords_before_networks,
+        tokens_in_paths,
+    },
     alphabet::Alphabet,
     extent::{Extent, Notation},
     hidden::{defaults, hidden_of},
@@ -94,19 +97,21 @@ fn apart(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 /// reference.
 fn is_likely(value: &str, range: &Range<usize>) -> bool {
     let text = value[range.clone()].trim();
+    if text.len() < 6 {
+        return false;
+    }
     let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
-    let is_named_elsewhere = ELSEWHERE.iter().any(|begin| text.starts_with(begin)) || is_variable(text);
-    let is_file =
-        FILES.iter().any(|ending| text.ends_with(ending)) || text.get(1..).is_some_and(|it| it.starts_with(":\\"));
-    let is_plain = PLAIN.contains(&text) || is_address(text);
+    let is_named_elsewhere = || ELSEWHERE.iter().any(|begin| text.starts_with(begin)) || is_variable(text);
+    let is_on_drive = || text.get(1..).is_some_and(|it| it.starts_with(":\\"));
+    let is_file = || text.rfind('.').is_some_and(|dot| FILES.contains(&&text[dot..])) || is_on_drive();
+    let is_plain = || PLAIN.contains(&text) || is_address(text);
     let is_beside = value[..range.start].ends_with('}') || value[range.end..].starts_with(['$', '{']);
     let has = |of: fn(&u8) -> bool| text.as_bytes().iter().any(of);
     let is_word = || !(has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)) || text.contains(char::is_whitespace);
-    text.len() >= 6
-        && !is_path
-        && !is_file
-        && !is_plain
-        && !is_named_elsewhere
+    !is_path
+        && !is_file()
+        && !is_plain()
+        && !is_named_elsewhere()
         && (text.len() >= 8 || text.parse::<f64>().is_err())
         && !(is_beside && (text.len() < 8 || is_word()))
         && placeholder(text).is_none()
@@ -203,9 +208,13 @@ fn in_text(text: &str, notation: Notation) -> Vec<Range<usize>> {
     let password = |user: Range<usize>| Some(user.start + password_of(&text[user.clone()])?.start..user.end);
     let extent = Extent::new(text, notation);
     if alphabet.has_any(b"=:") {
-        let named = parameters(text).filter(|(name, range)| address::is_secret(name, &text[range.clone()]));
-        named.map(|(_, range)| range).chain(passwords(text)).for_each(&mut hide);
-        tokens_in_paths(text).for_each(&mut hide);
+        if alphabet.has_any(BEFORE_PARAMETERS) {
+            let named = parameters(text).filter(|(name, range)| address::is_secret(name, &text[range.clone()]));
+            named.map(|(_, range)| range).for_each(&mut hide);
+        }
+        if alphabet.has_any(b"/") {
+            passwords(text).chain(tokens_in_paths(text)).for_each(&mut hide);
+        }
         if alphabet.has_any(b"@") && alphabet.has_any(b"(") {
             passwords_before_networks(text).for_each(&mut hide);
         }

@@ -217,7 +217,8 @@ fn letters(text: &str) -> u32 {
 
 /// Whether people keep secrets under this name: `GITHUB_TOKEN`, `x-api-key`, `--password`, `clientSecret`.
 pub fn is_secret_name(name: &str) -> bool {
-    let is_one_of = |word: &str, list: &[&str]| list.iter().any(|it| it.eq_ignore_ascii_case(word));
+    let is_one_of =
+        |word: &str, list: &[&str]| list.iter().any(|it| it.len() == word.len() && it.eq_ignore_ascii_case(word));
     let given = letters(name);
     if !NEEDED.iter().any(|needed| needed & !given == 0) || name.eq_ignore_ascii_case(OF_THE_PROTOCOL) {
         return false;

@@ -1,6 +1,6 @@
 //! Faults in what a program asks its user for.
 
-use super::{file, process};
+use super::sample::{file, process};
 use crate::config::{
     dialect::{Dialect, RootKeys},
     finding::{Code, codes},

@@ -3,11 +3,13 @@
 //! Bounded in depth and in what aliases stand for, so that they cannot blow up. `<<` merges mappings, as every YAML user
 //! expects. Words like `yes` and numbers with leading zeros or underscores are texts.
 
+mod slip;
+
 use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::{Duplicate, Entry, Node, Problem, Problems, Source, Span, Value, yaml_slip};
+use super::{Duplicate, Entry, Node, Problem, Problems, Source, Span, Value};
 
 /// Nodes that aliases may stand for, all together.
 const MAX_ALIASED: usize = 200_000;
@@ -45,7 +47,7 @@ fn compose(source: &Source) -> Result<(Node, Composer), Problems> {
     for event in Parser::new_from_str(&source.text) {
         let (event, span) = event.map_err(|error| {
             let at = error.marker().byte_offset().unwrap_or_default();
-            yaml_slip::problem(&source.text, at, &error.info())
+            slip::problem(&source.text, at, &error.info())
         })?;
         let range = span.byte_range().unwrap_or_default();
         let span = Span { start: range.start, end: range.end };
