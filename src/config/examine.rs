@@ -67,6 +67,16 @@ fn of_another(path: &Path, dialect: &Dialect, root: &Node) -> Option<Finding> {
     Some(codes::NO_SERVERS.at(entry.key_span, message).hint(hint))
 }
 
+/// Whether a value is told twice, for how it is written and for its type: whoever mends the type writes it anew.
+fn mends_both(later: &mut Finding, earlier: &mut Finding) -> bool {
+    let is_twice = later.problem.span == earlier.problem.span
+        && (later.code, earlier.code) == (&codes::VALUE_TYPE, &codes::JSON_FORM);
+    if is_twice {
+        earlier.problem.hint = later.problem.hint.take();
+    }
+    is_twice
+}
+
 /// Reads and checks a config. Nothing is started or fetched.
 ///
 /// The dialect is told by the path, then by what the file holds, unless it is `forced`. Without a machine, nothing is
@@ -112,6 +122,7 @@ pub fn examine(
         findings.push(read::nowhere(&document.root));
     }
     findings.sort_by_key(|finding| finding.problem.span.start);
+    findings.dedup_by(|later, earlier| mends_both(later, earlier));
     let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
     let root = Some(document.root);
     Examined { source: source.clone(), is_readable, root, detected, config, secrets, findings }

@@ -87,11 +87,12 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
         let local = ["localhost", "127.", "[::1]"].iter().any(|host| text.starts_with(host));
         let scheme = if local { schemes[0] } else { schemes[1] };
         let finding = codes::URL.at(url.span, "a URL begins with its scheme");
-        let word = schemes.iter().find(|scheme| text.strip_prefix(**scheme).is_some_and(|it| it.starts_with(":/")));
-        findings.push(match word {
-            Some(scheme) => finding.hint(format!("write two slashes: {scheme}://")),
-            None => finding.hint(format!("begin it with {scheme}://")),
+        let slip = schemes.iter().find_map(|scheme| match text.strip_prefix(scheme)? {
+            rest if rest.starts_with(":/") => Some(format!("write two slashes: {scheme}://")),
+            rest if rest.starts_with("//") => Some(format!("write a colon before the slashes: {scheme}://")),
+            _ => None,
         });
+        findings.push(finding.hint(slip.unwrap_or_else(|| format!("begin it with {scheme}://"))));
         return false;
     };
     let scheme = scheme.to_ascii_lowercase();
