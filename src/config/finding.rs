@@ -105,7 +105,7 @@ pub mod codes {
         UNKNOWN_KEY = "W-UNKNOWN-KEY": "a key that the program does not know but that looks like one it does";
         KEY_REJECTED = "E-UNKNOWN-KEY": "a key for which the program rejects the file";
         EXTRA_KEY = "A-EXTRA-KEY": "a key that the program ignores";
-        TRANSPORT = "E-TRANSPORT": "a transport that is missing or unknown";
+        TRANSPORT = "E-TRANSPORT": "a transport that is missing, unknown or at odds with the address";
         TRANSPORT_GUESSED = "W-TRANSPORT": "a word for a transport that the program passes over";
         MISSING = "E-MISSING": "something that must be there is missing";
         FORBIDDEN = "E-FORBIDDEN": "something that the transport does not have";

@@ -6,6 +6,7 @@
 mod absent;
 mod beside;
 mod listed;
+mod reach;
 mod server;
 mod unindented;
 mod value;

@@ -1,4 +1,4 @@
-//! One server: which of its keys mean what, its transport, and whether anything is missing.
+//! One server: which of its keys mean what, and what is said of those that mean nothing.
 
 use std::{
     borrow::Cow,
@@ -8,12 +8,13 @@ use std::{
 
 use super::{
     looks_like_servers,
+    reach::{Reached, likely},
     word::{is_note, long_word, meant, synonym},
 };
 use crate::{
     config::{
         Entry, Node, Source, Value,
-        dialect::{ALL, Both, Dialect, Field, Key, Of, Set, Untyped},
+        dialect::{ALL, Dialect, Field, Key, Of, Set, Untyped},
         finding::{Code, Finding, codes},
         json::{self, is_invisible},
         nearest,
@@ -26,16 +27,17 @@ use crate::{
 const MOST_HINTS: usize = 20;
 
 /// What may be meant for a transport is no longer.
-const LONGEST_WORD: usize = 16;
+pub(super) const LONGEST_WORD: usize = 16;
 
 /// How a program that only starts servers reaches one at a URL.
-const BRIDGE: &str = "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
+pub(super) const BRIDGE: &str =
+    "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
 
 pub(super) struct Reader<'a> {
     pub(super) dialect: &'static Dialect,
     source: &'a Arc<Source>,
     /// What a server without a word for its transport is.
-    untyped: Untyped,
+    pub(super) untyped: Untyped,
     /// Whether a key that the program does not know is an error.
     strict: bool,
     pub(super) findings: Vec<Finding>,
@@ -46,7 +48,7 @@ pub(super) struct Reader<'a> {
     /// How many keys the dialect does not know.
     unknown: usize,
     /// The finding about a key that may be meant for the address, and what it is called if there is no other.
-    meant: Option<(usize, &'static Code)>,
+    pub(super) meant: Option<(usize, &'static Code)>,
     /// Whether what should be a server holds servers.
     pub(super) holds_servers: bool,
 }
@@ -60,16 +62,8 @@ pub(super) enum Known {
     Nothing,
 }
 
-/// How a server is reached.
-enum Reached {
-    By(At<Transport>),
-    /// Nobody can tell, which has been told.
-    Unclear,
-    Elsewhere,
-}
-
 /// A key that the dialect knows, with what the file says.
-type Given<'n> = (&'static Key, &'n Entry);
+pub(super) type Given<'n> = (&'static Key, &'n Entry);
 
 impl<'a> Reader<'a> {
     pub(super) fn new(dialect: &'static Dialect, set: &Set<'_>, source: &'a Arc<Source>) -> Reader<'a> {
@@ -330,145 +324,6 @@ impl Reader<'_> {
         });
     }
 
-    /// The transport, from the word for it or from the keys that are there.
-    fn transport(&mut self, name: &At<String>, given: &[Given<'_>]) -> Reached {
-        let of = |wanted: fn(&Field) -> bool| given.iter().find(|(key, _)| wanted(&key.field));
-        let command = of(|field| matches!(field, Field::Command | Field::CommandLine));
-        let url = of(|field| matches!(field, Field::Url(_)));
-        if let (Some((command, _)), Some((url_key, entry)), Both::Rejected) = (command, url, self.dialect.both) {
-            let message =
-                format!("`{}` beside `{}`: {} rejects both", url_key.name, command.name, self.dialect.program);
-            self.findings.push(codes::FORBIDDEN.at(entry.key_span, message).hint("keep one of them"));
-            return Reached::Unclear;
-        }
-        let kind = of(|field| *field == Field::Transport);
-        // A word that is not known yet is told by the keys.
-        let is_open = kind.is_some_and(|(_, entry)| self.dialect.is_open(&entry.node));
-        if let Some((key, entry)) = kind.filter(|_| !is_open) {
-            if entry.node.str().ok().is_some_and(|word| self.dialect.elsewhere_word == Some(word)) {
-                return Reached::Elsewhere;
-            }
-            let is_http = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(is_http);
-            match self.named_transport(key, &entry.node, is_http) {
-                None if self.dialect.guesses && entry.node.str().is_ok() => {}
-                // It tells only these two from each other.
-                Some(At { value: Transport::Sse, .. }) if self.dialect.guesses && url.is_none() => {}
-                None => return Reached::Unclear,
-                Some(named) => return self.consistent(named, entry, command, url),
-            }
-        }
-        let is_elsewhere = || !given.is_empty() && given.iter().all(|(key, _)| key.of == Of::All);
-        if self.dialect.partial && command.is_none() && url.is_none() && is_elsewhere() {
-            return Reached::Elsewhere;
-        }
-        if self.untyped == Untyped::Rejected && !is_open {
-            let words = self.dialect.words();
-            let message = format!("the server `{}` needs a `type`", name.value);
-            self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
-            return Reached::Unclear;
-        }
-        let by_url = |key: &Key| match (key.field, self.untyped) {
-            (Field::Url(Some(transport)), _) | (_, Untyped::Inferred(transport)) => Some(transport),
-            (_, Untyped::Process | Untyped::Rejected) => {
-                let mut remote = self.dialect.transports.iter().map(|(_, it)| *it).filter(|it| *it != Transport::Stdio);
-                remote.next().filter(|_| is_open)
-            }
-        };
-        match (command, url) {
-            (Some((_, entry)), url) if url.is_none() || self.dialect.both != Both::Dialled => {
-                Reached::By(At { value: Transport::Stdio, span: entry.key_span })
-            }
-            (_, Some((key, entry))) => {
-                let is_socket = entry.node.str().is_ok_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
-                let transport = by_url(key).map(|transport| if is_socket { Transport::Ws } else { transport });
-                let Some(transport) = transport else {
-                    let words = self.dialect.words();
-                    let remote: Vec<_> = words.into_iter().filter(|word| *word != "stdio").collect();
-                    let message =
-                        format!("a `{}` without a `type`: {} does not connect to it", key.name, self.dialect.program);
-                    let hint = match remote[..] {
-                        [] => BRIDGE.to_owned(),
-                        _ => format!("add \"type\": \"{}\"", remote[0]),
-                    };
-                    self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
-                    return Reached::Unclear;
-                };
-                Reached::By(At { value: transport, span: entry.key_span })
-            }
-            _ => {
-                let keys = self.dialect.keys.iter().filter(|key| is_address(key));
-                let names: Vec<_> = keys.map(|key| format!("`{}`", key.name)).collect();
-                self.missing(name, &names.join(" or "), "say how to reach it".into());
-                Reached::Unclear
-            }
-        }
-    }
-
-    /// Tells of an address that is missing, where it may have been meant if there is such a place.
-    fn missing(&mut self, name: &At<String>, what: &str, hint: Cow<'static, str>) {
-        if let Some((index, code)) = self.meant {
-            self.findings[index].code = code;
-        } else {
-            let message = format!("the server `{}` needs {what}", name.value);
-            self.findings.push(codes::MISSING.at(name.span, message).hint(hint));
-        }
-    }
-
-    /// What a word says, if it is not only the other address that is there.
-    fn consistent(
-        &mut self,
-        named: At<Transport>,
-        word: &Entry,
-        command: Option<&Given<'_>>,
-        url: Option<&Given<'_>>,
-    ) -> Reached {
-        let is_process = named.value == Transport::Stdio;
-        let (own, other) = if is_process { (command, url) } else { (url, command) };
-        let (None, Some((other, _))) = (own, other) else { return Reached::By(named) };
-        let mut fitting = self.dialect.transports.iter().filter(|(_, it)| (*it == Transport::Stdio) != is_process);
-        let what = if is_process { "a program to start" } else { "a URL to dial" };
-        let message = format!("`{}` asks for {what}, and there is only `{}`", word.key, other.name);
-        let hint = fitting.next().map_or("remove it".into(), |(word, _)| format!("write \"{word}\""));
-        self.findings.push(codes::TRANSPORT.at(word.node.span, message).hint(hint));
-        Reached::Unclear
-    }
-
-    /// The transport of that name. Of several that share it, that of HTTP is meant if the URL is one.
-    fn named_transport(&mut self, key: &Key, node: &Node, is_http: bool) -> Option<At<Transport>> {
-        let Ok(word) = node.str() else {
-            self.wrong_type(key.name, node, "a text");
-            return None;
-        };
-        let mut named = self.dialect.transports.iter().filter(|(known, _)| *known == word).map(|(_, it)| it);
-        let first = named.next();
-        if let Some(transport) = named.find(|it| is_http && **it == Transport::Http).or(first) {
-            return Some(At { value: *transport, span: node.span });
-        }
-        let words = self.dialect.words();
-        // A long word may be anything, also a secret.
-        let message = match word.len() <= LONGEST_WORD {
-            true => format!("{} has no transport `{word}`", self.dialect.program),
-            false => format!("{} has no such transport", self.dialect.program),
-        };
-        let same =
-            meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
-        // Of its two keys only the first is strict.
-        let is_first = self.dialect.keys.iter().find(|key| key.field == Field::Transport) == Some(key);
-        if let Some((_, transport)) = same.filter(|_| !is_first) {
-            return Some(At { value: *transport, span: node.span });
-        }
-        let finding = match self.dialect.guesses {
-            true => codes::TRANSPORT_GUESSED.at(node.span, format!("{message}, and guesses")),
-            false => codes::TRANSPORT.at(node.span, message),
-        };
-        let near = same.map(|(known, _)| *known).or_else(|| nearest(word, &words));
-        self.findings.push(match near {
-            Some(known) => finding.hint(format!("write `{known}`")),
-            None => finding.hint(format!("it has {}", words.join(", "))),
-        });
-        None
-    }
-
     /// Whether a key is one for this transport; if it is not, that is told.
     fn is_for(&mut self, transport: Transport, (key, entry): Given<'_>) -> bool {
         let is_process = transport == Transport::Stdio;
@@ -490,60 +345,14 @@ impl Reader<'_> {
         });
         false
     }
-
-    /// What every server of its transport needs, `given` the keys that it has.
-    fn check_complete(&mut self, server: &ServerConfig, given: &[Given<'_>]) {
-        let is_process = server.transport.value == Transport::Stdio;
-        let is_address = |field: &Field| match field {
-            Field::Command | Field::CommandLine => is_process,
-            Field::Url(_) => !is_process,
-            _ => false,
-        };
-        let nested = self.dialect.keys.iter().flat_map(|key| match key.field {
-            Field::Object(keys) => keys,
-            _ => &[],
-        });
-        let mut every_key = self.dialect.keys.iter().chain(nested);
-        let address = every_key.find(|key| is_address(&key.field)).map(|key| key.name);
-        if let Some((key, entry)) = given.iter().find(|(key, _)| key.field == Field::CommandLine)
-            && entry.node.items().is_ok_and(<[Node]>::is_empty)
-        {
-            let finding = codes::MISSING.at(entry.node.span, format!("`{}` is empty", key.name));
-            self.findings.push(finding.hint("name the program that is the server"));
-        }
-        let besides = if is_process { self.dialect.required } else { &[] };
-        for key in address.iter().chain(besides) {
-            let is_meant = |field| address == Some(*key) && is_address(field);
-            if given.iter().any(|(it, _)| it.name == *key || is_meant(&it.field)) {
-                continue;
-            }
-            let hint = match (*key, is_process) {
-                ("args", _) => "write \"args\": [] if there are none".into(),
-                (_, true) => "name the program that is the server".into(),
-                (_, false) => format!("add \"{key}\": \"https://…\"").into(),
-            };
-            self.missing(&server.name, &format!("`{key}`"), hint);
-        }
-    }
 }
 
-fn did_you_mean(near: &str) -> String {
+pub(super) fn did_you_mean(near: &str) -> String {
     format!("did you mean `{near}`?")
 }
 
-fn is_address(key: &Key) -> bool {
+pub(super) fn is_address(key: &Key) -> bool {
     matches!(key.field, Field::Command | Field::CommandLine | Field::Url(_))
-}
-
-/// What is likeliest meant if nobody can tell.
-fn likely(given: &[Given<'_>]) -> Transport {
-    let url = given.iter().find(|(key, _)| matches!(key.field, Field::Url(_))).and_then(|(_, url)| url.node.str().ok());
-    match url {
-        _ if given.iter().any(|(key, _)| matches!(key.field, Field::Command | Field::CommandLine)) => Transport::Stdio,
-        None => Transport::Stdio,
-        Some(url) if url.starts_with("ws") => Transport::Ws,
-        Some(_) => Transport::Http,
-    }
 }
 
 /// The first dialect that has such a key in servers.
@@ -553,9 +362,4 @@ fn owner(key: &str) -> Option<&'static Dialect> {
         keys.collect()
     });
     OWNERS.get(key).copied()
-}
-
-fn is_http(url: &str) -> bool {
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http)))
 }

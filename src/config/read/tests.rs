@@ -1,3 +1,4 @@
+mod unclear;
 mod whole;
 
 use std::{collections::BTreeMap, path::Path};

@@ -33,7 +33,7 @@ use self::{
     written::{Name, assigned, flags},
 };
 pub use self::{censor::Censor, known::Known, name::is_secret_name};
-use super::{Node, Source, Span, Value, placeholder::placeholder, variable::reference};
+use super::{Node, Source, Span, Value, placeholder::placeholder, read::is_note, variable::reference};
 
 /// What stands for a secret where it is not shown.
 pub const MASK: &str = "***";
@@ -316,6 +316,12 @@ fn collect(source: &Source, name: &str, node: &Node, hide: &mut impl FnMut(Span)
                     "default" | "value" => named.unwrap_or(&entry.key),
                     key => key,
                 };
+                if is_note(&entry.key) {
+                    let (one, more) = (std::slice::from_ref(&entry.node), entry.node.items().unwrap_or_default());
+                    for (node, text) in one.iter().chain(more).filter_map(|node| Some((node, node.str().ok()?))) {
+                        noted::in_note(text).into_iter().for_each(|range| hide(source.part(node.span, text, range)));
+                    }
+                }
                 if PAIRS.contains(&&*entry.key) {
                     strewn::in_words(&entry.node, &mut |node, text, range| hide(source.part(node.span, text, range)));
                 }

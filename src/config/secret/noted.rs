@@ -14,7 +14,7 @@ const FEW: usize = 6;
 pub(super) fn noted(text: &str) -> impl Iterator<Item = Range<usize>> {
     comments(text).flat_map(|comment| {
         let here = comment.start;
-        in_comment(&text[comment]).into_iter().map(move |range| here + range.start..here + range.end)
+        in_note(&text[comment]).into_iter().map(move |range| here + range.start..here + range.end)
     })
 }
 
@@ -46,7 +46,8 @@ fn comments(text: &str) -> impl Iterator<Item = Range<usize>> {
     std::iter::from_fn(next).flatten()
 }
 
-fn in_comment(comment: &str) -> Vec<Range<usize>> {
+/// As [`noted`], in a text that is nothing but a comment.
+pub(super) fn in_note(comment: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut words = words(comment).peekable();
     let mut before: Option<Range<usize>> = None;

@@ -253,6 +253,17 @@ fn a_sentence_keeps_its_words() {
     }
 }
 
+#[test]
+fn what_a_note_says_of_a_secret_is_found_as_in_a_comment() {
+    let text =
+        r#"{"_comment": "the password is geheim99", "notes": ["a", "token - geheim98"], "x": "the password is one"}"#;
+    let source = Source::new("x.json", text);
+    let root = crate::config::json::parse(&source).expect("JSON").root;
+    let secrets = secrets_of(&source, Some(&root));
+    let found: Vec<_> = secrets.iter().map(|span| &text[span.start..span.end]).collect();
+    assert_eq!(found, ["geheim99", "geheim98"]);
+}
+
 /// The text with all that is secret replaced.
 fn hidden(text: &str) -> String {
     let (mut shown, mut at) = (String::new(), 0);

@@ -1,6 +1,6 @@
 //! Faults in a file around its servers: in their names, their place, and what stands beside them.
 
-use super::sample::{GOOD, file, key, process};
+use super::sample::{self, GOOD, file, key, process};
 use crate::config::{
     dialect::{Collection, Dialect, Field, Files, Profiles, RootKeys, Syntax, Untyped},
     finding::{Code, codes},
@@ -33,7 +33,7 @@ fn names(dialect: &Dialect, add: &mut impl FnMut(&'static Code, String)) {
         add(&codes::NAME_CLASH, file(dialect, &[("\"a b\"", good()), ("«\"a.b\"»", good())]));
     }
     if dialect.untyped == Untyped::Rejected && is_map {
-        add(&codes::TRANSPORT, file(dialect, &[("«\"s\"»", "{\"command\": \"x\"}".into())]));
+        add(&codes::TRANSPORT, file(dialect, &[("«\"s\"»", format!("{{{}}}", sample::command(dialect)))]));
     } else if is_map {
         add(&codes::MISSING, file(dialect, &[("«\"s\"»", "{}".into())]));
     } else {

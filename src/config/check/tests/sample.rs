@@ -9,7 +9,7 @@ pub(super) fn key(dialect: &Dialect, field: Field) -> Option<&'static str> {
     dialect.keys.iter().find(|key| key.field == field).map(|key| key.name)
 }
 
-fn word(dialect: &Dialect, transport: Transport) -> Option<&'static str> {
+pub(super) fn word(dialect: &Dialect, transport: Transport) -> Option<&'static str> {
     dialect.transports.iter().find(|(_, it)| *it == transport).map(|it| it.0)
 }
 
@@ -28,18 +28,23 @@ pub(super) fn file(dialect: &Dialect, servers: &[(&str, String)]) -> String {
     format!("{open}{begin}{all}{end}{}", "}".repeat(dialect.roots[0].len()))
 }
 
+/// The member that says which program is started.
+pub(super) fn command(dialect: &Dialect) -> String {
+    match (key(dialect, Field::CommandLine), key(dialect, Field::Command)) {
+        (Some(line), _) => format!("\"{line}\": [\"node\"]"),
+        (None, command) => format!("\"{}\": \"node\"", command.expect("a command")),
+    }
+}
+
 /// A server that is started, with these members besides.
 pub(super) fn process(dialect: &Dialect, rest: &str) -> String {
     let mut members = Vec::new();
     if let (Some(key), Some(word)) = (key(dialect, Field::Transport), word(dialect, Transport::Stdio)) {
         members.push(format!("\"{key}\": \"{word}\""));
     }
-    match (key(dialect, Field::CommandLine), key(dialect, Field::Command)) {
-        (Some(key), _) => members.push(format!("\"{key}\": [\"node\"]")),
-        (None, key) if !rest.contains(&format!("\"{}\":", key.expect("a command"))) => {
-            members.push(format!("\"{}\": \"node\"", key.expect("a command")));
-        }
-        _ => {}
+    let is_other = key(dialect, Field::Command).is_some_and(|key| rest.contains(&format!("\"{key}\":")));
+    if key(dialect, Field::CommandLine).is_some() || !is_other {
+        members.push(command(dialect));
     }
     for key in dialect.required.iter().filter(|key| !rest.contains(&format!("\"{key}\""))) {
         members.push(format!("\"{key}\": []"));

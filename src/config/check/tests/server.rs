@@ -1,6 +1,6 @@
 //! Faults that one server can have.
 
-use super::sample::{GOOD, http, http_with, key, process, remote, with};
+use super::sample::{self, GOOD, http, http_with, key, process, remote, with, word};
 use crate::{
     config::{
         Form,
@@ -69,8 +69,18 @@ fn transports(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<Stri
     let http = |url: &str, rest: &str| http(dialect, url, rest);
     if let Some(kind) = key(Field::Transport) {
         let unknown = if dialect.guesses { &codes::TRANSPORT_GUESSED } else { &codes::TRANSPORT };
-        add(unknown, Some(format!("{{\"{kind}\": «\"pigeon\"», \"command\": \"x\"}}")));
-        add(&codes::VALUE_TYPE, Some(format!("{{\"{kind}\": «7», \"command\": \"x\"}}")));
+        let command = sample::command(dialect);
+        add(unknown, Some(format!("{{\"{kind}\": «\"pigeon\"», {command}}}")));
+        add(&codes::VALUE_TYPE, Some(format!("{{\"{kind}\": «7», {command}}}")));
+        let remote = word(dialect, Transport::Http).filter(|_| !dialect.guesses);
+        add(&codes::TRANSPORT, remote.map(|word| format!("{{\"{kind}\": «\"{word}\"», {command}}}")));
+        let process = word(dialect, Transport::Stdio).filter(|_| dialect.name != "engine");
+        let url = |word| format!("{{\"{kind}\": «\"{word}\"», \"{}\": {GOOD}}}", key(Field::Url(None)).expect("a URL"));
+        add(&codes::TRANSPORT, process.filter(|_| key(Field::Url(None)).is_some()).map(url));
+    }
+    if dialect.untyped != Untyped::Rejected && !dialect.partial {
+        let meant = if dialect.strict { &codes::KEY_REJECTED } else { &codes::MISSING };
+        add(meant, Some("{«\"comand\"»: \"node\"}".into()));
     }
     if dialect.untyped == Untyped::Process {
         let at = key(Field::Url(None)).unwrap_or("url");

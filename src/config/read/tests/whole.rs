@@ -2,23 +2,17 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{at, names, told};
+use super::{at, hinted, names, told};
 use crate::{
     config::{Examined, Found, Machine, Source, examine},
     transport::Transport,
 };
 
-/// `CODE what it points at` with the hint.
-fn hints(examined: &Examined) -> Vec<String> {
-    let hints = examined.findings.iter().map(|finding| finding.problem.hint.as_deref().unwrap_or_default());
-    told(examined).into_iter().zip(hints).map(|(told, hint)| format!("{told} {hint}")).collect()
-}
-
 #[test]
 fn a_program_that_rejects_unknown_keys_is_said_to_reject_them() {
     let opencode = |more: &str| {
         let server = format!(r#"{{"type": "local", "command": ["npx"], {more}}}"#);
-        hints(&at("opencode.json", &format!(r#"{{"mcp": {{"a": {server}}}}}"#)))
+        hinted(&at("opencode.json", &format!(r#"{{"mcp": {{"a": {server}}}}}"#)))
     };
     assert_eq!(opencode(r#""env": {}"#), [r#"E-UNKNOWN-KEY "env" did you mean `environment`?"#]);
     assert_eq!(opencode(r#""enviroment": {}"#), [r#"E-UNKNOWN-KEY "enviroment" did you mean `environment`?"#]);
@@ -27,7 +21,7 @@ fn a_program_that_rejects_unknown_keys_is_said_to_reject_them() {
     assert_eq!(opencode(r#""_comment": "mine""#), [r#"E-UNKNOWN-KEY "_comment" remove it"#]);
     let profile = "models: [{ ref: a, mcpServers: { s: { command: x, environment: {}, cwd: /, disabled: true } } }]\n";
     assert_eq!(
-        hints(&at("cpe.yaml", profile)),
+        hinted(&at("cpe.yaml", profile)),
         [
             "E-UNKNOWN-KEY environment did you mean `env`?",
             "E-UNKNOWN-KEY cwd remove it",
@@ -39,12 +33,12 @@ fn a_program_that_rejects_unknown_keys_is_said_to_reject_them() {
     assert_eq!(told(&at("cpe.yaml", old)), ["A-EXTRA-KEY cwd"]);
     let librechat = "mcpServres: { b: { command: npx, args: [] } }\nendpointz: {}\nregistration: {}\nmcpServers: {}\n";
     assert_eq!(
-        hints(&at("librechat.yaml", librechat)),
+        hinted(&at("librechat.yaml", librechat)),
         ["E-UNKNOWN-KEY mcpServres did you mean `mcpServers`?", "E-UNKNOWN-KEY endpointz did you mean `endpoints`?"]
     );
     let agent = r#"{"name": "a", "promt": "p", "foo": 1, "mcpServers": {"s": {"command": "x"}}}"#;
     let rejected = [r#"E-UNKNOWN-KEY "promt" did you mean `prompt`?"#, r#"E-UNKNOWN-KEY "foo" remove it"#];
-    assert_eq!(hints(&at(".amazonq/cli-agents/a.json", agent)), rejected);
+    assert_eq!(hinted(&at(".amazonq/cli-agents/a.json", agent)), rejected);
     assert_eq!(told(&at(".amazonq/mcp.json", agent)), [r#"W-UNKNOWN-KEY "promt""#, r#"A-EXTRA-KEY "foo""#]);
 }
 
@@ -62,7 +56,7 @@ fn the_servers_of_each_project_are_checked_and_are_nobody_elses() {
     assert_eq!(projects.iter().map(|it| it.servers.len()).collect::<Vec<_>>(), [0, 1]);
     let both = text.replacen('{', r#"{"mcpServers": {"ok": {"command": "sh"}}, "#, 1);
     let both = at("h/.claude.json", &both);
-    assert_eq!((names(&both), told(&both).len()), (vec!["ok".to_owned()], 3));
+    assert_eq!((names(&both), told(&both).len()), (vec!["ok".to_owned()], 2));
     assert_eq!(told(&at("h/.claude.json", r#"{"projects": {"/x": {}}}"#)), ["A-NO-SERVERS "]);
 }
 
@@ -115,34 +109,34 @@ mcpServers:
 fn a_command_that_something_else_stands_for_is_not_taken_apart() {
     let of = |command: &str| {
         let text = format!("name: x\nversion: 1.0.0\nmcpServers: [{{ name: a, command: '{command}' }}]\n");
-        hints(&at(".continue/config.yaml", &text))
+        hinted(&at(".continue/config.yaml", &text))
     };
     assert_eq!(of("${{ secrets.C }}"), [""; 0]);
     assert_eq!(of("${{ inputs.C }}"), [""; 0]);
     let split = "put only the first word into `command`, and the others into `args`";
     assert_eq!(of("npx ${{ inputs.C }}"), [format!("W-COMMAND-LINE 'npx ${{{{ inputs.C }}}}' {split}")]);
     let line = at("opencode.json", r#"{"mcp": {"d": {"type": "local", "command": ["npx -y x"]}}}"#);
-    assert_eq!(hints(&line), [r#"W-COMMAND-LINE "npx -y x" write "command": ["npx", "-y", "x"]"#]);
+    assert_eq!(hinted(&line), [r#"W-COMMAND-LINE "npx -y x" write "command": ["npx", "-y", "x"]"#]);
 }
 
 #[test]
 fn a_key_that_belongs_into_an_object_is_told_so() {
     let text = "name: x\nversion: 1.0.0\nmcpServers:\n  - name: a\n    url: https://a\n    headers: { A: b }\n  - name: a\n    command: x\n";
     assert_eq!(
-        hints(&at(".continue/config.yaml", text)),
+        hinted(&at(".continue/config.yaml", text)),
         ["W-UNKNOWN-KEY headers put it under `requestOptions`", "W-DUPLICATE-SERVER a keep one of them, or rename it"]
     );
     let timeout = "name: x\nversion: 1.0.0\nmcpServers: [{ name: a, command: x, timeout: 5000 }]\n";
     assert_eq!(
-        hints(&at(".continue/config.yaml", timeout)),
+        hinted(&at(".continue/config.yaml", timeout)),
         ["W-UNKNOWN-KEY timeout did you mean `connectionTimeout`?"]
     );
     let engine = r#"{"mcpServers": {"a": {"type": "stdio", "command": "x"}}}"#;
     let examined = examine(&Source::new("t.json", engine), None, crate::config::dialect::named("engine"), None);
-    assert_eq!(hints(&examined), [r#"W-UNKNOWN-KEY "type" did you mean `transport`?"#]);
+    assert_eq!(hinted(&examined), [r#"W-UNKNOWN-KEY "type" did you mean `transport`?"#]);
     let bare = "mcpServers: [{ name: a, command: x }]\nversion: 1\n";
     let expected = ["E-MISSING  add `name: MCP servers`", "E-VALUE-TYPE 1 write it in quotes"];
-    assert_eq!(hints(&at(".continue/config.yaml", bare)), expected);
+    assert_eq!(hinted(&at(".continue/config.yaml", bare)), expected);
 }
 
 #[test]
@@ -155,7 +149,7 @@ fn no_program_takes_a_list_of_servers_in_json() {
 
 #[test]
 fn servers_beside_their_place_are_told() {
-    let of = |path: &str, text: &str| hints(&at(path, text));
+    let of = |path: &str, text: &str| hinted(&at(path, text));
     let text = r#"{"mcpServers": {"a": {"command": "x"}}, "mcpServer": {"b": {"command": "y"}}, "servers": {"c": {"comand": "z"}}}"#;
     let put = "put them under `mcpServers`";
     let expected = [format!(r#"W-UNKNOWN-KEY "mcpServer" {put}"#), format!(r#"W-UNKNOWN-KEY "servers" {put}"#)];
@@ -230,7 +224,7 @@ fn what_a_program_takes_is_no_finding() {
 
 #[test]
 fn a_text_that_is_meant_otherwise_is_known() {
-    let of = |path: &str, text: &str| hints(&at(path, text));
+    let of = |path: &str, text: &str| hinted(&at(path, text));
     let fragment = r#""mcpServers": {"a": {"command": "x"}}"#;
     for path in [".mcp.json", "frag.json"] {
         assert_eq!(of(path, fragment), [r#"E-JSON-FORM "mcpServers" put { } around all of it"#], "{path}");
@@ -256,7 +250,7 @@ fn opencode_rejects_what_is_called_almost_like_something_it_knows() {
         "mcpServers": {"c": {"command": "x"}}, "theme": "dark", "$schema": "https://opencode.ai/config.json"}"#;
     let rejected =
         [r#"E-UNKNOWN-KEY "clientID" did you mean `clientId`?"#, r#"E-UNKNOWN-KEY "mcpServers" did you mean `mcp`?"#];
-    assert_eq!(hints(&at("h/opencode.json", near)), rejected);
+    assert_eq!(hinted(&at("h/opencode.json", near)), rejected);
     let all = r#"{"mcp": {"a": {"type": "remote", "url": "https://h/mcp", "oauth": {"clientId": "x",
         "clientSecret": "{env:SECRET}", "scope": "a", "callbackPort": 1234, "redirectUri": "http://127.0.0.1/x"}}}}"#;
     assert_eq!(told(&at("h/opencode.json", all)), [""; 0]);
@@ -290,7 +284,7 @@ mcpServers: { s: { type: stdio, command: x } }
         "W-UNKNOWN-KEY tempreature did you mean `temperature`?",
         "W-UNKNOWN-KEY modle did you mean `model`?",
     ];
-    assert_eq!(hints(&at("cpe.yaml", text)), expected);
+    assert_eq!(hinted(&at("cpe.yaml", text)), expected);
 }
 
 #[test]

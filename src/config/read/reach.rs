@@ -1,0 +1,218 @@
+//! How a server is reached: its transport, and whether anything is missing for that.
+
+use std::borrow::Cow;
+
+use super::{
+    server::{BRIDGE, Given, LONGEST_WORD, Reader, is_address},
+    word::meant,
+};
+use crate::{
+    config::{
+        Entry, Node,
+        dialect::{Both, Field, Key, Of, Untyped},
+        finding::codes,
+        nearest,
+        server::{At, ServerConfig},
+    },
+    transport::Transport,
+};
+
+/// How a server is reached.
+pub(super) enum Reached {
+    By(At<Transport>),
+    /// Nobody can tell, which has been told.
+    Unclear,
+    Elsewhere,
+}
+
+impl Reader<'_> {
+    /// The transport, from the word for it or from the keys that are there.
+    pub(super) fn transport(&mut self, name: &At<String>, given: &[Given<'_>]) -> Reached {
+        let of = |wanted: fn(&Field) -> bool| given.iter().find(|(key, _)| wanted(&key.field));
+        let command = of(|field| matches!(field, Field::Command | Field::CommandLine));
+        let url = of(|field| matches!(field, Field::Url(_)));
+        if let (Some((command, _)), Some((url_key, entry)), Both::Rejected) = (command, url, self.dialect.both) {
+            let message =
+                format!("`{}` beside `{}`: {} rejects both", url_key.name, command.name, self.dialect.program);
+            self.findings.push(codes::FORBIDDEN.at(entry.key_span, message).hint("keep one of them"));
+            return Reached::Unclear;
+        }
+        let kind = of(|field| *field == Field::Transport);
+        // A word that is not known yet is told by the keys.
+        let is_open = kind.is_some_and(|(_, entry)| self.dialect.is_open(&entry.node));
+        if let Some((key, entry)) = kind.filter(|_| !is_open) {
+            if entry.node.str().ok().is_some_and(|word| self.dialect.elsewhere_word == Some(word)) {
+                return Reached::Elsewhere;
+            }
+            let is_http = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(is_http);
+            match self.named_transport(key, &entry.node, is_http) {
+                None if self.dialect.guesses && entry.node.str().is_ok() => {}
+                // It tells only these two from each other.
+                Some(At { value: Transport::Sse, .. }) if self.dialect.guesses && url.is_none() => {}
+                None => return Reached::Unclear,
+                Some(named) => return self.consistent(named, entry, command, url),
+            }
+        }
+        let is_elsewhere = || !given.is_empty() && given.iter().all(|(key, _)| key.of == Of::All);
+        if self.dialect.partial && command.is_none() && url.is_none() && is_elsewhere() {
+            return Reached::Elsewhere;
+        }
+        if self.untyped == Untyped::Rejected && !is_open {
+            let words = self.dialect.words();
+            let message = format!("the server `{}` needs a `type`", name.value);
+            self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
+            return Reached::Unclear;
+        }
+        let by_url = |key: &Key| match (key.field, self.untyped) {
+            (Field::Url(Some(transport)), _) | (_, Untyped::Inferred(transport)) => Some(transport),
+            (_, Untyped::Process | Untyped::Rejected) => {
+                let mut remote = self.dialect.transports.iter().map(|(_, it)| *it).filter(|it| *it != Transport::Stdio);
+                remote.next().filter(|_| is_open)
+            }
+        };
+        match (command, url) {
+            (Some((_, entry)), url) if url.is_none() || self.dialect.both != Both::Dialled => {
+                Reached::By(At { value: Transport::Stdio, span: entry.key_span })
+            }
+            (_, Some((key, entry))) => {
+                let is_socket = entry.node.str().is_ok_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
+                let transport = by_url(key).map(|transport| if is_socket { Transport::Ws } else { transport });
+                let Some(transport) = transport else {
+                    let words = self.dialect.words();
+                    let remote: Vec<_> = words.into_iter().filter(|word| *word != "stdio").collect();
+                    let message =
+                        format!("a `{}` without a `type`: {} does not connect to it", key.name, self.dialect.program);
+                    let hint = match remote[..] {
+                        [] => BRIDGE.to_owned(),
+                        _ => format!("add \"type\": \"{}\"", remote[0]),
+                    };
+                    self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
+                    return Reached::Unclear;
+                };
+                Reached::By(At { value: transport, span: entry.key_span })
+            }
+            _ => {
+                let keys = self.dialect.keys.iter().filter(|key| is_address(key));
+                let names: Vec<_> = keys.map(|key| format!("`{}`", key.name)).collect();
+                self.missing(name, &names.join(" or "), "say how to reach it".into());
+                Reached::Unclear
+            }
+        }
+    }
+
+    /// Tells of an address that is missing, where it may have been meant if there is such a place.
+    fn missing(&mut self, name: &At<String>, what: &str, hint: Cow<'static, str>) {
+        if let Some((index, code)) = self.meant {
+            self.findings[index].code = code;
+        } else {
+            let message = format!("the server `{}` needs {what}", name.value);
+            self.findings.push(codes::MISSING.at(name.span, message).hint(hint));
+        }
+    }
+
+    /// What a word says, if it is not only the other address that is there.
+    fn consistent(
+        &mut self,
+        named: At<Transport>,
+        word: &Entry,
+        command: Option<&Given<'_>>,
+        url: Option<&Given<'_>>,
+    ) -> Reached {
+        let is_process = named.value == Transport::Stdio;
+        let (own, other) = if is_process { (command, url) } else { (url, command) };
+        let (None, Some((other, _))) = (own, other) else { return Reached::By(named) };
+        let mut fitting = self.dialect.transports.iter().filter(|(_, it)| (*it == Transport::Stdio) != is_process);
+        let what = if is_process { "a program to start" } else { "a URL to dial" };
+        let message = format!("`{}` asks for {what}, and there is only `{}`", word.key, other.name);
+        let hint = fitting.next().map_or("remove it".into(), |(word, _)| format!("write \"{word}\""));
+        self.findings.push(codes::TRANSPORT.at(word.node.span, message).hint(hint));
+        Reached::Unclear
+    }
+
+    /// The transport of that name. Of several that share it, that of HTTP is meant if the URL is one.
+    fn named_transport(&mut self, key: &Key, node: &Node, is_http: bool) -> Option<At<Transport>> {
+        let Ok(word) = node.str() else {
+            self.wrong_type(key.name, node, "a text");
+            return None;
+        };
+        let mut named = self.dialect.transports.iter().filter(|(known, _)| *known == word).map(|(_, it)| it);
+        let first = named.next();
+        if let Some(transport) = named.find(|it| is_http && **it == Transport::Http).or(first) {
+            return Some(At { value: *transport, span: node.span });
+        }
+        let words = self.dialect.words();
+        // A long word may be anything, also a secret.
+        let message = match word.len() <= LONGEST_WORD {
+            true => format!("{} has no transport `{word}`", self.dialect.program),
+            false => format!("{} has no such transport", self.dialect.program),
+        };
+        let same =
+            meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
+        // Of its two keys only the first is strict.
+        let is_first = self.dialect.keys.iter().find(|key| key.field == Field::Transport) == Some(key);
+        if let Some((_, transport)) = same.filter(|_| !is_first) {
+            return Some(At { value: *transport, span: node.span });
+        }
+        let finding = match self.dialect.guesses {
+            true => codes::TRANSPORT_GUESSED.at(node.span, format!("{message}, and guesses")),
+            false => codes::TRANSPORT.at(node.span, message),
+        };
+        let near = same.map(|(known, _)| *known).or_else(|| nearest(word, &words));
+        self.findings.push(match near {
+            Some(known) => finding.hint(format!("write `{known}`")),
+            None => finding.hint(format!("it has {}", words.join(", "))),
+        });
+        None
+    }
+
+    /// What every server of its transport needs, `given` the keys that it has.
+    pub(super) fn check_complete(&mut self, server: &ServerConfig, given: &[Given<'_>]) {
+        let is_process = server.transport.value == Transport::Stdio;
+        let is_address = |field: &Field| match field {
+            Field::Command | Field::CommandLine => is_process,
+            Field::Url(_) => !is_process,
+            _ => false,
+        };
+        let nested = self.dialect.keys.iter().flat_map(|key| match key.field {
+            Field::Object(keys) => keys,
+            _ => &[],
+        });
+        let mut every_key = self.dialect.keys.iter().chain(nested);
+        let address = every_key.find(|key| is_address(&key.field)).map(|key| key.name);
+        if let Some((key, entry)) = given.iter().find(|(key, _)| key.field == Field::CommandLine)
+            && entry.node.items().is_ok_and(<[Node]>::is_empty)
+        {
+            let finding = codes::MISSING.at(entry.node.span, format!("`{}` is empty", key.name));
+            self.findings.push(finding.hint("name the program that is the server"));
+        }
+        let besides = if is_process { self.dialect.required } else { &[] };
+        for key in address.iter().chain(besides) {
+            let is_meant = |field| address == Some(*key) && is_address(field);
+            if given.iter().any(|(it, _)| it.name == *key || is_meant(&it.field)) {
+                continue;
+            }
+            let hint = match (*key, is_process) {
+                ("args", _) => "write \"args\": [] if there are none".into(),
+                (_, true) => "name the program that is the server".into(),
+                (_, false) => format!("add \"{key}\": \"https://…\"").into(),
+            };
+            self.missing(&server.name, &format!("`{key}`"), hint);
+        }
+    }
+}
+
+/// What is likeliest meant if nobody can tell.
+pub(super) fn likely(given: &[Given<'_>]) -> Transport {
+    let url = given.iter().find(|(key, _)| matches!(key.field, Field::Url(_))).and_then(|(_, url)| url.node.str().ok());
+    match url {
+        _ if given.iter().any(|(key, _)| matches!(key.field, Field::Command | Field::CommandLine)) => Transport::Stdio,
+        None => Transport::Stdio,
+        Some(url) if url.starts_with("ws") => Transport::Ws,
+        Some(_) => Transport::Http,
+    }
+}
+
+fn is_http(url: &str) -> bool {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http)))
+}
