@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Subject;
+use super::{Subject, reference::unclosed_input};
 use crate::config::{
     Form, Node, Value,
     dialect::RootKeys,
@@ -144,8 +144,14 @@ fn references_to<'s>(
     let (mut used, mut meant) = (HashSet::new(), HashSet::new());
     for server in subject.servers() {
         for text in server.texts() {
-            for reference in references(&text.at.value).filter(|reference| reference.form == Form::Input) {
+            meant.extend(unclosed_input(&text.at.value));
+            for reference in references(&text.at.value) {
                 let name = reference.name;
+                if reference.form != Form::Input {
+                    let kind = name.split_once(['.', ':']).filter(|(kind, _)| ["input", "inputs"].contains(kind));
+                    meant.extend(kind.map(|(_, id)| id));
+                    continue;
+                }
                 used.insert(name);
                 if names.contains(name) {
                     continue;

@@ -188,6 +188,11 @@ fn a_hint_says_what_mends_it() {
             format!("{{\"servers\": {{\"a\": {{\"command\": \"npx\", \"args\": [\"-y\", {word:?}]}}}}}}"),
         )
     };
+    let other = |name, word: &str| {
+        (name, format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"x\", \"env\": {{\"A\": {word:?}}}}}}}}}"))
+    };
+    let cursor = |word: &str| other(".cursor/mcp.json", word);
+    let roo = |word: &str| other(".roo/mcp.json", word);
     let opencode = |text: &str| ("opencode.json", format!("{{\"mcp\": {text}}}"));
     let has_servers = "put them one level higher, in the place of this key";
     for ((name, text), code, hint) in [
@@ -250,6 +255,20 @@ fn a_hint_says_what_mends_it() {
         (code("${input.token}"), "W-VARIABLE-FORM", "write ${input:token}"),
         (code("${env}"), "W-VARIABLE-FORM", "write ${env:NAME}"),
         (code("${HOME}"), "W-VARIABLE-FORM", "write ${env:HOME}"),
+        (code("${inputs:my-token}"), "W-VARIABLE-FORM", "write ${input:my-token}"),
+        (code("${env:FOO:-x}"), "W-VARIABLE-FORM", "Visual Studio Code has no defaults: write ${env:FOO}"),
+        (code("${env:FOO:x}"), "W-VARIABLE-FORM", "Visual Studio Code has no defaults: write ${env:FOO}"),
+        (code("${input:my-tok"), "W-VARIABLE-FORM", "close it with }"),
+        (code("${env:my_tok"), "W-VARIABLE-FORM", "close it with }"),
+        (code("${workspaceFolder/x"), "W-VARIABLE-FORM", "close it with }"),
+        (cursor("${workspaceRoot}/x"), "W-VARIABLE-FORM", "write ${workspaceFolder}"),
+        (cursor("${file}"), "W-VARIABLE-FORM", "write the value itself"),
+        (cursor("${ENV:FOO}"), "W-VARIABLE-FORM", "write ${env:FOO}"),
+        (roo("${userHome}/x"), "W-VARIABLE-FORM", "write ${env:HOME}"),
+        (roo("${workspaceFolderBasename}"), "W-VARIABLE-FORM", "write the value itself"),
+        (command("${userHome}/x"), "W-VARIABLE-FORM", "write ${HOME}"),
+        (command("${FOO-x}"), "W-VARIABLE-FORM", "write ${FOO:-default}"),
+        (command("${env:FOO:-x}"), "W-VARIABLE-FORM", "write ${FOO:-default}"),
         (claude(r#"{"type": "htttp", "url": "https://h"}"#), "E-TRANSPORT", "write `http`"),
         ((".mcp.json", "```json\n{\"mcpServers\": {}}\n```\n".into()), "E-SYNTAX", "remove the lines with ```"),
         (("cpe.yaml", "```yaml\nmcpServers: {}\n```\n".into()), "E-SYNTAX", "remove the lines with ```"),
@@ -278,6 +297,20 @@ fn a_hint_says_what_mends_it() {
         let found: Vec<_> =
             examined.findings.iter().map(|it| (it.code.name, it.problem.hint.as_deref().unwrap_or_default())).collect();
         assert!(found.contains(&(code, hint)), "{text}: {found:?}");
+    }
+    for (name, text) in
+        [command("${MY-VAR}"), code("${env:my-var}"), roo("${workspaceFolder}/x"), cursor("${userHome}")]
+    {
+        let examined = examine(&Source::new(name, text.clone()), Some(Path::new(name)), None, None);
+        assert_eq!(examined.findings, [], "{text}");
+    }
+    for word in ["inputs:t", "input:t"] {
+        let text =
+            format!("{{\"servers\": {{\"a\": {{\"command\": \"${{{word}\"}}}}, \"inputs\": [{{\"id\": \"t\"}}]}}");
+        let text = if word == "inputs:t" { text.replace("s:t\"", "s:t}\"") } else { text };
+        let examined =
+            examine(&Source::new(".vscode/mcp.json", text.clone()), Some(Path::new(".vscode/mcp.json")), None, None);
+        assert_eq!(examined.findings.iter().map(|it| it.code.name).collect::<Vec<_>>(), ["W-VARIABLE-FORM"], "{text}");
     }
     let inputs = Source::new(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}, "inputs": {}}"#);
     let examined = examine(&inputs, Some(Path::new(".vscode/mcp.json")), None, None);
