@@ -312,6 +312,10 @@ fn a_hint_says_what_mends_it() {
             examine(&Source::new(".vscode/mcp.json", text.clone()), Some(Path::new(".vscode/mcp.json")), None, None);
         assert_eq!(examined.findings.iter().map(|it| it.code.name).collect::<Vec<_>>(), ["W-VARIABLE-FORM"], "{text}");
     }
+    let text = r#"{"servers": {"a": {"command": "${input:t}"}}, "inputs": [{"id": "t", "type": "picString", "options": "a", "description": "d"}]}"#;
+    let examined = examine(&Source::new(".vscode/mcp.json", text), Some(Path::new(".vscode/mcp.json")), None, None);
+    let found: Vec<_> = examined.findings.iter().map(|it| it.code.name).collect();
+    assert_eq!(found, ["E-INPUT", "E-VALUE-TYPE"]);
     let inputs = Source::new(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}, "inputs": {}}"#);
     let examined = examine(&inputs, Some(Path::new(".vscode/mcp.json")), None, None);
     assert_eq!(examined.findings[0].problem.message, "`inputs` must be a list, found an object");
@@ -354,6 +358,18 @@ fn a_missing_bracket_and_single_backslashes_hide_nothing_of_what_else_is_wrong()
     let examined = examine(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
     let hints: Vec<_> = examined.findings.iter().filter_map(|it| it.problem.hint.as_deref()).collect();
     assert_eq!(hints[2..5], ["add the missing `]` before 6:7", "add a comma", "add `],` before this"]);
+}
+
+#[test]
+fn a_file_of_a_program_that_is_not_known_is_not_taken_for_anothers() {
+    let text = r#"{"$schema": "https://charm.land/crush.json", "mcp": {"a": {"type": "stdio", "command": "node"}}}"#;
+    let source = Source::new(".crush.json", text);
+    let examined = examine(&source, Some(Path::new(".crush.json")), None, None);
+    let found: Vec<_> = examined.findings.iter().map(|it| it.code.name).collect();
+    assert_eq!((found, examined.detected.map(|it| it.dialect.name)), (vec!["A-NO-SERVERS"], None));
+    let forced = dialect::named("opencode");
+    let examined = examine(&source, Some(Path::new(".crush.json")), forced, None);
+    assert_eq!(examined.count(Severity::Error), 2, "{:?}", examined.findings);
 }
 
 #[test]
