@@ -137,7 +137,7 @@ pub fn examine(
         findings.push(unknown.unwrap_or_else(|| read::nowhere(&document.root)));
     }
     findings.sort_by_key(|finding| finding.problem.span.start);
-    findings.dedup_by(|later, earlier| mends_both(later, earlier));
+    findings.dedup_by(mends_both);
     let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
     let root = Some(document.root);
     Examined { source: source.clone(), is_readable, root, detected, config, secrets, findings }
