@@ -1,6 +1,10 @@
 //! The text of a config, in JSON or YAML, and what its program thinks of how it is written.
 
-use std::{borrow::Cow, collections::HashSet, path::Path};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+    path::Path,
+};
 
 use super::{
     Duplicate, Node, Problem, Problems, Source, Span, Value,
@@ -187,21 +191,62 @@ fn judge_liberties(
 ) {
     let rejected: Vec<_> = liberties.iter().filter(|liberty| !allowed.contains(&liberty.kind)).collect();
     findings.reserve(rejected.len());
+    let missing = missing_brackets(&rejected, source);
     for (liberty, more) in comments_together(&rejected) {
-        let text = &source.text[liberty.span.start..liberty.span.end];
-        let (code, message, hint) = complaint(liberty.kind, text, dialect.program);
+        // Whoever adds the bracket adds the comma after it.
+        if liberty.kind == LibertyKind::MissingComma && missing.contains_key(&Some(liberty.span.start)) {
+            continue;
+        }
+        let (code, message, hint) = complaint(liberty, source, dialect.program);
         findings.push(code.at(liberty.span, with_more(message, more)).hint(hint));
     }
-    if rejected.iter().any(|liberty| liberty.kind == LibertyKind::Unclosed) {
-        let end = Span { start: source.text.len(), end: source.text.len() };
-        let open = rejected.iter().filter(|liberty| liberty.kind == LibertyKind::Unclosed);
-        let missing: String = open
-            .rev()
-            .map(|liberty| if source.text[liberty.span.start..].starts_with('{') { '}' } else { ']' })
-            .collect();
-        let message = "the text ends before what was opened is closed";
-        findings.push(codes::JSON_UNCLOSED.at(end, message).hint(format!("add {missing} here, or where it belongs")));
+    let commas: HashSet<_> =
+        rejected.iter().filter(|it| it.kind == LibertyKind::MissingComma).map(|it| it.span.start).collect();
+    for (start, Missing { brackets, first, before }) in missing {
+        let Some(before) = before else {
+            let end = Span { start: source.text.len(), end: source.text.len() };
+            let message = "the text ends before what was opened is closed";
+            let hint = format!("add {brackets} here, or where it belongs");
+            findings.push(codes::JSON_UNCLOSED.at(end, message).hint(hint));
+            continue;
+        };
+        let (line, column) = source.position(first.start);
+        let message = format!("the `{}` at {line}:{column} is still open here", written(source, first));
+        let comma = if start.is_some_and(|start| commas.contains(&start)) { "," } else { "" };
+        findings.push(codes::JSON_UNCLOSED.at(before, message).hint(format!("add `{brackets}{comma}` before this")));
     }
+}
+
+/// Brackets that are missing at one place.
+#[derive(Default)]
+struct Missing {
+    /// In the order in which they have to stand there.
+    brackets: String,
+    /// The outermost that they close.
+    first: Span,
+    /// What has to come after them, unless they are missing at the end of the text.
+    before: Option<Span>,
+}
+
+/// The brackets that are missing, by the place before which they belong.
+fn missing_brackets(rejected: &[&Liberty], source: &Source) -> BTreeMap<Option<usize>, Missing> {
+    let mut missing = BTreeMap::<_, Missing>::new();
+    // Of brackets that end at one place, the inner ones are closed first.
+    for liberty in rejected.iter().rev().filter(|liberty| liberty.kind == LibertyKind::Unclosed) {
+        let at = missing.entry(liberty.other.map(|before| before.start)).or_default();
+        at.brackets.push(closing(written(source, liberty.span)));
+        (at.first, at.before) = (liberty.span, liberty.other);
+    }
+    missing
+}
+
+fn written(source: &Source, span: Span) -> &str {
+    &source.text[span.start..span.end]
+}
+
+/// What closes what this bracket opens.
+fn closing(bracket: &str) -> char {
+    if bracket == "{" { '}' } else { ']' }
 }
 
 /// Warns of liberties that the program seems to grant.
@@ -214,8 +259,7 @@ fn warn_of_liberties(
 ) {
     let doubtful: Vec<_> = liberties.iter().filter(|liberty| dialect.doubtful.contains(&liberty.kind)).collect();
     for (liberty, more) in comments_together(&doubtful) {
-        let text = &source.text[liberty.span.start..liberty.span.end];
-        let (_, message, hint) = complaint(liberty.kind, text, "");
+        let (_, message, hint) = complaint(liberty, source, "");
         let what = message.split(':').next().unwrap_or_default();
         let message = match is_guessed {
             true => format!("{what}: most programs do not read it"),
@@ -241,8 +285,10 @@ fn with_more(message: String, more: usize) -> String {
 }
 
 /// What to say about a liberty that a program does not grant.
-fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, String, Cow<'static, str>) {
-    let (code, what, hint): (&'static Code, &str, &str) = match kind {
+fn complaint(liberty: &Liberty, source: &Source, program: &str) -> (&'static Code, String, Cow<'static, str>) {
+    let text = written(source, liberty.span);
+    let other = liberty.other.map(|other| (written(source, other), source.position(other.start)));
+    let (code, what, hint): (&'static Code, &str, &str) = match liberty.kind {
         LibertyKind::ByteOrderMark => {
             (&codes::BYTE_ORDER_MARK, "an invisible byte order mark (U+FEFF)", "save the file as UTF-8 without it")
         }
@@ -269,12 +315,24 @@ fn complaint(kind: LibertyKind, text: &str, program: &str) -> (&'static Code, St
             return (&codes::JSON_BLANK, message, "replace it by an ordinary blank".into());
         }
         LibertyKind::Unclosed => {
-            let close = if text == "{" { '}' } else { ']' };
-            return (
-                &codes::JSON_UNCLOSED,
-                format!("this `{text}` is never closed"),
-                format!("add the missing `{close}`").into(),
-            );
+            let message = format!("this `{text}` is never closed");
+            let hint = match other {
+                Some((before, (line, column))) if !before.is_empty() => {
+                    format!("add the missing `{}` before {line}:{column}", closing(text))
+                }
+                _ => format!("add the missing `{}`", closing(text)),
+            };
+            return (&codes::JSON_UNCLOSED, message, hint.into());
+        }
+        LibertyKind::WrongBracket => {
+            let (open, (line, column)) = other.unwrap_or(("{", (1, 1)));
+            let message = format!("this `{text}` does not close the `{open}` at {line}:{column}");
+            return (&codes::JSON_UNCLOSED, message, format!("write `{}`", closing(open)).into());
+        }
+        LibertyKind::SurplusBracket => (&codes::JSON_AFTER, "a bracket that closes nothing", "remove it"),
+        LibertyKind::UnknownEscape => {
+            let message = format!("JSON has no escape `{text}`: {program} does not read it");
+            return (&codes::JSON_FORM, message, "write each backslash twice".into());
         }
         LibertyKind::Nothing => (&codes::SYNTAX, "there is nothing in it", "an object with nothing in it is {}"),
         LibertyKind::TextAfter => (&codes::JSON_AFTER, "something after the end", "remove it, or a bracket before it"),

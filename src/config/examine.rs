@@ -67,6 +67,29 @@ fn of_another(path: &Path, dialect: &Dialect, root: &Node) -> Option<Finding> {
     Some(codes::NO_SERVERS.at(entry.key_span, message).hint(hint))
 }
 
+/// Programs with servers in files that no dialect is for, by what stands in the `$schema` of such a file.
+const UNKNOWN_PROGRAMS: [(&str, &str); 1] = [("charm.land/crush", "Crush")];
+
+/// Says that a file is one of a program that is not known here.
+fn of_unknown(root: &Node) -> Option<Finding> {
+    let schema = root.get("$schema")?;
+    let text = schema.str().ok()?;
+    let (_, program) = UNKNOWN_PROGRAMS.iter().find(|(part, _)| text.contains(part))?;
+    let message = format!("this is a file of {program}, which is not known here: nothing in it is checked");
+    let hint = "if another program reads it, name that with `--dialect`";
+    Some(codes::NO_SERVERS.at(schema.span, message).hint(hint))
+}
+
+/// Whether a value is told twice, for how it is written and for its type: whoever mends the type writes it anew.
+fn mends_both(later: &mut Finding, earlier: &mut Finding) -> bool {
+    let is_twice = later.problem.span == earlier.problem.span
+        && (later.code, earlier.code) == (&codes::VALUE_TYPE, &codes::JSON_FORM);
+    if is_twice {
+        earlier.problem.hint = later.problem.hint.take();
+    }
+    is_twice
+}
+
 /// Reads and checks a config. Nothing is started or fetched.
 ///
 /// The dialect is told by the path, then by what the file holds, unless it is `forced`. Without a machine, nothing is
@@ -82,9 +105,11 @@ pub fn examine(
         Ok(document) => document,
         Err(problems) => return unreadable(source, problems),
     };
-    let detected = match forced {
-        Some(dialect) => Some(Detected { dialect, why: "it was asked for".into() }),
-        None => detect(path, &document, source),
+    let unknown = if forced.is_none() { of_unknown(&document.root) } else { None };
+    let detected = match (forced, &unknown) {
+        (Some(dialect), _) => Some(Detected { dialect, why: "it was asked for".into() }),
+        (None, Some(_)) => None,
+        (None, None) => detect(path, &document, source),
     };
     let secrets = secrets_of(source, Some(&document.root));
     if let Some(Detected { dialect, .. }) = &detected {
@@ -109,9 +134,10 @@ pub fn examine(
     if document.is_empty() && findings.is_empty() {
         findings.push(document.emptiness());
     } else if detected.is_none() {
-        findings.push(read::nowhere(&document.root));
+        findings.push(unknown.unwrap_or_else(|| read::nowhere(&document.root)));
     }
     findings.sort_by_key(|finding| finding.problem.span.start);
+    findings.dedup_by(mends_both);
     let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
     let root = Some(document.root);
     Examined { source: source.clone(), is_readable, root, detected, config, secrets, findings }

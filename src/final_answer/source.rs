@@ -24,6 +24,8 @@ fn to_the_letter(document: json::Document) -> Result<Node, Problems> {
     let message = match liberty.kind {
         LibertyKind::Nothing => "there is nothing here",
         LibertyKind::Unclosed => "this is never closed",
+        LibertyKind::WrongBracket | LibertyKind::SurplusBracket => "this closes nothing that is open",
+        LibertyKind::UnknownEscape => "JSON has no such escape",
         LibertyKind::TextAfter => "this stands behind the end of the JSON text",
         LibertyKind::Comment | LibertyKind::HashComment => "JSON has no comments",
         LibertyKind::TrailingComma | LibertyKind::SurplusComma => "a comma too many",

@@ -43,7 +43,8 @@ fn the_exit_code_is_that_of_the_worst_file() {
     validate(".mcp.json", DOUBTFUL).args(["--strict"]).run().stdout_has("✗ Configuration validation failed").code(1);
     let bad = validate(".mcp.json", BAD).run().stdout_has("E-TRANSPORT").stdout_has("[.mcp.json:3:15]");
     bad.stdout_has("in the server `docs`").stdout_has("✗ Configuration validation failed").code(1);
-    validate(".mcp.json", "{\"mcpServers\": [}").run().stdout_has("E-SYNTAX").code(2);
+    validate(".mcp.json", "{\"mcpServers\": [}").run().stdout_has("E-JSON-UNCLOSED").code(1);
+    validate(".mcp.json", "{\"mcpServers\": @}").run().stdout_has("E-SYNTAX").code(2);
     validate(".mcp.json", GOOD).args(["missing.json"]).run().stdout_has("there is no such file").code(2);
     let all = validate(".mcp.json", GOOD)
         .file("bad/.mcp.json", BAD)

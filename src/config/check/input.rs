@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Subject;
+use super::{Subject, reference::unclosed_input};
 use crate::config::{
     Form, Node, Value,
     dialect::RootKeys,
@@ -74,16 +74,18 @@ fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Findi
     let words = KINDS.iter().map(|(word, ..)| *word).collect::<Vec<_>>();
     let kind = input.get("type").map(|kind| (kind.span, kind.str().unwrap_or_default()));
     let place = kind.map_or(input.span, |(span, _)| span);
-    let Some((_, required, allowed)) = KINDS.iter().find(|(word, ..)| kind.is_some_and(|(_, kind)| kind == *word))
-    else {
+    let known = KINDS.iter().find(|(word, ..)| kind.is_some_and(|(_, kind)| kind == *word));
+    let near = kind.and_then(|(_, kind)| nearest(kind, &words));
+    if known.is_none() {
         let message = format!("the input `{id}` has no `type` that {} knows", subject.dialect().program);
-        let near = kind.and_then(|(_, kind)| nearest(kind, &words));
         findings.push(codes::INPUT.at(place, message).hint(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("one of {}", words.join(", ")),
         }));
-        return;
-    };
+    }
+    // What else is wrong is told by the kind that is meant.
+    let meant = known.or_else(|| KINDS.iter().find(|(word, ..)| near == Some(*word)));
+    let Some((_, required, allowed)) = meant else { return };
     for key in required.iter().filter(|key| input.get(key).is_none()) {
         let message = format!("the input `{id}` needs `{key}`");
         findings.push(codes::INPUT.at(place, message).hint(format!("add \"{key}\": …")));
@@ -95,6 +97,19 @@ fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Findi
     for (key, node) in given.filter(|(key, node)| node.str().is_err() && !(*key == "default" && is_shown(node))) {
         let message = format!("`{key}` of the input `{id}` must be a text, found {}", node.kind());
         findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
+    }
+    if let Some(node) = input.get("password").filter(|node| allowed.contains(&"password") && node.bool().is_err()) {
+        let taken = match &node.value {
+            Value::Null => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Number(text) => text.parse() != Ok(0.0),
+            _ => true,
+        };
+        let message = format!(
+            "`password` of the input `{id}` must be true or false: {} takes it for {taken}",
+            subject.dialect().program
+        );
+        findings.push(codes::IGNORED.at(node.span, message).hint("write true or false without quotes"));
     }
     if let Some(node) = input.get("options").filter(|_| required.contains(&"options")) {
         options(id, node, findings);
@@ -144,8 +159,14 @@ fn references_to<'s>(
     let (mut used, mut meant) = (HashSet::new(), HashSet::new());
     for server in subject.servers() {
         for text in server.texts() {
-            for reference in references(&text.at.value).filter(|reference| reference.form == Form::Input) {
+            meant.extend(unclosed_input(&text.at.value));
+            for reference in references(&text.at.value) {
                 let name = reference.name;
+                if reference.form != Form::Input {
+                    let kind = name.split_once(['.', ':']).filter(|(kind, _)| ["input", "inputs"].contains(kind));
+                    meant.extend(kind.map(|(_, id)| id));
+                    continue;
+                }
                 used.insert(name);
                 if names.contains(name) {
                     continue;

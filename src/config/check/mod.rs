@@ -2,6 +2,7 @@
 //! that they have to do with.
 
 mod agent;
+mod backslash;
 mod command;
 mod environment;
 mod input;
@@ -102,6 +103,7 @@ pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for server in subject.servers() {
         let before = findings.len();
         CHECKS.iter().for_each(|check| check(subject, server, findings));
+        backslash::check(subject, server, before, findings);
         let about = LazyCell::new(|| Arc::from(&*server.name.value));
         findings[before..].iter_mut().for_each(|finding| finding.server = Some(Arc::clone(&about)));
     }

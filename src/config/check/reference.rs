@@ -5,7 +5,7 @@ use std::{cell::LazyCell, ops::Range};
 use super::{Subject, command::has_shell};
 use crate::config::{
     Form, Reference,
-    dialect::{Field, Places, Unset, VariableRule},
+    dialect::{ALL, Field, Places, Unset, VariableRule, kind},
     expand_env,
     finding::{Finding, codes},
     server::{At, ServerConfig, Text},
@@ -39,7 +39,10 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
                 Ok(()) if rule.by_go && expand_env::is_only_of_go(reference.name) => {
                     findings.push(swallowed(subject, text, &reference));
                 }
-                Ok(()) => unset(subject, server, text, &reference, findings),
+                Ok(()) => match mistaken(subject, text, &reference) {
+                    Some(finding) => findings.push(finding),
+                    None => unset(subject, server, text, &reference, findings),
+                },
                 Err(why) if !is_for_shell() && is_meant(text, &reference) => {
                     findings.push(kept(subject, text, &reference, why));
                 }
@@ -51,21 +54,34 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     nameless(subject, server, findings);
 }
 
-/// The name of a variable that is opened and never closed.
+/// A reference that is opened and never closed.
 fn unclosed(rule: &VariableRule, text: Text<'_>) -> Option<Range<usize>> {
     let value = &text.at.value;
     let is_braced = |form: &Form| matches!(form, Form::Braced | Form::Defaulted | Form::Env | Form::Input);
     if rule.by_go || !rule.holds_in(text.field) || !rule.forms.iter().any(is_braced) {
         return None;
     }
-    let start = value.rfind("${").filter(|start| !value[*start..].contains('}'))?;
-    let inner = &value[start + 2..];
-    let name = ["env:", "input:"].iter().find_map(|kind| inner.strip_prefix(kind)).unwrap_or(inner);
-    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    let length = name.find(|c| !is_part(c)).unwrap_or(name.len());
+    let (start, kind, name) = open(value)?;
+    let is_known = rule.known.contains(&name);
+    let is_upper = name.len() > 1 && !name.contains(char::is_lowercase);
     // Of other texts nobody knows whether a variable is meant.
-    let is_name = length > 1 && !name[length..].starts_with(char::is_alphanumeric);
-    is_name.then(|| start..value.len() - (name.len() - length))
+    let is_meant = if kind.is_empty() { is_known || is_upper } else { !name.is_empty() };
+    is_meant.then(|| start..start + "${".len() + kind.len() + name.len())
+}
+
+/// Where the reference begins that a text leaves open, if there is one; its kind, with a colon, and its name.
+fn open(text: &str) -> Option<(usize, &str, &str)> {
+    let start = text.rfind("${").filter(|start| !text[*start..].contains('}'))?;
+    let inner = &text[start + 2..];
+    let kind = ["env:", "input:"].into_iter().find(|kind| inner.starts_with(kind)).unwrap_or_default();
+    let name = &inner[kind.len()..];
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' && kind == "input:";
+    Some((start, kind, &name[..name.find(|c| !is_part(c)).unwrap_or(name.len())]))
+}
+
+/// The input that a reference means which the text leaves open.
+pub(super) fn unclosed_input(text: &str) -> Option<&str> {
+    open(text).filter(|(_, kind, _)| *kind == "input:").map(|(.., name)| name)
 }
 
 /// What Go takes for a variable that nobody can have meant.
@@ -129,10 +145,15 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
         Why::Form => {
             let message = format!("{program} does not replace `{written}`: it stays as it is written");
             let form = rule.forms.iter().find(|form| **form != Form::Input && rule.places != Places::Nowhere);
+            let lacks_default = reference.default.is_some() && !rule.forms.contains(&Form::Defaulted);
             match form {
+                Some(form) if lacks_default => {
+                    let instead = form.written(variable_meant(reference.name));
+                    (message, format!("{program} has no defaults: write {instead}"))
+                }
                 _ if let Some(hint) = meant(rule, reference.name) => (message, hint),
                 Some(Form::Defaulted) | None => (message, format!("{program} knows no variables in this file")),
-                Some(form) => (message, format!("write {}", form.written(reference.name))),
+                Some(form) => (message, format!("write {}", form.written(variable_meant(reference.name)))),
             }
         }
         Why::Blocked => {
@@ -159,17 +180,78 @@ fn meant(rule: &VariableRule, name: &str) -> Option<String> {
     if let Some(known) = rule.known.iter().find(|known| known.eq_ignore_ascii_case(name)) {
         return Some(format!("write ${{{known}}}"));
     }
-    let (kind, name) = name.split_once('.').unwrap_or((name, ""));
-    match kind {
+    if is_of_others(rule, name) {
+        return Some(instead_of_others(rule, name));
+    }
+    let (kind, name) = name.split_once(['.', ':']).unwrap_or((name, ""));
+    match kind.to_ascii_lowercase().as_str() {
         "env" if rule.forms.contains(&Form::Env) => {
-            Some(format!("write {}", Form::Env.written(if name.is_empty() { "NAME" } else { name })))
+            Some(format!("write {}", Form::Env.written(if name.is_empty() { "NAME" } else { variable_meant(name) })))
         }
-        "input" if rule.forms.contains(&Form::Input) && name.is_empty() => {
+        "input" | "inputs" if rule.forms.contains(&Form::Input) && name.is_empty() => {
             Some("write ${input:id}, with the `id` of one of the `inputs`".to_owned())
         }
-        "input" if rule.forms.contains(&Form::Input) => Some(format!("write {}", Form::Input.written(name))),
+        "input" | "inputs" if rule.forms.contains(&Form::Input) => Some(format!("write {}", Form::Input.written(name))),
         _ => None,
     }
+}
+
+/// The name that is meant by what stands in braces: `FOO` in `env:FOO`, `FOO:x` and `FOO-x`.
+fn variable_meant(inner: &str) -> &str {
+    let name = inner.strip_prefix("env:").unwrap_or(inner);
+    let (before, after) = name.split_at(name.find([':', '-']).unwrap_or(name.len()));
+    // A name may have a hyphen, in the same letters as the rest of it.
+    let is_name = after.starts_with('-') && before.contains(char::is_lowercase) == after.contains(char::is_lowercase);
+    if before.is_empty() || is_name { name } else { before }
+}
+
+/// Whether this is the name of something that other programs replace, such as `workspaceFolder`, and this one does not.
+/// Words of small letters may be variables.
+fn is_of_others(rule: &VariableRule, name: &str) -> bool {
+    let is_known = |rule: &VariableRule| rule.known.contains(&kind(name));
+    let is_name = name.starts_with(char::is_lowercase)
+        && (!rule.forms.contains(&Form::Braced) || name.contains(char::is_uppercase));
+    is_name && !is_known(rule) && ALL.iter().any(|other| is_known(&other.variables))
+}
+
+/// What to write in the place of what only other programs replace.
+fn instead_of_others(rule: &VariableRule, name: &str) -> String {
+    const FOLDERS: [&str; 3] = ["workspaceFolder", "workspaceRoot", "workspacePath"];
+    let is_of_machine = |form: &&Form| matches!(form, Form::Bare | Form::Braced | Form::Env | Form::Curly);
+    let known = rule.known.iter().find(|known| FOLDERS.contains(known) && FOLDERS.contains(&name));
+    match (rule.forms.iter().find(is_of_machine), known) {
+        (Some(form), _) if name == "userHome" => format!("write {}", form.written("HOME")),
+        (_, Some(known)) => format!("write ${{{known}}}"),
+        _ => "write the value itself".to_owned(),
+    }
+}
+
+/// What to say of a name in braces that is taken for a variable's and was hardly meant as one.
+fn mistaken(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>) -> Option<Finding> {
+    let (program, rule) = (subject.dialect().program, subject.dialect().rule(text.field));
+    let is_braced = matches!(reference.form, Form::Braced | Form::Defaulted | Form::Env);
+    if !is_braced || rule.is_known(reference) {
+        return None;
+    }
+    let is_set = subject.machine.is_some_and(|machine| machine.variables.contains_key(reference.name));
+    let name = variable_meant(reference.name);
+    let hint = if reference.form == Form::Braced && is_of_others(rule, reference.name) {
+        instead_of_others(rule, reference.name)
+    } else if name.len() == reference.name.len() || name.is_empty() || rule.by_go {
+        return None;
+    } else if rule.forms.contains(&Form::Defaulted)
+        && (reference.default.is_some() || !reference.name.starts_with("env:"))
+    {
+        format!("write {}", Form::Defaulted.written(name))
+    } else if reference.name.starts_with("env:") {
+        format!("write {}", reference.form.written(name))
+    } else {
+        format!("{program} has no defaults: write {}", reference.form.written(name))
+    };
+    let written = reference.shown(&text.at.value);
+    let message = format!("{program} takes what stands in `{written}` for the name of a variable");
+    let finding = codes::VARIABLE_FORM.at(subject.part(text, reference.range.clone()), message);
+    Some(finding.hint(hint)).filter(|_| !is_set)
 }
 
 /// A variable without a value on this machine.

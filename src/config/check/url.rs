@@ -87,11 +87,12 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
         let local = ["localhost", "127.", "[::1]"].iter().any(|host| text.starts_with(host));
         let scheme = if local { schemes[0] } else { schemes[1] };
         let finding = codes::URL.at(url.span, "a URL begins with its scheme");
-        let word = schemes.iter().find(|scheme| text.strip_prefix(**scheme).is_some_and(|it| it.starts_with(":/")));
-        findings.push(match word {
-            Some(scheme) => finding.hint(format!("write two slashes: {scheme}://")),
-            None => finding.hint(format!("begin it with {scheme}://")),
+        let slip = schemes.iter().find_map(|scheme| match text.strip_prefix(scheme)? {
+            rest if rest.starts_with(":/") => Some(format!("write two slashes: {scheme}://")),
+            rest if rest.starts_with("//") => Some(format!("write a colon before the slashes: {scheme}://")),
+            _ => None,
         });
+        findings.push(finding.hint(slip.unwrap_or_else(|| format!("begin it with {scheme}://"))));
         return false;
     };
     let scheme = scheme.to_ascii_lowercase();
@@ -125,7 +126,7 @@ fn host(server: &ServerConfig, url: &At<String>, parsed: &Url, findings: &mut Ve
         server.headers.iter().find(|pair| is_secret_name(&pair.name.value)).map(|pair| pair.name.value.as_str());
     let secret =
         secret.or(server.auth.bearer.as_ref().map(|_| "a token")).or(server.auth.api_key.as_ref().map(|_| "a key"));
-    if let (Some(secret), "http" | "ws", false) = (secret, parsed.scheme(), is_loopback(parsed)) {
+    if let (Some(secret), "http" | "ws", false) = (secret, parsed.scheme(), is_near(parsed)) {
         let message = format!("{secret} goes to {} unencrypted", parsed.host_str().unwrap_or_default());
         findings.push(codes::PLAIN_HTTP.at(url.span, message).hint(format!("write {}s://", parsed.scheme())));
     }
@@ -138,6 +139,13 @@ fn address(url: &Url) -> Option<IpAddr> {
         Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
         _ => None,
     }
+}
+
+/// Whether a URL leads to this machine, or to a container on it: their names have no dot, but those that Docker gives to
+/// the machine itself. A private address may be another machine's.
+fn is_near(url: &Url) -> bool {
+    let is_of_containers = |name: &str| !name.contains('.') || name.ends_with(".docker.internal");
+    is_loopback(url) || matches!(url.host(), Some(Host::Domain(name)) if is_of_containers(name))
 }
 
 /// Whether a URL leads to this machine.
@@ -164,6 +172,34 @@ fn headers(server: &ServerConfig, findings: &mut Vec<Finding>) {
         if pair.value.value.contains(['\r', '\n', '\0']) {
             let message = format!("the value of {name} has a line break");
             findings.push(codes::HEADER.at(pair.value.span, message).hint("HTTP rejects it; write it in one line"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Source, examine, finding::codes};
+
+    #[test]
+    fn a_secret_may_go_unencrypted_to_containers_of_this_machine_and_to_no_other() {
+        let is_told = |url: &str| {
+            let server = format!(
+                "{{\"type\": \"http\", \"url\": \"{url}\", \"headers\": {{\"Authorization\": \"Bearer ${{T:-}}\"}}}}"
+            );
+            let source = Source::new(".mcp.json", format!("{{\"mcpServers\": {{\"s\": {server}}}}}"));
+            let examined = examine(&source, Some(Path::new(".mcp.json")), None, None);
+            examined.findings.iter().any(|it| it.code == &codes::PLAIN_HTTP)
+        };
+        for near in ["localhost", "mcp-server:8000", "host.docker.internal:8080", "gateway.docker.internal", "[::1]:80"]
+        {
+            assert!(!is_told(&format!("http://{near}/mcp")), "{near}");
+        }
+        for far in
+            ["192.168.1.5", "10.0.0.1:80", "nas.local", "api.internal", "docker.internal.example.com", "[fe80::1]"]
+        {
+            assert!(is_told(&format!("http://{far}/mcp")), "{far}");
         }
     }
 }

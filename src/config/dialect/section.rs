@@ -68,7 +68,7 @@ mod tests {
         let settings = ".vscode/settings.json";
         let mcp = r#""mcp": {"servers": {"a": {"command": "npx", "args": "bad"}}}"#;
         let (_, findings) = told(settings, &format!(r#"{{"servers": {{"prod": "10.0.0.1"}}, {mcp}}}"#));
-        assert_eq!(findings, ["E-VALUE-TYPE put it into brackets: [\"…\"]"]);
+        assert_eq!(findings, ["E-VALUE-TYPE write [\"bad\"]"]);
         let nothing = (0, vec!["A-NO-SERVERS nothing was checked".to_owned()]);
         assert_eq!(told(settings, r#"{"servers": {"prod": "10.0.0.1"}}"#), nothing);
         assert_eq!(told(settings, r#"{"mcp": null}"#), nothing);
@@ -84,7 +84,7 @@ mod tests {
         let path = ".vscode/mcp.json";
         let section = r#""mcp": {"servers": {"a": {"command": "x", "args": "bad"}}}"#;
         let around = "E-ROOT take `mcp` away, so that what is in it stands at the root";
-        let bad = "E-VALUE-TYPE put it into brackets: [\"…\"]";
+        let bad = "E-VALUE-TYPE write [\"bad\"]";
         assert_eq!(told(path, &format!("{{{section}}}")), (1, vec![around.into(), bad.into()]));
         assert_eq!(told(path, r#"{"mcp": {}}"#), (0, vec![around.into()]));
         let (servers, findings) = told(path, &format!(r#"{{"servers": {{"b": {{"command": "x"}}}}, {section}}}"#));

@@ -184,7 +184,7 @@ fn what_is_wrong_is_told_where_it_stands_with_what_to_do() {
         (
             "cursor",
             r#"{"command": "x", "args": "-y y"}"#,
-            r#"E-VALUE-TYPE "-y y": `args` must be a list of texts, found a text (write each argument as a text of its own: ["-y", "package"])"#,
+            r#"E-VALUE-TYPE "-y y": `args` must be a list of texts, found a text (write ["-y", "y"])"#,
         ),
         (
             "cursor",

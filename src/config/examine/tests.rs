@@ -135,6 +135,14 @@ fn large_files_and_bombs_come_to_an_end() {
             format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[{}1]}}}}}}", "nil,".repeat(60_000)),
             1,
         ),
+        ("o.json", format!("{{\"mcpServers\":{{\"a\":{}", "[]},".repeat(100_000)), 0),
+        ("p.json", format!("{{\"mcpServers\":{{\"a\":[{}}}}}", "{]".repeat(100_000)), 0),
+        ("q.json", format!("[{}", "{\"a\":[[1}}".repeat(50_000)), 0),
+        (
+            "r.json",
+            format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"x\",\"args\":[{}1]}}}}}}", "\"C:\\new\",".repeat(50_000)),
+            1,
+        ),
         ("n.json", format!("{{\"mcpServers\":{{}}}} {}", "/*".repeat(100_000)), 0),
     ] {
         let examined = examine(&Source::new(name, text), Some(Path::new(name)), None, None);
@@ -161,8 +169,7 @@ fn words_of_other_languages_hide_nothing_of_what_else_is_wrong() {
             form("'x'", "use double quotes"),
             ("E-JSON-COMMA", ",", Some("remove the comma")),
             form("undefined", "write null, or remove the key"),
-            form("True", "write true"),
-            ("E-VALUE-TYPE", "True", Some("write \"true\"")),
+            form("True", "write \"true\""),
             ("E-JSON-COMMA", ",", Some("remove the comma")),
         ]
     );
@@ -181,6 +188,11 @@ fn a_hint_says_what_mends_it() {
             format!("{{\"servers\": {{\"a\": {{\"command\": \"npx\", \"args\": [\"-y\", {word:?}]}}}}}}"),
         )
     };
+    let other = |name, word: &str| {
+        (name, format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"x\", \"env\": {{\"A\": {word:?}}}}}}}}}"))
+    };
+    let cursor = |word: &str| other(".cursor/mcp.json", word);
+    let roo = |word: &str| other(".roo/mcp.json", word);
     let opencode = |text: &str| ("opencode.json", format!("{{\"mcp\": {text}}}"));
     let has_servers = "put them one level higher, in the place of this key";
     for ((name, text), code, hint) in [
@@ -194,7 +206,26 @@ fn a_hint_says_what_mends_it() {
             "E-VALUE-TYPE",
             r#"write each word as a text of its own: ["npx", "-y", …]"#,
         ),
-        (opencode(r#"{"a": {"type": "local", "command": "npx"}}"#), "E-VALUE-TYPE", r#"put it into brackets: ["…"]"#),
+        (opencode(r#"{"a": {"type": "local", "command": "npx"}}"#), "E-VALUE-TYPE", r#"write ["npx"]"#),
+        (claude(r#"{"command": "npx", "args": "-y pkg"}"#), "E-VALUE-TYPE", r#"write ["-y", "pkg"]"#),
+        (claude(r#"{"command": "node", "args": "server.js"}"#), "E-VALUE-TYPE", r#"write ["server.js"]"#),
+        (
+            claude(r#"{"command": "npx", "args": "--token=ghp_0123456789abcdefghij"}"#),
+            "E-VALUE-TYPE",
+            r#"put it into brackets: ["…"]"#,
+        ),
+        (
+            claude(r#"{"command": "node", "args": "[\"a\"]"}"#),
+            "E-VALUE-TYPE",
+            "write it without the quotes around the brackets",
+        ),
+        (claude(r#"{"command": true}"#), "E-VALUE-TYPE", "name the program to start"),
+        (claude(r#"{"type": "http", "url": "http//h"}"#), "E-URL", "write a colon before the slashes: http://"),
+        (
+            (".cursor/mcp.json", r#"{"mcpServers": {"a": {"command": "x", "args": [{}]}}}"#.into()),
+            "E-VALUE-TYPE",
+            "write it in quotes",
+        ),
         (opencode(r#"{"servers": {"a": {"type": "local", "command": ["npx"]}}}"#), "E-MISSING", has_servers),
         (
             ("x.json", r#"{"mcp": {"mcpServers": {"b": {"command": "npx", "args": []}}}}"#.into()),
@@ -224,6 +255,20 @@ fn a_hint_says_what_mends_it() {
         (code("${input.token}"), "W-VARIABLE-FORM", "write ${input:token}"),
         (code("${env}"), "W-VARIABLE-FORM", "write ${env:NAME}"),
         (code("${HOME}"), "W-VARIABLE-FORM", "write ${env:HOME}"),
+        (code("${inputs:my-token}"), "W-VARIABLE-FORM", "write ${input:my-token}"),
+        (code("${env:FOO:-x}"), "W-VARIABLE-FORM", "Visual Studio Code has no defaults: write ${env:FOO}"),
+        (code("${env:FOO:x}"), "W-VARIABLE-FORM", "Visual Studio Code has no defaults: write ${env:FOO}"),
+        (code("${input:my-tok"), "W-VARIABLE-FORM", "close it with }"),
+        (code("${env:my_tok"), "W-VARIABLE-FORM", "close it with }"),
+        (code("${workspaceFolder/x"), "W-VARIABLE-FORM", "close it with }"),
+        (cursor("${workspaceRoot}/x"), "W-VARIABLE-FORM", "write ${workspaceFolder}"),
+        (cursor("${file}"), "W-VARIABLE-FORM", "write the value itself"),
+        (cursor("${ENV:FOO}"), "W-VARIABLE-FORM", "write ${env:FOO}"),
+        (roo("${userHome}/x"), "W-VARIABLE-FORM", "write ${env:HOME}"),
+        (roo("${workspaceFolderBasename}"), "W-VARIABLE-FORM", "write the value itself"),
+        (command("${userHome}/x"), "W-VARIABLE-FORM", "write ${HOME}"),
+        (command("${FOO-x}"), "W-VARIABLE-FORM", "write ${FOO:-default}"),
+        (command("${env:FOO:-x}"), "W-VARIABLE-FORM", "write ${FOO:-default}"),
         (claude(r#"{"type": "htttp", "url": "https://h"}"#), "E-TRANSPORT", "write `http`"),
         ((".mcp.json", "```json\n{\"mcpServers\": {}}\n```\n".into()), "E-SYNTAX", "remove the lines with ```"),
         (("cpe.yaml", "```yaml\nmcpServers: {}\n```\n".into()), "E-SYNTAX", "remove the lines with ```"),
@@ -253,6 +298,24 @@ fn a_hint_says_what_mends_it() {
             examined.findings.iter().map(|it| (it.code.name, it.problem.hint.as_deref().unwrap_or_default())).collect();
         assert!(found.contains(&(code, hint)), "{text}: {found:?}");
     }
+    for (name, text) in
+        [command("${MY-VAR}"), code("${env:my-var}"), roo("${workspaceFolder}/x"), cursor("${userHome}")]
+    {
+        let examined = examine(&Source::new(name, text.clone()), Some(Path::new(name)), None, None);
+        assert_eq!(examined.findings, [], "{text}");
+    }
+    for word in ["inputs:t", "input:t"] {
+        let text =
+            format!("{{\"servers\": {{\"a\": {{\"command\": \"${{{word}\"}}}}, \"inputs\": [{{\"id\": \"t\"}}]}}");
+        let text = if word == "inputs:t" { text.replace("s:t\"", "s:t}\"") } else { text };
+        let examined =
+            examine(&Source::new(".vscode/mcp.json", text.clone()), Some(Path::new(".vscode/mcp.json")), None, None);
+        assert_eq!(examined.findings.iter().map(|it| it.code.name).collect::<Vec<_>>(), ["W-VARIABLE-FORM"], "{text}");
+    }
+    let text = r#"{"servers": {"a": {"command": "${input:t}"}}, "inputs": [{"id": "t", "type": "picString", "options": "a", "description": "d"}]}"#;
+    let examined = examine(&Source::new(".vscode/mcp.json", text), Some(Path::new(".vscode/mcp.json")), None, None);
+    let found: Vec<_> = examined.findings.iter().map(|it| it.code.name).collect();
+    assert_eq!(found, ["E-INPUT", "E-VALUE-TYPE"]);
     let inputs = Source::new(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}, "inputs": {}}"#);
     let examined = examine(&inputs, Some(Path::new(".vscode/mcp.json")), None, None);
     assert_eq!(examined.findings[0].problem.message, "`inputs` must be a list, found an object");
@@ -268,6 +331,45 @@ fn keys_that_are_not_indented_below_their_server_are_told_once() {
     assert_eq!(found.problem.message, "this is a server of its own, and no part of `a`");
     assert_eq!(found.problem.hint.as_deref(), Some("indent everything that belongs to `a` below it"));
     assert_eq!(examined.config.expect("cpe").servers.len(), 1);
+}
+
+#[test]
+fn a_missing_bracket_and_single_backslashes_hide_nothing_of_what_else_is_wrong() {
+    let text = "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"C:\\new\\ide.exe\",\n      \"args\": [\"-y\" \"x\"\n    },\n    \"b\": { \"comand\": \"x\" }\n  }\n}";
+    let source = Source::new(".mcp.json", text);
+    let examined = examine(&source, Some(Path::new(".mcp.json")), None, None);
+    let found: Vec<_> = examined
+        .findings
+        .iter()
+        .map(|it| {
+            (it.code.name, source.position(it.problem.span.start), it.problem.hint.as_deref().unwrap_or_default())
+        })
+        .collect();
+    let expected = [
+        ("W-INVISIBLE", (4, 21), "write each backslash twice, or `/`"),
+        ("E-JSON-FORM", (4, 25), "write each backslash twice"),
+        ("E-JSON-UNCLOSED", (5, 15), "add the missing `]` before 6:5"),
+        ("E-JSON-COMMA", (5, 21), "add a comma"),
+        ("E-JSON-UNCLOSED", (6, 5), "add `]` before this"),
+    ];
+    assert_eq!(found[..5], expected);
+    assert!(found[5..].iter().any(|(code, place, _)| *code == "E-MISSING" && *place == (7, 12)), "{found:?}");
+    let text = text.replace("\"x\"\n    },", "\"x\"\n      \"env\": {}\n    },");
+    let examined = examine(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
+    let hints: Vec<_> = examined.findings.iter().filter_map(|it| it.problem.hint.as_deref()).collect();
+    assert_eq!(hints[2..5], ["add the missing `]` before 6:7", "add a comma", "add `],` before this"]);
+}
+
+#[test]
+fn a_file_of_a_program_that_is_not_known_is_not_taken_for_anothers() {
+    let text = r#"{"$schema": "https://charm.land/crush.json", "mcp": {"a": {"type": "stdio", "command": "node"}}}"#;
+    let source = Source::new(".crush.json", text);
+    let examined = examine(&source, Some(Path::new(".crush.json")), None, None);
+    let found: Vec<_> = examined.findings.iter().map(|it| it.code.name).collect();
+    assert_eq!((found, examined.detected.map(|it| it.dialect.name)), (vec!["A-NO-SERVERS"], None));
+    let forced = dialect::named("opencode");
+    let examined = examine(&source, Some(Path::new(".crush.json")), forced, None);
+    assert_eq!(examined.count(Severity::Error), 2, "{:?}", examined.findings);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! this reader takes whatever any of them would take, and a few mistakes more from which it can go on, and keeps a list of
 //! the [`Liberty`]s that the text takes. Whoever knows the program judges them.
 
+mod balance;
 mod reader;
 mod scalar;
 
@@ -27,6 +28,8 @@ pub struct Document {
 pub struct Liberty {
     pub kind: LibertyKind,
     pub span: Span,
+    /// Of brackets that do not fit, the place of the other one, or of what has to come after the one that is missing.
+    pub other: Option<Span>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -63,8 +66,14 @@ pub enum LibertyKind {
     MissingComma,
     /// `[1,, 2]`.
     SurplusComma,
-    /// An object or list that the end of the text leaves open: this is where it begins.
+    /// An escape that nobody has, such as `\U` in `C:\Users`: it is read as it is written.
+    UnknownEscape,
+    /// An object or list that is not closed: this is where it begins.
     Unclosed,
+    /// `[1}`, at the brace.
+    WrongBracket,
+    /// `{"a": 1]}`, at the bracket.
+    SurplusBracket,
     /// Something after the value.
     TextAfter,
     /// No value at all.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Document, Liberty, LibertyKind, scalar};
+use super::{Document, Liberty, LibertyKind, balance::Balance, scalar};
 use crate::config::{Duplicate, Entry, Node, Problem, Problems, Span, Value};
 
 /// How far values may go.
@@ -15,7 +15,16 @@ pub(super) const OF_PEOPLE: Extent = Extent { depth: 128 };
 pub(super) const OF_PROGRAMS: Extent = Extent { depth: 512 };
 
 pub(super) fn read(text: &str, extent: Extent) -> Result<Document, Problems> {
-    let mut reader = Reader { text, at: 0, extent, depth: 0, liberties: Vec::new(), duplicates: Vec::new() };
+    let mut reader = Reader {
+        text,
+        at: 0,
+        extent,
+        open: Vec::new(),
+        last_comma: None,
+        balance: None,
+        liberties: Vec::new(),
+        duplicates: Vec::new(),
+    };
     if text.starts_with('\u{feff}') {
         reader.take(LibertyKind::ByteOrderMark, '\u{feff}'.len_utf8());
     }
@@ -43,7 +52,12 @@ pub(super) struct Reader<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     extent: Extent,
-    depth: usize,
+    /// The brackets around this place.
+    open: Vec<char>,
+    /// The last comma before the member that is being read, if there is one.
+    last_comma: Option<usize>,
+    /// What is still amiss with the brackets of the whole text; nobody counts them before the first that does not fit.
+    balance: Option<Balance>,
     liberties: Vec<Liberty>,
     duplicates: Vec<Duplicate>,
 }
@@ -62,7 +76,7 @@ impl Reader<'_> {
 
     /// Whether nothing has been opened yet.
     pub(super) fn is_at_root(&self) -> bool {
-        self.depth == 0
+        self.open.is_empty()
     }
 
     /// The place of the next character.
@@ -73,7 +87,7 @@ impl Reader<'_> {
     /// The text takes a liberty from `start` to here.
     pub(super) fn note(&mut self, kind: LibertyKind, start: usize) {
         let end = if start == self.at { self.here().end } else { self.at };
-        self.liberties.push(Liberty { kind, span: Span { start, end } });
+        self.liberties.push(Liberty { kind, span: Span { start, end }, other: None });
     }
 
     /// The next `length` bytes are a liberty.
@@ -126,13 +140,13 @@ impl Reader<'_> {
     }
 
     fn nested(&mut self, read: fn(&mut Self) -> Result<Node, Problems>) -> Result<Node, Problems> {
-        self.depth += 1;
+        self.open.extend(self.peek());
         let most = self.extent.depth;
-        if self.depth > most {
+        if self.open.len() > most {
             return Err(Problem::new(self.here(), format!("nested deeper than {most} levels")).into());
         }
         let node = read(self)?;
-        self.depth -= 1;
+        self.open.pop();
         Ok(node)
     }
 
@@ -140,9 +154,39 @@ impl Reader<'_> {
         let (start, mut items) = (self.at, Vec::new());
         self.at += 1;
         while self.goes_on(start, ']', items.is_empty())? {
-            items.push(self.value()?);
+            let (before, item) = (self.at, self.value()?);
+            self.skip_blanks()?;
+            if self.peek() == Some(':') && matches!(item.value, Value::String(_)) && self.should_have_ended() {
+                self.end_before_key(start, before);
+                break;
+            }
+            items.push(item);
         }
         Ok(Node { span: Span { start, end: self.at }, value: Value::Sequence(items) })
+    }
+
+    /// Whether a list that has come to a key stands in an object, and nothing closes it further on.
+    fn should_have_ended(&mut self) -> bool {
+        self.open.iter().nth_back(1) == Some(&'{') && self.balance().lacks(']')
+    }
+
+    fn balance(&mut self) -> &mut Balance {
+        let text = self.text;
+        self.balance.get_or_insert_with(|| Balance::of(text))
+    }
+
+    /// Ends the list that begins at `start` before the key at `key`, which belongs to the object around it.
+    fn end_before_key(&mut self, start: usize, key: usize) {
+        self.at = self.last_comma.unwrap_or(key);
+        while self.liberties.pop_if(|liberty| liberty.span.start >= self.at).is_some() {}
+        self.balance().add(']');
+        self.unclosed(start, Some(self.here()));
+    }
+
+    /// What begins at `start` is not closed where it should have been: before `end`, or before the end of the text.
+    fn unclosed(&mut self, start: usize, end: Option<Span>) {
+        let span = Span { start, end: start + 1 };
+        self.liberties.push(Liberty { kind: LibertyKind::Unclosed, span, other: end });
     }
 
     fn object(&mut self) -> Result<Node, Problems> {
@@ -156,9 +200,11 @@ impl Reader<'_> {
         let is_before = |liberty: &Liberty| liberty.span.start < first.start;
         self.liberties.retain(is_before);
         self.at = first.start;
+        self.open.push('{');
         let node = self.members(first.start)?;
+        self.open.pop();
         self.liberties.retain(|it| it.kind != LibertyKind::Unclosed || it.span.start != first.start);
-        self.liberties.push(Liberty { kind: LibertyKind::Fragment, span: first });
+        self.liberties.push(Liberty { kind: LibertyKind::Fragment, span: first, other: None });
         Ok(node)
     }
 
@@ -192,44 +238,92 @@ impl Reader<'_> {
 
     /// Passes what stands before the next member of what begins at `start`; false after the closing character.
     fn goes_on(&mut self, start: usize, close: char, is_first: bool) -> Result<bool, Problems> {
-        self.skip_blanks()?;
-        let mut comma = None;
-        while self.peek() == Some(',') {
-            if is_first || comma.is_some() {
-                self.note(LibertyKind::SurplusComma, self.at);
-            }
-            comma = Some(self.at);
-            self.at += 1;
+        self.last_comma = None;
+        loop {
             self.skip_blanks()?;
-        }
-        match self.peek() {
-            Some(next) if next == close => {
-                if let Some(comma) = comma.filter(|_| !is_first) {
-                    self.liberties.push(Liberty {
-                        kind: LibertyKind::TrailingComma,
-                        span: Span { start: comma, end: comma + 1 },
-                    });
+            match self.peek() {
+                Some(',') => {
+                    if is_first || self.last_comma.is_some() {
+                        self.note(LibertyKind::SurplusComma, self.at);
+                    }
+                    self.last_comma = Some(self.at);
+                    self.at += 1;
                 }
-                self.at += 1;
-                Ok(false)
-            }
-            None => {
-                self.liberties.push(Liberty { kind: LibertyKind::Unclosed, span: Span { start, end: start + 1 } });
-                Ok(false)
-            }
-            Some(next @ ('}' | ']')) => {
-                let problem =
-                    Problem::new(self.here(), format!("`{next}` closes what `{}` opens", &self.text[start..=start]));
-                Err(problem.hint(format!("write `{close}`, or look for a bracket too many above")).into())
-            }
-            Some(_) => {
-                if !is_first && comma.is_none() {
-                    self.note(LibertyKind::MissingComma, self.at);
+                Some(next) if next == close => {
+                    self.end_after_comma(is_first);
+                    self.at += 1;
+                    return Ok(false);
                 }
-                Ok(true)
+                None => {
+                    self.unclosed(start, None);
+                    return Ok(false);
+                }
+                Some(next @ ('}' | ']')) => match self.misfit(next, close) {
+                    Misfit::Surplus => self.take(LibertyKind::SurplusBracket, 1),
+                    Misfit::Wrong => {
+                        self.end_after_comma(is_first);
+                        let other = Some(Span { start, end: start + 1 });
+                        self.liberties.push(Liberty { kind: LibertyKind::WrongBracket, span: self.here(), other });
+                        self.at += 1;
+                        return Ok(false);
+                    }
+                    Misfit::Missing => {
+                        self.end_after_comma(is_first);
+                        self.unclosed(start, Some(self.here()));
+                        return Ok(false);
+                    }
+                },
+                Some(_) => {
+                    if !is_first && self.last_comma.is_none() {
+                        self.note(LibertyKind::MissingComma, self.at);
+                    }
+                    return Ok(true);
+                }
             }
         }
     }
+
+    /// Whatever is read ends here, perhaps after a comma.
+    fn end_after_comma(&mut self, is_empty: bool) {
+        if let Some(start) = self.last_comma.filter(|_| !is_empty) {
+            let span = Span { start, end: start + 1 };
+            self.liberties.push(Liberty { kind: LibertyKind::TrailingComma, span, other: None });
+        }
+    }
+
+    /// Why the next bracket is `found` and not `close`. The brackets of the whole text tell which has been forgotten.
+    fn misfit(&mut self, found: char, close: char) -> Misfit {
+        let is_open = self.open.contains(&opening(found));
+        let balance = self.balance();
+        let misfit = match (balance.has_surplus(found), balance.lacks(close)) {
+            (true, false) => Misfit::Surplus,
+            (true, true) => Misfit::Wrong,
+            (false, _) if !is_open => Misfit::Wrong,
+            (false, _) => Misfit::Missing,
+        };
+        if matches!(misfit, Misfit::Surplus | Misfit::Wrong) {
+            balance.add(opening(found));
+        }
+        if matches!(misfit, Misfit::Missing | Misfit::Wrong) {
+            balance.add(close);
+        }
+        misfit
+    }
+}
+
+/// Why a bracket does not close what was opened last.
+enum Misfit {
+    /// It closes nothing.
+    Surplus,
+    /// Another one was meant.
+    Wrong,
+    /// Another one is missing before it.
+    Missing,
+}
+
+/// What such a bracket closes.
+fn opening(close: char) -> char {
+    if close == '}' { '{' } else { '[' }
 }
 
 /// Where the keys of one object stand. Most objects are so small that to look at all of their keys is quickest.

@@ -162,7 +162,7 @@ fn text(reader: &mut Reader<'_>, quote: char) -> Result<String, Problems> {
             break;
         }
         if next == '\\' {
-            escape(reader, &mut text)?;
+            escape(reader, &mut text);
             continue;
         }
         // A line that ends before the text does is nearly always a quote that is missing.
@@ -198,12 +198,10 @@ fn goes_on(reader: &Reader<'_>, close: &[char]) -> bool {
     after.is_empty() || after.starts_with([',', '}', ']'])
 }
 
-fn escape(reader: &mut Reader<'_>, text: &mut String) -> Result<(), Problems> {
+fn escape(reader: &mut Reader<'_>, text: &mut String) {
     let start = reader.at;
     reader.at += 1;
-    let Some(next) = reader.peek() else {
-        return Err(Problem::new(Span { start, end: start + 1 }, "a text without an end").into());
-    };
+    let Some(next) = reader.peek() else { return };
     reader.at += next.len_utf8();
     let escaped = match next {
         '"' | '\\' | '/' => next,
@@ -222,7 +220,7 @@ fn escape(reader: &mut Reader<'_>, text: &mut String) -> Result<(), Problems> {
                 reader.at += 1;
             }
             reader.note(LibertyKind::TextForm, start);
-            return Ok(());
+            return;
         }
         'x' => match reader.rest().get(..2).and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
             Some(code) => {
@@ -230,20 +228,20 @@ fn escape(reader: &mut Reader<'_>, text: &mut String) -> Result<(), Problems> {
                 reader.note(LibertyKind::TextForm, start);
                 char::from_u32(code).unwrap_or_default()
             }
-            None => return Err(unknown_escape(start, reader.at, next)),
+            None => return unknown_escape(reader, start, text),
         },
-        _ => return Err(unknown_escape(start, reader.at, next)),
+        _ => return unknown_escape(reader, start, text),
     };
     text.push(escaped);
-    Ok(())
 }
 
-fn unknown_escape(start: usize, end: usize, escaped: char) -> Problems {
-    let problem = Problem::new(Span { start, end }, format!("JSON has no escape `\\{escaped}`"));
-    problem.hint("write a backslash twice: C:\\\\Users").into()
+/// What looks like an escape and is none is taken as it is written, as whoever forgot a backslash means it.
+fn unknown_escape(reader: &mut Reader<'_>, start: usize, text: &mut String) {
+    text.push_str(&reader.text[start..reader.at]);
+    reader.note(LibertyKind::UnknownEscape, start);
 }
 
-fn unicode(reader: &mut Reader<'_>, start: usize, text: &mut String) -> Result<(), Problems> {
+fn unicode(reader: &mut Reader<'_>, start: usize, text: &mut String) {
     let digits = |at: usize| {
         let digits = reader.text.get(at..at + 4).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
         digits.and_then(|digits| u32::from_str_radix(digits, 16).ok())
@@ -258,15 +256,11 @@ fn unicode(reader: &mut Reader<'_>, start: usize, text: &mut String) -> Result<(
             (0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00), 10)
         }
         (Some(code), _) => (code, 4),
-        (None, _) => {
-            let problem = Problem::new(Span { start, end: reader.at }, "`\\u` needs four hexadecimal digits");
-            return Err(problem.hint("write a backslash twice: C:\\\\Users").into());
-        }
+        (None, _) => return unknown_escape(reader, start, text),
     };
     reader.at += length;
     // Half of a pair stands for nothing.
     text.push(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
-    Ok(())
 }
 
 /// Whether this is a number of JSON (RFC 8259, 6), of whatever size.

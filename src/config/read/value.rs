@@ -107,22 +107,21 @@ impl Reader<'_> {
     }
 
     pub(super) fn wrong_type(&mut self, key: &str, node: &Node, expected: &str) {
+        self.wrong_part("", key, node, expected);
+    }
+
+    /// As [`Self::wrong_type`] for a `part` of what a key has, or for all of it.
+    fn wrong_part(&mut self, part: &str, key: &str, node: &Node, expected: &str) {
         if self.may_be_anything(node) {
             return;
         }
-        let message = format!("`{key}` must be {expected}, found {}", node.kind());
+        let message = format!("{part}`{key}` must be {expected}, found {}", node.kind());
         let finding = codes::VALUE_TYPE.at(node.span, message);
         self.findings.push(match (&node.value, expected) {
-            (Value::String(text), "a list of texts") if text.trim().contains(' ') && self.is_command_line(key) => {
-                finding.hint(match words_for_hint(text) {
-                    Some(words) => format!("write {words:?}"),
-                    None => "write each word as a text of its own: [\"npx\", \"-y\", …]".to_owned(),
-                })
+            (Value::String(text), "a list of texts") => finding.hint(self.as_list(key, text)),
+            (Value::Bool(_) | Value::Number(_), "a text") if self.is_key_of(key, Field::Command) => {
+                finding.hint("name the program to start")
             }
-            (Value::String(text), "a list of texts") if text.contains(' ') => {
-                finding.hint("write each argument as a text of its own: [\"-y\", \"package\"]")
-            }
-            (Value::String(_), "a list of texts") => finding.hint("put it into brackets: [\"…\"]"),
             (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
             (Value::String(text), "a number") if text.parse::<f64>().is_err() => finding.hint("write a number"),
             (_, whole) if whole.contains("whole number") => finding.hint("write it in digits, without quotes"),
@@ -145,21 +144,48 @@ impl Reader<'_> {
         });
     }
 
-    /// Whether this key has the program and its arguments.
-    fn is_command_line(&self, key: &str) -> bool {
-        self.dialect.keys.iter().any(|it| it.name == key && it.field == Field::CommandLine)
+    /// How to write as a list what is one text.
+    fn as_list(&self, key: &str, text: &str) -> String {
+        if text.trim_start().starts_with('[') {
+            return "write it without the quotes around the brackets".to_owned();
+        }
+        if text.trim().is_empty() {
+            return "write []".to_owned();
+        }
+        let are_words = self.is_key_of(key, Field::CommandLine) || self.is_key_of(key, Field::Args);
+        let is_one = !text.trim().contains(' ') && (are_words || !text.contains(','));
+        match words_for_hint(text) {
+            Some(_) if is_one => format!("write [{text:?}]"),
+            Some(words) if are_words => format!("write {words:?}"),
+            _ if is_one => "put it into brackets: [\"…\"]".to_owned(),
+            _ if self.is_key_of(key, Field::CommandLine) => {
+                "write each word as a text of its own: [\"npx\", \"-y\", …]".to_owned()
+            }
+            _ if are_words => "write each argument as a text of its own: [\"-y\", \"package\"]".to_owned(),
+            _ => "write each name as a text of its own: [\"one\", \"two\"]".to_owned(),
+        }
+    }
+
+    /// Whether the dialect has this key for that.
+    fn is_key_of(&self, key: &str, field: Field) -> bool {
+        self.dialect.keys.iter().any(|it| it.name == key && it.field == field)
     }
 
     fn text(&mut self, key: &str, node: &Node) -> Option<At<String>> {
+        self.text_in("", key, node)
+    }
+
+    /// As [`Self::text`] for a `part` of what a key has, or for all of it.
+    fn text_in(&mut self, part: &str, key: &str, node: &Node) -> Option<At<String>> {
         match &node.value {
             Value::String(text) if self.is_number_of_others(text, node) => {
-                let message = format!("`{key}` must be a text, and {} reads a number", self.dialect.program);
+                let message = format!("{part}`{key}` must be a text, and {} reads a number", self.dialect.program);
                 self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
                 None
             }
             Value::String(text) => Some(At { value: text.clone(), span: node.span }),
             _ => {
-                self.wrong_type(key, node, "a text");
+                self.wrong_part(part, key, node, "a text");
                 None
             }
         }
@@ -177,7 +203,7 @@ impl Reader<'_> {
             self.wrong_type(key, node, "a list of texts");
             return Vec::new();
         };
-        items.iter().filter_map(|item| self.text(key, item)).collect()
+        items.iter().filter_map(|item| self.text_in("each of ", key, item)).collect()
     }
 
     /// A list, of which the key is shown as long as there is something in it.

@@ -23,9 +23,25 @@ pub(super) fn problem(text: &str, at: usize, said: &str) -> Problem {
         let message = format!("not valid YAML: this `{}` is never closed", &text[bracket..=bracket]);
         return Problem::new(span, message).hint(format!("add the missing `{close}`"));
     }
+    if let Some(quote) = open_quote(text, at).filter(|_| said.contains("multiline quoted scalar")) {
+        let what = if text[quote..].starts_with('"') { "double" } else { "single" };
+        return Problem::new(
+            Span { start: quote, end: quote + 1 },
+            "not valid YAML: a text that its line does not end",
+        )
+        .hint(format!("a {what} quote is missing at the end of the line"));
+    }
     let span = Span { start: at, end: at };
     let told = Problem::new(span, format!("not valid YAML: {said}"));
     let line = line_start(text, at);
+    if said.contains("trailing content after") {
+        return after_text(text, at, told);
+    }
+    if said.contains("escape character") || said.contains("hexadecimal") {
+        let span = unknown_escape(text, at).unwrap_or(span);
+        let message = format!("not valid YAML: there is no escape `{}`", &text[span.start..span.end]);
+        return Problem::new(span, message).hint("write each backslash twice, or put the text into single quotes");
+    }
     let before = text.get(line..at).unwrap_or_default();
     let is_reserved = text.get(at..).is_some_and(|rest| rest.starts_with(['@', '`', '%']));
     if is_reserved && said.contains("unexpected character") || is_colon && before.contains(": ") {
@@ -86,6 +102,48 @@ fn unclosed(text: &str, at: usize) -> Option<(usize, char)> {
     None
 }
 
+/// The first backslash from `at` on, with the letter after it, that makes no escape of YAML (1.2.2, 5.7).
+fn unknown_escape(text: &str, at: usize) -> Option<Span> {
+    let rest = text.get(at..)?;
+    let mut passed = 0;
+    while let Some(length) = rest[passed..].find('\\') {
+        let start = passed + length;
+        let letter = rest[start + 1..].chars().next()?;
+        passed = start + 1 + letter.len_utf8();
+        let digits = match letter {
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            _ if "0abt\tnvfre \"/\\N_LP\r\n".contains(letter) => 0,
+            _ => return Some(Span { start: at + start, end: at + passed }),
+        };
+        let number = rest.get(passed..passed + digits).filter(|it| it.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        if number.is_none() {
+            return Some(Span { start: at + start, end: at + passed });
+        }
+    }
+    None
+}
+
+/// What to do about something at `at` that follows a text in quotes.
+fn after_text(text: &str, at: usize, told: Problem) -> Problem {
+    let before = text.get(line_start(text, at)..at).unwrap_or_default();
+    let is_apart = before.ends_with(' ');
+    match (brackets(before), is_apart) {
+        (Brackets::Open(..), true) => {
+            Problem { message: "not valid YAML: no comma before this".into(), ..told }.hint("add a comma")
+        }
+        (_, false) => told.hint("look at the quotes before this: one is missing, or one too many"),
+        _ => told.hint("put the whole value into one pair of quotes"),
+    }
+}
+
+/// A quote before `at` that its line does not close, the last one.
+fn open_quote(text: &str, at: usize) -> Option<usize> {
+    let mut lines = lines_before(text, line_start(text, at));
+    lines.find_map(|(start, line)| Some(start + scan(line).1?))
+}
+
 /// What the brackets of a line do.
 enum Brackets {
     /// This one is left open, and this closes it.
@@ -97,6 +155,11 @@ enum Brackets {
 
 /// What the brackets of a line do. One that opens within a plain text is none.
 fn brackets(line: &str) -> Brackets {
+    scan(line).0
+}
+
+/// What the brackets of a line do, and where a quote is that it does not close.
+fn scan(line: &str) -> (Brackets, Option<usize>) {
     let (mut open, mut quote, mut before) = (Vec::new(), None, ' ');
     for (at, character) in line.char_indices() {
         let begins = |open: &[(usize, char)]| {
@@ -104,18 +167,19 @@ fn brackets(line: &str) -> Brackets {
             is_after || matches!(before, '[' | '{') && !open.is_empty()
         };
         match (quote, character) {
-            (Some(quoted), _) if quoted == character => quote = None,
+            (Some((_, quoted)), _) if quoted == character => quote = None,
             (Some(_), _) => {}
-            (None, '"' | '\'') if begins(&open) => quote = Some(character),
+            (None, '"' | '\'') if begins(&open) => quote = Some((at, character)),
             (None, '#') if before == ' ' => break,
             (None, '[') if begins(&open) => open.push((at, ']')),
             (None, '{') if begins(&open) => open.push((at, '}')),
-            (None, ']' | '}') if open.pop().is_none() => return Brackets::Close,
+            (None, ']' | '}') if open.pop().is_none() => return (Brackets::Close, None),
             _ => {}
         }
         before = character;
     }
-    open.first().map_or(Brackets::Even, |(at, close)| Brackets::Open(*at, *close))
+    let brackets = open.first().map_or(Brackets::Even, |(at, close)| Brackets::Open(*at, *close));
+    (brackets, quote.map(|(at, _)| at))
 }
 
 /// A key with its value in the line before `line`, and no blank between them.
@@ -159,6 +223,36 @@ mod tests {
                 "2:5: not valid YAML: there is no blank after the `:` (put a blank after the `:`)",
             ),
             ("a:\n- -y\n- @b/c\n", "3:3: not valid YAML: unexpected character: `@' (put the whole value into quotes)"),
+            ("a:\n  args: [\"-y\" \"x\"]\n", "2:15: not valid YAML: no comma before this (add a comma)"),
+            ("a:\n  env: {B: 'c' D: e}\n", "2:16: not valid YAML: no comma before this (add a comma)"),
+            (
+                "a:\n  args: [\"-y, \"x\"]\n",
+                "2:16: not valid YAML: invalid trailing content after double-quoted scalar (look at the quotes before this: one is missing, or one too many)",
+            ),
+            (
+                "a:\n  b: 'c' -d\n",
+                "2:10: not valid YAML: invalid trailing content after single-quoted scalar (put the whole value into one pair of quotes)",
+            ),
+            (
+                "a: \"C:\\x41\\\\\\x4\"\n",
+                "1:13: not valid YAML: there is no escape `\\x` (write each backslash twice, or put the text into single quotes)",
+            ),
+            (
+                "a:\n  b: \"c\n  args: [\"x\"]\n",
+                "2:6: not valid YAML: a text that its line does not end (a double quote is missing at the end of the line)",
+            ),
+            (
+                "a:\n  - 'b\n  - c\n",
+                "2:5: not valid YAML: a text that its line does not end (a single quote is missing at the end of the line)",
+            ),
+            (
+                "a: \"C:\\Users\"\n",
+                "1:7: not valid YAML: there is no escape `\\U` (write each backslash twice, or put the text into single quotes)",
+            ),
+            (
+                "a: \"C:\\new\\data\"\n",
+                "1:11: not valid YAML: there is no escape `\\d` (write each backslash twice, or put the text into single quotes)",
+            ),
             ("a: `b`\n", "1:4: not valid YAML: unexpected character: ``' (put the whole value into quotes)"),
             (
                 "a:\n  b: Bearer: x\n",

@@ -35,6 +35,10 @@ pub(super) fn faults(dialect: &Dialect, whole: &str, add: &mut impl FnMut(&'stat
         ] {
             add(&codes::VALUE_TYPE, asked(input));
         }
+        add(
+            &codes::IGNORED,
+            asked("{\"id\": \"i\", \"type\": \"promptString\", \"description\": \"d\", \"password\": «\"true\"»}"),
+        );
         add(&codes::VALUE_TYPE, asked("").replace("[]", "«{\"id\": \"i\"}»"));
         let good = "\"type\": \"promptString\", \"description\": \"d\"";
         let typo = format!("{{\"id\": \"i\", {good}, «\"pasword\"»: true}}");

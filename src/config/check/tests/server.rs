@@ -227,5 +227,6 @@ fn texts(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String>))
     add(&codes::PLACEHOLDER, with(Field::Args, "[\"--root=«/path/to»/x\"]"));
     add(&codes::INVISIBLE, with(Field::Args, "[\"a«\u{200b}»b\"]"));
     add(&codes::INVISIBLE, with(Field::Args, "[«\" a\"»]"));
+    add(&codes::INVISIBLE, with(Field::Args, "[\"C:«\\n»ew\"]"));
     add(&codes::INVISIBLE, with(Field::Env, "{\"A«\u{a0}»B\": \"c\"}"));
 }
