@@ -14,6 +14,11 @@ use super::{
     yaml,
 };
 
+/// So many liberties of one kind are told of.
+const MOST_TOLD: usize = 1000;
+
+const KINDS: usize = LibertyKind::Nothing as usize + 1;
+
 /// A config that could be read, however its program would take it.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
@@ -110,9 +115,16 @@ impl Document {
         codes::NO_SERVERS.at(self.root.span, "there is nothing in it").hint("an object with nothing in it is {}")
     }
 
-    /// What the program has against the way in which the text is written; `is_guessed` if it is only the likeliest of
+    /// What the program has against the way in which the text is written, of which it sees `root`; `is_guessed` if it is only the likeliest of
     /// those that read such a file.
-    pub(super) fn judge(&self, source: &Source, dialect: &Dialect, is_guessed: bool, findings: &mut Vec<Finding>) {
+    pub(super) fn judge(
+        &self,
+        root: &Node,
+        source: &Source,
+        dialect: &Dialect,
+        is_guessed: bool,
+        findings: &mut Vec<Finding>,
+    ) {
         let judge = |liberties: &[Liberty], allowed: &[LibertyKind], findings: &mut Vec<Finding>| {
             judge_liberties(liberties, allowed, source, dialect, findings);
             warn_of_liberties(liberties, source, dialect, is_guessed, findings);
@@ -130,7 +142,7 @@ impl Document {
             }
             (Written::Yaml, Syntax::Yaml | Syntax::Either(_)) => {}
         }
-        let servers = self.places_of_servers(dialect);
+        let servers = self.places_of_servers(root, dialect);
         for Duplicate { key, first, second } in &self.duplicates {
             let (line, column) = source.position(first.start);
             let is_server = servers.as_ref().is_some_and(|places| places.are_names(*first, *second));
@@ -158,8 +170,8 @@ impl Document {
         u32::try_from(kinds.iter().filter(|kind| !allowed.contains(kind)).count()).unwrap_or_default()
     }
 
-    fn places_of_servers(&self, dialect: &Dialect) -> Option<PlacesOfServers> {
-        let servers = dialect.servers(&self.root).filter(|_| !self.duplicates.is_empty())?;
+    fn places_of_servers(&self, root: &Node, dialect: &Dialect) -> Option<PlacesOfServers> {
+        let servers = dialect.servers(root).filter(|_| !self.duplicates.is_empty())?;
         let mut each: Vec<_> = servers.entries().ok()?.iter().map(|entry| entry.node.span).collect();
         each.sort_by_key(|span| span.start);
         Some(PlacesOfServers { all: servers.span, each })
@@ -190,9 +202,8 @@ fn judge_liberties(
     findings: &mut Vec<Finding>,
 ) {
     let rejected: Vec<_> = liberties.iter().filter(|liberty| !allowed.contains(&liberty.kind)).collect();
-    findings.reserve(rejected.len());
     let missing = missing_brackets(&rejected, source);
-    for (liberty, more) in comments_together(&rejected) {
+    for (liberty, more) in told(&rejected) {
         // Whoever adds the bracket adds the comma after it.
         if liberty.kind == LibertyKind::MissingComma && missing.contains_key(&Some(liberty.span.start)) {
             continue;
@@ -202,7 +213,7 @@ fn judge_liberties(
     }
     let commas: HashSet<_> =
         rejected.iter().filter(|it| it.kind == LibertyKind::MissingComma).map(|it| it.span.start).collect();
-    for (start, Missing { brackets, first, before }) in missing {
+    for (start, Missing { brackets, first, before }) in missing.into_iter().take(MOST_TOLD) {
         let Some(before) = before else {
             let end = Span { start: source.text.len(), end: source.text.len() };
             let message = "the text ends before what was opened is closed";
@@ -258,7 +269,7 @@ fn warn_of_liberties(
     findings: &mut Vec<Finding>,
 ) {
     let doubtful: Vec<_> = liberties.iter().filter(|liberty| dialect.doubtful.contains(&liberty.kind)).collect();
-    for (liberty, more) in comments_together(&doubtful) {
+    for (liberty, more) in told(&doubtful) {
         let (_, message, hint) = complaint(liberty, source, "");
         let what = message.split(':').next().unwrap_or_default();
         let message = match is_guessed {
@@ -269,14 +280,21 @@ fn warn_of_liberties(
     }
 }
 
-/// The liberties without all comments but the first, which has with it how many more there are.
-fn comments_together<'l>(liberties: &'l [&Liberty]) -> impl Iterator<Item = (&'l Liberty, usize)> {
-    let is_comment = |liberty: &Liberty| matches!(liberty.kind, LibertyKind::Comment | LibertyKind::HashComment);
-    let comments = liberties.iter().filter(|liberty| is_comment(liberty)).count();
-    let mut is_first = true;
-    liberties.iter().filter_map(move |liberty| match is_comment(liberty) {
-        true => std::mem::take(&mut is_first).then(|| (*liberty, comments - 1)),
-        false => Some((*liberty, 0)),
+/// The liberties of which to tell, of each kind as many as somebody may want to read of: the last of them has with it how
+/// many more there are.
+fn told<'l>(liberties: &'l [&Liberty]) -> impl Iterator<Item = (&'l Liberty, usize)> {
+    let mut all = [0; KINDS];
+    liberties.iter().for_each(|liberty| all[liberty.kind as usize] += 1);
+    let mut seen = [0; KINDS];
+    liberties.iter().filter_map(move |liberty| {
+        let kind = liberty.kind as usize;
+        seen[kind] += 1;
+        let most = match liberty.kind {
+            LibertyKind::Comment | LibertyKind::HashComment => 1,
+            _ => MOST_TOLD,
+        };
+        let more = if seen[kind] == most { all[kind] - most } else { 0 };
+        (seen[kind] <= most).then_some((*liberty, more))
     })
 }
 

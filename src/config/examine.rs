@@ -1,16 +1,22 @@
 //! From a file to what is in it and what is wrong with it.
 
-use std::{path::Path, sync::Arc};
+use std::{panic::resume_unwind, path::Path, sync::Arc, thread};
 
 use super::{
     ClientConfig, Machine, Node, Problems, Source, Span,
     check::{self, Subject},
     dialect::{Detected, Dialect, by_path, detect, is_about_other_things, without_ending},
-    document,
+    document::{self, Document},
     finding::{Finding, Severity, codes},
     read,
     secret::secrets_of,
 };
+
+/// From so many bytes on, the secrets of a text are looked for while it is checked.
+const LARGE: usize = 100_000;
+
+/// A file with nothing but faults has one in so many bytes: there is room for all of them from the beginning.
+const DENSE: usize = 12;
 
 /// A config with everything that was found in it.
 #[derive(Clone, Debug)]
@@ -100,47 +106,90 @@ pub fn examine(
     forced: Option<&'static Dialect>,
     machine: Option<&Machine>,
 ) -> Examined {
-    let mut findings = Vec::new();
-    let mut document = match document::read(source, path) {
+    let document = match document::read(source, path) {
         Ok(document) => document,
         Err(problems) => return unreadable(source, problems),
     };
+    let secrets = || secrets_of(source, Some(&document.root));
+    let judge = || judge(source, &document, path, forced, machine);
+    let (secrets, judged) = match source.text.len() < LARGE {
+        true => (secrets(), judge()),
+        false => at_once(&secrets, judge),
+    };
+    judged.with(source, document.root, secrets)
+}
+
+/// What two functions give, of which the first works in a thread of its own if there can be one.
+fn at_once<A: Send, B>(aside: &(impl Fn() -> A + Sync), here: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, aside);
+        let here = here();
+        let aside = match other {
+            Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => aside(),
+        };
+        (aside, here)
+    })
+}
+
+/// What a program makes of a text, and what is wrong with that.
+pub(super) struct Judged {
+    pub(super) detected: Option<Detected>,
+    pub(super) config: Option<ClientConfig>,
+    /// What the text says to its program, if that is not all of it.
+    pub(super) part: Option<Node>,
+    /// In no order.
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Judged {
+    /// The whole, with what the text says and what of it must not be shown.
+    pub(super) fn with(self, source: &Arc<Source>, root: Node, secrets: Vec<Span>) -> Examined {
+        let Judged { detected, config, part, mut findings } = self;
+        findings.sort_by_key(|finding| finding.problem.span.start);
+        findings.dedup_by(mends_both);
+        let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
+        let root = Some(part.unwrap_or(root));
+        Examined { source: source.clone(), is_readable, root, detected, config, secrets, findings }
+    }
+}
+
+fn judge(
+    source: &Arc<Source>,
+    document: &Document,
+    path: Option<&Path>,
+    forced: Option<&'static Dialect>,
+    machine: Option<&Machine>,
+) -> Judged {
+    let mut findings = Vec::with_capacity(source.text.len() / DENSE);
     let unknown = if forced.is_none() { of_unknown(&document.root) } else { None };
     let detected = match (forced, &unknown) {
         (Some(dialect), _) => Some(Detected { dialect, why: "it was asked for".into() }),
         (None, Some(_)) => None,
-        (None, None) => detect(path, &document, source),
+        (None, None) => detect(path, document, source),
     };
-    let secrets = secrets_of(source, Some(&document.root));
-    if let Some(Detected { dialect, .. }) = &detected {
-        let is_section = path.is_some_and(|path| is_about_other_things(&path.to_string_lossy()));
-        if let Some(root) = dialect.without_others(&document.root, is_section) {
-            document.root = root;
-        }
-        let has_owner = path.is_some_and(|path| by_path(&without_ending(path)).is_some());
-        document.judge(source, dialect, forced.is_none() && !has_owner, &mut findings);
-    }
+    let is_section = path.is_some_and(|path| is_about_other_things(&path.to_string_lossy()));
+    let part = detected.as_ref().and_then(|it| it.dialect.without_others(&document.root, is_section));
+    let root = part.as_ref().unwrap_or(&document.root);
     let config = detected.as_ref().map(|Detected { dialect, .. }| {
+        let has_owner = path.is_some_and(|path| by_path(&without_ending(path)).is_some());
+        document.judge(root, source, dialect, forced.is_none() && !has_owner, &mut findings);
         if document.is_empty() {
             return ClientConfig::new(dialect);
         }
-        let config = read(&document.root, dialect, source, &mut findings);
-        check::all(&Subject::new(&config, &document.root, source, machine), &mut findings);
+        let config = read(root, dialect, source, &mut findings);
+        check::all(&Subject::new(&config, root, source, machine), &mut findings);
         config
     });
     if let (Some(Detected { dialect, .. }), None) = (&detected, forced) {
-        findings.extend(path.and_then(|path| of_another(path, dialect, &document.root)));
+        findings.extend(path.and_then(|path| of_another(path, dialect, root)));
     }
     if document.is_empty() && findings.is_empty() {
         findings.push(document.emptiness());
     } else if detected.is_none() {
-        findings.push(unknown.unwrap_or_else(|| read::nowhere(&document.root)));
+        findings.push(unknown.unwrap_or_else(|| read::nowhere(root)));
     }
-    findings.sort_by_key(|finding| finding.problem.span.start);
-    findings.dedup_by(mends_both);
-    let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
-    let root = Some(document.root);
-    Examined { source: source.clone(), is_readable, root, detected, config, secrets, findings }
+    Judged { detected, config, part, findings }
 }
 
 #[cfg(test)]

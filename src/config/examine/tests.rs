@@ -402,3 +402,27 @@ fn what_nobody_promises_to_read_is_a_warning() {
     let examined = examine(&Source::new("servers.json", text), Some(Path::new("servers.json")), None, None);
     assert_eq!(examined.findings, [], "Visual Studio Code reads both");
 }
+
+#[test]
+fn of_what_is_wrong_thousands_of_times_there_is_told_as_much_as_anybody_reads() {
+    let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", "args": ["a"{}]}}}}}}"#, r#" "a""#.repeat(3000));
+    let commas = examine(&Source::new("mcp.json", text), None, None, None).findings;
+    let commas: Vec<_> = commas.iter().filter(|it| it.code == &codes::JSON_COMMA).collect();
+    assert_eq!(commas.len(), 1000);
+    let more = |at: usize| commas[at].problem.message.ends_with("; 2000 more follow");
+    assert!(more(999) && !more(998), "{}", commas[999].problem.message);
+}
+
+#[test]
+fn the_secrets_of_a_large_file_are_those_of_a_small_one() {
+    let file = |servers: usize| {
+        let server = |at: usize| format!(r#""s{at}": {{"command": "x", "env": {{"API_KEY": "k7Gd92hQpL4x{at}"}}}}"#);
+        let text = format!(r#"{{"mcpServers": {{{}}}}}"#, (0..servers).map(server).collect::<Vec<_>>().join(", "));
+        examine(&Source::new(".mcp.json", text), None, None, None)
+    };
+    let (small, large) = (file(10), file(2000));
+    assert!(small.source.text.len() < LARGE && large.source.text.len() > LARGE);
+    assert_eq!((small.secrets.len(), large.secrets.len()), (10, 2000));
+    assert_eq!(large.secrets[..10], small.secrets[..]);
+    assert_eq!((small.findings.len(), large.findings.len()), (10, 2000));
+}

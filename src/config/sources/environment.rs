@@ -18,7 +18,7 @@ pub(super) fn examine(text: &str, machine: &Machine) -> Examined {
         Err(problems) => return unreadable(&source, problems),
     };
     let mut findings = Vec::new();
-    document.judge(&source, OF_THE_VARIABLES, false, &mut findings);
+    document.judge(&document.root, &source, OF_THE_VARIABLES, false, &mut findings);
     let config = read_list(&document.root, OF_THE_VARIABLES, &source, &mut findings);
     examined(&source, &document, config, findings, (machine, "the variable is its own"))
 }

@@ -29,7 +29,7 @@ use super::{
     check::{self, Subject},
     dialect::{Detected, Dialect, OF_THE_VARIABLES},
     document::Document,
-    examine,
+    examine::{Judged, examine},
     finding::{Code, Finding},
     secret::secrets_of,
     server::ServerConfig,
@@ -280,18 +280,9 @@ fn examined(
 ) -> Examined {
     let root = &document.root;
     check::all(&Subject::new(&config, root, source, Some(machine)), &mut findings);
-    findings.sort_by_key(|finding| finding.problem.span.start);
     let detected = Some(Detected { dialect: config.dialect, why: why.to_owned() });
-    let secrets = secrets_of(source, Some(root));
-    Examined {
-        source: source.clone(),
-        is_readable: true,
-        root: Some(root.clone()),
-        detected,
-        config: Some(config),
-        secrets,
-        findings,
-    }
+    let judged = Judged { detected, config: Some(config), part: None, findings };
+    judged.with(source, root.clone(), secrets_of(source, Some(root)))
 }
 
 /// A variable that is set to something.
