@@ -130,6 +130,8 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
             }
             Next::End => return exit(has_failed && input.is_piped()),
             Next::Signal => {
+                style::leave_line();
+                style::print(INTERRUPTED);
                 shell.haste.cancel();
                 return Exit::CannotRun;
             }
@@ -183,6 +185,5 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
         if is_end {
             return Exit::CannotRun;
         }
-        was_interrupted = true;
     }
 }
