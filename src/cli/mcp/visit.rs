@@ -84,7 +84,7 @@ pub(super) fn visit_with(
     }
     let connection = &args.connection;
     let is_interrupted = CancellationToken::new();
-    let members = connection.members(servers, person.as_ref(), &is_interrupted)?;
+    let members = connection.members(servers, &connection.script()?, person.as_ref(), &is_interrupted)?;
     let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
