@@ -380,3 +380,17 @@ fn one_server_of_several_has_its_status_shown() {
     let run = story.run().stdout_has("one").code(0);
     assert!(!run.stdout_text().contains("two"));
 }
+
+#[test]
+fn what_never_ends_is_not_read_to_the_end() {
+    for args in [
+        &["call-tool", "echo", "@/dev/zero", "--stdio", "true"][..],
+        &["call-tool", "echo", "text=@/dev/zero", "--stdio", "true"],
+        &["call-tool", "echo", "--answer", "/dev/zero", "--stdio", "true"],
+        &["call-tool", "--xml", "/dev/zero", "--stdio", "true"],
+        &["list-servers", "--mcp-config", "/dev/zero"],
+    ] {
+        let run = mcp(args.iter().copied()).run();
+        run.stdout("").stderr_has("/dev/zero").stderr_has("it is larger than 64 MiB").code(2);
+    }
+}

@@ -342,7 +342,7 @@ mod tests {
     fn words_go_before_what_is_given_as_a_whole_and_files_are_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.json");
-        fs::write(&path, r#"{"b": 2, "c": 3}"#).expect("writes");
+        std::fs::write(&path, r#"{"b": 2, "c": 3}"#).expect("writes");
         let words = [format!("@{}", path.display()), "c=4".to_owned(), format!("text=@{}", path.display())];
         let arguments =
             Arguments::read(Some(r#"{"a": 1, "b": 1}"#), &words).expect("reads").typed(None).expect("types");

@@ -81,11 +81,12 @@ impl Shell {
     /// None of the servers is connected to yet.
     ///
     /// # Errors
-    /// The file of answers cannot be read.
+    /// The only server's transport does not have the version that was asked for.
     pub(super) fn new(
         args: ReplArgs,
         servers: Vec<Server>,
         files: Files,
+        answers: AnswerScript,
         person: Option<Person>,
     ) -> Result<Shell, Failure> {
         let variable = Machine::here().variables.remove(VARIABLE);
@@ -116,7 +117,6 @@ impl Shell {
         });
         let unreachable = options.unreachable;
         let haste = CancellationToken::new();
-        let answers = args.connection.script()?;
         let members = args.connection.members(&loaded.servers, &answers, person.as_ref(), &haste)?;
         members.iter().for_each(|member| tracer.follow_authorizer(&member.config));
         Ok(Shell {
