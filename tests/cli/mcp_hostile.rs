@@ -394,3 +394,13 @@ fn what_never_ends_is_not_read_to_the_end() {
         run.stdout("").stderr_has("/dev/zero").stderr_has("it is larger than 64 MiB").code(2);
     }
 }
+
+#[test]
+fn a_second_answer_is_told_also_if_it_comes_when_the_server_is_left() {
+    let call = ("tools/call", r#""result":{"content":[{"type":"text","text":"one"}]}"#);
+    let twice = server(&[INITIALIZED, TOOLS, call]) + "echo bye\nanswer '\"result\":{}'\n";
+    let run = mcp(["call-tool", "t", "--stdio", "sh twice.sh"]).file("twice.sh", &twice).run();
+    let told = "WARN: MCP server 'sh' sent what belongs to nothing: another answer to the id";
+    let run = run.stdout("one\n").stderr_has(told).code(0);
+    assert!(!run.stderr().contains("bye"), "{}", run.stderr());
+}

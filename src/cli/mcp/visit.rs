@@ -163,6 +163,7 @@ impl Visit {
                 self.note("waiting for the servers to take leave; a signal hastens that");
                 closing.await;
             }
+            self.tell_strays();
             done
         };
         match signals.hasten(&self.is_interrupted, "interrupted: closing the connections\n", whole).await {

@@ -57,9 +57,7 @@ impl Shell {
         };
         let usage = |error| Trouble::Failure(Failure::Usage(error));
         let found = match self.find(name, cancel).await {
-            Ok(tool) => {
-                read.and_then(|read| Ok((read.typed(Some(&tool.input_schema)).map_err(usage)?, tool)))
-            }
+            Ok(tool) => read.and_then(|read| Ok((read.typed(Some(&tool.input_schema)).map_err(usage)?, tool))),
             Err(error) => Err(usage(error)),
         };
         let (arguments, tool) = match found {

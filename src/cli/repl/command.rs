@@ -81,7 +81,13 @@ pub(super) const ALL: [Spec; 18] = [
     ),
     spec(Kind::Auth, "auth", &[], "SERVER [--logout]", "authorize this client with a server"),
     spec(Kind::Call, "call", &["call-tool"], "TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]", "call a tool"),
-    spec(Kind::Resources, "resources", &["list-resources"], "[SERVER | --server SERVER]", "the resources, and their templates"),
+    spec(
+        Kind::Resources,
+        "resources",
+        &["list-resources"],
+        "[SERVER | --server SERVER]",
+        "the resources, and their templates",
+    ),
     spec(Kind::Read, "read", &["read-resource"], "URI [--server SERVER] [--output FILE]", "read a resource"),
     spec(Kind::Prompts, "prompts", &["list-prompts"], "[SERVER | --server SERVER]", "the prompts"),
     spec(

@@ -99,12 +99,7 @@ pub(super) fn run(args: ReplArgs) -> Result<Exit, Failure> {
     with_servers(talk(args, servers, files, answers))
 }
 
-async fn talk(
-    args: ReplArgs,
-    servers: Vec<Server>,
-    files: Files,
-    answers: AnswerScript,
-) -> Result<Exit, Failure> {
+async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files, answers: AnswerScript) -> Result<Exit, Failure> {
     let mut signals =
         Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
     let person = Person::at_terminal();
