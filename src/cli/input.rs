@@ -1,13 +1,9 @@
 //! Texts that a command reads: a file, or standard input.
 
-use std::{
-    io::{self, Read},
-    path::Path,
-    sync::Arc,
-};
+use std::{io, path::Path, sync::Arc};
 
 use super::Failure;
-use crate::config::Source;
+use crate::config::{Source, text::text};
 
 /// The text of a file, or of standard input, which is `-`.
 ///
@@ -18,7 +14,6 @@ pub(super) fn read(path: &Path) -> Result<Arc<Source>, Failure> {
     if path != Path::new("-") {
         return Source::read(path).map_err(|error| failed(&path.display().to_string(), error));
     }
-    let mut text = String::new();
-    io::stdin().lock().read_to_string(&mut text).map_err(|error| failed("standard input", error))?;
+    let text = text(io::stdin().lock()).map_err(|error| failed("standard input", error))?;
     Ok(Source::new("stdin", text))
 }

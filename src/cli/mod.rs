@@ -4,6 +4,7 @@
 //! and `CLICOLOR_FORCE` say.
 
 mod ask;
+mod background;
 mod config;
 mod conformance;
 mod failure;
@@ -105,6 +106,10 @@ enum Command {
 
 impl Command {
     fn run(self) -> Result<Exit, Failure> {
+        if self.talks_to_servers() {
+            // What is read before that may never come, such as standard input.
+            signals::catch().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+        }
         match self {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(args),
@@ -121,6 +126,11 @@ impl Command {
             }
             Command::Relay(args) => mock::relay(&args),
         }
+    }
+
+    /// Whether being interrupted has an exit code of its own, at any moment.
+    fn talks_to_servers(&self) -> bool {
+        matches!(self, Command::Mcp(_) | Command::Repl(_) | Command::Run(_))
     }
 }
 

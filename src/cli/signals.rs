@@ -1,6 +1,14 @@
 //! The signals that ask a process to end.
 
-use std::{future::pending, io, pin::pin, process::exit, sync::mpsc as blocking, thread, time::Duration};
+use std::{
+    future::pending,
+    io,
+    pin::pin,
+    process::exit,
+    sync::{Mutex, PoisonError, mpsc as blocking},
+    thread,
+    time::Duration,
+};
 
 use rustix::process::Signal as Number;
 use tokio::{
@@ -19,6 +27,30 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// So many signals may wait at once.
 const MOST: usize = 8;
 
+/// Whether signals are caught.
+static IS_CATCHING: Mutex<bool> = Mutex::new(false);
+
+/// Who heeds them, which is nobody any more if the channel is closed.
+static HEEDING: Mutex<Option<mpsc::Sender<Number>>> = Mutex::new(None);
+
+/// Catches the signals that [`Signals`] are, once for all. As long as nobody heeds them, one ends the process at once: with
+/// its exit code, whatever is being read or written.
+///
+/// # Errors
+/// The handlers cannot be installed.
+pub(super) fn catch() -> io::Result<()> {
+    let mut is_catching = IS_CATCHING.lock().unwrap_or_else(PoisonError::into_inner);
+    if *is_catching {
+        return Ok(());
+    }
+    let (told, installed) = blocking::channel();
+    // A thread of its own, for all others may hang.
+    thread::Builder::new().name("signals".to_owned()).spawn(move || listen(&told))?;
+    installed.recv().map_err(io::Error::other)??;
+    *is_catching = true;
+    Ok(())
+}
+
 /// SIGINT, SIGTERM, SIGQUIT and SIGHUP. While this exists they no longer end the process by themselves, unless two of them
 /// are not heeded: then something hangs, such as an output that nobody reads.
 #[derive(Debug)]
@@ -28,11 +60,9 @@ impl Signals {
     /// # Errors
     /// The handlers cannot be installed.
     pub(super) fn install() -> io::Result<Signals> {
+        catch()?;
         let (sender, receiver) = mpsc::channel(MOST);
-        let (told, installed) = blocking::channel();
-        // A thread of its own, for all others may hang.
-        thread::Builder::new().name("signals".to_owned()).spawn(move || listen(sender, &told))?;
-        installed.recv().map_err(io::Error::other)??;
+        *HEEDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         Ok(Signals(receiver))
     }
 
@@ -105,7 +135,7 @@ impl Caught {
 }
 
 /// Says whether the signals are caught, and passes them on.
-fn listen(heeding: mpsc::Sender<Number>, told: &blocking::Sender<io::Result<()>>) {
+fn listen(told: &blocking::Sender<io::Result<()>>) {
     let installed = runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
         let entered = runtime.enter();
         let caught = Caught::install()?;
@@ -116,27 +146,47 @@ fn listen(heeding: mpsc::Sender<Number>, told: &blocking::Sender<io::Result<()>>
     match installed {
         Ok((runtime, caught)) => {
             let _ = told.send(Ok(()));
-            runtime.block_on(pass_on(caught, heeding));
+            runtime.block_on(pass_on(caught));
         }
         Err(error) => drop(told.send(Err(error))),
     }
 }
 
-/// Passes signals on as long as somebody heeds them. If two are not heeded, the process ends; the guard ends its servers.
-async fn pass_on(mut caught: Caught, heeding: mpsc::Sender<Number>) {
-    let are_waiting = || heeding.max_capacity() - heeding.capacity() > 1;
+/// Passes signals on as long as somebody heeds them. If nobody does, or two are not heeded, the process ends; the guard ends
+/// its servers.
+async fn pass_on(mut caught: Caught) {
     loop {
-        if let Err(TrySendError::Closed(_)) = heeding.try_send(caught.next().await) {
-            return;
-        }
+        let signal = caught.next().await;
+        let heeding = HEEDING.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let is_heeded = |it: &mpsc::Sender<Number>| !matches!(it.try_send(signal), Err(TrySendError::Closed(_)));
+        let Some(heeding) = heeding.filter(is_heeded) else {
+            tell_in_time();
+            end();
+        };
+        let are_waiting = || heeding.max_capacity() - heeding.capacity() > 1;
         if are_waiting() {
             sleep(PATIENCE).await;
             if are_waiting() {
-                #[expect(clippy::exit, reason = "whoever could return from `main` hangs")]
-                exit(Exit::CannotRun.code().into());
+                end();
             }
         }
     }
+}
+
+/// Says that it is interrupted, unless nobody reads that.
+fn tell_in_time() {
+    let (told, was_told) = blocking::channel();
+    thread::spawn(move || {
+        style::leave_line();
+        style::print("interrupted\n");
+        let _ = told.send(());
+    });
+    let _ = was_told.recv_timeout(PATIENCE);
+}
+
+fn end() -> ! {
+    #[expect(clippy::exit, reason = "whoever could return from `main` hangs")]
+    exit(Exit::CannotRun.code().into());
 }
 
 /// Whether a signal was ignored when this process was started, as far as the system tells.

@@ -1,7 +1,7 @@
 //! Servers of configs as something to connect to.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -15,6 +15,7 @@ use crate::{
         parse_dotenv,
         policy::{Environment, Policy},
         server::{self, At},
+        text::text_of,
     },
     transport::Transport,
 };
@@ -93,7 +94,7 @@ fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Res
     spec.args = server.args.iter().map(|arg| arg.value.clone()).collect();
     if let Some(At { value, .. }) = &server.env_file {
         let path = folder.join(value);
-        let text = fs::read_to_string(&path).map_err(|source| NotConfigured::EnvFile { path, source })?;
+        let text = text_of(&path).map_err(|source| NotConfigured::EnvFile { path, source })?;
         spec.env.extend(parse_dotenv(&text));
     }
     spec.env.extend(server.env.iter().map(|pair| (pair.name.value.clone(), pair.value.value.clone())));
@@ -180,7 +181,7 @@ mod tests {
     #[test]
     fn a_file_of_variables_gives_what_the_config_does_not() {
         let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join(".env"), "A=file\nB=file\n").expect("writes");
+        std::fs::write(folder.path().join(".env"), "A=file\nB=file\n").expect("writes");
         let text = r#"{"command": "c", "envFile": ".env", "env": {"A": "own"}}"#;
         let Target::Stdio(spec) = configured("vscode", text, folder.path()).target else { panic!("a command") };
         let pairs: Vec<_> = spec.env.iter().map(|(name, value)| (&**name, &**value)).collect();

@@ -20,7 +20,7 @@ use super::{
     subscription::Subscription,
 };
 use crate::transport::{
-    Tap, Transport,
+    Stray, Tap, Transport,
     client::{self, Child, OpenError, Opened, RawSender},
 };
 
@@ -183,7 +183,12 @@ impl Session {
     /// Takes leave: ends the HTTP session, closes the socket, or closes the process's standard input and stops the
     /// process if need be. Returns the exit status of the process. Takes at most 8 s and the process's
     /// [`StopGrace`](super::StopGrace); less once there is [haste](ServerConfig::haste).
-    pub async fn close(mut self) -> Option<ExitStatus> {
+    pub async fn close(self) -> Option<ExitStatus> {
+        self.leave().await.0
+    }
+
+    /// As [`Session::close`], with the [strays](Session::strays) that came until then.
+    pub(super) async fn leave(mut self) -> (Option<ExitStatus>, Vec<Stray>) {
         let haste = self.haste.clone();
         let closing = self.running.close_with_timeout(CLOSE);
         if haste.is_cancelled() {
@@ -193,10 +198,11 @@ impl Session {
             let _ = haste.run_until_cancelled(closing).await;
         }
         self.tap.close("the session was closed");
-        match self.child.take() {
+        let status = match self.child.take() {
             Some(child) => child.stop(&haste).await,
             None => None,
-        }
+        };
+        (status, self.strays())
     }
 
     /// So long from now; time in which a person is asked to authorize the client does not count.

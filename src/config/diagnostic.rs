@@ -11,6 +11,8 @@ use std::{
 use miette::{LabeledSpan, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
+use super::text::text_of;
+
 /// A value longer than this is not searched for its parts.
 const LONG: usize = 1000;
 
@@ -78,9 +80,9 @@ impl Source {
     /// Reads a file.
     ///
     /// # Errors
-    /// The error of the file system, or `InvalidData` if the file is not UTF-8.
+    /// The error of the file system, `FileTooLarge`, or `InvalidData` if the file is not UTF-8.
     pub fn read(path: &Path) -> io::Result<Arc<Source>> {
-        Ok(Source::new(path.display().to_string(), std::fs::read_to_string(path)?))
+        Ok(Source::new(path.display().to_string(), text_of(path)?))
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters.

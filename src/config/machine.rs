@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::text::text_of;
+
 /// What the checks may ask about a machine. Nothing is started.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -36,7 +38,7 @@ impl Machine {
             variables: env::vars_os().filter_map(readable).collect(),
             directory: env::current_dir().unwrap_or_default(),
             look,
-            read: |path| fs::read_to_string(path),
+            read: text_of,
         }
     }
 

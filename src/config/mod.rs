@@ -25,6 +25,7 @@ mod resolve;
 pub mod secret;
 pub mod server;
 pub mod sources;
+pub mod text;
 mod variable;
 mod yaml;
 

@@ -380,3 +380,27 @@ fn one_server_of_several_has_its_status_shown() {
     let run = story.run().stdout_has("one").code(0);
     assert!(!run.stdout_text().contains("two"));
 }
+
+#[test]
+fn what_never_ends_is_not_read_to_the_end() {
+    for args in [
+        &["call-tool", "echo", "@/dev/zero", "--stdio", "true"][..],
+        &["call-tool", "echo", "text=@/dev/zero", "--stdio", "true"],
+        &["call-tool", "echo", "--answer", "/dev/zero", "--stdio", "true"],
+        &["call-tool", "--xml", "/dev/zero", "--stdio", "true"],
+        &["list-servers", "--mcp-config", "/dev/zero"],
+    ] {
+        let run = mcp(args.iter().copied()).run();
+        run.stdout("").stderr_has("/dev/zero").stderr_has("it is larger than 64 MiB").code(2);
+    }
+}
+
+#[test]
+fn a_second_answer_is_told_also_if_it_comes_when_the_server_is_left() {
+    let call = ("tools/call", r#""result":{"content":[{"type":"text","text":"one"}]}"#);
+    let twice = server(&[INITIALIZED, TOOLS, call]) + "echo bye\nanswer '\"result\":{}'\n";
+    let run = mcp(["call-tool", "t", "--stdio", "sh twice.sh"]).file("twice.sh", &twice).run();
+    let told = "WARN: MCP server 'sh' sent what belongs to nothing: another answer to the id";
+    let run = run.stdout("one\n").stderr_has(told).code(0);
+    assert!(!run.stderr().contains("bye"), "{}", run.stderr());
+}

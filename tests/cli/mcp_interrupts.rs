@@ -1,6 +1,7 @@
 //! `rehearse mcp` that is interrupted, at whatever step: what servers are told, and what is left.
 
 use std::{
+    fs::OpenOptions,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     thread,
@@ -231,4 +232,51 @@ fn a_second_signal_does_not_wait_for_a_server_that_does_not_leave() {
     calling.signal("INT");
     calling.end().code(3);
     gone(&mock);
+}
+
+/// Interrupts a command that reads from a pipe in which nothing comes.
+fn interrupted_at_reading(story: Rehearse) -> Run {
+    let running = story.fifo("pipe").start();
+    // It can be opened when the command is reading.
+    let silent = OpenOptions::new().write(true).open(running.path("pipe")).expect("opens");
+    running.signal("INT");
+    let run = running.end();
+    drop(silent);
+    run
+}
+
+#[test]
+fn a_command_that_waits_for_what_it_reads_can_be_interrupted() {
+    let call = |args: &[&str]| mcp(["call-tool", "echo"]).args(args.iter().copied()).args(stdio("tools.yaml"));
+    for story in [
+        call(&["@pipe"]),
+        call(&["--args", "@pipe"]),
+        call(&["text=a", "--answer", "pipe"]),
+        mcp(["list-servers", "--mcp-config", "pipe"]),
+        Rehearse::new().args(["repl", "--config", "pipe"]),
+    ] {
+        interrupted_at_reading(story).stdout("").stderr_has("interrupted\n").code(3);
+    }
+    let prompt = Rehearse::new().args(["repl", "--yes", "--stdio"]).args([format!("{} mock basic", Rehearse::BINARY)]);
+    let run = interrupted_at_reading(prompt.env("HOME", "home").stdin("call echo text=@pipe\n"));
+    run.stdout("").stderr_has("interrupted: closing the connections\n").code(3);
+}
+
+#[test]
+fn a_file_that_nobody_lets_be_written_holds_up_no_signal() {
+    let story = mcp(["call-tool", "pictures", "--output", "pipe", "--trace"]).args(stdio("tools.yaml")).fifo("pipe");
+    let (mut calling, processes) = started(story, [" mock tools.yaml"]);
+    calling.stderr_line("audio/wav");
+    calling.signal("INT");
+    calling.end().stdout("").stderr_has("interrupted: closing the connections\n").code(3);
+    gone(&processes);
+}
+
+#[test]
+fn a_prompt_that_is_interrupted_before_its_servers_are_there_says_so() {
+    let prompt = Rehearse::new().args(["repl", "--debug", "--stdio", "sh -c 'cat >/dev/null'"]).env("HOME", "home");
+    let mut connecting = prompt.start();
+    connecting.stderr_line("\"method\":");
+    connecting.signal("TERM");
+    connecting.end().stderr_has("interrupted: closing the connections\n").code(3);
 }

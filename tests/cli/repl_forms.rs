@@ -8,6 +8,7 @@ use crate::{rehearse::Rehearse, terminal::Terminal};
 const ASKING: &str = r#"
 server: { name: asking, version: 1.0.0 }
 tools:
+  - { name: never, delay: 60s, reply: never }
   - name: ask
     steps:
       - elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: { name: { type: string }, age: { type: integer } } } }
@@ -37,7 +38,7 @@ while read -r line; do
 done
 "#;
 
-fn at_terminal<const N: usize>(servers: &Json, args: [&str; N]) -> Terminal {
+fn at_terminal<'a>(servers: &Json, args: impl IntoIterator<Item = &'a str>) -> Terminal {
     let story = Rehearse::new().file("asking.yaml", ASKING).file("giving-up.sh", GIVING_UP);
     let story = story.file("mcp.json", &json!({ "mcpServers": servers }).to_string());
     Terminal::start(story.env("HOME", "home").env("XDG_STATE_HOME", "").env("XDG_CONFIG_HOME", "").args(args))
@@ -137,5 +138,14 @@ fn an_interruption_at_an_approval_ends_the_command_and_in_the_prompt_the_call() 
     terminal.shows("connected to MCP server 'one'").types("call calm\r").shows("Do you want to run").types("\u{3}");
     terminal.shows("cancelled").shows("mcp> ").types("call calm\r").shows("Do you want to run").types("y\r");
     terminal.shows("done").shows("mcp> ").types("quit\r");
+    terminal.end(0);
+}
+
+#[test]
+fn an_interruption_that_cancels_a_call_is_not_the_first_of_two_that_end() {
+    let mut terminal = at_terminal(&json!({ "one": mock() }), [&REPL[..], &["--debug"]].concat());
+    terminal.shows("connected to MCP server 'one'").types("call never\r").shows("\"method\":\"tools/call\"");
+    terminal.signal("INT").shows("cancelled").shows("mcp> ");
+    terminal.types("\u{3}").shows("Ctrl-C once more, or Ctrl-D, ends").shows("mcp> ").types("\u{3}");
     terminal.end(0);
 }

@@ -17,7 +17,7 @@ use crate::{
 /// How many problems of one source are told; there may be any number.
 pub(in crate::cli) const TOLD: usize = 20;
 
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct SourceArgs {
     /// A file with servers; of two servers with one name, that of the later file counts (repeatable)
     #[arg(long, value_name = "FILE")]

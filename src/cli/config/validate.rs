@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     fs::{self, File as OpenFile},
-    io::{self, IsTerminal, Read},
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -18,12 +18,11 @@ use crate::{
         dialect::{ALL, Detected, Dialect, Place, RootKeys, by_path},
         examine,
         finding::{Finding, Severity, codes},
+        text::bytes,
     },
     report::findings::{File, FindingsFormat, Layout, Report, Verdict},
 };
 
-/// Larger files are no configs.
-const LARGEST: u64 = 64 << 20;
 /// Wide enough for everything that is not wrapped by a terminal.
 const UNLIMITED: usize = 10_000;
 
@@ -179,7 +178,7 @@ fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Findin
         io::ErrorKind::NotFound => unreadable("there is no such file".to_owned(), ""),
         io::ErrorKind::FileTooLarge => {
             let hint = "a config has some kilobytes; is it the right file?";
-            unreadable(format!("the file is larger than {} MiB", LARGEST >> 20), hint)
+            unreadable(format!("the file cannot be read: {error}"), hint)
         }
         _ => unreadable(format!("the file cannot be read: {error}"), ""),
     })?;
@@ -212,16 +211,10 @@ fn encoding(bytes: &[u8]) -> Option<&'static str> {
 /// # Errors
 /// Those of the file system, and `FileTooLarge`.
 fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if path == Path::new("-") {
-        io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes)?;
-    } else {
-        OpenFile::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    match path == Path::new("-") {
+        true => bytes(io::stdin().lock()),
+        false => bytes(OpenFile::open(path)?),
     }
-    if bytes.len() as u64 > LARGEST {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    Ok(bytes)
 }
 
 fn write_report(args: &ValidateArgs, report: &Report) -> Result<(), Failure> {

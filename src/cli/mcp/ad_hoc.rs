@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The flags that say how to reach one server.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "A server without a config")]
 pub(super) struct AdHocArgs {
     /// Start this command, as a shell would split it, and speak over its standard streams

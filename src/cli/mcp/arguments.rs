@@ -1,13 +1,11 @@
 //! The arguments of a call as people type them.
 
-use std::{
-    fs,
-    io::{self, Read},
-};
+use std::{io, path::Path};
 
 use serde_json::{Map, Value, value::RawValue};
 
 use super::tokens::changed_number;
+use crate::config::text::{text, text_of};
 
 /// How many references in a schema are followed, one from another.
 const DEEPEST: usize = 8;
@@ -262,11 +260,9 @@ fn exact(json: &str) -> Result<(), String> {
 /// The text of standard input, `-`, or of a file, `@FILE`.
 fn text_at(place: &str) -> Result<String, String> {
     let Some(path) = place.strip_prefix('@') else {
-        let mut text = String::new();
-        io::stdin().lock().read_to_string(&mut text).map_err(|error| format!("cannot read standard input: {error}"))?;
-        return Ok(text);
+        return text(io::stdin().lock()).map_err(|error| format!("cannot read standard input: {error}"));
     };
-    fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))
+    text_of(Path::new(path)).map_err(|error| format!("cannot read {path}: {error}"))
 }
 
 #[cfg(test)]
@@ -346,7 +342,7 @@ mod tests {
     fn words_go_before_what_is_given_as_a_whole_and_files_are_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.json");
-        fs::write(&path, r#"{"b": 2, "c": 3}"#).expect("writes");
+        std::fs::write(&path, r#"{"b": 2, "c": 3}"#).expect("writes");
         let words = [format!("@{}", path.display()), "c=4".to_owned(), format!("text=@{}", path.display())];
         let arguments =
             Arguments::read(Some(r#"{"a": 1, "b": 1}"#), &words).expect("reads").typed(None).expect("types");

@@ -113,7 +113,7 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
             let arguments = arguments.typed(meant.schema.as_deref()).map_err(Failure::Usage)?;
             let mut called =
                 Called::make(visit, meant.server, meant.tool, arguments, args.log_level.as_deref()).await?;
-            called.show(visit, args, 0)?;
+            called.show(visit, args, 0).await?;
             if args.is_for_programs() {
                 print_json(&called.report(visit, args.form))?;
             }

@@ -109,7 +109,7 @@ impl Called {
     ///
     /// # Errors
     /// What is to be saved cannot be.
-    pub(super) fn show(&mut self, visit: &Visit, args: &CallToolArgs, before: usize) -> Result<(), Failure> {
+    pub(super) async fn show(&mut self, visit: &Visit, args: &CallToolArgs, before: usize) -> Result<(), Trouble> {
         let outcome = match &self.result {
             Ok(outcome) => outcome,
             Err(error) => {
@@ -119,6 +119,7 @@ impl Called {
         };
         let mut saver = Saver::new(args.content.output.as_deref(), &self.tool).after(before);
         let text = shown(outcome, &mut saver)?;
+        saver.write_out(&visit.is_interrupted).await?;
         saver.tell(visit);
         self.saved = saver.saved;
         if args.is_for_programs() {

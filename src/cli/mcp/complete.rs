@@ -87,7 +87,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
             let shown = |Completion { values, .. }: &Completion, _: &mut Saver<'_>| {
                 Ok(values.iter().map(|value| format!("{}\n", printable(value))).collect())
             };
-            let exit = conclude(visit, args.common.format(), server, &completed, Saver::new(None, ""), shown)?;
+            let exit = conclude(visit, args.common.format(), server, &completed, Saver::new(None, ""), shown).await?;
             if let (Format::Human, Ok((_, completion))) = (args.common.format(), &completed) {
                 tell_of_more(completion);
             }

@@ -103,18 +103,18 @@ enum OnConnectError {
 }
 
 impl ConnectionArgs {
-    /// The servers as members of a hub, each with answers of its own, and those of a person if there is one. Whoever is
-    /// asked to end cancels `haste`.
+    /// The servers as members of a hub, each with these answers, and those of a person if there is one. Whoever is asked to
+    /// end cancels `haste`.
     ///
     /// # Errors
-    /// The file of answers cannot be read, or the only server's transport does not have the version that was asked for.
+    /// The only server's transport does not have the version that was asked for.
     pub(in crate::cli) fn members(
         &self,
         servers: &[Server],
+        answers: &AnswerScript,
         person: Option<&Person>,
         haste: &CancellationToken,
     ) -> Result<Vec<Member>, Failure> {
-        let script = self.answers()?;
         if let ([server], Some(protocol)) = (servers, self.protocol) {
             let transport = server.prepared.config.target.transport();
             if !protocol.is_carried_by(transport) {
@@ -132,8 +132,8 @@ impl ConnectionArgs {
             config.authorizer = authorizer(server, ask);
             config.haste = haste.clone();
             config.answers = match person {
-                Some(person) => Answers::given_by(script.clone(), person.respondent(server.name())),
-                None => Answers::scripted(script.clone(), []),
+                Some(person) => Answers::given_by(answers.clone(), person.respondent(server.name())),
+                None => Answers::scripted(answers.clone(), []),
             };
             let written = &server.written;
             let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
@@ -157,7 +157,11 @@ impl ConnectionArgs {
         }
     }
 
-    fn answers(&self) -> Result<AnswerScript, Failure> {
+    /// What is said when a server asks, as far as a file says it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has mistakes.
+    pub(in crate::cli) fn script(&self) -> Result<AnswerScript, Failure> {
         let Some(path) = &self.answers else { return Ok(AnswerScript::default()) };
         let source = Source::read(path)
             .map_err(|error| Failure::Usage(format!("cannot read the answers {}: {error}", path.display())))?;

@@ -3,12 +3,14 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, IsTerminal, Write},
+    mem,
     path::{Path, PathBuf},
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     tokens,
@@ -17,7 +19,9 @@ use super::{
 };
 use crate::{
     cli::{
-        Exit, Failure, Format, output,
+        Exit, Failure, Format,
+        background::Background,
+        output,
         style::{self, printable},
     },
     client::{self, Content},
@@ -60,6 +64,8 @@ pub(in crate::cli) struct Saver<'a> {
     before: usize,
     /// What has been saved so far.
     pub(super) saved: Vec<PathBuf>,
+    /// Of these, what is still to be written.
+    unwritten: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// What a resource holds (2025-11-25, Resources: Resource Contents).
@@ -88,7 +94,7 @@ struct Binary<'a> {
 ///
 /// # Errors
 /// Something cannot be written; or the failure of the request.
-pub(super) fn conclude<T>(
+pub(super) async fn conclude<T>(
     visit: &Visit,
     format: Format,
     server: &str,
@@ -100,6 +106,7 @@ pub(super) fn conclude<T>(
         Ok((_, parsed)) => text(parsed, &mut saver)?,
         Err(_) => String::new(),
     };
+    saver.write_out(&visit.is_interrupted).await?;
     let result = got.as_ref().map(|(result, _)| &**result);
     if result.is_ok() {
         saver.tell(visit);
@@ -179,12 +186,29 @@ pub(in crate::cli) fn indented(raw: &RawValue) -> String {
 impl<'a> Saver<'a> {
     /// What has no name of its own is named after `stem`.
     pub(in crate::cli) fn new(output: Option<&'a Path>, stem: &str) -> Saver<'a> {
-        Saver { output, stem: plain(stem), before: 0, saved: Vec::new() }
+        Saver { output, stem: plain(stem), before: 0, saved: Vec::new(), unwritten: Vec::new() }
     }
 
     /// One that goes on where others have saved so many files.
     pub(super) fn after(self, before: usize) -> Saver<'a> {
         Saver { before, ..self }
+    }
+
+    /// Writes to the file that was named, which may be a pipe that nobody reads.
+    ///
+    /// # Errors
+    /// It cannot be written, or whoever wanted it has given up.
+    pub(in crate::cli) async fn write_out(&mut self, given_up: &CancellationToken) -> Result<(), Trouble> {
+        for (path, bytes) in mem::take(&mut self.unwritten) {
+            let name = path.display().to_string();
+            let writing = Background::start(move || fs::write(path, bytes));
+            let Some(written) = given_up.run_until_cancelled(writing.ended()).await else {
+                return Err(client::Failure::Cancelled.into());
+            };
+            let written = written.unwrap_or_else(|| Err(io::ErrorKind::Other.into()));
+            written.map_err(|error| Failure::cannot(format!("cannot write {name}: {error}")))?;
+        }
+        Ok(())
     }
 
     /// Tells what was saved; also if that is nothing, and something was to be.
@@ -270,14 +294,15 @@ impl<'a> Saver<'a> {
         Ok(told)
     }
 
-    /// Writes to the file that was named, of several contents to one with the number of its place; in a folder never over
-    /// another file.
-    fn write(&self, bytes: &[u8], uri: &str, mime_type: &str) -> Result<PathBuf, (PathBuf, io::Error)> {
+    /// Chooses the file: the one that was named, of several contents the one with the number of its place, which is written
+    /// to later; in a folder one that is not there yet, which is written to at once.
+    fn write(&mut self, bytes: &[u8], uri: &str, mime_type: &str) -> Result<PathBuf, (PathBuf, io::Error)> {
         let output = self.output.unwrap_or(Path::new(""));
         let is_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
         if !is_folder {
             let path = numbered(output, self.before + self.saved.len() + 1);
-            return fs::write(&path, bytes).map(|()| path.clone()).map_err(|error| (path, error));
+            self.unwritten.push((path.clone(), bytes.to_owned()));
+            return Ok(path);
         }
         fs::create_dir_all(output).map_err(|error| (output.to_owned(), error))?;
         let wanted = output.join(self.name(uri, mime_type));
@@ -378,18 +403,20 @@ mod tests {
         }
     }
 
-    #[test]
-    fn of_several_contents_each_has_the_number_of_its_place_whatever_is_there_already() {
+    #[tokio::test]
+    async fn of_several_contents_each_has_the_number_of_its_place_whatever_is_there_already() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str| folder.path().join(name);
         let path = file("out.bin");
         for round in ["1", "2"] {
             let mut saver = Saver::new(Some(&path), "x");
             for content in ["a", "b"] {
-                saver.save(format!("{round}{content}").as_bytes(), "x://a.png", "image/png").expect("writes");
+                saver.save(format!("{round}{content}").as_bytes(), "x://a.png", "image/png").expect("a name");
             }
+            saver.write_out(&CancellationToken::new()).await.expect("writes");
             let mut next = Saver::new(Some(&path), "y").after(saver.saved.len());
-            next.save(round.as_bytes(), "", "").expect("writes");
+            next.save(round.as_bytes(), "", "").expect("a name");
+            next.write_out(&CancellationToken::new()).await.expect("writes");
             assert_eq!([saver.saved, next.saved].concat(), ["out.bin", "out-2.bin", "out-3.bin"].map(file));
         }
         let read = ["out.bin", "out-2.bin", "out-3.bin"].map(|name| fs::read_to_string(file(name)).expect(name));

@@ -89,7 +89,7 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
             let got = visit.request(server, get);
             let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
             let saver = Saver::new(args.content.output.as_deref(), &args.name);
-            conclude(visit, args.common.format(), server, &got, saver, Prompt::text)
+            conclude(visit, args.common.format(), server, &got, saver, Prompt::text).await
         },
     )
 }

@@ -64,7 +64,7 @@ pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
             let read = read.await?;
             let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
             let saver = Saver::new(args.content.output.as_deref(), "resource");
-            conclude(visit, args.common.format(), server, &read, saver, Contents::text)
+            conclude(visit, args.common.format(), server, &read, saver, Contents::text).await
         },
     )
 }

@@ -129,7 +129,7 @@ impl Followed {
             let before = self.called.iter().map(Called::files).sum();
             self.called.push(Called::approved(visit, tool, request.arguments).await);
             if let Some(called) = self.called.last_mut() {
-                called.show(visit, args, before)?;
+                called.show(visit, args, before).await?;
             }
         }
         Ok(())

@@ -32,7 +32,7 @@ use crate::{
 /// What the server of a command line is treated like.
 static AD_HOC: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
 
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct TargetArgs {
     #[command(flatten)]
     sources: SourceArgs,

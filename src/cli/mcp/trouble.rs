@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::visit::Visit;
 use crate::{
     cli::{
         Exit, Failure,
-        style::{self, BAD, printable},
+        style::{self, BAD, STRONG, printable},
     },
     client::{
         self, ConnectError,
         hub::{Discovery, HubError},
     },
     report::text::printable_lines,
+    wire::{RpcError, message::MISSING_CAPABILITY},
 };
 
 /// Why a command cannot go on.
@@ -128,6 +129,23 @@ impl Visit {
         {
             style::print(&format!("  data: {}\n", printable(&self.hidden(data.get()))));
         }
+        if wants_an_answer(failure) {
+            let hint = "--answer FILE says what to answer; at a terminal, call-tool and the prompt ask you";
+            style::print(&format!("{STRONG}hint:{STRONG:#} {hint}\n"));
+        }
+    }
+}
+
+/// Whether a server asks for something that nobody is there to answer.
+fn wants_an_answer(failure: &client::Failure) -> bool {
+    match failure {
+        client::Failure::Unanswered { method, .. } => client::Question::of(method).is_some(),
+        client::Failure::Rpc(RpcError { code: MISSING_CAPABILITY, data: Some(data), .. }) => {
+            let data: Value = serde_json::from_str(data.get()).unwrap_or_default();
+            let required = &data["requiredCapabilities"];
+            ["elicitation", "sampling", "roots"].iter().any(|capability| required.get(capability).is_some())
+        }
+        _ => false,
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) fn visit_with(
     }
     let connection = &args.connection;
     let is_interrupted = CancellationToken::new();
-    let members = connection.members(servers, person.as_ref(), &is_interrupted)?;
+    let members = connection.members(servers, &connection.script()?, person.as_ref(), &is_interrupted)?;
     let authorizers = Authorizers::of(&members, servers);
     let none = Secrets::default();
     let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
@@ -163,6 +163,7 @@ impl Visit {
                 self.note("waiting for the servers to take leave; a signal hastens that");
                 closing.await;
             }
+            self.tell_strays();
             done
         };
         match signals.hasten(&self.is_interrupted, "interrupted: closing the connections\n", whole).await {

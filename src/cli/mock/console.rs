@@ -9,8 +9,7 @@ use std::{
     },
 };
 
-use super::background::Background;
-use crate::cli::style;
+use crate::cli::{background::Background, style};
 
 /// How many texts wait for stderr before more of them are dropped.
 const QUEUE: usize = 1024;

@@ -16,9 +16,9 @@ use std::{
 
 use serde_json::Value as Json;
 
-use super::{background::Background, console::Console};
+use super::console::Console;
 use crate::{
-    cli::{Failure, style},
+    cli::{Failure, background::Background, style},
     mock::journal::{Entry, Handling},
 };
 

@@ -2,7 +2,6 @@
 
 mod announce;
 mod args;
-mod background;
 mod catalogue;
 mod console;
 mod exec;

@@ -10,18 +10,20 @@ use super::{
 };
 use crate::{
     cli::{
+        Failure,
         ask::Person,
+        background::Background,
         mcp::{
             arguments::Arguments,
             called::shown,
-            content::{Saver, print_json, tell},
+            content::{Saver, print_json},
             form::Formed,
             trouble::Trouble,
         },
         style::{self, BAD, STRONG, printable},
     },
     client::{
-        CallOptions,
+        self, CallOptions,
         hub::{CallError, Denial, RegisteredTool, Registry},
         projection::Call,
     },
@@ -48,22 +50,20 @@ pub(super) async fn cancelled_by<T>(
 impl Shell {
     /// Calls a tool, with an approval if it needs one: whether it worked.
     pub(super) async fn call(&self, name: &str, given: Given, how: &Shown, cancel: &CancellationToken) -> bool {
-        let read = match &given {
-            Given::Words(words) => self.arguments(None, words),
-            Given::Json(json) => self.arguments(Some(json), &[]),
+        let visit = self.visit();
+        let read = match given {
+            Given::Words(words) => self.arguments(None, words, cancel).await,
+            Given::Json(json) => self.arguments(Some(json), Vec::new(), cancel).await,
         };
+        let usage = |error| Trouble::Failure(Failure::Usage(error));
         let found = match self.find(name, cancel).await {
-            Ok(tool) => read.and_then(|read| Ok((read.typed(Some(&tool.input_schema))?, tool))),
-            Err(error) => Err(error),
+            Ok(tool) => read.and_then(|read| Ok((read.typed(Some(&tool.input_schema)).map_err(usage)?, tool))),
+            Err(error) => Err(usage(error)),
         };
         let (arguments, tool) = match found {
             Ok(found) => found,
-            Err(error) => {
-                self.error(&error);
-                return false;
-            }
+            Err(trouble) => return self.tell(&visit, trouble),
         };
-        let visit = self.visit();
         let limit = self
             .hub
             .member(&tool.server)
@@ -104,9 +104,10 @@ impl Shell {
             Shown::Human(output) => output.as_deref(),
             Shown::As(_) => return !outcome.is_error,
         };
-        match shown(&outcome, &mut Saver::new(output, &tool.original)) {
-            Ok(text) => tell(&text),
-            Err(failure) => return self.tell(&visit, Trouble::Failure(failure)),
+        let mut saver = Saver::new(output, &tool.original);
+        let text = shown(&outcome, &mut saver).map_err(Trouble::Failure);
+        if !self.show(&visit, text, saver, cancel).await {
+            return false;
         }
         if outcome.is_error {
             let tool = printable(&tool.original);
@@ -115,14 +116,24 @@ impl Shell {
         !outcome.is_error
     }
 
-    /// The arguments as they were typed.
+    /// The arguments as they were typed. A file of them may be a pipe that nobody writes to.
     ///
     /// # Errors
-    /// What is none; standard input, which commands come from.
-    pub(super) fn arguments(&self, json: Option<&str>, words: &[String]) -> Result<Arguments, String> {
-        match words.iter().any(|word| word == "-") {
-            true => Err("standard input is where commands come from; write @FILE".to_owned()),
-            false => Arguments::read(json, words),
+    /// What is none; standard input, which commands come from; or whoever wanted them has given up.
+    pub(super) async fn arguments(
+        &self,
+        json: Option<String>,
+        words: Vec<String>,
+        cancel: &CancellationToken,
+    ) -> Result<Arguments, Trouble> {
+        let usage = |error| Trouble::Failure(Failure::Usage(error));
+        if words.iter().any(|word| word == "-") {
+            return Err(usage("standard input is where commands come from; write @FILE".to_owned()));
+        }
+        let reading = Background::start(move || Arguments::read(json.as_deref(), &words));
+        match cancel.run_until_cancelled(reading.ended()).await.flatten() {
+            Some(read) => read.map_err(usage),
+            None => Err(client::Failure::Cancelled.into()),
         }
     }
 

@@ -81,9 +81,15 @@ pub(super) const ALL: [Spec; 18] = [
     ),
     spec(Kind::Auth, "auth", &[], "SERVER [--logout]", "authorize this client with a server"),
     spec(Kind::Call, "call", &["call-tool"], "TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]", "call a tool"),
-    spec(Kind::Resources, "resources", &["list-resources"], "[SERVER]", "the resources, and their templates"),
+    spec(
+        Kind::Resources,
+        "resources",
+        &["list-resources"],
+        "[SERVER | --server SERVER]",
+        "the resources, and their templates",
+    ),
     spec(Kind::Read, "read", &["read-resource"], "URI [--server SERVER] [--output FILE]", "read a resource"),
-    spec(Kind::Prompts, "prompts", &["list-prompts"], "[SERVER]", "the prompts"),
+    spec(Kind::Prompts, "prompts", &["list-prompts"], "[SERVER | --server SERVER]", "the prompts"),
     spec(
         Kind::Prompt,
         "prompt",
@@ -229,9 +235,9 @@ impl Spec {
                 let (tool, given) = (wanted(next())?, Given::Words(words.by_ref().collect()));
                 Command::Call { tool, given, shown: Shown::of(output, form)? }
             }
-            Kind::Resources => Command::Resources(next()),
+            Kind::Resources => Command::Resources(server.or_else(next)),
             Kind::Read => Command::Read { uri: wanted(next())?, server, output },
-            Kind::Prompts => Command::Prompts(next()),
+            Kind::Prompts => Command::Prompts(server.or_else(next)),
             Kind::Prompt => Command::Prompt { name: wanted(next())?, words: words.by_ref().collect(), server, output },
             Kind::Usage => Command::Usage,
             Kind::Reload => Command::Reload,
@@ -412,6 +418,12 @@ mod tests {
 
     #[test]
     fn resources_and_prompts_may_name_their_server() {
+        for line in ["resources s", "resources --server s", "list-resources --server=s"] {
+            assert_eq!(parse(line), Command::Resources(Some("s".into())), "{line}");
+        }
+        assert_eq!(parse("prompts --server s"), Command::Prompts(Some("s".into())));
+        let twice = Command::parse("resources s --server s").expect_err("too much");
+        assert_eq!(twice, "\"s\" is too much; usage: resources [SERVER | --server SERVER]");
         assert_eq!(
             parse("read a://b --server s -o f"),
             Command::Read { uri: "a://b".into(), server: Some("s".into()), output: Some("f".into()) }

@@ -1,10 +1,6 @@
 //! Where commands come from: a person at the terminal, or a pipe.
 
-use std::{
-    io::{self, BufRead},
-    sync::Arc,
-    time::Duration,
-};
+use std::{io, sync::Arc, time::Duration};
 
 use rustix::process::Signal;
 use tokio::{sync::mpsc, time::timeout};
@@ -21,6 +17,7 @@ use crate::cli::{
     signals::Signals,
     style,
 };
+use crate::config::text;
 
 const PROMPT: &str = "mcp> ";
 pub(super) const INTERRUPTED: &str = "interrupted: closing the connections\n";
@@ -54,7 +51,8 @@ impl Input {
     pub(super) fn piped() -> Input {
         let (sender, lines) = mpsc::channel(1);
         std::thread::spawn(move || {
-            for line in io::stdin().lock().split(b'\n') {
+            let mut stdin = io::stdin().lock();
+            while let Some(line) = text::line(&mut stdin).transpose() {
                 let is_broken = line.is_err();
                 if sender.blocking_send(line).is_err() || is_broken {
                     return;
@@ -130,6 +128,8 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
             }
             Next::End => return exit(has_failed && input.is_piped()),
             Next::Signal => {
+                style::leave_line();
+                style::print(INTERRUPTED);
                 shell.haste.cancel();
                 return Exit::CannotRun;
             }
@@ -183,6 +183,5 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
         if is_end {
             return Exit::CannotRun;
         }
-        was_interrupted = true;
     }
 }

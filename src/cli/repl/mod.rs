@@ -40,6 +40,7 @@ use super::{
     signals::Signals,
     style,
 };
+use crate::client::AnswerScript;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,14 +95,15 @@ pub(super) fn run(args: ReplArgs) -> Result<Exit, Failure> {
         style::print("No MCP servers configured.\n");
         return Ok(Exit::NothingSelected);
     }
-    with_servers(talk(args, servers, files))
+    let answers = args.connection.script()?;
+    with_servers(talk(args, servers, files, answers))
 }
 
-async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files) -> Result<Exit, Failure> {
+async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files, answers: AnswerScript) -> Result<Exit, Failure> {
     let mut signals =
         Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
     let person = Person::at_terminal();
-    let shell = Arc::new(Shell::new(args, servers, files, person.clone())?);
+    let shell = Arc::new(Shell::new(args, servers, files, answers, person.clone())?);
     let mut input = match &person {
         Some(person) => Input::terminal(person.keyboard().clone(), editor::editor(&shell, person.keyboard())),
         None => Input::piped(),

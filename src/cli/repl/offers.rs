@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{call::cancelled_by, shell::Shell};
 use crate::{
     cli::{
+        self,
         mcp::{
             arguments::{Arguments, names_of},
             content::{Saver, tell},
@@ -112,41 +113,48 @@ impl Shell {
         let Some(visit) = self.holder(server, &RESOURCES, list, "uri", uri, cancel).await else { return false };
         let read = async |session: &Session, options: CallOptions| session.read_resource(uri, options).await;
         let Some(result) = self.asked(&visit, read, cancel).await else { return false };
-        let shown = |result: &RawValue| {
-            let contents = Contents::parse(result).map_err(Trouble::Call)?;
-            contents.text(&mut Saver::new(output, "resource")).map_err(Trouble::Failure)
-        };
-        self.show(&visit, shown(&result))
+        let mut saver = Saver::new(output, "resource");
+        let contents = Contents::parse(&result).map_err(Trouble::Call);
+        let text = contents.and_then(|contents| contents.text(&mut saver).map_err(Trouble::Failure));
+        self.show(&visit, text, saver, cancel).await
     }
 
     /// Gets a prompt of a server that is named, or of the one that lists it.
     pub(super) async fn prompt(
         &self,
         name: &str,
-        words: &[String],
+        words: Vec<String>,
         server: Option<&str>,
         output: Option<&Path>,
         cancel: &CancellationToken,
     ) -> bool {
-        let arguments = match self.arguments(None, words).and_then(Arguments::texts) {
+        let texts = |read: Arguments| read.texts().map_err(|error| Trouble::Failure(cli::Failure::Usage(error)));
+        let arguments = match self.arguments(None, words, cancel).await.and_then(texts) {
             Ok(arguments) => Some(arguments).filter(|arguments| !arguments.is_empty()),
-            Err(error) => {
-                self.error(&error);
-                return false;
-            }
+            Err(trouble) => return self.tell(&self.visit(), trouble),
         };
         let list = async |session: &Session, options| session.list_prompts(options).await;
         let Some(visit) = self.holder(server, &PROMPTS, list, "name", name, cancel).await else { return false };
         let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
         let Some(result) = self.asked(&visit, get, cancel).await else { return false };
-        let shown = |result: &RawValue| {
-            let prompt = Prompt::parse(result).map_err(Trouble::Call)?;
-            prompt.text(&mut Saver::new(output, name)).map_err(Trouble::Failure)
-        };
-        self.show(&visit, shown(&result))
+        let mut saver = Saver::new(output, name);
+        let prompt = Prompt::parse(&result).map_err(Trouble::Call);
+        let text = prompt.and_then(|prompt| prompt.text(&mut saver).map_err(Trouble::Failure));
+        self.show(&visit, text, saver, cancel).await
     }
 
-    fn show(&self, visit: &Visit, text: Result<String, Trouble>) -> bool {
+    /// Prints a text when what was taken out of it is written, or tells why not: whether that went as it should.
+    pub(super) async fn show(
+        &self,
+        visit: &Visit,
+        text: Result<String, Trouble>,
+        mut saver: Saver<'_>,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let text = match text {
+            Ok(text) => saver.write_out(cancel).await.map(|()| text),
+            failed => failed,
+        };
         match text {
             Ok(text) => tell(&text),
             Err(trouble) => return self.tell(visit, trouble),

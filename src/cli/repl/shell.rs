@@ -31,7 +31,7 @@ use crate::{
         style::{self, BAD, DIM, STRONG},
     },
     client::{
-        ConnectError, LastLines, StderrLine,
+        AnswerScript, ConnectError, LastLines, StderrLine,
         hub::{Approval, Connect, Hub, HubError, HubOptions, Member, State},
         oauth::AuthError,
     },
@@ -41,6 +41,7 @@ use crate::{
 
 pub(super) struct Shell {
     pub(super) args: ReplArgs,
+    answers: AnswerScript,
     pub(super) hub: Hub,
     pub(super) person: Option<Person>,
     pub(super) switch: Arc<Switch>,
@@ -80,11 +81,12 @@ impl Shell {
     /// None of the servers is connected to yet.
     ///
     /// # Errors
-    /// The file of answers cannot be read.
+    /// The only server's transport does not have the version that was asked for.
     pub(super) fn new(
         args: ReplArgs,
         servers: Vec<Server>,
         files: Files,
+        answers: AnswerScript,
         person: Option<Person>,
     ) -> Result<Shell, Failure> {
         let variable = Machine::here().variables.remove(VARIABLE);
@@ -115,11 +117,12 @@ impl Shell {
         });
         let unreachable = options.unreachable;
         let haste = CancellationToken::new();
-        let members = args.connection.members(&loaded.servers, person.as_ref(), &haste)?;
+        let members = args.connection.members(&loaded.servers, &answers, person.as_ref(), &haste)?;
         members.iter().for_each(|member| tracer.follow_authorizer(&member.config));
         Ok(Shell {
             hub: Hub::new(members, options),
             args,
+            answers,
             person,
             switch,
             breaks: Mutex::default(),
@@ -142,9 +145,9 @@ impl Shell {
     /// Takes over what configs say, for everything but the connections; gives the members for those.
     ///
     /// # Errors
-    /// The file of answers cannot be read.
+    /// The only server's transport does not have the version that was asked for.
     pub(super) fn load(&self, servers: Vec<Server>, files: Files) -> Result<Vec<Member>, Failure> {
-        let members = self.args.connection.members(&servers, self.person.as_ref(), &self.haste)?;
+        let members = self.args.connection.members(&servers, &self.answers, self.person.as_ref(), &self.haste)?;
         suggest(&self.switch, &servers);
         let loaded = Loaded::of(servers, files);
         self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));
@@ -228,7 +231,7 @@ impl Shell {
                     return Some(self.read(&uri, server.as_deref(), output.as_deref(), cancel).await);
                 }
                 Command::Prompt { name, words, server, output } => {
-                    return Some(self.prompt(&name, &words, server.as_deref(), output.as_deref(), cancel).await);
+                    return Some(self.prompt(&name, words, server.as_deref(), output.as_deref(), cancel).await);
                 }
                 other => tokio::select! {
                     biased;

@@ -7,6 +7,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use super::shell::{Never, Shell};
 use crate::{
     cli::{
+        background::Background,
         mock::watch::{Edits, read},
         style::{self, BAD},
     },
@@ -54,7 +55,10 @@ impl Shell {
     pub(super) async fn reload(&self) -> bool {
         let one_at_a_time = self.reloading.lock().await;
         let before = self.loaded();
-        let read = self.args.target.read(Some(&before.files), self.args.connection.show_secrets);
+        let (target, show_secrets) = (self.args.target.clone(), self.args.connection.show_secrets);
+        // A file may be a pipe that nobody writes to.
+        let reading = Background::start(move || target.read(Some(&before.files), show_secrets));
+        let Some(read) = reading.ended().await else { return false };
         let members = match read.and_then(|(servers, files)| self.load(servers, files)) {
             Ok(members) => members,
             Err(failure) => {

@@ -260,10 +260,11 @@ impl Hub {
         self.0.stop.is_cancelled()
     }
 
-    /// What servers that are connected have sent, since this was last asked, that is no message or answers nothing.
+    /// What servers have sent, since this was last asked, that is no message or answers nothing.
     pub fn strays(&self) -> Vec<(Arc<str>, Stray)> {
         let mut strays = Vec::new();
         for slot in self.slots() {
+            strays.extend(slot.late().into_iter().map(|stray| (slot.name.clone(), stray)));
             // Whoever is still being connected to has sent nothing that anybody waits for.
             let Some(session) = slot.session_at_once() else { continue };
             let found = session.as_ref().map(|live| live.session.strays()).unwrap_or_default();

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     client::{CallOptions, ConnectError, Failure, Ignored, PeerVersion, Session},
-    transport::{Tap, Transport},
+    transport::{Stray, Tap, Transport},
     wire::Era,
 };
 
@@ -38,6 +38,8 @@ pub(super) struct Slot {
     status: Mutex<Status>,
     /// What the server lists; kept from one listing to the next.
     listing: Mutex<Arc<Listing>>,
+    /// Answers to nothing that came when the server was left.
+    late: Mutex<Vec<Stray>>,
 }
 
 /// The tools that a server lists.
@@ -80,6 +82,7 @@ impl Slot {
             calls: Mutex::default(),
             status: Mutex::new(Status::new(state)),
             listing: Mutex::default(),
+            late: Mutex::default(),
         }
     }
 
@@ -224,8 +227,16 @@ impl Slot {
         *locked(&self.listing) = Arc::default();
         self.set(state, None);
         if let Some(Live { session, .. }) = live {
-            session.close().await;
+            let (_, late) = session.leave().await;
+            // What a server logs on its way out disturbs nobody any more.
+            let answers = late.into_iter().filter(|stray| matches!(stray, Stray::Again(_) | Stray::Unasked(_)));
+            locked(&self.late).extend(answers);
         }
+    }
+
+    /// Answers that belonged to nothing and came when the server was left, since this was last asked.
+    pub(super) fn late(&self) -> Vec<Stray> {
+        std::mem::take(&mut locked(&self.late))
     }
 
     /// The connection with this record broke. False if there is another by now.

@@ -25,6 +25,8 @@ use crate::{
 /// How many lines of noise are skipped at a time.
 const TURN: usize = 32;
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How long a process may take to end what it writes when its standard input has ended.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// rmcp's transport over everything but streamable HTTP. What rmcp cannot parse stays in the tap only.
 pub(crate) struct Duplex {
@@ -130,6 +132,14 @@ impl rmcp::transport::Transport<RoleClient> for Duplex {
         if let Incoming::Ws(_) = self.incoming {
             let rest = async { while self.incoming.next().await.is_ok() {} };
             let _ = timeout(FAREWELL, rest).await;
+        }
+        if let Incoming::Stdio(_) = self.incoming {
+            let rest = async {
+                while let Ok(bytes) = self.incoming.next().await {
+                    self.tap.record(Direction::ServerToClient, bytes);
+                }
+            };
+            let _ = timeout(LAST_WORDS, rest).await;
         }
         self.tap.close("the session was closed");
         Ok(())

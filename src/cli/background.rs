@@ -1,26 +1,31 @@
-//! Threads that may be stuck in what they write to.
+//! Threads that may be stuck in what they read or write.
 
 use std::time::Duration;
 
 use tokio::{runtime, sync::oneshot};
 
-use crate::cli::signals::Signals;
+use super::signals::Signals;
 
 /// A thread that ends by itself, or is left behind.
 #[derive(Debug)]
-pub(super) struct Background<T>(oneshot::Receiver<T>);
+pub(in crate::cli) struct Background<T>(oneshot::Receiver<T>);
 
 impl<T: Send + 'static> Background<T> {
-    pub(super) fn start(work: impl FnOnce() -> T + Send + 'static) -> Background<T> {
+    pub(in crate::cli) fn start(work: impl FnOnce() -> T + Send + 'static) -> Background<T> {
         let (sender, receiver) = oneshot::channel();
         // Whether somebody still waits for the end does not matter to the work.
         std::thread::spawn(move || drop(sender.send(work())));
         Background(receiver)
     }
 
+    /// The end. Whoever waits for it no longer leaves the thread behind. `None` if there is none, for it has panicked.
+    pub(in crate::cli) async fn ended(self) -> Option<T> {
+        self.0.await.ok()
+    }
+
     /// Waits for the end; `None` if it does not come within `patience` or before the next signal. Must be called
     /// outside of a tokio runtime.
-    pub(super) fn end(mut self, patience: Duration) -> Option<T> {
+    pub(in crate::cli) fn end(mut self, patience: Duration) -> Option<T> {
         if let Ok(outcome) = self.0.try_recv() {
             return Some(outcome);
         }

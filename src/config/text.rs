@@ -1,0 +1,80 @@
+//! Texts that somebody names, which may be anything: a file, a pipe, a device that never ends.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, Read},
+    path::Path,
+};
+
+/// What is larger is nothing that people write.
+const LARGEST: u64 = 64 << 20;
+
+/// The bytes up to the end.
+///
+/// # Errors
+/// They cannot be read, or there are too many of them (`FileTooLarge`).
+pub fn bytes(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    within_limits(bytes)
+}
+
+/// The next line without its end; `None` after the last.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn line(from: impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    if from.take(LARGEST + 1).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut line = within_limits(line)?;
+    line.pop_if(|last| *last == b'\n');
+    Ok(Some(line))
+}
+
+/// The text up to the end.
+///
+/// # Errors
+/// As [`bytes`], or `InvalidData` if they are not UTF-8.
+pub fn text(from: impl Read) -> io::Result<String> {
+    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
+    String::from_utf8(bytes(from)?).map_err(no_text)
+}
+
+/// The text of a file. To open a pipe waits for whoever writes into it.
+///
+/// # Errors
+/// It cannot be opened, and as [`text`].
+pub fn text_of(path: &Path) -> io::Result<String> {
+    text(File::open(path)?)
+}
+
+fn within_limits(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    match bytes.len() as u64 > LARGEST {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", LARGEST >> 20))),
+        false => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_ends_is_too_large() {
+        let error = text(io::repeat(b'a')).expect_err("too large");
+        assert_eq!((error.kind(), error.to_string()), (io::ErrorKind::FileTooLarge, "it is larger than 64 MiB".into()));
+        let error = line(io::BufReader::new(io::repeat(b'a'))).expect_err("too large");
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(text(&b"a"[..]).ok().as_deref(), Some("a"));
+        assert_eq!(text(&b"\xff"[..]).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidData));
+    }
+
+    #[test]
+    fn lines_come_one_after_another() {
+        let mut from = &b"a\n\nb"[..];
+        let mut next = || line(&mut from).expect("reads").map(|line| String::from_utf8(line).expect("UTF-8"));
+        assert_eq!([next(), next(), next(), next()], [Some("a".into()), Some(String::new()), Some("b".into()), None]);
+    }
+}
