@@ -68,8 +68,8 @@ fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<
     // A blank within something that is replaced separates no words.
     let replaced = subject.dialect().rule(Field::Command).replaced_in(text);
     let is_outside = |(at, _): &(usize, &str)| replaced.iter().all(|range| !range.contains(at));
-    let Some((blank, _)) = text.match_indices(char::is_whitespace).find(is_outside) else { return false };
-    let (first, rest) = (&text[..blank], &text[blank + 1..]);
+    let Some((blank, between)) = text.match_indices(char::is_whitespace).find(is_outside) else { return false };
+    let (first, rest) = (&text[..blank], &text[blank + between.len()..]);
     let exists = |machine: &Machine| machine.at(Path::new(text)) != Found::Nothing;
     let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
     let is_launched = LAUNCHERS.contains(&program(first)) || SHELLS.contains(&program(first));

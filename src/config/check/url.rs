@@ -110,7 +110,10 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
         Some(word) => format!("write {}:// or {}://, or \"{says}\": \"{word}\"", schemes[0], schemes[1]),
         None => format!("write {}:// or {}://", schemes[0], schemes[1]),
     };
-    let message = format!("a server of transport {transport} is not reached by {scheme}://");
+    let message = match transport {
+        Transport::Stdio => format!("no server is reached by {scheme}://"),
+        _ => format!("a server of transport {transport} is not reached by {scheme}://"),
+    };
     findings.push(codes::URL_SCHEME.at(url.span, message).hint(hint));
     false
 }

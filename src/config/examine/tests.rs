@@ -426,3 +426,34 @@ fn the_secrets_of_a_large_file_are_those_of_a_small_one() {
     assert_eq!(large.secrets[..10], small.secrets[..]);
     assert_eq!((small.findings.len(), large.findings.len()), (10, 2000));
 }
+
+#[test]
+fn an_object_ends_before_a_key_that_is_no_further_in_if_its_end_is_missing() {
+    let told = |text: &str| {
+        let examined = examine(&Source::new(".mcp.json", text), None, None, None);
+        let place = |it: &Finding| (it.code.name, examined.source.position(it.problem.span.start));
+        let servers = examined.config.as_ref().map_or(0, |config| config.servers.len());
+        (servers, examined.findings.iter().map(place).collect::<Vec<_>>())
+    };
+    let server = "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\"\n";
+    let with_comma = server.replace("\"x\"\n", "\"x\",\n");
+    let rest = "    \"b\": { \"command\": \"y\" }\n  }\n}\n";
+    assert_eq!(told(&format!("{server}    }},\n{rest}")), (2, vec![]));
+    let unclosed = "E-JSON-UNCLOSED";
+    assert_eq!(told(&format!("{server}{rest}")), (2, vec![(unclosed, (3, 10)), (unclosed, (5, 5))]));
+    assert_eq!(told(&format!("{with_comma}{rest}")), (2, vec![(unclosed, (3, 10)), (unclosed, (4, 21))]));
+    let twice =
+        "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\",\n      \"env\": {\n        \"A\": \"b\"\n";
+    assert_eq!(told(&format!("{twice}{rest}")).0, 2);
+    let sloppy = "{\n\"mcpServers\": {\n\"a\": {\n\"command\": \"x\",\n\"args\": []\n}\n}\n}";
+    assert_eq!(told(sloppy), (1, vec![]));
+}
+
+#[test]
+fn a_blank_of_any_width_parts_a_command() {
+    for blank in ['\u{a0}', '\u{3000}', '\u{2028}'] {
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "npx{blank}-y pkg"}}}}}}"#);
+        let examined = examine(&Source::new(".mcp.json", text), None, None, None);
+        assert!(examined.findings.iter().any(|it| it.code == &codes::COMMAND_LINE), "{blank:?}");
+    }
+}

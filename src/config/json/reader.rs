@@ -157,7 +157,7 @@ impl Reader<'_> {
             let (before, item) = (self.at, self.value()?);
             self.skip_blanks()?;
             if self.peek() == Some(':') && matches!(item.value, Value::String(_)) && self.should_have_ended() {
-                self.end_before_key(start, before);
+                self.end_before_key(start, before, ']');
                 break;
             }
             items.push(item);
@@ -175,11 +175,11 @@ impl Reader<'_> {
         self.balance.get_or_insert_with(|| Balance::of(text))
     }
 
-    /// Ends the list that begins at `start` before the key at `key`, which belongs to the object around it.
-    fn end_before_key(&mut self, start: usize, key: usize) {
+    /// Ends what begins at `start` before the key at `key`, which belongs to the object around it.
+    fn end_before_key(&mut self, start: usize, key: usize, close: char) {
         self.at = self.last_comma.unwrap_or(key);
         while self.liberties.pop_if(|liberty| liberty.span.start >= self.at).is_some() {}
-        self.balance().add(']');
+        self.balance().add(close);
         self.unclosed(start, Some(self.here()));
     }
 
@@ -211,7 +211,12 @@ impl Reader<'_> {
     /// The members of what begins at `start`, up to its end.
     fn members(&mut self, start: usize) -> Result<Node, Problems> {
         let (mut entries, mut places) = (Vec::<Entry>::new(), Places::default());
+        let mut indent = None;
         while self.goes_on(start, '}', entries.is_empty())? {
+            if self.is_outdented(start, &mut indent) {
+                self.end_before_key(start, self.at, '}');
+                break;
+            }
             let (key, key_span) = scalar::key(self)?;
             self.skip_blanks()?;
             if self.peek() != Some(':') {
@@ -234,6 +239,22 @@ impl Reader<'_> {
             }
         }
         Ok(Node { span: Span { start, end: self.at }, value: Value::Mapping(entries) })
+    }
+
+    /// Whether the key here begins a line that is no further in than the one where its object begins, which nothing closes
+    /// further on: then it belongs to the object around that. `indent` is that of the object, once it is known.
+    fn is_outdented(&mut self, start: usize, indent: &mut Option<usize>) -> bool {
+        let before = &self.text[..self.at];
+        let line = before.trim_end_matches([' ', '\t']);
+        if !line.ends_with('\n') || line.len() <= start || self.open.iter().nth_back(1) != Some(&'{') {
+            return false;
+        }
+        let own = indent.get_or_insert_with(|| {
+            let line = &self.text[..start];
+            let line = &self.text[line.rfind('\n').map_or(0, |newline| newline + 1)..];
+            line.len() - line.trim_start_matches([' ', '\t']).len()
+        });
+        before.len() - line.len() <= *own && self.balance().lacks('}')
     }
 
     /// Passes what stands before the next member of what begins at `start`; false after the closing character.

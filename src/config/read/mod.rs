@@ -233,6 +233,13 @@ pub(super) fn looks_like_servers(node: &Node) -> bool {
     node.entries().is_ok_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
 }
 
+/// Whether this is no server but an object with objects, of which one is a server.
+pub(super) fn holds_servers(node: &Node) -> bool {
+    node.entries().is_ok_and(|entries| {
+        entries.iter().all(|it| it.node.entries().is_ok()) && entries.iter().any(|it| is_server(&it.node))
+    })
+}
+
 /// Whether this is one server and no object of servers.
 pub(super) fn is_server(node: &Node) -> bool {
     ["command", "url"].iter().any(|key| node.get(key).is_some_and(|it| it.str().is_ok() || it.items().is_ok()))

@@ -121,10 +121,19 @@ impl Reader<'_> {
         let is_process = named.value == Transport::Stdio;
         let (own, other) = if is_process { (command, url) } else { (url, command) };
         let (None, Some((other, _))) = (own, other) else { return Reached::By(named) };
-        let mut fitting = self.dialect.transports.iter().filter(|(_, it)| (*it == Transport::Stdio) != is_process);
+        let is_sse = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(|url| url.ends_with("/sse"));
+        let usual = match is_process {
+            false => Transport::Stdio,
+            true if is_sse => Transport::Sse,
+            true => Transport::Http,
+        };
+        let transports = self.dialect.transports.iter();
+        let fitting = transports.filter(|(_, it)| (*it == Transport::Stdio) != is_process);
         let what = if is_process { "a program to start" } else { "a URL to dial" };
         let message = format!("`{}` asks for {what}, and there is only `{}`", word.key, other.name);
-        let hint = fitting.next().map_or("remove it".into(), |(word, _)| format!("write \"{word}\""));
+        let hint = fitting
+            .min_by_key(|(_, it)| *it != usual)
+            .map_or("remove it".into(), |(word, _)| format!("write \"{word}\""));
         self.findings.push(codes::TRANSPORT.at(word.node.span, message).hint(hint));
         Reached::Unclear
     }

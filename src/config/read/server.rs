@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    looks_like_servers,
+    holds_servers,
     reach::{Reached, likely},
     word::{is_note, long_word, meant, synonym},
 };
@@ -103,13 +103,15 @@ impl Reader<'_> {
                 return Known::Nothing;
             }
             let message = format!("a server must be an object, found {}", node.kind());
-            self.findings.push(
-                codes::VALUE_TYPE.at(node.span, message).hint("write { \"command\": \"…\" } or { \"url\": \"…\" }"),
-            );
+            let hint = match is_note(&name.value) {
+                true => "put it outside of the servers, or into one of them",
+                false => "write { \"command\": \"…\" } or { \"url\": \"…\" }",
+            };
+            self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
             return Known::Nothing;
         };
         let is_known = |entry: &Entry| self.dialect.keys.iter().any(|key| key.name == entry.key);
-        if looks_like_servers(node) && !entries.iter().any(is_known) {
+        if holds_servers(node) && !entries.iter().any(is_known) {
             let finding =
                 codes::MISSING.at(name.span, format!("`{}` is no server: there are servers in it", name.value));
             self.findings.push(finding.hint("put them one level higher, in the place of this key"));

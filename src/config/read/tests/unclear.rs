@@ -47,6 +47,8 @@ fn a_word_against_the_only_address_is_told_once() {
     let told = |server: &str| hinted(&at(".mcp.json", &format!(r#"{{"mcpServers": {{"s": {server}}}}}"#)));
     let process = r#"{"type": "http", "command": "npx", "args": ["-y", "x"], "env": {}}"#;
     assert_eq!(told(process), [r#"E-TRANSPORT "http" write "stdio""#]);
+    let roo = r#"{"mcpServers": {"s": {"type": "stdio", "url": "https://a.example/mcp"}}}"#;
+    assert_eq!(hinted(&at(".roo/mcp.json", roo)), [r#"E-TRANSPORT "stdio" write "streamable-http""#]);
     let url = r#"{"type": "stdio", "url": "https://a.example", "headers": {}}"#;
     assert_eq!(told(url), [r#"E-TRANSPORT "stdio" write "http""#]);
 }
@@ -64,6 +66,11 @@ fn a_misspelt_address_is_told_once() {
 fn the_fault_of_a_server_makes_its_file_nobody_elses() {
     for (path, text, expected) in [
         ("mcp.json", r#"{"mcpServers": {"Sentry MCP": {"url": "https://a.example"}}}"#, "cursor"),
+        (
+            "code_agent.json",
+            r#"{"mcp": {"servers": {"a": {"type": "sdtio", "command": "x", "timeout": -1}, "b": {"type": "http"}}}}"#,
+            "code_agent",
+        ),
         ("x.json", r#"{"mcp": {"servers": {"a": {"command": "x", "timeout": -1, "trust": "yes"}}}}"#, "code_agent"),
         (
             "x.json",
