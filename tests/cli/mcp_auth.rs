@@ -168,8 +168,22 @@ fn a_token_that_the_server_tells_is_hidden_but_in_results() {
 }
 
 #[test]
+fn where_nobody_can_log_in_nobody_is_asked_who_issues_tokens() {
+    let mut server = Rehearse::new().args(["mock", "oauth-protected", "--listen", "127.0.0.1:0"]).start();
+    let url = format!("http://{}/mcp", server.address("http://", "/mcp"));
+    for flags in [&[][..], &["--no-browser"]] {
+        let run = mcp(["call-tool", "add_note", "text=x", "--http", &url, "--trace"].iter().chain(flags).copied());
+        let run = run.env("XDG_DATA_HOME", "data").stdin("").run().stdout("").code(3);
+        let run = run.stderr_has("wants an authorization: somebody has to authorize it in a browser\n").stderr_has(&format!(
+            "\nhint: rehearse mcp auth --http {url}; with a token that you have, --header 'Authorization: Bearer TOKEN'\n"
+        ));
+        assert!(!run.stderr().contains("auth.example.com"), "{}", run.stderr());
+    }
+}
+
+#[test]
 fn a_token_that_expires_is_renewed_without_asking_anybody() {
-    let world = World::with_tokens_for(1);
+    let world = World::with_tokens_for(0);
     world.run(&["auth", "--headless"]).code(0);
     world.run(&["call-tool", "read", "--no-browser"]).stdout("Buy milk.\n").code(0);
     assert_eq!(world.issuer.last("POST /token").form["grant_type"], "refresh_token");

@@ -140,11 +140,9 @@ impl Authorizers {
 
     /// What to do about the servers that somebody has to authorize; `None` if there are none.
     pub(super) fn hint(&self) -> Option<String> {
-        let is_waiting = |authorizer: &Authorizer| authorizer.failure() == Some(AuthError::Nobody);
+        let is_waiting = |authorizer: &Authorizer| authorizer.failure().is_some_and(|error| error.wants_somebody());
         let waiting = self.0.iter().filter(|(authorizer, _)| is_waiting(authorizer));
         let choice = |authorizer: &Authorizer| authorizer.choice().unwrap_or_default();
-        let waiting =
-            waiting.map(|(authorizer, server)| command(server, &choice(authorizer), &authorizer.missing_scopes()));
         let strangers = self.0.iter().filter_map(|(authorizer, server)| match authorizer.failure() {
             Some(AuthError::Stranger { issuer }) => {
                 let choice = Choice { issuer: Some(issuer.clone()), ..choice(authorizer) };
@@ -153,7 +151,12 @@ impl Authorizers {
             }
             _ => None,
         });
-        let hints: Vec<_> = waiting.chain(strangers).collect();
+        // A server of a config has its headers there.
+        let by_hand = waiting.clone().any(|(_, server)| server.is_ad_hoc());
+        let by_hand = by_hand.then(|| "with a token that you have, --header 'Authorization: Bearer TOKEN'".to_owned());
+        let waiting =
+            waiting.map(|(authorizer, server)| command(server, &choice(authorizer), &authorizer.missing_scopes()));
+        let hints: Vec<_> = waiting.chain(by_hand).chain(strangers).collect();
         (!hints.is_empty()).then(|| hints.join("; "))
     }
 }

@@ -33,7 +33,6 @@ use crate::{
     client::{
         AnswerScript, ConnectError, LastLines, StderrLine,
         hub::{Approval, Connect, Hub, HubError, HubOptions, Member, State},
-        oauth::AuthError,
     },
     config::{Machine, nearest, policy::Unreachable},
     report::text::printable_lines,
@@ -360,7 +359,7 @@ impl Shell {
     pub(super) fn tell_authorization(&self, server: &str) {
         let Ok(member) = self.hub.member(server) else { return };
         let Some(authorizer) = &member.config.authorizer else { return };
-        if authorizer.failure() == Some(AuthError::Nobody) {
+        if authorizer.failure().is_some_and(|error| error.wants_somebody()) {
             let server = quoted(server.to_owned());
             style::print(&format!("{STRONG}hint:{STRONG:#} auth {}\n", style::printable(&server)));
         }

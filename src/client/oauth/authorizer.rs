@@ -2,10 +2,7 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -15,6 +12,7 @@ use tokio::sync::Notify;
 
 use super::{
     AuthError, Challenge, Choice, GrantKind, Identity, Interaction, Logout, Secret, TokenStatus, TokenStore,
+    current::{Current, Origin},
     fetch::Fetcher,
     flow::{Flow, Found, Obtained},
     pause::Pause,
@@ -61,31 +59,6 @@ struct Shared {
     upgrades: tokio::sync::Mutex<Vec<Vec<String>>>,
     /// Tells whoever waits for a person that there is no need to.
     given_up: Notify,
-}
-
-/// What requests go with at the moment.
-#[derive(Default)]
-struct Current {
-    /// Counts the attempts to get a token.
-    number: u64,
-    is_loaded: bool,
-    token: Option<Token>,
-    /// Whether it could not be renewed before the server refuses it. It is not tried again until then.
-    is_stuck: bool,
-    origin: Origin,
-    /// Whether the server has let anything through with the token.
-    accepted: Arc<AtomicBool>,
-    /// Why the last attempt brought nothing.
-    failure: Option<AuthError>,
-}
-
-/// Where a token came from, from the least to the most certain to be valid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Origin {
-    #[default]
-    Stored,
-    Refreshed,
-    Granted,
 }
 
 impl Default for Options {
@@ -324,28 +297,48 @@ impl Shared {
 
     /// A valid token in place of one that is none, or of none.
     async fn renew(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<(Token, Origin), AuthError> {
-        let (origin, is_unproven) = {
+        let (origin, is_valid, is_unproven) = {
             let current = self.current();
-            let is_valid = current.token.as_ref().is_some_and(|token| !token.is_expired());
-            (current.origin, is_valid && !current.accepted.load(Ordering::Relaxed))
+            (current.origin, current.is_valid(), current.is_valid() && !current.is_accepted())
         };
-        match (origin, is_unproven) {
-            (Origin::Granted, true) => return Err(AuthError::Rejected),
-            (Origin::Refreshed, true) => {}
-            _ => {
-                let record = self.load()?;
-                if record.token().is_some() {
-                    // Who issues tokens may have changed; nobody else is shown the refresh token (2026-07-28,
-                    // Authorization Server Binding).
-                    let found = self.discover(challenge, version, &record).await?;
-                    if let Some(renewed) = self.refresh(Some(&found)).await? {
-                        return Ok(renewed);
-                    }
+        let record = self.load()?;
+        let is_last = match origin {
+            Origin::Granted => true,
+            // What nobody is asked for is renewed by asking for it.
+            Origin::Refreshed => self.asks_nobody() || matches!(self.grant, GrantKind::Client),
+            Origin::Stored => false,
+        };
+        if is_unproven && is_last {
+            let issuer = record.issuer.unwrap_or_default();
+            return Err(AuthError::Rejected { issuer, said: challenge.said() });
+        }
+        let is_to_be_renewed = !(is_unproven && origin == Origin::Refreshed);
+        let kept = record.issued().and_then(|issued| Some((issued, issued.token.as_ref()?)));
+        if let Some((issued, token)) = kept.filter(|_| is_to_be_renewed) {
+            let can_be_renewed = token.refresh.is_some() || issued.is_alone(token);
+            if can_be_renewed || !self.asks_nobody() {
+                // Who issues tokens may have changed; nobody else is shown the refresh token (2026-07-28,
+                // Authorization Server Binding).
+                let found = self.discover(challenge, version, &record).await?;
+                if let Some(renewed) = self.refresh(Some(&found)).await? {
+                    return Ok(renewed);
+                }
+                if !self.asks_nobody() {
                     return self.grant_with(&found, challenge).await.map(|token| (token, Origin::Granted));
                 }
+            } else if let Some(of_another) = self.refresh(None).await? {
+                return Ok(of_another);
+            }
+            if is_valid && self.asks_nobody() {
+                return Err(AuthError::Worn { said: challenge.said() });
             }
         }
         self.grant(challenge, version).await.map(|token| (token, Origin::Granted))
+    }
+
+    /// Whether a token that needs a person cannot be got.
+    fn asks_nobody(&self) -> bool {
+        matches!((&self.grant, &self.flow.interaction), (GrantKind::Person, Interaction::Nobody))
     }
 
     /// A token without asking anybody: that of another process, or the next one by the refresh token. `None` if there is
@@ -398,8 +391,11 @@ impl Shared {
         }
     }
 
-    /// A token by the grant.
+    /// A token by the grant. Where nobody can be asked, nobody has to say whom to ask.
     async fn grant(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<Token, AuthError> {
+        if self.asks_nobody() {
+            return Err(AuthError::Nobody);
+        }
         let found = self.discover(challenge, version, &self.load()?).await?;
         self.grant_with(&found, challenge).await
     }
@@ -473,22 +469,6 @@ impl Shared {
                 Err(error)
             }
         }
-    }
-}
-
-impl Current {
-    /// The pass, if nothing has to be done for it first.
-    fn ready(&self) -> Option<Pass> {
-        let is_ready = match &self.token {
-            Some(token) => !token.is_expired() || self.is_stuck,
-            None => self.is_loaded,
-        };
-        is_ready.then(|| self.pass())
-    }
-
-    fn pass(&self) -> Pass {
-        let header = self.token.as_ref().and_then(Token::header);
-        Pass::new(header, self.number, self.accepted.clone())
     }
 }
 

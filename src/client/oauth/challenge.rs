@@ -2,6 +2,8 @@
 
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
+use super::error::quoted;
+
 /// The `Bearer` challenge of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge {
@@ -11,6 +13,8 @@ pub struct Challenge {
     pub scopes: Option<Vec<String>>,
     /// The code of RFC 6750, section 3.1.
     pub error: Option<String>,
+    /// What it says about that for people.
+    pub error_description: Option<String>,
 }
 
 impl Challenge {
@@ -35,6 +39,12 @@ impl Challenge {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
+    /// Why the token is refused, as far as the server says it, on one line.
+    pub(super) fn said(&self) -> Option<String> {
+        let parts: Vec<&str> = self.error.iter().chain(&self.error_description).map(String::as_str).collect();
+        (!parts.is_empty()).then(|| quoted(&parts.join(": ")))
+    }
+
     fn read(params: Vec<(String, String)>) -> Challenge {
         let mut challenge = Challenge::default();
         for (name, value) in params {
@@ -45,6 +55,7 @@ impl Challenge {
                     challenge.scopes = Some(scopes).filter(|scopes| !scopes.is_empty());
                 }
                 "error" => challenge.error = Some(value),
+                "error_description" => challenge.error_description = Some(value),
                 _ => {}
             }
         }
@@ -121,7 +132,8 @@ mod tests {
     fn challenge(metadata: Option<&str>, scopes: Option<&[&str]>, error: Option<&str>) -> Option<Challenge> {
         let owned = |text: &str| text.to_owned();
         let scopes = scopes.map(|scopes| scopes.iter().copied().map(owned).collect());
-        Some(Challenge { resource_metadata: metadata.map(owned), scopes, error: error.map(owned) })
+        let (resource_metadata, error) = (metadata.map(owned), error.map(owned));
+        Some(Challenge { resource_metadata, scopes, error, error_description: None })
     }
 
     #[test]
@@ -157,6 +169,15 @@ mod tests {
         ] {
             assert_eq!(of(values), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn what_a_server_says_about_a_token_is_one_line() {
+        let said = |value| of(&[value]).expect("a challenge").said();
+        let value = "Bearer error=\"invalid_token\", Error_Description=\"made for\tanother\"";
+        assert_eq!(said(value).as_deref(), Some("invalid_token: made for another"));
+        assert_eq!(said("Bearer error_description=late").as_deref(), Some("late"));
+        assert_eq!(said("Bearer scope=\"a\""), None);
     }
 
     #[test]

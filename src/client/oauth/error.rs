@@ -79,15 +79,18 @@ pub enum AuthError {
     /// A person would have to be asked.
     #[error("somebody has to authorize it in a browser")]
     Nobody,
+    /// The same, for the server takes the token no more that there is, and there will be no other without.
+    #[error("the server refuses the token that there is{}; somebody has to authorize it anew in a browser", and_says(.said))]
+    Worn { said: Option<String> },
     /// Nobody wants the answer of the person any more that was waited for.
     #[error("the authorization was given up")]
     GivenUp,
     /// The person has not come back.
     #[error("nobody authorized it within {0:?}")]
     TimedOut(Duration),
-    /// The server rejects a token that was issued for it a moment ago.
-    #[error("the server rejects the token that was just issued for it")]
-    Rejected,
+    /// The server refuses a token that was issued for it a moment ago, so that another one would not help.
+    #[error("the server refuses the token that {issuer} has just issued for it{}", and_says(.said))]
+    Rejected { issuer: String, said: Option<String> },
     /// More scopes were asked for again and again, and the server is never content.
     #[error("the server still says that the token lacks {}", .0.join(" "))]
     Scopes(Vec<String>),
@@ -97,6 +100,11 @@ pub enum AuthError {
 }
 
 impl AuthError {
+    /// Whether there will be a token as soon as somebody authorizes the client.
+    pub fn wants_somebody(&self) -> bool {
+        matches!(self, AuthError::Nobody | AuthError::Worn { .. })
+    }
+
     /// Whether it may be otherwise in a while, and says nothing of what was asked with (RFC 6749, section 5.2; RFC 9110,
     /// section 15.6; RFC 6585, section 4).
     pub(super) fn is_passing(&self) -> bool {
@@ -114,6 +122,10 @@ impl AuthError {
         let is_end = |error: &str| matches!(error, "invalid_grant" | "invalid_client");
         !self.is_passing() && matches!(self, AuthError::Token { error, .. } if is_end(error))
     }
+}
+
+fn and_says(said: &Option<String>) -> String {
+    said.as_ref().map(|said| format!(", and says {said:?}")).unwrap_or_default()
 }
 
 /// What somebody else says, as it may be shown: on one line, and of bearable length.

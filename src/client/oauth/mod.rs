@@ -17,6 +17,7 @@ mod assertion;
 mod authorizer;
 mod challenge;
 mod code;
+mod current;
 mod discovery;
 mod error;
 mod fetch;

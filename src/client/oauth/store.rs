@@ -281,6 +281,7 @@ mod tests {
             access: Secret::new(access),
             refresh: Some(Secret::new("r")),
             expires: Some(7),
+            life: None,
             scopes: vec!["a".into()],
             requested: vec!["a".into(), "b".into()],
             resource: "https://h".into(),

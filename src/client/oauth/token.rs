@@ -9,6 +9,8 @@ use super::{AuthError, Secret, error::quoted};
 
 /// So long before its end a token counts as expired, for it has a way to go.
 const MARGIN: Duration = Duration::from_secs(30);
+/// The part of a token's life that this is at most: one that lives shorter would never be used.
+const SHARE: u32 = 10;
 
 /// A token for one server, and what is needed for the next one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,9 @@ pub(super) struct Token {
     /// When it expires, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expires: Option<u64>,
+    /// For how many seconds it was issued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) life: Option<u64>,
     /// The scopes that it has by its issuer's word, or else those that it was asked for with.
     pub(super) scopes: Vec<String>,
     pub(super) requested: Vec<String>,
@@ -47,7 +52,12 @@ impl Token {
     }
 
     pub(super) fn is_expired(&self) -> bool {
-        self.expires.is_some_and(|end| end <= (now() + MARGIN).as_secs())
+        self.is_expired_at(now())
+    }
+
+    fn is_expired_at(&self, now: Duration) -> bool {
+        let margin = self.life.map_or(MARGIN, |life| MARGIN.min(Duration::from_secs(life) / SHARE));
+        self.expires.is_some_and(|end| Duration::from_secs(end) <= now + margin)
     }
 
     /// The token in the answer of a token endpoint (RFC 6749, sections 5.1 and 5.2). A refresh token that is not replaced
@@ -87,6 +97,7 @@ impl Token {
             access: answer.access_token,
             refresh: answer.refresh_token.filter(|it| !it.reveal().is_empty()).or_else(|| refresh.cloned()),
             expires: life.map(|life| now().as_secs().saturating_add(life)),
+            life,
             scopes: granted,
             requested: scopes.to_vec(),
             resource: resource.to_owned(),
@@ -159,12 +170,22 @@ mod tests {
 
     #[test]
     fn a_token_expires_a_little_early_and_its_life_may_be_a_text() {
-        let is_expired = |life: &str| {
+        let token = |life: &str| {
             let text = format!(r#"{{"access_token":"a","token_type":"Bearer","expires_in":{life}}}"#);
-            read(200, &text).expect("a token").is_expired()
+            read(200, &text).expect("a token")
         };
-        assert!(is_expired("0") && is_expired("10") && is_expired("\"10\""));
-        assert!(!is_expired("3600") && !is_expired("\"3600\"") && !is_expired("18446744073709551615"));
+        assert!(token("0").is_expired() && token("\"0\"").is_expired());
+        for life in ["3600", "\"3600\"", "18446744073709551615"] {
+            assert!(!token(life).is_expired(), "{life}");
+        }
+        // Those that were kept before their life was.
+        let text = r#"{"access":"a","expires":100,"scopes":[],"requested":[],"resource":"","client":""}"#;
+        let kept: Token = serde_json::from_str(text).expect("a token");
+        for (life, last_good) in [(None, 69_999), (Some(3600), 69_999), (Some(25), 97_499), (Some(1), 99_899)] {
+            let token = Token { life, ..kept.clone() };
+            let is_expired_at = |milliseconds| token.is_expired_at(Duration::from_millis(milliseconds));
+            assert!(!is_expired_at(last_good) && is_expired_at(last_good + 1), "{life:?}");
+        }
     }
 
     #[test]

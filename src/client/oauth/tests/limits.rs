@@ -39,9 +39,50 @@ async fn a_token_that_is_refused_at_once_is_not_asked_for_again() {
     let world = World::new().await;
     world.play().takes_nothing = true;
     let authorizer = world.authorizer(World::options());
-    assert_eq!(refused(&world, &authorizer).await, AuthError::Rejected);
-    assert_eq!(refused(&world, &authorizer).await, AuthError::Rejected);
+    let rejected = AuthError::Rejected { issuer: format!("{}/as1", world.base()), said: None };
+    assert_eq!(refused(&world, &authorizer).await, rejected);
+    assert_eq!(refused(&world, &authorizer).await, rejected);
     assert_eq!(world.times("GET /as1/authorize"), 1);
+}
+
+#[tokio::test]
+async fn a_renewed_token_that_is_refused_as_well_is_told_with_what_the_server_says_and_nobody_is_sent_for_another() {
+    let world = World::new().await;
+    let store = TokenStore::memory();
+    let options = |interaction| Options { interaction, store: store.clone(), ..Options::default() };
+    world.play().token = json!({ "refresh_token": "refresh-1", "expires_in": 3600 });
+    world.authorizer(options(World::options().interaction)).authorize().await.expect("a token");
+    world.play().takes_nothing = true;
+    world.play().challenge = Some("error=\"invalid_token\", error_description=\"not for\u{9}me\"".to_owned());
+    let authorizer = world.authorizer(options(Interaction::Nobody));
+    for _ in 0..2 {
+        let why = refused(&world, &authorizer).await;
+        let issuer = format!("{}/as1", world.base());
+        let expected = format!(
+            "the server refuses the token that {issuer} has just issued for it, and says \"invalid_token: not for me\""
+        );
+        assert_eq!((why.to_string(), why.wants_somebody()), (expected, false));
+        // One renewal is enough.
+        assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (2, 1));
+    }
+    // Whoever can be asked is asked, for another authorization may help.
+    let authorizer = world.authorizer(options(World::options().interaction));
+    assert!(matches!(refused(&world, &authorizer).await, AuthError::Rejected { .. }));
+    assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (4, 2));
+}
+
+#[tokio::test]
+async fn a_client_of_its_own_does_not_ask_for_one_token_after_another() {
+    let world = World::new().await;
+    let registered = Some(Registered { id: "me".into(), secret: ClientSecret::Text(Secret::new("s")), issuer: None });
+    let identity = Identity { registered, ..Identity::default() };
+    let options = Options { identity, grant: GrantKind::Client, ..Options::default() };
+    let authorizer = world.authorizer(options);
+    authorizer.authorize().await.expect("a token");
+    authorizer.reload().await;
+    world.play().takes_nothing = true;
+    assert!(matches!(refused(&world, &authorizer).await, AuthError::Rejected { .. }));
+    assert_eq!(world.times("POST /as1/token"), 2);
 }
 
 #[tokio::test]

@@ -237,7 +237,7 @@ async fn whoever_wants_a_token_before_anything_is_refused_asks_as_the_server_wan
 async fn metadata_that_the_user_has_chosen_come_before_what_the_server_says() {
     for is_protected in [true, false] {
         let world = World::new().await;
-        world.play().token = json!({ "refresh_token": "refresh-1", "expires_in": 1 });
+        world.play().token = json!({ "refresh_token": "refresh-1", "expires_in": 0 });
         if !is_protected {
             (world.play().is_pointing, world.play().resource) = (false, serde_json::Value::Null);
         }

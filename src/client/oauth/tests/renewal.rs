@@ -9,7 +9,7 @@ fn refreshable(life: u64) -> serde_json::Value {
 #[tokio::test]
 async fn a_token_that_expires_is_replaced_before_it_is_refused() {
     let world = World::new().await;
-    world.play().token = refreshable(1);
+    world.play().token = refreshable(0);
     let authorizer = world.authorizer(World::options());
     let session = connect(&world, &authorizer, MODERN).await;
     let before = world.times("POST /as1/token");
@@ -148,7 +148,7 @@ async fn a_refresh_that_fails_for_a_while_is_made_again_later() {
     }
 }
 
-/// One that has a token for a second and the means for the next one, and one that is not told as whom; both keep it here.
+/// One that has a token that expires at once and the means for the next one, and one that is not told as whom; both keep it here.
 async fn two(world: &World, identity: Identity, grant: GrantKind) -> (Authorizer, Authorizer, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let store = TokenStore::Folder(folder.path().to_owned());
@@ -178,7 +178,7 @@ async fn a_token_is_renewed_as_whom_it_was_issued_to_also_if_that_is_not_said_ag
     ] {
         let world = World::new().await;
         world.play().issuer = json!({ "client_id_metadata_document_supported": true });
-        world.play().token = refreshable(1);
+        world.play().token = refreshable(0);
         let (_, second, _folder) = two(&world, identity, grant).await;
         assert!(second.status().expect("a status").expect("a token").can_be_refreshed);
         world.play().token = json!({ "expires_in": 3600 });
@@ -212,7 +212,7 @@ async fn whoever_is_told_of_another_token_goes_on_with_it() {
 #[tokio::test]
 async fn a_token_that_cannot_be_renewed_is_used_as_long_as_it_is_taken_and_nobody_is_asked() {
     let world = World::new().await;
-    world.play().token = refreshable(1);
+    world.play().token = refreshable(0);
     let secret = ClientSecret::Text(Secret::new("s"));
     let (_, second, _folder) = two(&world, registered(secret), GrantKind::Person).await;
     assert!(!second.status().expect("a status").expect("a token").can_be_refreshed);
@@ -231,9 +231,28 @@ async fn a_token_that_cannot_be_renewed_is_used_as_long_as_it_is_taken_and_nobod
 }
 
 #[tokio::test]
+async fn a_token_that_is_refused_and_cannot_be_renewed_is_told_without_asking_who_issues_tokens() {
+    let world = World::new().await;
+    let (first, second, _folder) = two(&world, Identity::default(), GrantKind::Person).await;
+    let session = connect(&world, &second, MODERN).await;
+    let before = world.asked().len();
+    world.play().forget_tokens();
+    world.play().challenge = Some("error=\"invalid_token\"".to_owned());
+    let failure = call(&session).await.expect_err("a failure").to_string();
+    let expected = "the server refuses the token that there is, and says \"invalid_token\"; somebody has to authorize it \
+                    anew in a browser";
+    assert_eq!((&*failure, world.asked().len()), (expected, before));
+    assert!(second.failure().expect("a reason").wants_somebody());
+    // Somebody does, and this one goes on with it.
+    first.authorize().await.expect("another token");
+    call(&session).await.expect("a result");
+    session.close().await;
+}
+
+#[tokio::test]
 async fn a_secret_that_is_not_in_its_variable_any_more_is_told() {
     let world = World::new().await;
-    world.play().token = json!({ "expires_in": 1 });
+    world.play().token = json!({ "expires_in": 0 });
     let secret = ClientSecret::Text(Secret::new("s"));
     let identity = Identity { secret_variable: Some("LOST".into()), ..registered(secret) };
     let (_, second, _folder) = two(&world, identity, GrantKind::Client).await;
@@ -251,7 +270,7 @@ async fn a_token_that_is_forgotten_while_it_is_renewed_stays_forgotten() {
         let store = if is_memory { TokenStore::memory() } else { TokenStore::Folder(folder.path().to_owned()) };
         let authorizer = || world.authorizer(Options { store: store.clone(), ..World::options() });
         let (first, second) = (authorizer(), authorizer());
-        world.play().token = refreshable(1);
+        world.play().token = refreshable(0);
         first.authorize().await.expect("a token");
         let hold = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
         world.play().hold = hold.clone();

@@ -158,7 +158,7 @@ async fn the_first_issuer_that_has_metadata_is_taken() {
 async fn nobody_is_asked_where_nobody_is() {
     let world = World::new().await;
     assert_eq!(refused(&world, &world.authorizer(Options::default())).await, AuthError::Nobody);
-    assert_eq!(world.times("POST /as1/register"), 0);
+    assert_eq!(world.asked(), Vec::<String>::new());
 }
 
 #[tokio::test]
