@@ -19,6 +19,7 @@ mod list;
 pub mod oauth;
 mod order;
 mod outcome;
+mod probe;
 pub mod projection;
 mod protocol;
 mod raw;
