@@ -5,6 +5,7 @@
 //! nothing, repeats nothing but what a server asks it to, and opens no second session behind the caller's back.
 
 mod answers;
+mod backlog;
 mod call;
 mod configured;
 mod connect;
