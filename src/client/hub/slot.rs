@@ -1,14 +1,17 @@
 //! One server of a hub, and the session with it while there is one.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use rand::RngExt;
 use serde_json::value::RawValue;
 use tokio::sync::{RwLock, RwLockReadGuard};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Member,
@@ -38,6 +41,8 @@ pub(super) struct Slot {
     status: Mutex<Status>,
     /// What the server lists; kept from one listing to the next.
     listing: Mutex<Arc<Listing>>,
+    /// Leaves that are being taken beside a newer session. It is closed, so that one can wait for those that there are.
+    leaving: TaskTracker,
 }
 
 /// The tools that a server lists.
@@ -54,6 +59,8 @@ pub(super) struct Listing {
 pub(super) struct Live {
     pub(super) session: Session,
     pub(super) calls: CancellationToken,
+    /// Whether the server has left unanswered whether it lives.
+    pub(super) is_hung: AtomicBool,
 }
 
 /// Makes of an attempt that nobody waits for any more one that was not made.
@@ -72,6 +79,8 @@ impl Slot {
     /// A server that is not connected to; `stop` ends everything about it.
     pub(super) fn new(member: Member, stop: CancellationToken) -> Slot {
         let state = if member.is_enabled { State::NotConnected } else { State::Disabled };
+        let leaving = TaskTracker::new();
+        leaving.close();
         Slot {
             stop,
             name: member.config.name.as_str().into(),
@@ -80,6 +89,7 @@ impl Slot {
             calls: Mutex::default(),
             status: Mutex::new(Status::new(state)),
             listing: Mutex::default(),
+            leaving,
         }
     }
 
@@ -118,8 +128,13 @@ impl Slot {
         let mut slot = self.session.write().await;
         let is_new = !is_open(&slot);
         if is_new {
-            if let Some(Live { session, .. }) = slot.take() {
-                session.close().await;
+            match slot.take() {
+                // It may take all the time that it is given, and there is no reason to wait for that.
+                Some(Live { session, is_hung, .. }) if is_hung.load(Ordering::Relaxed) => {
+                    drop(self.leaving.spawn(session.close()));
+                }
+                Some(Live { session, .. }) => drop(session.close().await),
+                None => {}
             }
             *slot = Some(self.open(options).await?);
         }
@@ -150,7 +165,7 @@ impl Slot {
                 // Many servers log to their standard output, and are of use all the same.
                 session.ignore(Ignored::Noise);
                 self.set(State::Connected, None);
-                Ok(Live { session, calls })
+                Ok(Live { session, calls, is_hung: AtomicBool::default() })
             }
             Err(ConnectError::GivenUp) => Err(Arc::new(ConnectError::GivenUp)),
             Err(error) => {
@@ -226,6 +241,7 @@ impl Slot {
         if let Some(Live { session, .. }) = live {
             session.close().await;
         }
+        self.leaving.wait().await;
     }
 
     /// The connection with this record broke. False if there is another by now.
