@@ -158,7 +158,8 @@ fn spawn_hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// A server that leaves the newest way to begin unanswered is asked in the older way only after 10 s.
+/// A server that leaves the newest way to begin unanswered is asked in the older way after 10 s or half the time, and has
+/// the rest for its answer.
 fn older(is_newest_first: bool, after: Duration) -> &'static str {
     match is_newest_first && after < Duration::from_secs(12) {
         true => "; it may know only the older way to begin, which takes more time or --protocol 2025-11-25",

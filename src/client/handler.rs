@@ -16,6 +16,7 @@ use rmcp::{
 
 use super::{
     answers::{Answer, Answers, Question},
+    backlog::Open,
     order::Place,
 };
 use crate::{
@@ -121,7 +122,12 @@ impl Service<RoleClient> for Handler {
         request: ServerRequest,
         mut context: RequestContext<RoleClient>,
     ) -> impl Future<Output = Result<ClientResult, ErrorData>> + Send + '_ {
-        self.answer(request, context.extensions.remove(), context.ct)
+        let open = context.extensions.remove::<Open>();
+        let answering = self.answer(request, context.extensions.remove(), context.ct);
+        async move {
+            let _until_it_is_answered = open;
+            answering.await
+        }
     }
 
     fn handle_notification(

@@ -15,7 +15,12 @@ use rmcp::{
 };
 use tokio::time::timeout;
 
-use super::{Answers, ConnectError, PeerInfo, Protocol, handler::Handler, order::InOrder};
+use super::{
+    Answers, ConnectError, PeerInfo, Protocol, ServerConfig,
+    handler::Handler,
+    order::InOrder,
+    probe::{Probing, patience},
+};
 use crate::{
     transport::{
         Tap, Transport,
@@ -33,23 +38,31 @@ pub(super) type Running = RunningService<RoleClient, Handler>;
 pub(super) async fn perform(
     tap: &Tap,
     link: Link,
-    transport: Transport,
     protocol: Protocol,
-    answers: &Answers,
+    config: &ServerConfig,
     target: &str,
 ) -> Result<(Running, PeerInfo), ConnectError> {
-    let (config, lifecycle) = lifecycle(transport, protocol, answers);
-    let service = Handler::new(config, answers.clone(), tap.clone());
+    let answers = &config.answers;
+    let (identity, lifecycle) = lifecycle(config.target.transport(), protocol, answers);
+    let service = Handler::new(identity, answers.clone(), tap.clone());
     let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
+    let patience = may_fall_back.then(|| patience(config.timeouts.connect));
     let http = match &link {
         Link::Http(link) => Some(link.client.clone()),
         Link::Duplex(_) => None,
     };
     let serving = async {
         match link {
-            Link::Duplex(link) => serve_client_with_lifecycle(service, InOrder::new(*link), lifecycle).await,
+            Link::Duplex(link) => {
+                let transport = Probing::new(InOrder::new(*link), patience);
+                serve_client_with_lifecycle(service, transport, lifecycle).await
+            }
             Link::Http(link) => {
-                let transport = InOrder::new(WorkerTransport::spawn(link.worker));
+                if let Some(patience) = patience {
+                    link.client.limit_probe(patience);
+                }
+                // The client ends the wait itself, for rmcp's worker sends nothing else until the probe is over.
+                let transport = Probing::new(InOrder::new(WorkerTransport::spawn(link.worker)), None);
                 serve_client_with_lifecycle(service, transport, lifecycle).await
             }
         }

@@ -5,6 +5,7 @@
 //! nothing, repeats nothing but what a server asks it to, and opens no second session behind the caller's back.
 
 mod answers;
+mod backlog;
 mod call;
 mod configured;
 mod connect;
@@ -19,6 +20,7 @@ mod list;
 pub mod oauth;
 mod order;
 mod outcome;
+mod probe;
 pub mod projection;
 mod protocol;
 mod raw;

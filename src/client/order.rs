@@ -1,7 +1,8 @@
 //! The order in which a server's requests came.
 //!
 //! rmcp gives each of them to a task of its own, and tasks do not begin in order. So the transport gives each request a
-//! place before rmcp sees it, and what answers it begins when the one before it has begun.
+//! place before rmcp sees it, and what answers it begins when the one before it has begun. For the same reason it counts
+//! them: whatever rmcp starts for a request, and for its answer, has no bound of its own.
 
 use std::{mem::replace, pin::pin, sync::Arc, task::Poll};
 
@@ -13,11 +14,14 @@ use rmcp::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// A transport that gives each request a place.
+use super::backlog::Backlog;
+
+/// A transport that gives each request a place, and reads nothing while too many are open.
 pub(super) struct InOrder<T> {
     transport: T,
     /// Cancelled when whoever has the last place has begun.
     last: CancellationToken,
+    backlog: Backlog,
 }
 
 /// A request's place; the next one's turn comes when all clones are dropped.
@@ -31,7 +35,7 @@ impl<T> InOrder<T> {
     pub(super) fn new(transport: T) -> InOrder<T> {
         let last = CancellationToken::new();
         last.cancel();
-        InOrder { transport, last }
+        InOrder { transport, last, backlog: Backlog::new() }
     }
 
     fn place(&mut self) -> Place {
@@ -44,16 +48,24 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for InOrder<T> {
     type Error = T::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.transport.send(item)
+        let is_answer = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let open = is_answer.then(|| self.backlog.open());
+        let sending = self.transport.send(item);
+        async move {
+            let _until_it_is_written = open;
+            sending.await
+        }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.backlog.room().await;
         let mut message = self.transport.receive().await?;
-        if let JsonRpcMessage::Request(asked) = &mut message
-            && !matches!(asked.request, ServerRequest::PingRequest(_))
-        {
-            let place = self.place();
-            asked.request.extensions_mut().insert(place);
+        if let JsonRpcMessage::Request(asked) = &mut message {
+            asked.request.extensions_mut().insert(self.backlog.open());
+            if !matches!(asked.request, ServerRequest::PingRequest(_)) {
+                let place = self.place();
+                asked.request.extensions_mut().insert(place);
+            }
         }
         Some(message)
     }

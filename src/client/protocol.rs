@@ -10,8 +10,8 @@ pub enum Protocol {
     /// This version, without a fallback to another era.
     Exact(Version),
     /// The newest modern version, or the newest legacy version if the server turns out to be legacy (2026-07-28,
-    /// Versioning: Backward Compatibility). A server that leaves `server/discover` unanswered is legacy after 10 s, so
-    /// the connect timeout must be longer. Over HTTP+SSE the client is legacy from the start.
+    /// Versioning: Backward Compatibility). A server that leaves `server/discover` unanswered is legacy after 10 s, or
+    /// half the connect timeout if that is less. Over HTTP+SSE the client is legacy from the start.
     Auto,
 }
 

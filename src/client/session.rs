@@ -98,7 +98,7 @@ impl Session {
         };
         let opened = opened.map_err(|error| ConnectError::from_open(error, &target))?;
         let Opened { link, raw, child } = opened;
-        let shaking = handshake::perform(&tap, link, transport, protocol, &config.answers, &target);
+        let shaking = handshake::perform(&tap, link, protocol, config, &target);
         let shaken = tokio::select! {
             biased;
             shaken = Box::pin(shaking) => Some(shaken),

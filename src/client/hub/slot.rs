@@ -1,14 +1,17 @@
 //! One server of a hub, and the session with it while there is one.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use rand::RngExt;
 use serde_json::value::RawValue;
 use tokio::sync::{RwLock, RwLockReadGuard};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Member,
@@ -40,6 +43,8 @@ pub(super) struct Slot {
     listing: Mutex<Arc<Listing>>,
     /// Answers to nothing that came when the server was left.
     late: Mutex<Vec<Stray>>,
+    /// Leaves that are being taken beside a newer session. It is closed, so that one can wait for those that there are.
+    leaving: TaskTracker,
 }
 
 /// The tools that a server lists.
@@ -56,6 +61,8 @@ pub(super) struct Listing {
 pub(super) struct Live {
     pub(super) session: Session,
     pub(super) calls: CancellationToken,
+    /// Whether the server has left unanswered whether it lives.
+    pub(super) is_hung: AtomicBool,
 }
 
 /// Makes of an attempt that nobody waits for any more one that was not made.
@@ -74,6 +81,8 @@ impl Slot {
     /// A server that is not connected to; `stop` ends everything about it.
     pub(super) fn new(member: Member, stop: CancellationToken) -> Slot {
         let state = if member.is_enabled { State::NotConnected } else { State::Disabled };
+        let leaving = TaskTracker::new();
+        leaving.close();
         Slot {
             stop,
             name: member.config.name.as_str().into(),
@@ -83,6 +92,7 @@ impl Slot {
             status: Mutex::new(Status::new(state)),
             listing: Mutex::default(),
             late: Mutex::default(),
+            leaving,
         }
     }
 
@@ -121,8 +131,13 @@ impl Slot {
         let mut slot = self.session.write().await;
         let is_new = !is_open(&slot);
         if is_new {
-            if let Some(Live { session, .. }) = slot.take() {
-                session.close().await;
+            match slot.take() {
+                // It may take all the time that it is given, and there is no reason to wait for that.
+                Some(Live { session, is_hung, .. }) if is_hung.load(Ordering::Relaxed) => {
+                    drop(self.leaving.spawn(session.close()));
+                }
+                Some(Live { session, .. }) => drop(session.close().await),
+                None => {}
             }
             *slot = Some(self.open(options).await?);
         }
@@ -153,7 +168,7 @@ impl Slot {
                 // Many servers log to their standard output, and are of use all the same.
                 session.ignore(Ignored::Noise);
                 self.set(State::Connected, None);
-                Ok(Live { session, calls })
+                Ok(Live { session, calls, is_hung: AtomicBool::default() })
             }
             Err(ConnectError::GivenUp) => Err(Arc::new(ConnectError::GivenUp)),
             Err(error) => {
@@ -232,6 +247,7 @@ impl Slot {
             let answers = late.into_iter().filter(|stray| matches!(stray, Stray::Again(_) | Stray::Unasked(_)));
             locked(&self.late).extend(answers);
         }
+        self.leaving.wait().await;
     }
 
     /// Answers that belonged to nothing and came when the server was left, since this was last asked.

@@ -2,7 +2,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use super::{
@@ -103,6 +103,7 @@ impl Watched {
         };
         let asked = live.session.request(method, None, CallOptions::default()).await;
         if matches!(asked, Err(Failure::Timeout(_) | Failure::Disconnected { .. })) {
+            live.is_hung.store(true, Ordering::Relaxed);
             self.tap.close(format!("{method} was not answered"));
         }
     }

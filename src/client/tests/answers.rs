@@ -1,7 +1,10 @@
 //! What a server asks, and how the client answers it in each era.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,9 +17,10 @@ use super::{
 };
 use crate::{
     client::{
-        Answer, AnswerScript, Answers, CallOptions, Failure, Protocol, Question, ServerConfig, Session, Target,
-        ToolOutcome,
+        Answer, AnswerScript, Answers, CallOptions, Failure, Protocol, Question, Respondent, ServerConfig, Session,
+        Target, ToolOutcome,
     },
+    transport::{LineReader, LineWriter},
     wire::RpcError,
 };
 
@@ -265,4 +269,83 @@ async fn over_legacy_http_a_question_may_come_on_either_stream() {
         let outcome = called(&server.http(), LEGACY, script([Answer::Result(ada())])).await.expect("a result");
         assert_eq!(outcome.text(), ada().to_string());
     }
+}
+
+/// Asks `count` times in the course of a call, and answers it when it has the answers, which it reads meanwhile or never.
+/// What is returned says how many questions it has got rid of.
+fn insistent(question: &'static str, count: usize, is_reading: bool) -> (Target, Arc<AtomicUsize>) {
+    let (address, mut listener) = crate::client::memory::listen();
+    let asked = Arc::<AtomicUsize>::default();
+    let told = asked.clone();
+    tokio::spawn(async move {
+        let (reader, writer) = tokio::io::split(listener.accept().await.expect("a client"));
+        let (mut reader, mut writer) = (LineReader::new(reader), LineWriter::new(writer));
+        let called = loop {
+            let line = reader.next().await.expect("an open pipe").expect("a line").expect("a short one");
+            let message: Value = serde_json::from_slice(&line).expect("JSON");
+            if message["method"] == "tools/call" {
+                break message;
+            }
+            for answer in greet(&message) {
+                writer.write(answer.as_bytes()).await.expect("an open pipe");
+            }
+        };
+        let asking = async {
+            for id in 0..count {
+                let question = question.replace("ID", &format!("\"{id}\""));
+                writer.write(question.as_bytes()).await.expect("an open pipe");
+                told.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let reading = async {
+            for _ in 0..count {
+                match is_reading {
+                    true => drop(reader.next().await),
+                    false => std::future::pending().await,
+                }
+            }
+        };
+        tokio::join!(asking, reading);
+        writer.write(result(&called, HELLO).as_bytes()).await.expect("an open pipe");
+        std::future::pending::<()>().await;
+    });
+    (Target::Memory(address), asked)
+}
+
+const QUESTIONS: [&str; 2] = [
+    r#"{"jsonrpc":"2.0","id":ID,"method":"ping"}"#,
+    r#"{"jsonrpc":"2.0","id":ID,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}"#,
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_asks_and_does_not_read_is_not_read_from_without_end() {
+    for question in QUESTIONS {
+        let (target, asked) = insistent(question, 50_000, false);
+        let session = connect(&target, LEGACY, Answers::default()).await;
+        let limit = CallOptions::within(Duration::from_secs(1));
+        let failure = call(&session, "ask", limit).await.expect_err("no answer");
+        assert!(matches!(failure, Failure::Timeout(_)), "{failure}");
+        session.close().await;
+        // What the two pipes hold comes on top of what is open.
+        assert!(asked.load(Ordering::Relaxed) < 5_000, "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_asks_a_lot_and_reads_gets_all_its_answers() {
+    for question in QUESTIONS {
+        let (target, _) = insistent(question, 2_000, true);
+        assert_eq!(called(&target, LEGACY, Answers::default()).await.expect("a result").text(), "hello");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_wait_for_an_answer_are_bounded_as_well() {
+    let (target, asked) = insistent(QUESTIONS[1], 3_000, true);
+    let thinking: Respondent = Arc::new(|_| Box::pin(std::future::pending()));
+    let session = connect(&target, LEGACY, Answers::given_by(AnswerScript::default(), thinking)).await;
+    let limit = CallOptions::within(Duration::from_secs(1));
+    call(&session, "ask", limit).await.expect_err("no answer");
+    session.close().await;
+    assert!(asked.load(Ordering::Relaxed) < 2_000, "{asked:?}");
 }

@@ -1,11 +1,13 @@
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::{
-    LEGACY, MODERN, connect, sent_methods,
-    server::{DISCOVERED, INITIALIZED, error, greet, in_memory, result},
+    LEGACY, MODERN, call, connect, sent_methods,
+    server::{DISCOVERED, HELLO, INITIALIZED, Server, error, greet, in_memory, result},
 };
 use crate::{
-    client::{ConnectError, Endpoint, Protocol, ServerConfig, Session, Target},
+    client::{CallOptions, ConnectError, Endpoint, Protocol, ServerConfig, Session, Target, Timeouts},
     transport::Transport,
     wire::Version,
 };
@@ -117,4 +119,77 @@ async fn the_last_answer_wins_over_earlier_noise() {
         _ => Vec::new(),
     });
     connect(&server.target, LEGACY).await.close().await;
+}
+
+/// Answers `server/discover`, as a server that has only just started, when it is asked to `initialize`: first with `late`,
+/// made of the probe, and then as `answer` says.
+fn late(late: impl Fn(&Value) -> String + Send + 'static, answer: fn(&Value) -> String) -> Server {
+    let mut probe = Value::Null;
+    in_memory(move |message| match message["method"].as_str() {
+        Some("server/discover") => {
+            probe = message.clone();
+            Vec::new()
+        }
+        Some("initialize") => vec![late(&probe), answer(message)],
+        Some("tools/call") => vec![result(message, HELLO)],
+        _ => Vec::new(),
+    })
+}
+
+fn initialized(message: &Value) -> String {
+    result(message, INITIALIZED)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_to_a_probe_that_was_given_up_is_not_taken_for_that_to_the_handshake() {
+    let unaddressed = |_: &Value| r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"what?"}}"#.to_owned();
+    for server in [
+        late(|probe| error(probe, -32601), initialized),
+        late(|probe| result(probe, DISCOVERED), initialized),
+        late(|probe| result(probe, r#"{"odd":1}"#), initialized),
+        late(unaddressed, initialized),
+    ] {
+        let session = connect(&server.target, Protocol::Auto).await;
+        assert_eq!(session.info().version.known(), Some(Version::V2025_11_25));
+        assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
+        assert_eq!(
+            sent_methods(&session),
+            ["server/discover", "initialize", "notifications/initialized", "tools/call"]
+        );
+        session.close().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_that_starts_late_is_spoken_to_as_one() {
+    let server = late(|probe| result(probe, DISCOVERED), |initialize| error(initialize, -32601));
+    let session = connect(&server.target, Protocol::Auto).await;
+    assert_eq!(session.info().version.known(), Some(Version::V2026_07_28));
+    assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
+    assert_eq!(sent_methods(&session), ["server/discover", "initialize", "tools/call"]);
+    let frames = session.tap().since(0);
+    let call = frames.iter().find(|frame| frame.bytes.windows(10).any(|part| part == b"tools/call")).expect("a call");
+    assert!(String::from_utf8_lossy(&call.bytes).contains(r#"/protocolVersion":"2026-07-28""#), "{call:?}");
+    session.close().await;
+    let unknown = DISCOVERED.replace("2026-07-28", "2031-01-01");
+    let server = late(move |probe| result(probe, &unknown), |initialize| error(initialize, -32022));
+    let error = refused(&server.target, Protocol::Auto).await;
+    assert!(matches!(&error, ConnectError::Refused(error) if error.code == -32022), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_older_way_has_as_much_time_as_the_newest_if_there_is_little() {
+    let server = in_memory(|message| match message["method"].as_str() {
+        Some("initialize") => vec![result(message, INITIALIZED)],
+        _ => Vec::new(),
+    });
+    for (connect, expected) in [(4, 2000), (30, 9900)] {
+        let timeouts = Timeouts { connect: Duration::from_secs(connect), ..Timeouts::default() };
+        let config = ServerConfig { timeouts, ..ServerConfig::new("scripted", server.target.clone()) };
+        let started = tokio::time::Instant::now();
+        let session = Session::connect(&config, Protocol::Auto).await.expect("a session");
+        assert_eq!(started.elapsed().as_millis() / 100 * 100, expected);
+        assert_eq!(session.info().version.known(), Some(Version::V2025_11_25));
+        session.close().await;
+    }
 }

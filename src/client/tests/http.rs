@@ -8,7 +8,9 @@ use super::{
     server::{Body, HELLO, HttpServer, INITIALIZED, Seen, error, events, greet_http, json, reply, result},
 };
 use crate::{
-    client::{CallOptions, ConnectError, Endpoint, Failure, Protocol, RawReply, ServerConfig, Session, Target},
+    client::{
+        CallOptions, ConnectError, Endpoint, Failure, Protocol, RawReply, ServerConfig, Session, Target, Timeouts,
+    },
     wire::{Direction, Version},
 };
 
@@ -285,4 +287,34 @@ async fn a_raw_post_reads_an_event_stream_up_to_its_answer() {
     let post = seen.iter().find(|seen| seen.message()["id"] == 41).expect("the raw POST");
     assert_eq!((post.header("mcp-session-id"), post.header("mcp-method")), (Some("s-1"), None));
     session.close().await;
+}
+
+#[tokio::test]
+async fn a_probe_that_is_never_answered_leads_to_the_handshake_whatever_has_come_of_the_answer() {
+    let (nothing, head, half) = ("nothing", "text/event-stream", "application/json");
+    for kind in [nothing, head, half] {
+        let server = HttpServer::start(move |seen: Seen| async move {
+            match seen.message()["method"].as_str() {
+                Some("server/discover") if kind == nothing => std::future::pending().await,
+                Some("server/discover") => {
+                    let (sender, mut response) = events();
+                    response.headers_mut().insert("content-type", kind.parse().expect("a header"));
+                    tokio::spawn(async move {
+                        let _ = sender.send(": wait\n\n".to_owned()).await;
+                        sender.closed().await;
+                    });
+                    response
+                }
+                Some("tools/call") => json(result(&seen.message(), HELLO)),
+                _ => greet_http(&seen).expect("a greeting"),
+            }
+        })
+        .await;
+        let timeouts = Timeouts { connect: Duration::from_secs(1), ..Timeouts::default() };
+        let config = ServerConfig { timeouts, ..ServerConfig::new("scripted", server.http()) };
+        let session = Session::connect(&config, Protocol::Auto).await.expect("a session");
+        assert_eq!(session.info().version.known(), Some(Version::V2025_11_25), "{kind}");
+        assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
+        session.close().await;
+    }
 }

@@ -8,7 +8,7 @@ mod memory;
 mod resume;
 pub(crate) mod server;
 mod sse;
-mod stdio;
+pub(crate) mod stdio;
 mod subscription;
 mod task;
 mod ws;

@@ -34,7 +34,7 @@ fn command(spec: CommandSpec) -> ServerConfig {
 }
 
 /// Whether a process runs; a zombie does not.
-fn runs(pid: &str) -> bool {
+pub(crate) fn runs(pid: &str) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     state.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }

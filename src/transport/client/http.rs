@@ -3,9 +3,10 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
@@ -32,6 +33,7 @@ use super::{
     events::{EventReader, message},
     gate::Gate,
     headers::mirrored,
+    probe::{answered_within, probe_in},
     resume::{EventStream, Resumption},
     web,
 };
@@ -65,6 +67,8 @@ struct Shared {
     listening: watch::Sender<bool>,
     /// Whether the server has answered to a request that it knows no such session.
     lost: AtomicBool,
+    /// How long a `server/discover` may take, if `initialize` is to follow after that.
+    probe_limit: OnceLock<Duration>,
 }
 
 #[derive(Default)]
@@ -87,7 +91,8 @@ pub(crate) fn open(url: &str, headers: &[(String, String)], gate: Option<Gate>, 
         .max_concurrent_requests(CONCURRENT_POSTS);
     config.retry_config = Arc::new(NeverRetry::default());
     let (state, listening) = (Mutex::default(), watch::Sender::new(false));
-    let shared = Shared { http, url, headers, gate, tap, state, listening, lost: AtomicBool::default() };
+    let (lost, probe_limit) = (AtomicBool::default(), OnceLock::new());
+    let shared = Shared { http, url, headers, gate, tap, state, listening, lost, probe_limit };
     let client = HttpClient(Arc::new(shared));
     let worker = StreamableHttpClientWorker::new(client.clone(), config);
     let raw = RawSender::Http(client.clone());
@@ -104,6 +109,12 @@ impl HttpClient {
     /// Whether the server has refused a request because it does not know the session any more.
     pub(crate) fn is_lost(&self) -> bool {
         self.0.lost.load(Ordering::Relaxed)
+    }
+
+    /// From now on a `server/discover` that is not answered within this time, in which nobody is asked for an
+    /// authorization, is [`unanswered`](super::probe::unanswered).
+    pub(crate) fn limit_probe(&self, limit: Duration) {
+        let _ = self.0.probe_limit.set(limit);
     }
 
     /// Sends the bytes as they are with the session, version and authorization in use, the mirrored headers of a modern
@@ -249,19 +260,13 @@ impl HttpClient {
         };
         Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::error(error, Some(request.id.clone())), session))
     }
-}
 
-impl StreamableHttpClient for HttpClient {
-    type Error = LinkError;
-
-    /// An expired session (404) is an error with its status and body like any other: rmcp's `SessionExpired` would
-    /// only start a new session, which must not happen behind the back of a test.
-    async fn post_message(
+    /// Posts a message of rmcp and reads what is no event stream, each exchange within the limit, if there is one.
+    async fn post_message_within(
         &self,
-        _uri: Arc<str>,
+        limit: Option<Duration>,
         message: ClientJsonRpcMessage,
         session: Option<Arc<str>>,
-        _auth: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
         let body = Bytes::from(serde_json::to_vec(&message)?);
@@ -273,7 +278,10 @@ impl StreamableHttpClient for HttpClient {
         to_resume.extend(version.clone().map(|version| (VERSION, version)));
         let is_modern = version.as_ref().is_some_and(is_modern);
         *self.state() = State { session, version, rejected: None };
-        let request = self.request(Method::POST, post_headers(headers));
+        let mut request = self.request(Method::POST, post_headers(headers));
+        if let Some(limit) = limit {
+            request = request.timeout(limit);
+        }
         let response = self.post(request, body, self.0.gate.as_ref()).await.map_err(StreamableHttpError::Client)?;
         match response.status() {
             status @ (StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => match message {
@@ -309,6 +317,27 @@ impl StreamableHttpClient for HttpClient {
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
         }
+    }
+}
+
+impl StreamableHttpClient for HttpClient {
+    type Error = LinkError;
+
+    /// An expired session (404) is an error with its status and body like any other: rmcp's `SessionExpired` would
+    /// only start a new session, which must not happen behind the back of a test.
+    async fn post_message(
+        &self,
+        _uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _auth: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
+        let (Some(limit), Some(probe)) = (self.0.probe_limit.get().copied(), probe_in(&message)) else {
+            return self.post_message_within(None, message, session, headers).await;
+        };
+        let posting = self.post_message_within(Some(limit), message, session, headers);
+        answered_within(limit, probe, posting).await
     }
 
     async fn delete_session(

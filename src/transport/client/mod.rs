@@ -15,6 +15,7 @@ pub(crate) mod http;
 mod job;
 mod mark;
 pub mod memory;
+pub(crate) mod probe;
 mod raw;
 mod resume;
 pub(crate) mod sse;

@@ -1,6 +1,7 @@
 //! What changes while a hub is used.
 
 use super::*;
+use crate::client::{CommandSpec, StderrSink, StopGrace, tests::stdio::runs};
 
 #[tokio::test]
 async fn a_server_that_logs_to_its_output_is_of_use_and_told_of() {
@@ -85,4 +86,43 @@ async fn a_server_that_does_not_answer_any_more_counts_as_gone() {
     assert_eq!(status.last_error.as_deref(), Some("ping was not answered"));
     assert_eq!(text(&hub, "echo").await.expect("connects again"), "s: echo");
     hub.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_replaced_before_it_has_ended_and_ended_before_the_hub_is_closed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = r#"
+        answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+        echo pid $$ >&2
+        read -r line; answer 0 '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}'
+        read -r line; read -r line; answer 1 '{"tools":[]}'
+        if mkdir been; then exec sleep 600; fi
+        id=2
+        while read -r line; do answer $id '{}'; id=$((id + 1)); done"#;
+    let spec = CommandSpec {
+        program: "sh".into(),
+        args: vec!["-c".into(), script.to_owned()],
+        cwd: Some(folder.path().to_owned()),
+        grace: StopGrace { exit: Duration::from_secs(600), ..StopGrace::default() },
+        ..CommandSpec::default()
+    };
+    let mut server = member("s", &Target::Stdio(spec));
+    server.config.timeouts.call = Duration::from_millis(500);
+    let haste = server.config.haste.clone();
+    let (sender, mut lines) = mpsc::unbounded_channel();
+    let stderr: Option<StderrSink> = Some(Arc::new(move |line| drop(sender.send(line.line))));
+    let retry = Retry { attempts: 1, pause: Duration::ZERO, longest: Duration::ZERO };
+    let hub = Hub::new([server], HubOptions { health: Some(Duration::from_millis(100)), retry, stderr, ..options() });
+    let mut events = hub.events();
+    hub.discover().await.expect("discovers");
+    let replaced = async {
+        until(&mut events, |event| matches!(event, Event::Broke { .. })).await;
+        until(&mut events, |event| matches!(event, Event::Tools)).await;
+    };
+    tokio::time::timeout(Duration::from_secs(20), replaced).await.expect("long before the other has ended");
+    let first = lines.recv().await.expect("a line").trim_start_matches("pid ").to_owned();
+    assert!(runs(&first), "it has its time");
+    haste.cancel();
+    hub.close().await;
+    assert!(!runs(&first));
 }
