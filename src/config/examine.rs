@@ -8,7 +8,7 @@ use super::{
     dialect::{Detected, Dialect, by_path, detect, is_about_other_things, without_ending},
     document,
     finding::{Finding, Severity, codes},
-    read,
+    read::{self, read_guessed},
     secret::secrets_of,
 };
 
@@ -107,7 +107,7 @@ pub fn examine(
     };
     let unknown = if forced.is_none() { of_unknown(&document.root) } else { None };
     let detected = match (forced, &unknown) {
-        (Some(dialect), _) => Some(Detected { dialect, why: "it was asked for".into() }),
+        (Some(dialect), _) => Some(Detected::certain(dialect, "it was asked for")),
         (None, Some(_)) => None,
         (None, None) => detect(path, &document, source),
     };
@@ -120,11 +120,11 @@ pub fn examine(
         let has_owner = path.is_some_and(|path| by_path(&without_ending(path)).is_some());
         document.judge(source, dialect, forced.is_none() && !has_owner, &mut findings);
     }
-    let config = detected.as_ref().map(|Detected { dialect, .. }| {
+    let config = detected.as_ref().map(|Detected { dialect, rivals, .. }| {
         if document.is_empty() {
             return ClientConfig::new(dialect);
         }
-        let config = read(&document.root, dialect, source, &mut findings);
+        let config = read_guessed(&document.root, dialect, rivals, source, &mut findings);
         check::all(&Subject::new(&config, &document.root, source, machine), &mut findings);
         config
     });

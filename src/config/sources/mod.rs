@@ -281,7 +281,7 @@ fn examined(
     let root = &document.root;
     check::all(&Subject::new(&config, root, source, Some(machine)), &mut findings);
     findings.sort_by_key(|finding| finding.problem.span.start);
-    let detected = Some(Detected { dialect: config.dialect, why: why.to_owned() });
+    let detected = Some(Detected::certain(config.dialect, why));
     let secrets = secrets_of(source, Some(root));
     Examined {
         source: source.clone(),
