@@ -252,15 +252,18 @@ impl Runner<'_> {
                 Ok(Ok(()))
             }
             Err(error @ (ConnectError::Spawn { .. } | ConnectError::Invalid(_))) => Err(error.to_string()),
-            Err(ConnectError::Refused(error)) => {
+            Err(error) => {
+                let how = if error.may_be_older() { ", as `matrix: { protocol: [2025-11-25] }` does" } else { "" };
                 let outcome = Outcome::Failed {
                     kind: "connect".into(),
-                    message: format!("the handshake was refused: {error}"),
-                    error: serde_json::to_value(&error).ok(),
+                    message: format!("{error}{how}"),
+                    error: match error {
+                        ConnectError::Refused { error, .. } => serde_json::to_value(&error).ok(),
+                        _ => None,
+                    },
                 };
                 Ok(Err(Observation::new(outcome)))
             }
-            Err(error) => Ok(Err(Observation::failed("connect", error.to_string()))),
         }
     }
 

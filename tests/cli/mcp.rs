@@ -223,6 +223,10 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
         .stderr_has("-32602")
         .code(1);
     call(&["never", "--timeout", "300ms"]).run().stderr_has("error: timeout: no answer within 300ms").code(1);
+    call(&["ask"])
+        .run()
+        .stderr_has("hint: --answer FILE has the answers to what servers ask, which here is `elic")
+        .code(1);
     call(&["ask", "--protocol", "2025-11-25"]).run().stdout_has("does not declare the capability elicitation").code(1);
     let failed = json_of(call(&["refuse"]), 1);
     assert_eq!(failed["failure"]["code"], -31000);

@@ -219,8 +219,23 @@ steps: [{ connect: {} }]
 #[test]
 fn the_wire_of_a_handshake_that_failed_is_shown() {
     let run = story(REFUSING).args(["--trace", "--filter", "2025"]).run();
-    let run = run.stdout_has("the handshake was refused: error 1: m").stdout_has("\"method\":\"initialize\"");
+    let run = run.stdout_has("the server refused the handshake: error 1: m").stdout_has("\"method\":\"initialize\"");
     run.stdout_has("← s no\n").code(1);
+}
+
+/// Has a handshake, and knows nothing of the newest way to begin.
+const OLDER: &str = r#"
+servers:
+  s: { command: sh, args: [-c, 'read line; echo "$0"', '{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"m"}}'] }
+steps: [{ connect: {} }]
+"#;
+
+#[test]
+fn a_server_that_only_has_a_handshake_is_given_the_matrix_that_it_needs() {
+    let run = story(OLDER).run().code(1);
+    let run = run.stdout_has("error -32601: m; it may know only the older protocol: ask for 2025-11-25, or auto, as");
+    run.stdout_has("`matrix: { protocol: [2025-11-25] }` does\n")
+        .stdout_has("refused the handshake: error -32601: m\n");
 }
 
 /// A server that says on its standard output that it has started.

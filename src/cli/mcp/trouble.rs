@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::visit::Visit;
 use crate::{
     cli::{
         Exit, Failure,
-        style::{self, BAD, printable},
+        style::{self, BAD, STRONG, printable},
     },
     client::{
         self, ConnectError,
         hub::{Discovery, HubError},
     },
     report::text::printable_lines,
+    wire::message::MISSING_CAPABILITY,
 };
 
 /// Why a command cannot go on.
@@ -128,6 +129,30 @@ impl Visit {
         {
             style::print(&format!("  data: {}\n", printable(&self.hidden(data.get()))));
         }
+        if let Some(what) = unanswered(failure) {
+            let hint = format!("--answer FILE has the answers to what servers ask, which here is `{what}`");
+            style::print(&format!("{STRONG}hint:{STRONG:#} {hint}\n"));
+        }
+    }
+}
+
+/// The key of a file of answers for what a server wants to know, if that is why it did not answer.
+fn unanswered(failure: &client::Failure) -> Option<&'static str> {
+    match failure {
+        client::Failure::Unanswered { method, .. } => {
+            let asked = [
+                ("elicitation/create", "elicitation"),
+                ("sampling/createMessage", "sampling"),
+                ("roots/list", "roots"),
+            ];
+            asked.into_iter().find(|(known, _)| known == method).map(|(_, key)| key)
+        }
+        client::Failure::Rpc(error) if error.code == MISSING_CAPABILITY => {
+            let data = serde_json::from_str::<Value>(error.data.as_ref()?.get()).ok()?;
+            let wanted = |key: &&str| data["requiredCapabilities"].get(key).is_some();
+            ["elicitation", "sampling", "roots"].into_iter().find(wanted)
+        }
+        _ => None,
     }
 }
 

@@ -201,7 +201,7 @@ async fn a_refused_handshake_names_status_or_error() {
     let server =
         HttpServer::start(|seen| async move { reply(400, "application/json", error(&seen.message(), -32602)) }).await;
     let error = connect_error(&server, LEGACY).await;
-    assert!(matches!(&error, ConnectError::Refused(error) if error.code == -32602), "{error}");
+    assert!(matches!(&error, ConnectError::Refused { error, .. } if error.code == -32602), "{error}");
     let gone = HttpServer::start(|_| async { reply(200, "text/plain", "") }).await;
     let target = Target::Http(Endpoint { url: gone.url.clone(), headers: Vec::new() });
     drop(gone);
