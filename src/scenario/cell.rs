@@ -123,6 +123,8 @@ impl Runner<'_> {
                 Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
                 Ok(Some(problems)) => (problems, Status::Failed),
                 Ok(None) => (Vec::new(), Status::NotApplicable),
+                // What an earlier step did not bring is missing here because of its failure.
+                Err(why) if done.iter().any(|step| step.status == Status::Failed) => (vec![why], Status::Failed),
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
             let trace = self.trace(&marks);

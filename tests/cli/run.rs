@@ -209,6 +209,34 @@ steps: [{ call: { tool: odd }, snapshot: odd }]
     run.stdout_has("malformed: ").stdout_has("number out of range").stdout_has("4 failed").code(1);
 }
 
+#[test]
+fn what_differs_from_a_snapshot_is_left_beside_it_and_the_report_says_where() {
+    let accepted = story(HELLO).args(["--update", "--filter", "stdio"]).run().code(1);
+    accepted.stdout_has("cells that share it were not selected");
+    let stored = "---\nsource: demo.yaml\nexpression: x\n---\nanother\n";
+    let differs = |ci: &'static str| {
+        let story = story(HELLO).file("snapshots/demo/hello.snap", stored).env("CI", ci).args(["--filter", "stdio"]);
+        story.run().stdout_has("the result differs from the snapshot `hello`").code(1)
+    };
+    let said = "hello.snap.new; --update accepts it if all cells agree\n";
+    differs("").stdout_has("    this run's text is in ").stdout_has(said);
+    assert!(!differs("true").stdout_text().contains("snap.new"));
+}
+
+#[test]
+fn a_step_that_lacks_what_a_failed_one_did_not_bring_fails_as_well() {
+    let steps = "
+servers: { s: { mock: mock.yaml } }
+matrix: { transport: [stdio], protocol: [2025-11-25] }
+steps:
+  - { call: { tool: hello }, capture: { x: /nothing } }
+  - { call: { tool: hello, args: { a: '{{ captured.x }}' } } }
+  - { call: { tool: hello }, expect: { text: hello } }
+";
+    let run = story(steps).args(["--keep-going"]).run().stdout_has("capture x: the result has nothing at /nothing");
+    run.stdout_has("`captured.x` has no value").stdout_has("cells: 1 failed").code(1);
+}
+
 /// Refuses the handshake, after a log line.
 const REFUSING: &str = r#"
 servers:
