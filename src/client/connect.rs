@@ -15,7 +15,10 @@ use crate::{
         Transport,
         client::{LinkError, OpenError},
     },
-    wire::{RpcError, Version},
+    wire::{
+        RpcError, Version,
+        message::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND},
+    },
 };
 
 /// A server with which no session could be opened.
@@ -42,19 +45,29 @@ pub enum ConnectError {
         stderr: Vec<String>,
     },
     /// The server answered the handshake with a JSON-RPC error.
-    #[error("the server refused the handshake: {0}{hint}", hint = if speaks_only_the_first(.0) { BY_SSE } else { "" })]
-    Refused(RpcError),
+    #[error("the server refused the handshake: {error}{}", after_refusal(.error, *.is_newest_only))]
+    Refused {
+        error: RpcError,
+        /// Whether nothing but the newest way to begin was tried.
+        is_newest_only: bool,
+    },
     /// The server speaks no version that we asked for.
     #[error("the server does not speak {}; it offers {}", asked(.protocol), offered(.supported))]
     Version { protocol: Protocol, supported: Vec<String> },
     /// The server answered with an HTTP status and no JSON-RPC message.
-    #[error("{target} answered with HTTP {status}{}{}", excerpt(.body), older_transport(*.is_streamable, *.status))]
+    #[error(
+        "{target} answered with HTTP {status}{}{}",
+        excerpt(.body),
+        after_status(*.status, *.is_streamable, *.is_newest_only)
+    )]
     Http {
         target: String,
         status: u16,
         body: String,
         /// Whether it is streamable HTTP that was answered so.
         is_streamable: bool,
+        /// Whether nothing but the newest way to begin was tried.
+        is_newest_only: bool,
     },
     /// The server wants an authorization that could not be got.
     #[error("{target} wants an authorization: {why}")]
@@ -71,12 +84,26 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// Whether its text says to ask for an older version.
+    pub fn may_be_older(&self) -> bool {
+        let after = match self {
+            ConnectError::Refused { error, is_newest_only } => after_refusal(error, *is_newest_only),
+            ConnectError::Http { status, is_streamable, is_newest_only, .. } => {
+                after_status(*status, *is_streamable, *is_newest_only)
+            }
+            _ => "",
+        };
+        after == BY_HANDSHAKE
+    }
+
     pub(super) fn from_open(error: OpenError, target: &str) -> ConnectError {
         let target = target.to_owned();
         match error {
             OpenError::Spawn { program, source } => ConnectError::Spawn { program, source },
             OpenError::Unreachable { detail } => ConnectError::Unreachable { target, detail },
-            OpenError::Http { status, body } => ConnectError::Http { target, status, body, is_streamable: false },
+            OpenError::Http { status, body } => {
+                ConnectError::Http { target, status, body, is_streamable: false, is_newest_only: false }
+            }
             OpenError::Unauthorized(why) => ConnectError::Unauthorized { target, why },
             OpenError::Malformed(what) => ConnectError::Malformed(what),
             OpenError::Invalid(what) => ConnectError::Invalid(what),
@@ -84,12 +111,15 @@ impl ConnectError {
     }
 
     pub(super) fn from_rmcp(error: ClientInitializeError, protocol: Protocol, target: &str) -> ConnectError {
+        let is_newest_only = protocol.is_newest_only();
         let closed = |detail: String| ConnectError::Closed { detail, stderr: Vec::new() };
         match error {
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
                 ConnectError::from_rmcp(*fallback, protocol, target)
             }
-            ClientInitializeError::JsonRpcError(error) => ConnectError::Refused(rpc_error(error)),
+            ClientInitializeError::JsonRpcError(error) => {
+                ConnectError::Refused { error: rpc_error(error), is_newest_only }
+            }
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
                 let supported = server_supported.iter().map(ToString::to_string).collect();
                 ConnectError::Version { protocol, supported }
@@ -97,7 +127,7 @@ impl ConnectError {
             ClientInitializeError::TransportError { error, .. } => match link_error(&error) {
                 Some(LinkError::Status { status, body }) => {
                     let (target, body) = (target.to_owned(), body.clone());
-                    ConnectError::Http { target, status: *status, body, is_streamable: false }
+                    ConnectError::Http { target, status: *status, body, is_streamable: false, is_newest_only }
                 }
                 Some(LinkError::Exchange(detail)) => {
                     ConnectError::Unreachable { target: target.to_owned(), detail: detail.clone() }
@@ -135,9 +165,26 @@ fn other_scheme(target: &str, detail: &str) -> &'static str {
 /// How to reach a server that knows only the first version of the protocol over HTTP.
 const BY_SSE: &str = "; if it speaks only HTTP+SSE, it is reached by --sse, or by the type sse in a config";
 
-/// Servers of HTTP+SSE alone do not take the POST of streamable HTTP (2025-11-25, Transports: Backwards Compatibility).
-fn older_transport(is_streamable: bool, status: u16) -> &'static str {
-    if is_streamable && matches!(status, 404 | 405) { BY_SSE } else { "" }
+/// What helps with a server that has a handshake, and knows nothing of `server/discover`.
+const BY_HANDSHAKE: &str = "; it may know only the older protocol: ask for 2025-11-25, or auto";
+
+/// Servers of HTTP+SSE alone do not take the POST of streamable HTTP, and others want a handshake before any request
+/// (2025-11-25, Transports: Backwards Compatibility, Session Management).
+fn after_status(status: u16, is_streamable: bool, is_newest_only: bool) -> &'static str {
+    match status {
+        404 | 405 if is_streamable => BY_SSE,
+        400 if is_newest_only => BY_HANDSHAKE,
+        _ => "",
+    }
+}
+
+/// A server that knows no `server/discover` says that there is no such method, or that something else should be first.
+fn after_refusal(error: &RpcError, is_newest_only: bool) -> &'static str {
+    match error.code {
+        _ if speaks_only_the_first(error) => BY_SSE,
+        INVALID_REQUEST | METHOD_NOT_FOUND | INVALID_PARAMS if is_newest_only => BY_HANDSHAKE,
+        _ => "",
+    }
 }
 
 /// Whether the error names the versions that there are, and that is only one which streamable HTTP does not carry.

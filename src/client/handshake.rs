@@ -149,7 +149,13 @@ fn refused(
     if let (ClientInitializeError::JsonRpcError(_), Some((status, body))) =
         (&error, http.and_then(HttpClient::rejected))
     {
-        return ConnectError::Http { target: target.to_owned(), status, body, is_streamable: true };
+        return ConnectError::Http {
+            target: target.to_owned(),
+            status,
+            body,
+            is_streamable: true,
+            is_newest_only: protocol.is_newest_only(),
+        };
     }
     let last = match &error {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
@@ -164,8 +170,8 @@ fn refused(
         (ConnectError::Closed { stderr, .. }, None, Some(why)) => {
             ConnectError::Closed { detail: why.to_string(), stderr }
         }
-        (ConnectError::Http { target, status, body, .. }, _, _) => {
-            ConnectError::Http { target, status, body, is_streamable: http.is_some() }
+        (ConnectError::Http { target, status, body, is_newest_only, .. }, _, _) => {
+            ConnectError::Http { target, status, body, is_streamable: http.is_some(), is_newest_only }
         }
         (error, _, _) => error,
     }

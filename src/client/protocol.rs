@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::{transport::Transport, wire::Version};
+use crate::{
+    transport::Transport,
+    wire::{Era, Version},
+};
 
 /// The version that a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +25,11 @@ impl Protocol {
             Protocol::Exact(version) => transport.carries(version),
             Protocol::Auto => true,
         }
+    }
+
+    /// Whether a server that has a handshake cannot be reached.
+    pub(super) fn is_newest_only(self) -> bool {
+        matches!(self, Protocol::Exact(version) if version.era() == Era::Modern)
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     dialect::{Detected, Dialect, by_path, detect, is_about_other_things, without_ending},
     document::{self, Document},
     finding::{Finding, Severity, codes},
-    read,
+    read::{self, read_guessed},
     secret::secrets_of,
 };
 
@@ -164,20 +164,20 @@ fn judge(
     let mut findings = Vec::with_capacity(source.text.len() / DENSE);
     let unknown = if forced.is_none() { of_unknown(&document.root) } else { None };
     let detected = match (forced, &unknown) {
-        (Some(dialect), _) => Some(Detected { dialect, why: "it was asked for".into() }),
+        (Some(dialect), _) => Some(Detected::certain(dialect, "it was asked for")),
         (None, Some(_)) => None,
         (None, None) => detect(path, document, source),
     };
     let is_section = path.is_some_and(|path| is_about_other_things(&path.to_string_lossy()));
     let part = detected.as_ref().and_then(|it| it.dialect.without_others(&document.root, is_section));
     let root = part.as_ref().unwrap_or(&document.root);
-    let config = detected.as_ref().map(|Detected { dialect, .. }| {
+    let config = detected.as_ref().map(|Detected { dialect, rivals, .. }| {
         let has_owner = path.is_some_and(|path| by_path(&without_ending(path)).is_some());
         document.judge(root, source, dialect, forced.is_none() && !has_owner, &mut findings);
         if document.is_empty() {
             return ClientConfig::new(dialect);
         }
-        let config = read(root, dialect, source, &mut findings);
+        let config = read_guessed(root, dialect, rivals, source, &mut findings);
         check::all(&Subject::new(&config, root, source, machine), &mut findings);
         config
     });

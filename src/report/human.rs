@@ -222,6 +222,14 @@ fn problems(scenario: &ScenarioResult, step: &StepResult) -> String {
         if let Some(difference) = &problem.difference {
             diff(&mut text, difference);
         }
+        if let Some(path) = &problem.pending {
+            let path = path.display().to_string();
+            let _ = writeln!(
+                text,
+                "    this run's text is in {}; --update accepts it if all cells agree",
+                printable(&path)
+            );
+        }
     }
     text
 }

@@ -91,6 +91,7 @@ mod tests {
                 snapshot: None,
                 message: text(),
                 difference: Some(Difference { expected: "x".into(), actual: text() }),
+                pending: None,
             }],
             trace: vec![TraceLine {
                 server: text(),

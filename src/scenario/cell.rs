@@ -123,6 +123,8 @@ impl Runner<'_> {
                 Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
                 Ok(Some(problems)) => (problems, Status::Failed),
                 Ok(None) => (Vec::new(), Status::NotApplicable),
+                // What an earlier step did not bring is missing here because of its failure.
+                Err(why) if done.iter().any(|step| step.status == Status::Failed) => (vec![why], Status::Failed),
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
             let trace = self.trace(&marks);
@@ -252,15 +254,18 @@ impl Runner<'_> {
                 Ok(Ok(()))
             }
             Err(error @ (ConnectError::Spawn { .. } | ConnectError::Invalid(_))) => Err(error.to_string()),
-            Err(ConnectError::Refused(error)) => {
+            Err(error) => {
+                let how = if error.may_be_older() { ", as `matrix: { protocol: [2025-11-25] }` does" } else { "" };
                 let outcome = Outcome::Failed {
                     kind: "connect".into(),
-                    message: format!("the handshake was refused: {error}"),
-                    error: serde_json::to_value(&error).ok(),
+                    message: format!("{error}{how}"),
+                    error: match error {
+                        ConnectError::Refused { error, .. } => serde_json::to_value(&error).ok(),
+                        _ => None,
+                    },
                 };
                 Ok(Err(Observation::new(outcome)))
             }
-            Err(error) => Ok(Err(Observation::failed("connect", error.to_string()))),
         }
     }
 

@@ -100,6 +100,9 @@ pub struct Problem {
     pub snapshot: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
+    /// Where the text of this run was left to be accepted instead of that of the snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -144,7 +147,7 @@ impl Totals {
 impl Problem {
     /// A problem that has nothing to do with a snapshot.
     pub(super) fn new(message: String) -> Problem {
-        Problem { message, snapshot: None, difference: None }
+        Problem { message, snapshot: None, difference: None, pending: None }
     }
 }
 

@@ -193,16 +193,20 @@ pub(super) fn judge(
             remove(&pending(&path));
             continue;
         }
+        let differing = all.iter().find(|(_, recorded)| stored.as_ref() != Some(&recorded.text));
+        // Where nothing can be written the report says the same.
+        let left = match differing.filter(|_| mode == Mode::Pending) {
+            Some((_, it)) => write(&pending(&path), &source, &it.title, &it.text).ok().map(|()| &it.text),
+            None => {
+                remove(&pending(&path));
+                None
+            }
+        };
         for (cell, recorded) in &all {
-            if let Some(problem) = verdict.problem(key, recorded, stored.as_deref()) {
+            if let Some(mut problem) = verdict.problem(key, recorded, stored.as_deref()) {
+                problem.pending = left.filter(|left| **left == recorded.text).map(|_| pending(&path));
                 fail(&mut cells[*cell], recorded.step, problem);
             }
-        }
-        let differing = all.iter().find(|(_, recorded)| stored.as_ref() != Some(&recorded.text));
-        match differing.filter(|_| mode == Mode::Pending) {
-            // Where nothing can be written the report says the same.
-            Some((_, recorded)) => drop(write(&pending(&path), &source, &recorded.title, &recorded.text)),
-            None => remove(&pending(&path)),
         }
     }
     Ok(())
@@ -280,6 +284,7 @@ impl Verdict {
             message,
             snapshot: Some(key.to_owned()),
             difference: Some(difference),
+            pending: None,
         })
     }
 }

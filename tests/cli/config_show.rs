@@ -38,16 +38,16 @@ fn every_value_is_shown_with_its_place_and_what_lost_with_what_it_lost_to() {
         .stdout_has(
             "\
 weather  Claude Code, .mcp.json:2:3
-  transport      stdio            .mcp.json:3:5
-  command        npx              .mcp.json:3:16
-  args.0         -y               .mcp.json:4:14
-  args.1         weather          .mcp.json:4:20
-  args.2         --api-key        .mcp.json:4:31
-  args.3         ***              .mcp.json:4:44
-  env.CITY       Oslo             .mcp.json:5:22
-  env.TOKEN      ***              .mcp.json:5:39
-  enabled        true             default
-  timeouts.call  1day 3h 46m 40s  default
+  transport      stdio      .mcp.json:3:5
+  command        npx        .mcp.json:3:16
+  args.0         -y         .mcp.json:4:14
+  args.1         weather    .mcp.json:4:20
+  args.2         --api-key  .mcp.json:4:31
+  args.3         ***        .mcp.json:4:44
+  env.CITY       Oslo       .mcp.json:5:22
+  env.TOKEN      ***        .mcp.json:5:39
+  enabled        true       default
+  timeouts.call  1m         default
 
 web  disabled  code_agent, home/.code_agent/config.json:3:3
   transport         http                             home/.code_agent/config.json:3:19
@@ -68,6 +68,8 @@ weather  home/.code_agent/config.json:2:3  lost to .mcp.json:2:3
     let [weather, web] = &shown["servers"].as_array().expect("a list")[..] else { panic!("{shown}") };
     assert_eq!(weather["values"]["env.TOKEN"], json!({ "value": "***", "origin": ".mcp.json:5:39" }));
     assert_eq!(weather["values"]["enabled"], json!({ "value": true, "origin": "default" }));
+    // The call that nobody limits ends as `rehearse mcp list-servers` says it.
+    assert_eq!(weather["values"]["timeoutSeconds.call"], json!({ "value": 60.0, "origin": "default" }));
     assert_eq!((&web["enabled"], &web["transport"]), (&json!(false), &json!("http")));
     let lost = json!([{ "name": "weather", "origin": "home/.code_agent/config.json:2:3", "to": ".mcp.json:2:3" }]);
     assert_eq!(shown["lost"], lost);

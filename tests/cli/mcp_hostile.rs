@@ -278,13 +278,17 @@ fn a_wish_that_nothing_comes_of_is_told() {
     assert!(!run.path("out.bin").exists());
     for (args, said) in [
         (&["call-tool", "t", "-o", "-"][..], "./- is a file of this name"),
-        (&["call-tool", "city=Oslo"], "error: --tool is required\n"),
+        (&["call-tool", "city=Oslo"], "error: --tool is required, or the name of the tool before its arguments"),
         (&["call-tool", "t", "=x"], "error: \"=x\" has no name before the =\n"),
     ] {
         with(&[INITIALIZED, TOOLS, called], args).run().stdout("").stderr_has(said).code(2);
     }
     let none = mcp(["status"]).run().stderr_has("No MCP servers configured.\n").code(4);
-    none.stderr_has("hint: --mcp-config names a file with servers");
+    none.stderr_has("hint: --http URL or --stdio COMMAND reaches one without a config, --mcp-config names a file");
+    let listed = mcp(["list-servers"]).run().stdout("No MCP servers configured.\n").stderr_has("hint: --http URL");
+    listed.code(4);
+    let url = mcp(["list-tools", "https://h.example/mcp"]).run();
+    url.stderr_has("error: no MCP servers configured; a URL goes after --http, or after --sse\n").code(2);
 }
 
 #[test]

@@ -412,7 +412,7 @@ fn it_ends_when_the_pipe_does_and_takes_its_servers_along() {
 
 #[test]
 fn without_servers_there_is_nothing_to_talk_to() {
-    repl([""; 0]).run().stdout("").stderr_has("No MCP servers configured.\n").code(4);
+    repl([""; 0]).run().stdout("").stderr_has("No MCP servers configured.\nhint: --http URL").code(4);
     let wrong = repl(["--mcp-config", "mcp.json"]).file("mcp.json", "{\"mcpServers\": {\"one\": {}}}");
     wrong.run().stdout("").stderr_has("mcp.json:1:").code(2);
 }

@@ -209,6 +209,34 @@ steps: [{ call: { tool: odd }, snapshot: odd }]
     run.stdout_has("malformed: ").stdout_has("number out of range").stdout_has("4 failed").code(1);
 }
 
+#[test]
+fn what_differs_from_a_snapshot_is_left_beside_it_and_the_report_says_where() {
+    let accepted = story(HELLO).args(["--update", "--filter", "stdio"]).run().code(1);
+    accepted.stdout_has("cells that share it were not selected");
+    let stored = "---\nsource: demo.yaml\nexpression: x\n---\nanother\n";
+    let differs = |ci: &'static str| {
+        let story = story(HELLO).file("snapshots/demo/hello.snap", stored).env("CI", ci).args(["--filter", "stdio"]);
+        story.run().stdout_has("the result differs from the snapshot `hello`").code(1)
+    };
+    let said = "hello.snap.new; --update accepts it if all cells agree\n";
+    differs("").stdout_has("    this run's text is in ").stdout_has(said);
+    assert!(!differs("true").stdout_text().contains("snap.new"));
+}
+
+#[test]
+fn a_step_that_lacks_what_a_failed_one_did_not_bring_fails_as_well() {
+    let steps = "
+servers: { s: { mock: mock.yaml } }
+matrix: { transport: [stdio], protocol: [2025-11-25] }
+steps:
+  - { call: { tool: hello }, capture: { x: /nothing } }
+  - { call: { tool: hello, args: { a: '{{ captured.x }}' } } }
+  - { call: { tool: hello }, expect: { text: hello } }
+";
+    let run = story(steps).args(["--keep-going"]).run().stdout_has("capture x: the result has nothing at /nothing");
+    run.stdout_has("`captured.x` has no value").stdout_has("cells: 1 failed").code(1);
+}
+
 /// Refuses the handshake, after a log line.
 const REFUSING: &str = r#"
 servers:
@@ -219,8 +247,23 @@ steps: [{ connect: {} }]
 #[test]
 fn the_wire_of_a_handshake_that_failed_is_shown() {
     let run = story(REFUSING).args(["--trace", "--filter", "2025"]).run();
-    let run = run.stdout_has("the handshake was refused: error 1: m").stdout_has("\"method\":\"initialize\"");
+    let run = run.stdout_has("the server refused the handshake: error 1: m").stdout_has("\"method\":\"initialize\"");
     run.stdout_has("← s no\n").code(1);
+}
+
+/// Has a handshake, and knows nothing of the newest way to begin.
+const OLDER: &str = r#"
+servers:
+  s: { command: sh, args: [-c, 'read line; echo "$0"', '{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"m"}}'] }
+steps: [{ connect: {} }]
+"#;
+
+#[test]
+fn a_server_that_only_has_a_handshake_is_given_the_matrix_that_it_needs() {
+    let run = story(OLDER).run().code(1);
+    let run = run.stdout_has("error -32601: m; it may know only the older protocol: ask for 2025-11-25, or auto, as");
+    run.stdout_has("`matrix: { protocol: [2025-11-25] }` does\n")
+        .stdout_has("refused the handshake: error -32601: m\n");
 }
 
 /// A server that says on its standard output that it has started.

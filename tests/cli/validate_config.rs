@@ -54,6 +54,30 @@ fn the_exit_code_is_that_of_the_worst_file() {
 }
 
 #[test]
+fn a_file_of_nobodys_name_is_a_guess_and_a_slip_in_it_is_told_by_the_keys_of_all_who_may_be_meant() {
+    let guess = "(its servers are under `mcpServers`; a guess: name the program with --dialect)";
+    let slip = r#"{"mcpServers": {"files": {"command": "sh", "timout": 4}}}"#;
+    let told = validate("live.json", slip).run().stdout_has("W-UNKNOWN-KEY").stdout_has("did you mean `timeout`?");
+    told.stdout_has(guess).code(0);
+    validate("live.json", slip).args(["--strict"]).run().code(1);
+    let of_cursor = validate("live.json", slip).args(["--dialect", "cursor"]).run();
+    of_cursor.stdout_has("A-EXTRA-KEY").stdout_has("(it was asked for)").code(0);
+    // What is no slip, or some program's own, is passed over as before.
+    let own =
+        r#"{"mcpServers": {"files": {"command": "sh", "tags": ["a"], "icon": "i", "autoApprove": [], "title": "t"}}}"#;
+    let run = validate("live.json", own).args(["--format", "json"]).run();
+    let codes = json(&run)["files"][0]["findings"].to_string();
+    assert!(!codes.contains("W-UNKNOWN-KEY") && codes.contains("A-EXTRA-KEY"), "{codes}");
+    // Where a key or the name of the file tells whose it is, nobody guesses.
+    for (path, text) in
+        [("live.json", r#"{"mcpServers": {"a": {"httpUrl": "https://a.example/mcp"}}}"#), (".mcp.json", GOOD)]
+    {
+        let run = validate(path, text).args(["--format", "json"]).run();
+        assert_eq!(json(&run)["files"][0]["guessed"], false, "{path}");
+    }
+}
+
+#[test]
 fn the_flag_is_the_command_and_without_a_path_both_look_around() {
     let here = |args: &[&str]| {
         let files = Rehearse::new().file("a/.cursor/mcp.json", GOOD).file("x.json", BAD);

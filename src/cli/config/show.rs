@@ -17,6 +17,7 @@ use crate::{
         Exit, Failure, Format, output,
         style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     },
+    client::Timeouts,
     config::{
         Examined, Machine,
         finding::Severity,
@@ -113,6 +114,11 @@ fn known<'e>(effective: &'e Effective, show_secrets: bool) -> Option<Known<'e>> 
     (!show_secrets).then(|| Known::new(effective.files.iter().flat_map(|file| of(&file.examined))))
 }
 
+/// What is known about a server, and what holds for the rest of it when it is called.
+fn all_settings(kept: &Kept) -> Vec<Setting> {
+    settings(kept, Timeouts::usual(kept.dialect).call)
+}
+
 fn value(setting: &Setting, known: Option<&Known<'_>>) -> Json {
     known.map_or_else(|| setting.value.clone(), |known| setting.masked(known).into_owned())
 }
@@ -130,9 +136,9 @@ fn json(effective: &Effective, show_secrets: bool) -> Json {
     let known = known(effective, show_secrets);
     let server = |kept: &Kept| {
         let server = &kept.server;
-        let values = settings(kept).into_iter().map(|setting| {
+        let values = all_settings(kept).into_iter().map(|setting| {
             let shown = json!({ "value": value(&setting, known.as_ref()), "origin": origin(&setting) });
-            (named(&setting.path, known.as_ref()).into_owned(), shown)
+            (named(&setting.key(), known.as_ref()).into_owned(), shown)
         });
         json!({
             "name": named(&server.name.value, known.as_ref()),
@@ -229,11 +235,15 @@ fn show_server(out: &mut String, kept: &Kept, known: Option<&Known<'_>>) {
         }
         other => other.to_string(),
     };
-    let rows: Vec<_> = settings(kept)
+    let rows: Vec<_> = all_settings(kept)
         .iter()
         .map(|setting| {
             let path = named(&setting.path, known);
-            (printable(&path).into_owned(), text(&value(setting, known)), origin(setting))
+            let shown = match setting.time {
+                Some(time) => humantime::format_duration(time).to_string(),
+                None => text(&value(setting, known)),
+            };
+            (printable(&path).into_owned(), shown, origin(setting))
         })
         .collect();
     let lengths = rows.iter().map(|(path, ..)| columns(path));

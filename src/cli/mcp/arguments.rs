@@ -48,8 +48,12 @@ impl Arguments {
                 arguments.whole.extend(object(&text_at(word)?)?);
                 continue;
             }
+            if word.starts_with('{') {
+                arguments.whole.extend(object(word)?);
+                continue;
+            }
             let Some((name, value)) = word.split_once('=') else {
-                return Err(format!("{word:?} is no argument; write name=value, name:=JSON, @FILE or -"));
+                return Err(format!("{word:?} is no argument; write name=value, name:=JSON, {{…}}, @FILE or -"));
             };
             if name.is_empty() {
                 return Err(format!("{word:?} has no name before the ="));
@@ -297,6 +301,7 @@ mod tests {
             (&["either=5", "size=1", "r=7"], json!({ "either": 5, "size": "1", "r": 7 })),
             (&["either=x", "size=2"], json!({ "either": "x", "size": 2 })),
             (&["free=[1]", "unknown=x", "text:=5"], json!({ "free": [1], "unknown": "x", "text": 5 })),
+            (&[r#"{"text":"a=b","n":1}"#, "n=2"], json!({ "text": "a=b", "n": 2 })),
             (&["text=", "n=1", "n=2"], json!({ "text": "", "n": 2 })),
         ] {
             assert_eq!(typed(words, &schema), Ok(expected), "{words:?}");
@@ -306,7 +311,7 @@ mod tests {
             ("n=1.5", "n: expected the type integer, found \"1.5\""),
             ("x=true", "x: expected the type number or null, found \"true\""),
             ("ids=x", "ids: expected the type integer, found \"x\""),
-            ("nothing", "\"nothing\" is no argument; write name=value, name:=JSON, @FILE or -"),
+            ("nothing", "\"nothing\" is no argument; write name=value, name:=JSON, {…}, @FILE or -"),
         ] {
             assert_eq!(typed(&[word], &schema), Err(error.to_owned()));
         }

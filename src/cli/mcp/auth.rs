@@ -8,7 +8,7 @@ use super::{
     authorization::{self, Ask},
     common::FormatArgs,
     content::{print, print_json},
-    target::{Select, Server, TargetArgs, only_one},
+    target::{Select, Server, TargetArgs, only_one, tell_no_servers},
     trace::Tracer,
 };
 use crate::{
@@ -116,7 +116,7 @@ pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
         if args.status && args.print.format() == Format::Json {
             print_json(&json!({ "servers": [] }))?;
         }
-        style::print("No MCP servers configured.\n");
+        tell_no_servers();
         return Ok(Exit::NothingSelected);
     }
     let is_one = found.len() == 1;

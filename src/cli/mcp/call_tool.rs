@@ -40,8 +40,8 @@ Examples:
   rehearse mcp call-tool book_table city=Paris --answer answers.yaml
   rehearse mcp call-tool --xml message.txt              what a model wrote that knows `list-tools --for xml`
 
-Arguments: name=value is what the schema wants it to be, name:=JSON is JSON, name=@FILE is the text of a file; @FILE and - \
-(standard input) are a JSON object with several. What is given later goes before what is given earlier.";
+Arguments: name=value is what the schema wants it to be, name:=JSON is JSON, name=@FILE is the text of a file; {…}, @FILE \
+and - (standard input) are a JSON object with several. What is given later goes before what is given earlier.";
 
 /// The arguments that say which one call to make.
 const SINGLE: &[&str] = &["words", "tool", "args"];
@@ -96,9 +96,14 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     }
     let (tool, words) = match (&args.tool, args.words.split_first()) {
         (Some(tool), _) => (tool, &args.words[..]),
-        (None, Some((tool, words))) if !tool.contains('=') => (tool, words),
-        // The words of cpe.
-        (None, _) => return Err(Failure::Usage("--tool is required".to_owned())),
+        (None, Some((tool, words))) if !tool.contains('=') && !tool.starts_with('{') => (tool, words),
+        // The first words of cpe.
+        (None, _) => {
+            return Err(Failure::Usage(
+                "--tool is required, or the name of the tool before its arguments, as `rehearse mcp list-tools` shows it"
+                    .to_owned(),
+            ));
+        }
     };
     let arguments = Arguments::read(args.args.as_deref(), words).map_err(Failure::Usage)?;
     let servers = args.common.servers(Select::of(args.content.server.as_deref()))?;

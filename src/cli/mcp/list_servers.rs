@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     common::FormatArgs,
     content::{print, print_json},
-    target::{Found, TargetArgs},
+    target::{Found, TargetArgs, hint_at_servers},
 };
 use crate::{
     cli::{
@@ -45,7 +45,10 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
     let shown: Vec<_> = found.iter().map(|found| Shown::of(found, args.show_secrets)).collect();
     match args.print.format() {
         Format::Json => print_json(&json!({ "servers": shown.iter().map(Shown::json).collect::<Vec<_>>() }))?,
-        Format::Human if shown.is_empty() => print("No MCP servers configured.\n")?,
+        Format::Human if shown.is_empty() => {
+            print("No MCP servers configured.\n")?;
+            hint_at_servers();
+        }
         Format::Human => {
             let list: String = shown.iter().map(Shown::human).collect();
             print(&format!("Configured MCP Servers:\n{list}"))?;

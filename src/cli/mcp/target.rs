@@ -15,7 +15,7 @@ use crate::{
             prepared::{Prepared, Secrets, prepare, variables},
             sources::{folder, readable, told, warnings},
         },
-        style::{self, DOUBTFUL, printable},
+        style::{self, DOUBTFUL, STRONG, printable},
     },
     client::{ServerConfig, Timeouts},
     config::{
@@ -266,13 +266,40 @@ fn selected(
 
 fn not_found(name: &str, effective: &Effective) -> Failure {
     if effective.servers.is_empty() {
-        return Failure::Usage("no MCP servers configured".to_owned());
+        return Failure::Usage(format!("no MCP servers configured; {}", reached_by(name)));
+    }
+    if name.contains("://") {
+        return Failure::Usage(format!("no server of a config has the name of a URL; {}", reached_by(name)));
     }
     let names: Vec<_> = effective.servers.iter().map(|kept| &*kept.server.name.value).collect();
     let near = nearest(name, &names)
         .map_or_else(|| format!("; there are {}", names.join(", ")), |near| format!("; did you mean '{near}'?"));
     // The words of cpe.
     Failure::Usage(format!("server '{name}' not found in configuration{near}"))
+}
+
+/// How what stands where a server's name belongs may be reached.
+fn reached_by(name: &str) -> &'static str {
+    match name.split_once("://") {
+        Some(("ws" | "wss", _)) => "a URL goes after --ws",
+        Some(_) => "a URL goes after --http, or after --sse",
+        None => WITHOUT_SERVERS,
+    }
+}
+
+/// What helps whoever has no servers.
+const WITHOUT_SERVERS: &str = "--http URL or --stdio COMMAND reaches one without a config, --mcp-config names a file with \
+                               servers; `rehearse config show` tells where they are looked for";
+
+/// Says that there are no servers, and what helps.
+pub(in crate::cli) fn tell_no_servers() {
+    style::print("No MCP servers configured.\n");
+    hint_at_servers();
+}
+
+/// What helps where there are no servers.
+pub(super) fn hint_at_servers() {
+    style::print(&format!("{STRONG}hint:{STRONG:#} {WITHOUT_SERVERS}\n"));
 }
 
 /// The errors that were found in a server.

@@ -10,7 +10,7 @@ use super::{
     authorization::Authorizers,
     common::CommonArgs,
     connection::hub_options,
-    target::Server,
+    target::{Server, tell_no_servers},
     trace::Tracer,
     trouble::{Trouble, exit_of, trouble},
 };
@@ -76,10 +76,7 @@ pub(super) fn visit_with(
     work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
 ) -> Result<Exit, Failure> {
     if servers.is_empty() {
-        style::print(&format!(
-            "No MCP servers configured.\n{STRONG}hint:{STRONG:#} --mcp-config names a file with servers; `rehearse config \
-             show` tells where they are looked for\n"
-        ));
+        tell_no_servers();
         return Ok(Exit::NothingSelected);
     }
     let connection = &args.connection;

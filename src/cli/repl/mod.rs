@@ -34,11 +34,10 @@ use super::{
     guarded::with_servers,
     mcp::{
         connection::{ConnectionArgs, PolicyArgs, duration},
-        target::{Files, Server, TargetArgs},
+        target::{Files, Server, TargetArgs, tell_no_servers},
     },
     output,
     signals::Signals,
-    style,
 };
 use crate::client::AnswerScript;
 
@@ -92,7 +91,7 @@ pub(super) struct ReplArgs {
 pub(super) fn run(args: ReplArgs) -> Result<Exit, Failure> {
     let (servers, files) = args.target.read(None, args.connection.show_secrets)?;
     if servers.is_empty() {
-        style::print("No MCP servers configured.\n");
+        tell_no_servers();
         return Ok(Exit::NothingSelected);
     }
     let answers = args.connection.script()?;

@@ -17,6 +17,23 @@ use crate::config::{
 pub struct Detected {
     pub dialect: &'static Dialect,
     pub why: String,
+    /// The others that it may be for, the likelier first; none if something says whose file it is.
+    pub rivals: Vec<&'static Dialect>,
+}
+
+/// Whose file fits worse by so much is not likely meant.
+const LIKELY: u32 = 10;
+
+impl Detected {
+    /// A dialect that is certain.
+    pub fn certain(dialect: &'static Dialect, why: impl Into<String>) -> Detected {
+        Detected { dialect, why: why.into(), rivals: Vec::new() }
+    }
+
+    /// Whether another program may be meant.
+    pub fn is_guess(&self) -> bool {
+        !self.rivals.is_empty()
+    }
 }
 
 /// The dialect of that name.
@@ -51,7 +68,7 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
     if let Some((dialect, place)) = path.and_then(|path| by_path(&without_ending(path))) {
         return Some(guest(dialect, place, root, source).unwrap_or_else(|| {
             let why = format!("its path ends with {}", place.suffix());
-            Detected { dialect, why }
+            Detected::certain(dialect, why)
         }));
     }
     let candidates: Vec<_> = ALL
@@ -73,7 +90,10 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
     let against = |dialect: &Dialect| {
         wrong_syntax(dialect) + 5 * document.liberties_against(dialect) + 50 * u32::from(!is_marked(dialect))
     };
-    let dialect = *candidates.iter().min_by_key(|dialect| fit(root, dialect, source) + against(dialect))?;
+    let mut fits: Vec<_> =
+        candidates.iter().map(|dialect| (fit(root, dialect, source) + against(dialect), *dialect)).collect();
+    fits.sort_by_key(|(fit, _)| *fit);
+    let (best, dialect) = *fits.first()?;
     let servers = dialect.each_server(root);
     let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
     let (own, first) = (of_server(dialect), of_server(candidates[0]));
@@ -82,7 +102,13 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
         .filter(|key| !first.contains(key))
         .find(|key| servers.iter().take(TELLING).any(|it| it.get(key).is_some()));
     let mark = marked.filter(|(owner, _)| std::ptr::eq(*owner, dialect)).map(|(_, mark)| mark);
-    let why = match mark.as_ref().or(dialect.evidence(root).first()).or(telling) {
+    let evidence = dialect.evidence(root);
+    let sign = mark.as_ref().or(evidence.first());
+    let is_likely = |(fit, rival): &(u32, &Dialect)| {
+        sign.is_none() && *fit <= best + LIKELY && telling.is_none_or(|key| of_server(rival).contains(key))
+    };
+    let rivals = fits.iter().skip(1).filter(|it| is_likely(it)).map(|(_, rival)| *rival).collect();
+    let why = match sign.or(telling) {
         Some(key) => format!("it has `{key}`"),
         None => match dialect.roots.iter().find(|keys| dialect.part(root).at(keys).is_some()) {
             Some(keys) => {
@@ -92,7 +118,7 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
             None => "it is nothing but servers".into(),
         },
     };
-    Some(Detected { dialect, why })
+    Some(Detected { dialect, why, rivals })
 }
 
 /// A program that reads files of this place too, if a file has what only that program knows and fits it better, or has
@@ -104,11 +130,11 @@ fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source
         if owner.servers(root).is_none()
             && let Some(keys) = dialect.roots.iter().find(|keys| root.at(keys).is_some_and(|it| it.entries().is_ok()))
         {
-            return Some(Detected { dialect, why: format!("its servers are under `{}`", keys.join(".")) });
+            return Some(Detected::certain(dialect, format!("its servers are under `{}`", keys.join("."))));
         }
         let mark = dialect.mark(owner, root)?;
         let is_better = fit(root, dialect, source) < fit(root, owner, source);
-        is_better.then(|| Detected { dialect, why: format!("it has `{mark}`") })
+        is_better.then(|| Detected::certain(dialect, format!("it has `{mark}`")))
     })
 }
 

@@ -63,6 +63,17 @@ impl ClientConfig {
 
 /// Reads the servers. What is wrong with the file goes to `findings`; a server that cannot be understood is left out.
 pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findings: &mut Vec<Finding>) -> ClientConfig {
+    read_guessed(root, dialect, &[], source, findings)
+}
+
+/// As [`read`]; the `rivals` are other programs that may be meant, whose keys count where a key is a slip.
+pub(super) fn read_guessed(
+    root: &Node,
+    dialect: &'static Dialect,
+    rivals: &[&'static Dialect],
+    source: &Arc<Source>,
+    findings: &mut Vec<Finding>,
+) -> ClientConfig {
     let needless = dialect.needless_section(root, &source.name);
     findings.extend(needless.as_ref().map(|(section, entry)| {
         let message =
@@ -75,7 +86,7 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let mut config = ClientConfig::new(dialect);
     let sets = dialect.sets(root);
     for entry in dialect.projects(root) {
-        let ClientConfig { servers, unclear, .. } = read(&entry.node, dialect, source, findings);
+        let ClientConfig { servers, unclear, .. } = read_guessed(&entry.node, dialect, rivals, source, findings);
         config.projects.push(Project { folder: entry.key.clone(), span: entry.node.span, servers });
         config.unclear.extend(unclear);
     }
@@ -90,7 +101,7 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         None if dialect.is_lone_server(root) => {
             let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
             let lone = vec![(lone_name(root, source), root)];
-            each(lone, || Reader::new(dialect, &set, source), &mut config, findings);
+            each(lone, || Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
         }
         None if sets.is_empty() && config.projects.is_empty() && needless.is_none() => {
             findings.push(no_servers(root, dialect, &source.name))
@@ -106,7 +117,7 @@ pub fn read(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
         if let Collection::List { .. } = dialect.collection {
             twice(&named, source, findings);
         }
-        each(named, || Reader::new(dialect, &set, source), &mut config, findings);
+        each(named, || Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
     }
     for server in &mut config.servers {
         server.inherit(&defaults);

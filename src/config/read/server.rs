@@ -29,12 +29,17 @@ const MOST_HINTS: usize = 20;
 /// What may be meant for a transport is no longer.
 pub(super) const LONGEST_WORD: usize = 16;
 
+/// A shorter key that is nobody's may be any word; in a key of so many letters as the second, two may be wrong.
+const SLIP_OF: (usize, usize) = (5, 10);
+
 /// How a program that only starts servers reaches one at a URL.
 pub(super) const BRIDGE: &str =
     "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
 
 pub(super) struct Reader<'a> {
     pub(super) dialect: &'static Dialect,
+    /// Other programs that may be meant; none if it is known whose file it is.
+    rivals: &'a [&'static Dialect],
     source: &'a Arc<Source>,
     /// What a server without a word for its transport is.
     pub(super) untyped: Untyped,
@@ -70,6 +75,7 @@ impl<'a> Reader<'a> {
         let Set { untyped, strict, .. } = *set;
         Reader {
             dialect,
+            rivals: &[],
             source,
             untyped,
             strict,
@@ -80,6 +86,11 @@ impl<'a> Reader<'a> {
             meant: None,
             holds_servers: false,
         }
+    }
+
+    /// The same, where one of these may be meant as well.
+    pub(super) fn guessed(self, rivals: &'a [&'static Dialect]) -> Reader<'a> {
+        Reader { rivals, ..self }
     }
 
     /// Whether this value stands in the file without quotes.
@@ -283,6 +294,10 @@ impl Reader<'_> {
         }
         self.findings.push(match hint {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
+            None if let Some(near) = self.slip_of_rivals(key) => {
+                let message = format!("no program that this file may be for knows `{key}`");
+                usual.at(entry.key_span, message).hint(did_you_mean(near))
+            }
             None => {
                 let is_word = word.is_some_and(|word| synonym(key, &["type"]).is_some() && meant(word).is_some());
                 // Who has no key for the transport is no likelier meant than who has another.
@@ -295,6 +310,14 @@ impl Reader<'_> {
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
         });
+    }
+
+    /// The key of another program that may be meant, for one that nobody has and that is misspelled by a slip.
+    fn slip_of_rivals(&self, key: &str) -> Option<&'static str> {
+        if self.rivals.is_empty() || self.unknown > MOST_HINTS || owner(key).is_some() {
+            return None;
+        }
+        self.rivals.iter().flat_map(|rival| rival.keys).map(|key| key.name).find(|name| is_slip_of(key, name))
     }
 
     /// What to write for a key that the dialect does not know, if somebody can have meant one that it does.
@@ -347,6 +370,17 @@ impl Reader<'_> {
         });
         false
     }
+}
+
+/// Whether a word is another with one letter wrong, or two in a long one, but not the first; and no short one.
+fn is_slip_of(word: &str, known: &str) -> bool {
+    let slips = match known.len() {
+        length if length < SLIP_OF.0 => return false,
+        length if length < SLIP_OF.1 => 1,
+        _ => 2,
+    };
+    let is_near = word.len().abs_diff(known.len()) <= slips && word.get(..1).is_some_and(|it| known.starts_with(it));
+    is_near && strsim::osa_distance(word, known) <= slips
 }
 
 pub(super) fn did_you_mean(near: &str) -> String {

@@ -280,7 +280,7 @@ fn examined(
 ) -> Examined {
     let root = &document.root;
     check::all(&Subject::new(&config, root, source, Some(machine)), &mut findings);
-    let detected = Some(Detected { dialect: config.dialect, why: why.to_owned() });
+    let detected = Some(Detected::certain(config.dialect, why));
     let judged = Judged { detected, config: Some(config), part: None, findings };
     judged.with(source, root.clone(), secrets_of(source, Some(root)))
 }

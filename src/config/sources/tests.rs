@@ -1,4 +1,4 @@
-use std::fs;
+use std::{fs, time::Duration};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -234,16 +234,17 @@ fn everything_about_a_server_has_an_origin_or_is_a_default() {
     let effective = world.load();
     let shown = |setting: &Setting| {
         let origin = setting.origin.as_ref().map(|origin| origin.span.start > 0);
-        (setting.path.clone(), setting.masked(&Known::default()).to_string(), origin)
+        (setting.key().into_owned(), setting.masked(&Known::default()).to_string(), origin)
     };
-    let all: Vec<_> = settings(&effective.servers[0]).iter().map(shown).collect();
+    let usual = Duration::from_secs(7);
+    let all: Vec<_> = settings(&effective.servers[0], usual).iter().map(shown).collect();
     let expected = [
         ("transport", r#""http""#, Some(true)),
         ("url", r#""https://h/""#, Some(true)),
         ("headers.Authorization", r#""Bearer ***""#, Some(true)),
-        ("timeouts.connect", r#""1m 30s 500ms""#, Some(true)),
-        ("timeouts.list", r#""1m 30s 500ms""#, Some(true)),
-        ("timeouts.call", r#""1m 30s 500ms""#, Some(true)),
+        ("timeoutSeconds.connect", "90.5", Some(true)),
+        ("timeoutSeconds.list", "90.5", Some(true)),
+        ("timeoutSeconds.call", "90.5", Some(true)),
         ("tools.include", "[]", Some(true)),
         ("debug", "true", Some(true)),
         ("enabled", "true", None),
@@ -251,7 +252,7 @@ fn everything_about_a_server_has_an_origin_or_is_a_default() {
     assert_eq!(all, expected.map(|(path, value, origin)| (path.to_owned(), value.to_owned(), origin)));
 
     world = World::new().file("project/.roo/mcp.json", r#"{"mcpServers": {"s": {"command": "x"}}}"#);
-    let filled = settings(&world.load().servers[0]).into_iter().filter(|it| it.origin.is_none());
+    let filled = settings(&world.load().servers[0], usual).into_iter().filter(|it| it.origin.is_none());
     let filled: Vec<_> = filled.map(|it| (it.path, it.value)).collect();
-    assert_eq!(filled, [("enabled".to_owned(), json!(true)), ("timeouts.call".to_owned(), json!("1m"))]);
+    assert_eq!(filled, [("enabled".to_owned(), json!(true)), ("timeouts.call".to_owned(), json!(7.0))]);
 }

@@ -2,12 +2,12 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::{Kept, Origin};
 use crate::config::{
     Span,
-    dialect::{Dialect, Field},
+    dialect::Dialect,
     secret::{Known, mask, mask_argument},
     server::{Approval, At, Auth, OAuth, Pair, ServerConfig, Timeouts, ToolFilter},
 };
@@ -17,9 +17,11 @@ use crate::config::{
 pub struct Setting {
     /// Where it is in the model: `args.0`, `env.TOKEN`, `timeouts.call`.
     pub path: String,
-    /// A text, a flag, a number, or a list of texts.
+    /// A text, a flag, a number (for a time: of seconds), or a list of texts.
     pub value: Json,
-    /// `None` if nobody wrote it down: it is what the program takes for it.
+    /// The same, if it is a time.
+    pub time: Option<Duration>,
+    /// `None` if nobody wrote it down: it is what holds then.
     pub origin: Option<Origin>,
     hides: Hides,
 }
@@ -34,6 +36,23 @@ enum Hides {
 }
 
 impl Setting {
+    /// The path with the unit of the value in it, for programs: `timeoutSeconds.call`.
+    pub fn key(&self) -> Cow<'_, str> {
+        match self.path.strip_prefix("timeouts.").filter(|_| self.time.is_some()) {
+            Some(rest) => format!("timeoutSeconds.{rest}").into(),
+            None => (&*self.path).into(),
+        }
+    }
+
+    fn new(path: &str, value: Json, origin: Option<Origin>, hides: Hides) -> Setting {
+        Setting { path: path.to_owned(), value, time: None, origin, hides }
+    }
+
+    fn time(path: &str, time: Duration, origin: Option<Origin>) -> Setting {
+        let value = json!(time.as_secs_f64());
+        Setting { time: Some(time), ..Setting::new(path, value, origin, Hides::Named(String::new())) }
+    }
+
     /// The value without the secrets in it, and without what is known to be one.
     pub fn masked(&self, known: &Known<'_>) -> Cow<'_, Json> {
         let text = match &self.value {
@@ -55,11 +74,12 @@ impl Setting {
     }
 }
 
-/// Everything that is known about a server, in the order of the model.
-pub fn settings(kept: &Kept) -> Vec<Setting> {
+/// Everything that is known about a server, in the order of the model. A call of which nothing is said may take
+/// `usual_call`.
+pub fn settings(kept: &Kept, usual_call: Duration) -> Vec<Setting> {
     let mut list = List { server: &kept.server, settings: Vec::new() };
     list.server(&kept.server);
-    list.fill_in(kept.dialect);
+    list.fill_in(kept.dialect, usual_call);
     list.settings
 }
 
@@ -148,7 +168,7 @@ impl List<'_> {
 
     fn put(&mut self, path: &str, value: Json, span: Span, hides: Hides) {
         let origin = Some(Origin::new(&self.server.source, span));
-        self.settings.push(Setting { path: path.to_owned(), value, origin, hides });
+        self.settings.push(Setting::new(path, value, origin, hides));
     }
 
     fn text(&mut self, path: &str, text: Option<&At<String>>) {
@@ -177,38 +197,27 @@ impl List<'_> {
 
     fn duration(&mut self, path: &str, duration: Option<&At<Duration>>) {
         if let Some(At { value, span }) = duration {
-            self.put(path, shown(*value), *span, Hides::Named(String::new()));
+            let origin = Some(Origin::new(&self.server.source, *span));
+            self.settings.push(Setting::time(path, *value, origin));
         }
     }
 
-    /// What the program takes for what nobody wrote down.
-    fn fill_in(&mut self, dialect: &Dialect) {
-        let mut missing = Vec::new();
+    /// What holds for what nobody wrote down.
+    fn fill_in(&mut self, dialect: &Dialect, usual_call: Duration) {
+        let timeouts = &self.server.timeouts;
         if self.server.enabled.is_none() {
-            missing.push(("enabled", true.into()));
+            let hides = Hides::Named(String::new());
+            self.settings.push(Setting::new("enabled", true.into(), None, hides));
         }
-        if let Some(rule) = dialect.timeout {
-            let of_all = dialect.keys.iter().any(|key| key.field == Field::Timeout);
-            let timeouts = &self.server.timeouts;
-            let each = [
-                ("timeouts.connect", &timeouts.connect, of_all),
-                ("timeouts.list", &timeouts.list, of_all),
-                ("timeouts.call", &timeouts.call, true),
-            ];
-            let default = Duration::from_millis(rule.default * rule.unit);
-            missing.extend(each.into_iter().filter(|it| it.1.is_none() && it.2).map(|it| (it.0, shown(default))));
-        }
-        let default = |(path, value): (&str, Json)| Setting {
-            path: path.to_owned(),
-            value,
-            origin: None,
-            hides: Hides::Named(String::new()),
-        };
-        self.settings.extend(missing.into_iter().map(default));
+        let usual = dialect.usual_timeout();
+        let call = dialect.timeout.map(|_| usual_call);
+        let each = [
+            ("timeouts.connect", &timeouts.connect, usual),
+            ("timeouts.list", &timeouts.list, usual),
+            ("timeouts.call", &timeouts.call, call),
+        ];
+        let missing = each.into_iter().filter(|(_, own, _)| own.is_none());
+        let missing = missing.filter_map(|(path, _, usual)| Some(Setting::time(path, usual?, None)));
+        self.settings.extend(missing);
     }
-}
-
-/// As people write it: `30s`, `1m 30s`.
-fn shown(duration: Duration) -> Json {
-    humantime::format_duration(duration).to_string().into()
 }

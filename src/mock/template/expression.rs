@@ -33,9 +33,21 @@ impl Native {
     pub(super) fn eval(&self, context: &minijinja::Value) -> Result<minijinja::Value, RenderError> {
         let value = self.expression.eval(context.clone()).map_err(|error| RenderError::at(&self.position, &error))?;
         match value.is_undefined() {
-            true => Err(RenderError(format!("{}: the expression has no value", self.position))),
+            true => Err(RenderError(format!("{}: {} has no value", self.position, self.missing(context)))),
             false => Ok(value),
         }
+    }
+
+    /// What the expression uses that is not there, if that is known.
+    fn missing(&self, context: &minijinja::Value) -> String {
+        let is_there = |path: &str| {
+            let mut parts = path.split('.');
+            let found = parts.try_fold(context.clone(), |value, part| value.get_attr(part).ok());
+            found.is_some_and(|value| !value.is_undefined())
+        };
+        let mut names: Vec<_> = self.expression.undeclared_variables(true).into_iter().collect();
+        names.sort();
+        names.iter().find(|name| !is_there(name)).map_or("the expression".to_owned(), |name| format!("`{name}`"))
     }
 }
 

@@ -415,7 +415,7 @@ mod tests {
         let error = render("a: '{{ arg.text }}'", "{}").expect_err("a typo");
         assert_eq!(error, "t:1:4: template: there is no `arg` (did you mean `args`?)");
         let error = render("[1, '{{ args.missing }}']", "{}").expect_err("no value");
-        assert_eq!(error, "a template failed: t:1:5: the expression has no value");
+        assert_eq!(error, "a template failed: t:1:5: `args.missing` has no value");
         let error = render("[1, 'x{{ args.missing }}']", "{}").expect_err("undefined");
         assert_eq!(error, "a template failed: t:1:5: `args.missing` is undefined in `args.missing`");
         assert!(render("'{{ args.'", "{}").expect_err("a syntax error").starts_with("t:1:1: template:"));

@@ -62,7 +62,9 @@ fn conclusion(out: &mut String, file: &File, verdict: Verdict) {
     let _ = writeln!(out, "{style}{mark}{style:#} {text}");
     let _ = writeln!(out, "  - File: {}", printable(&file.path));
     if let Some(detected) = &file.detected {
-        let _ = writeln!(out, "  - Dialect: {} ({})", detected.dialect.name, printable(&detected.why));
+        let why = printable(&detected.why);
+        let guess = if detected.is_guess() { "; a guess: name the program with --dialect" } else { "" };
+        let _ = writeln!(out, "  - Dialect: {} ({why}{guess})", detected.dialect.name);
     }
     if file.is_readable {
         let count = |is_meant: fn(&Server) -> bool| file.servers.iter().filter(|server| is_meant(server)).count();

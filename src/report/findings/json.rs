@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use serde::Serialize;
 
 use super::{Contact, File, Report, Verdict, place::Positions};
-use crate::config::finding::Finding;
+use crate::config::{dialect::Detected, finding::Finding};
 
 #[derive(Serialize)]
 struct Whole<'r> {
@@ -22,6 +22,8 @@ struct OfFile<'r> {
     valid: bool,
     dialect: Option<&'static str>,
     why: Option<&'r str>,
+    /// Whether another program may be meant.
+    guessed: bool,
     servers: Vec<OfServer<'r>>,
     findings: Vec<OfFinding>,
 }
@@ -105,6 +107,7 @@ fn of_file<'r>(report: &Report, file: &'r File) -> OfFile<'r> {
         valid: file.verdict(report.is_strict) == Verdict::Valid,
         dialect: file.detected.as_ref().map(|detected| detected.dialect.name),
         why: file.detected.as_ref().map(|detected| &*detected.why),
+        guessed: file.detected.as_ref().is_some_and(Detected::is_guess),
         servers: servers.collect(),
         findings: told.into_iter().map(|finding| of_finding(&positions, finding)).collect(),
     }
