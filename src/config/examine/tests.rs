@@ -445,6 +445,10 @@ fn an_object_ends_before_a_key_that_is_no_further_in_if_its_end_is_missing() {
     let twice =
         "{\n  \"mcpServers\": {\n    \"a\": {\n      \"command\": \"x\",\n      \"env\": {\n        \"A\": \"b\"\n";
     assert_eq!(told(&format!("{twice}{rest}")).0, 2);
+    let inner = format!("{with_comma}      \"env\": {{ \"A\": \"b\"\n    }},\n{rest}");
+    assert_eq!(told(&inner), (2, vec![(unclosed, (5, 14)), (unclosed, (6, 5))]));
+    let list = format!("{with_comma}      \"args\": [\n        \"y\"\n    }},\n{rest}");
+    assert_eq!(told(&list), (2, vec![(unclosed, (5, 15)), (unclosed, (7, 5))]));
     let sloppy = "{\n\"mcpServers\": {\n\"a\": {\n\"command\": \"x\",\n\"args\": []\n}\n}\n}";
     assert_eq!(told(sloppy), (1, vec![]));
 }

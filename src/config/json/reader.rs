@@ -244,17 +244,33 @@ impl Reader<'_> {
     /// Whether the key here begins a line that is no further in than the one where its object begins, which nothing closes
     /// further on: then it belongs to the object around that. `indent` is that of the object, once it is known.
     fn is_outdented(&mut self, start: usize, indent: &mut Option<usize>) -> bool {
-        let before = &self.text[..self.at];
-        let line = before.trim_end_matches([' ', '\t']);
-        if !line.ends_with('\n') || line.len() <= start || self.open.iter().nth_back(1) != Some(&'{') {
+        if self.open.iter().nth_back(1) != Some(&'{') {
             return false;
         }
-        let own = indent.get_or_insert_with(|| {
-            let line = &self.text[..start];
-            let line = &self.text[line.rfind('\n').map_or(0, |newline| newline + 1)..];
-            line.len() - line.trim_start_matches([' ', '\t']).len()
-        });
-        before.len() - line.len() <= *own && self.balance().lacks('}')
+        let Some(here) = self.indent_after(start) else { return false };
+        let own = indent.get_or_insert_with(|| self.indent_of(start));
+        here <= *own && self.balance().lacks('}')
+    }
+
+    /// Whether the bracket here stands less far in than the line where that begins which it would close, and there are too
+    /// few of them: then it is meant for something around that.
+    fn closes_another(&mut self, start: usize, close: char) -> bool {
+        let is_less = self.indent_after(start).is_some_and(|here| here < self.indent_of(start));
+        is_less && self.open.iter().rev().skip(1).any(|open| *open == opening(close)) && self.balance().lacks(close)
+    }
+
+    /// How far in this place is, if it begins a line below that of `start`.
+    fn indent_after(&self, start: usize) -> Option<usize> {
+        let before = &self.text[..self.at];
+        let line = before.trim_end_matches([' ', '\t']);
+        (line.ends_with('\n') && line.len() > start).then(|| before.len() - line.len())
+    }
+
+    /// How far in the line of this place begins.
+    fn indent_of(&self, place: usize) -> usize {
+        let begin = self.text[..place].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = &self.text[begin..place];
+        line.len() - line.trim_start_matches([' ', '\t']).len()
     }
 
     /// Passes what stands before the next member of what begins at `start`; false after the closing character.
@@ -272,7 +288,12 @@ impl Reader<'_> {
                 }
                 Some(next) if next == close => {
                     self.end_after_comma(is_first);
-                    self.at += 1;
+                    if self.closes_another(start, close) {
+                        self.balance().add(close);
+                        self.unclosed(start, Some(self.here()));
+                    } else {
+                        self.at += 1;
+                    }
                     return Ok(false);
                 }
                 None => {

@@ -199,6 +199,8 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
     let weight = |finding: &Finding| match finding.code.severity() {
         // A program that takes any word is told by none.
         _ if finding.code == &codes::TRANSPORT_GUESSED => 4,
+        // Who rejects what others take is hardly meant.
+        _ if finding.code == &codes::FORBIDDEN => 8,
         // Who knows a key is likelier meant than who does not, whatever its value is.
         _ if finding.code == &codes::VALUE_TYPE => 1,
         Severity::Advice => 2,

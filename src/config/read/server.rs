@@ -262,6 +262,7 @@ impl Reader<'_> {
         if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
             let message = format!("{program} starts servers and dials none");
             self.meant = Some((self.findings.len(), &codes::TRANSPORT));
+            self.loose += 2;
             self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint(BRIDGE));
             return;
         }

@@ -67,6 +67,11 @@ fn the_fault_of_a_server_makes_its_file_nobody_elses() {
     for (path, text, expected) in [
         ("mcp.json", r#"{"mcpServers": {"Sentry MCP": {"url": "https://a.example"}}}"#, "cursor"),
         (
+            "mcp.json",
+            r#"{"mcpServers": {"a": {"type": "sse", "command": "x", "url": "https://a.example/sse"}}}"#,
+            "claude-code",
+        ),
+        (
             "code_agent.json",
             r#"{"mcp": {"servers": {"a": {"type": "sdtio", "command": "x", "timeout": -1}, "b": {"type": "http"}}}}"#,
             "code_agent",
