@@ -10,7 +10,7 @@
 //! Servers count in the order of the config, whatever the order in which they answer: so which of two equal names wins
 //! does not change from run to run. Each server has a slot that outlives its sessions; a call holds the slot's session for
 //! reading, and whoever closes it cancels the calls first. [`registry`] is pure; everything that waits is here and in
-//! `slot` and `watch`.
+//! `slot` and `watch`. What may be kept for the next request is in `store`.
 //!
 //! All servers at once:
 //!
@@ -72,6 +72,7 @@
 //! ```
 
 mod approval;
+mod cached;
 mod call;
 mod discovery;
 mod options;
@@ -97,6 +98,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
     approval::Denial,
+    cached::Cached,
     call::CallError,
     discovery::Discovery,
     options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry, RetrySink},
@@ -406,6 +408,7 @@ impl Hub {
 
     async fn end(&self, slot: &Slot, state: State) -> Result<(), HubError> {
         slot.disconnect(state).await;
+        self.0.results.forget(&slot.name);
         self.tell(Event::Status(slot.name.clone()));
         self.register().map(drop).map_err(HubError::from)
     }
