@@ -34,7 +34,7 @@ pub enum ConnectError {
     #[error("{0}")]
     Invalid(String),
     /// Nobody listens, or the connection broke.
-    #[error("cannot reach {target}: {detail}{}", other_scheme(.target, .detail))]
+    #[error("cannot reach {target}: {detail}{}{}", other_scheme(.target, .detail), certificate(.detail))]
     Unreachable { target: String, detail: String },
     /// The handshake did not end in time.
     #[error("no answer within {after:?}{}{}", older(*.is_newest_first, *.after), quoted(.stderr))]
@@ -159,6 +159,19 @@ fn other_scheme(target: &str, detail: &str) -> &'static str {
         true if detail.contains("InvalidContentType") => "; it does not seem to speak TLS: try http:// or ws://",
         false if is_broken => "; if it speaks TLS, the URL begins with https:// or wss://",
         _ => "",
+    }
+}
+
+/// What is wrong with a certificate that nobody vouches for, and what helps. What is said of others says it already.
+fn certificate(detail: &str) -> &'static str {
+    if detail.contains("UnknownIssuer") {
+        "; the certificate is not signed by anybody that this machine trusts: SSL_CERT_FILE names a file with the \
+         certificates of those who are to be trusted"
+    } else if detail.contains("CaUsedAsEndEntity") {
+        "; the certificate is that of an authority and has signed itself, which no server's may: sign one for the server \
+         (basicConstraints CA:FALSE), and name that of the authority with SSL_CERT_FILE"
+    } else {
+        ""
     }
 }
 

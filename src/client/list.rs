@@ -16,6 +16,29 @@ pub struct Listing {
     pub pages: usize,
 }
 
+/// Where the pages of a listing come from.
+pub(super) trait Pages: Sync {
+    /// # Errors
+    /// Any [`Failure`].
+    fn page(
+        &self,
+        method: &str,
+        params: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<Box<RawValue>, Failure>> + Send;
+}
+
+impl Pages for Session {
+    async fn page(
+        &self,
+        method: &str,
+        params: Option<Map<String, Value>>,
+        options: CallOptions,
+    ) -> Result<Box<RawValue>, Failure> {
+        self.request(method, params, options).await
+    }
+}
+
 impl Session {
     /// The timeout is for all pages together; without one it is that of the session for listings.
     ///
@@ -28,7 +51,7 @@ impl Session {
     /// As [`Session::list_tools`], but keeps the pages that came before a failure.
     pub async fn list_tools_as_far_as_possible(&self, options: CallOptions) -> (Listing, Option<Failure>) {
         let mut listing = Listing::default();
-        let failure = self.list_into(&mut listing, "tools/list", "tools", options).await.err();
+        let failure = self.list_into(self, &mut listing, "tools/list", "tools", options).await.err();
         (listing, failure)
     }
 
@@ -51,13 +74,28 @@ impl Session {
     }
 
     pub(super) async fn list(&self, method: &str, member: &str, options: CallOptions) -> Result<Listing, Failure> {
+        self.list_by(self, method, member, options).await
+    }
+
+    /// As a whole listing, with the pages that come from there.
+    ///
+    /// # Errors
+    /// As [`Session::list_tools`].
+    pub(super) async fn list_by(
+        &self,
+        pages: &impl Pages,
+        method: &str,
+        member: &str,
+        options: CallOptions,
+    ) -> Result<Listing, Failure> {
         let mut listing = Listing::default();
-        self.list_into(&mut listing, method, member, options).await?;
+        self.list_into(pages, &mut listing, method, member, options).await?;
         Ok(listing)
     }
 
     async fn list_into(
         &self,
+        pages: &impl Pages,
         listing: &mut Listing,
         method: &str,
         member: &str,
@@ -69,7 +107,7 @@ impl Session {
         loop {
             let params = cursor.take().map(|cursor| Map::from_iter([("cursor".to_owned(), Value::String(cursor))]));
             let options = CallOptions { timeout: Some(deadline.rest()), ..options.clone() };
-            let page = match self.request(method, params, options).await {
+            let page = match pages.page(method, params, options).await {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
                 page => page?,
             };

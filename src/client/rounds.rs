@@ -35,6 +35,8 @@ struct InputRequired {
 pub(super) struct Finished {
     pub(super) result: Box<RawValue>,
     pub(super) kind: Option<String>,
+    /// Whether it is what the request brought as it was made first, without answers.
+    pub(super) is_plain: bool,
 }
 
 impl Session {
@@ -49,7 +51,7 @@ impl Session {
         params: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        let Finished { result, kind } = self.finish(method, params, options).await?;
+        let Finished { result, kind, .. } = self.finish(method, Some(params), options).await?;
         complete_result(result, kind.as_deref())
     }
 
@@ -60,30 +62,31 @@ impl Session {
     pub(super) async fn finish(
         &self,
         method: &str,
-        params: Map<String, Value>,
+        params: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<Finished, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
         let deadline = self.deadline(limit);
         let mut with_answers = params.clone();
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
+            let is_plain = round == 0;
             let rest = deadline.rest();
-            let round = CallOptions { timeout: Some(rest), ..options.clone() };
-            let result = match self.request(method, Some(with_answers), round).await {
+            let within = CallOptions { timeout: Some(rest), ..options.clone() };
+            let result = match self.request(method, with_answers, within).await {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
                 result => result?,
             };
             if self.info().version.era() == Era::Legacy {
-                return Ok(Finished { result, kind: None });
+                return Ok(Finished { result, kind: None, is_plain });
             }
             let kind = serde_json::from_str::<Kind>(result.get());
             let kind = kind.map_err(|error| Failure::Malformed(error.to_string()))?.result_type;
             if kind.as_deref() != Some("input_required") {
-                return Ok(Finished { result, kind });
+                return Ok(Finished { result, kind, is_plain });
             }
             let asked: InputRequired =
                 serde_json::from_str(result.get()).map_err(|error| malformed(&error.to_string()))?;
-            with_answers = params.clone();
+            let mut answered = params.clone().unwrap_or_default();
             match &asked {
                 InputRequired { input_requests: None, request_state: None } => {
                     return Err(malformed("neither `inputRequests` nor `requestState`"));
@@ -92,15 +95,16 @@ impl Session {
                     sleep_until((Instant::now() + PAUSE).min(deadline.instant())).await
                 }
                 InputRequired { input_requests: Some(requests), .. } => {
-                    with_answers.insert(
+                    answered.insert(
                         "inputResponses".to_owned(),
                         self.answer(requests, options.cancel.clone()).await?.into(),
                     );
                 }
             }
             if let Some(state) = asked.request_state {
-                with_answers.insert("requestState".to_owned(), state.into());
+                answered.insert("requestState".to_owned(), state.into());
             }
+            with_answers = Some(answered);
         }
         Err(Failure::Rounds(MAX_ROUNDS))
     }

@@ -84,7 +84,7 @@ impl Session {
         let mut capabilities = self.answers().capabilities();
         capabilities.insert("extensions".to_owned(), json!({ EXTENSION: {} }));
         options.meta.get_or_insert_default().insert(CAPABILITIES.to_owned(), capabilities.into());
-        let Finished { result, kind } = self.finish("tools/call", params, options.clone()).await?;
+        let Finished { result, kind, .. } = self.finish("tools/call", Some(params), options.clone()).await?;
         if kind.as_deref() != Some("task") {
             return complete_result(result, kind.as_deref());
         }

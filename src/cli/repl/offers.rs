@@ -68,9 +68,12 @@ impl Shell {
             Ok(visit) => visit,
             Err(error) => return self.failed(&error),
         };
-        let resources =
-            self.listed_of(&visit, &RESOURCES, async |session, options| session.list_resources(options).await).await;
-        let list = async |session: &Session, options| session.list_resource_templates(options).await;
+        let resources = self
+            .listed_of(&visit, &RESOURCES, async |session, options| {
+                self.hub.cached(session).list_resources(options).await
+            })
+            .await;
+        let list = async |session: &Session, options| self.hub.cached(session).list_resource_templates(options).await;
         let templates = self.listed_of(&visit, &TEMPLATES, list).await;
         let (Some(resources), Some(templates)) = (resources, templates) else { return false };
         self.listed().resources =
@@ -88,8 +91,9 @@ impl Shell {
             Ok(visit) => visit,
             Err(error) => return self.failed(&error),
         };
-        let listed =
-            self.listed_of(&visit, &PROMPTS, async |session, options| session.list_prompts(options).await).await;
+        let listed = self
+            .listed_of(&visit, &PROMPTS, async |session, options| self.hub.cached(session).list_prompts(options).await)
+            .await;
         let Some(prompts) = listed else { return false };
         let known = |item: Value| {
             let arguments = item["arguments"].as_array().into_iter().flatten();
@@ -109,9 +113,10 @@ impl Shell {
         output: Option<&Path>,
         cancel: &CancellationToken,
     ) -> bool {
-        let list = async |session: &Session, options| session.list_resources(options).await;
+        let list = async |session: &Session, options| self.hub.cached(session).list_resources(options).await;
         let Some(visit) = self.holder(server, &RESOURCES, list, "uri", uri, cancel).await else { return false };
-        let read = async |session: &Session, options: CallOptions| session.read_resource(uri, options).await;
+        let read =
+            async |session: &Session, options: CallOptions| self.hub.cached(session).read_resource(uri, options).await;
         let Some(result) = self.asked(&visit, read, cancel).await else { return false };
         let mut saver = Saver::new(output, "resource");
         let contents = Contents::parse(&result).map_err(Trouble::Call);
@@ -133,7 +138,7 @@ impl Shell {
             Ok(arguments) => Some(arguments).filter(|arguments| !arguments.is_empty()),
             Err(trouble) => return self.tell(&self.visit(), trouble),
         };
-        let list = async |session: &Session, options| session.list_prompts(options).await;
+        let list = async |session: &Session, options| self.hub.cached(session).list_prompts(options).await;
         let Some(visit) = self.holder(server, &PROMPTS, list, "name", name, cancel).await else { return false };
         let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
         let Some(result) = self.asked(&visit, get, cancel).await else { return false };

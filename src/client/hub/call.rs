@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{Event, Hub, RegisteredTool, State, approval::Denial, slot::Live, store, usage::Came};
+use super::{Event, Hub, RegisteredTool, State, approval::Denial, cached::authorization, slot::Live, usage::Came};
 use crate::{
-    client::{CallOptions, ConnectError, Failure, ToolOutcome, request::cancelled},
+    client::{CallOptions, ConnectError, Failure, ToolOutcome, call::named, request::cancelled},
     config::nearest,
 };
 
@@ -77,20 +77,29 @@ impl Hub {
         approved.map_err(|denial| CallError::Denied { tool: tool.name.clone(), denial })?;
         let started = Instant::now();
         let count = |came| self.0.usages.count(&tool.server, &tool.original, came, started.elapsed());
-        let is_stored = self.0.results.is_used() && tool.annotations.read_only;
-        let key = is_stored.then(|| store::key(&tool.server, &tool.original, arguments.as_ref()));
-        if let Some(outcome) = key.as_ref().and_then(|key| self.0.results.get(key)) {
+        let results = &self.0.results;
+        let (reads, now) = (tool.annotations.read_only, || authorization(&member));
+        let asked = (results.is_used() && reads).then(|| {
+            let params = named(&tool.original, arguments.clone());
+            results.asked(&tool.server, "tools/call", Some(&params), now())
+        });
+        let kept = asked.as_ref().and_then(|asked| results.get(asked));
+        if let Some(outcome) = kept.and_then(|result| ToolOutcome::parse(result).ok()) {
             count(Came::Stored);
             return Ok(outcome);
         }
         let timeout = options.timeout.or_else(|| member.tool_timeouts.get(&tool.original).copied());
         let options = CallOptions { timeout, ..options };
         let called = self.call_server(&tool, arguments, options).await;
+        if !reads {
+            // Also a call that failed may have changed something.
+            results.forget(&tool.server);
+        }
         match &called {
             Ok(outcome) => {
                 count(Came::Result { is_error: outcome.is_error });
-                if let Some(key) = key.filter(|_| !outcome.is_error) {
-                    self.0.results.put(key, outcome);
+                if let Some(asked) = asked.filter(|_| !outcome.is_error) {
+                    results.put_tool(asked, &outcome.raw, now());
                 }
             }
             Err(_) => count(Came::Failure),

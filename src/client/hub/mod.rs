@@ -10,7 +10,7 @@
 //! Servers count in the order of the config, whatever the order in which they answer: so which of two equal names wins
 //! does not change from run to run. Each server has a slot that outlives its sessions; a call holds the slot's session for
 //! reading, and whoever closes it cancels the calls first. [`registry`] is pure; everything that waits is here and in
-//! `slot` and `watch`.
+//! `slot` and `watch`. What may be kept for the next request is in `store`.
 //!
 //! All servers at once:
 //!
@@ -36,42 +36,77 @@
 //! ```
 //!
 //! Or step by step, with whatever a program wants to do in between: connect, discover, filter, rename, register, call,
-//! disconnect.
+//! disconnect all. The two servers are mocks here.
 //!
-//! ```no_run
+//! ```
+//! use std::sync::Arc;
+//!
 //! use mcp_rehearsal::{
 //!     client::{
 //!         CallOptions, Endpoint, Protocol, ServerConfig, Session, Target,
 //!         hub::{Registry, registry::Listed},
 //!     },
 //!     config::{
+//!         Span,
 //!         policy::{Duplicates, Naming, Policy},
-//!         server::ToolFilter,
+//!         server::{At, ToolFilter},
 //!     },
+//!     mock::{MockServer, Tool},
+//!     transport::Transport,
 //! };
 //!
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let endpoint = Endpoint { url: "http://localhost:8888/mcp".into(), headers: Vec::new() };
-//! let session = Session::connect(&ServerConfig::new("postgres", Target::Http(endpoint)), Protocol::Auto).await?;
-//! let mut listing = session.list_tools(CallOptions::default()).await?;
-//! listing.items.retain(|tool| !tool.get().contains("drop_table"));
-//! let listed = Listed {
-//!     server: &"postgres".into(),
-//!     filter: &ToolFilter::default(),
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let postgres = MockServer::builder().tool(Tool::new("query").reply("3 rows")).tool(Tool::new("drop_table"));
+//! let weather = MockServer::builder().tool(Tool::new("query").reply("Rain."));
+//! let mocks = [("postgres", postgres.start().await?), ("weather", weather.start().await?)];
+//!
+//! // Connect.
+//! let mut sessions = Vec::new();
+//! for (name, mock) in &mocks {
+//!     let url = mock.url(Transport::Http).ok_or("it listens")?;
+//!     let target = Target::Http(Endpoint { url, headers: Vec::new() });
+//!     sessions.push(Session::connect(&ServerConfig::new(*name, target), Protocol::Auto).await?);
+//! }
+//!
+//! // Discover.
+//! let mut discovered = Vec::new();
+//! for session in &sessions {
+//!     let listing = session.list_tools(CallOptions::default()).await?;
+//!     discovered.push((Arc::from(session.name()), listing.items));
+//! }
+//!
+//! // Filter, rename and register: the registry does so by the rules that it is given.
+//! let at = |name: &str| At { value: name.to_owned(), span: Span::default() };
+//! let exclude = At { value: vec![at("drop_table")], span: Span::default() };
+//! let filter = ToolFilter { exclude: Some(exclude), include: None };
+//! let listed = discovered.iter().map(|(server, tools)| Listed {
+//!     server,
+//!     filter: &filter,
 //!     policy: &Policy::USUAL,
-//!     tools: &listing.items,
+//!     tools,
 //!     mirrors: false,
-//! };
-//! let registry = Registry::of([listed], Naming::Literal("{server}.{tool}"), Duplicates::Rejected)?;
-//! let tool = registry.get("postgres.query").ok_or("there is no such tool")?;
+//! });
+//! let registry = Registry::of(listed, Naming::Literal("{server}.{tool}"), Duplicates::Rejected)?;
+//! let names: Vec<_> = registry.tools().iter().map(|tool| &*tool.name).collect();
+//! assert_eq!(names, ["postgres.query", "weather.query"]);
+//!
+//! // Call: the server gets its own name for the tool.
+//! let tool = registry.get("weather.query").ok_or("there is no such tool")?;
+//! let session = sessions.iter().find(|session| *session.name() == *tool.server).ok_or("there is no such server")?;
 //! let outcome = session.call_tool(&tool.original, None, CallOptions::default()).await?;
-//! println!("{}", outcome.text());
-//! session.close().await;
+//! assert_eq!(outcome.text(), "Rain.");
+//!
+//! // Disconnect all.
+//! for session in sessions {
+//!     session.close().await;
+//! }
 //! # Ok(())
 //! # }
 //! ```
 
 mod approval;
+mod cached;
 mod call;
 mod discovery;
 mod options;
@@ -97,6 +132,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
     approval::Denial,
+    cached::Cached,
     call::CallError,
     discovery::Discovery,
     options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry, RetrySink},
@@ -407,6 +443,7 @@ impl Hub {
 
     async fn end(&self, slot: &Slot, state: State) -> Result<(), HubError> {
         slot.disconnect(state).await;
+        self.0.results.forget(&slot.name);
         self.tell(Event::Status(slot.name.clone()));
         self.register().map(drop).map_err(HubError::from)
     }

@@ -49,7 +49,9 @@ pub struct HubOptions {
     /// How often a server is asked whether it still answers.
     pub health: Option<Duration>,
     pub approval: Approval,
-    /// How long the result of a tool that only reads stands for the next call with the same arguments.
+    /// How long the result of a tool that only reads stands for the next call with the same arguments, at most until a tool
+    /// of the same server is called that does not only read. With any time, what [`Hub::cached`](super::Hub::cached) asks
+    /// for stands as well, for as long as its server says (`ttlMs`; 2026-07-28, Caching); without one nothing is kept.
     pub result_ttl: Option<Duration>,
     /// Where the lines go that servers write to their standard error.
     pub stderr: Option<StderrSink>,

@@ -16,6 +16,13 @@ use crate::{
 };
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
+/// What makes of a kept result one that does not hold (2026-07-28, Caching: Interaction with Notifications).
+const CHANGES: [&str; 4] = [
+    LIST_CHANGED,
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+];
 
 impl Hub {
     /// Watches a new session until it ends.
@@ -25,9 +32,15 @@ impl Hub {
         }
         let capabilities: serde_json::Value =
             serde_json::from_str(live.session.info().capabilities.get()).unwrap_or_default();
-        let tells = capabilities["tools"]["listChanged"] == true;
-        if tells && live.session.info().version.era() == Era::Modern {
-            let interest = Interest { tools: true, ..Interest::default() };
+        let is_caching = self.0.results.is_used();
+        let tells = |list: &str| capabilities[list]["listChanged"] == true;
+        let interest = Interest {
+            tools: tells("tools"),
+            prompts: is_caching && tells("prompts"),
+            resources: is_caching && tells("resources"),
+            uris: Vec::new(),
+        };
+        if interest != Interest::default() && live.session.info().version.era() == Era::Modern {
             // Whoever does not send them is listed again when somebody asks for it.
             let _ = live.session.listen(&interest, CallOptions::default()).await;
         }
@@ -61,10 +74,10 @@ impl Watched {
         let Some(health) = self.hub.upgrade().map(|inner| inner.options.health) else { return };
         let mut seen = 0;
         loop {
-            let change = self.tap.wait_for(seen, is_list_changed);
+            let changed = self.tap.wait_for(seen, |frame| change(frame).is_some());
             let found = match health {
-                None => change.await,
-                Some(every) => match tokio::time::timeout(every, change).await {
+                None => changed.await,
+                Some(every) => match tokio::time::timeout(every, changed).await {
                     Ok(found) => found,
                     Err(_) => {
                         seen = self.tap.len();
@@ -74,15 +87,17 @@ impl Watched {
                 },
             };
             let Some(hub) = self.hub.upgrade().map(Hub) else { return };
-            let Some((index, _)) = found else { return self.broke(&hub).await };
+            let Some((index, frame)) = found else { return self.broke(&hub).await };
             seen = index + 1;
-            self.list_again(&hub).await;
+            hub.0.results.forget(&self.slot.name);
+            if change(&frame) == Some(LIST_CHANGED) {
+                self.list_again(&hub).await;
+            }
         }
     }
 
     /// Lists the tools anew; of several changes in a row one listing is enough.
     async fn list_again(&self, hub: &Hub) {
-        hub.0.results.forget(&self.slot.name);
         let session = self.slot.open_session().await;
         let Some(live) = session.as_ref().filter(|live| live.session.tap().is(&self.tap)) else { return };
         if let Some(failure) = self.slot.list(live).await {
@@ -122,7 +137,9 @@ impl Watched {
     }
 }
 
-fn is_list_changed(frame: &Frame) -> bool {
-    frame.direction == Direction::ServerToClient
-        && frame.message().is_ok_and(|message| message.method() == Some(LIST_CHANGED))
+/// The method by which a server tells that something has changed.
+fn change(frame: &Frame) -> Option<&'static str> {
+    let message = frame.message().ok().filter(|_| frame.direction == Direction::ServerToClient)?;
+    let method = message.method()?;
+    CHANGES.into_iter().find(|change| *change == method)
 }

@@ -170,6 +170,11 @@ impl Authorizer {
         self.0.current().failure.clone()
     }
 
+    /// Counts the tokens; what was got with one of them need not be for whoever has another.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.current().number
+    }
+
     /// A text with this in place of the tokens that are in use, for whoever shows what others say.
     pub fn masked(&self, text: &str, mask: &str) -> String {
         let current = self.0.current();

@@ -55,8 +55,11 @@ async fn the_result_of_a_reading_tool_stands_for_a_while_and_calls_are_counted()
     call("write", json!({})).await;
     call("write", json!({})).await;
     assert_eq!(calls.load(Ordering::Relaxed), 4);
+    // What was read before may not be so after a write.
+    call("read", json!({ "a": 2 })).await;
+    assert_eq!(calls.load(Ordering::Relaxed), 5);
     let usage: Vec<_> = hub.usage().into_iter().map(|(_, tool, usage)| (tool, usage.calls, usage.stored)).collect();
-    assert_eq!(usage, [("read".to_owned(), 3, 1), ("write".to_owned(), 2, 0)]);
+    assert_eq!(usage, [("read".to_owned(), 4, 1), ("write".to_owned(), 2, 0)]);
     hub.close().await;
 }
 

@@ -1,5 +1,6 @@
 //! Hubs of small scripted servers.
 
+mod cached;
 mod calls;
 mod changes;
 mod discovery;
