@@ -46,7 +46,8 @@ fn frames(c: &mut Criterion) {
 }
 
 fn answer(engine: &Arc<Engine>, peer: &Arc<Peer>, bytes: &Bytes) -> Bytes {
-    let incoming = Incoming { bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None, token: None };
+    let incoming =
+        Incoming { bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None, token: None, faults: &[] };
     match engine.receive(peer, incoming) {
         Intake::Answer(answer) => answer.frame,
         Intake::Exchange(mut exchange) => match exchange.next_event(Duration::ZERO) {

@@ -148,7 +148,7 @@ impl Person {
     }
 
     /// How long the person has been asked for, all in all. Nobody's timeout should count that.
-    fn asked(&self) -> Duration {
+    pub(super) fn asked(&self) -> Duration {
         let clock = self.clock();
         clock.total + clock.since.map(|since| since.elapsed()).unwrap_or_default()
     }

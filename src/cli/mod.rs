@@ -72,7 +72,7 @@ Exit codes:
   0  everything held
   1  a violation, a mismatch, or an expectation that was not met
   2  wrong usage, or a file that does not parse or validate
-  3  could not run: a server did not start, a port is taken; or it was interrupted
+  3  could not run: a command cannot be started, a port is taken; or it was interrupted
   4  nothing was selected
 
 `rehearse --validate-config [FILE]` is `rehearse validate-config [FILE]`.";

@@ -38,6 +38,9 @@ enum Kind {
     Script,
     /// The MCP servers of a program
     Config,
+    /// Has none
+    #[value(hide = true)]
+    Scenario,
 }
 
 pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
@@ -45,6 +48,11 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Script, None) => script::schema(),
         (Kind::Script, Some(_)) => return Err(Failure::Usage("`--dialect` is for `rehearse schema config`".into())),
         (Kind::Config, Some(dialect)) => dialect.schema(),
+        (Kind::Scenario, _) => {
+            let message =
+                "scenarios have no JSON Schema yet; `rehearse run --list FILE` reads one and tells its mistakes";
+            return Err(Failure::Usage(message.into()));
+        }
         (Kind::Config, None) => {
             let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
             let message =

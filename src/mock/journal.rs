@@ -33,6 +33,8 @@ pub struct Entry {
     /// The bytes of the message; empty if the request had no body.
     pub request: Bytes,
     pub handling: Handling,
+    /// The names of the faults that struck the answer.
+    pub faults: Vec<&'static str>,
 }
 
 /// What was done with a message.
@@ -77,6 +79,8 @@ impl Serialize for Entry {
             transport: Transport,
             method: Option<String>,
             handling: String,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            faults: &'a [&'static str],
             #[serde(skip_serializing_if = "Option::is_none")]
             request: Option<&'a RawValue>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +95,8 @@ impl Serialize for Entry {
         let at_ms = (self.at.as_secs_f64() * 1_000_000.0).round() / 1000.0;
         let handling = self.handling.to_string();
         let (number, transport, method) = (self.number, self.transport, self.method());
-        Line { number, at_ms, transport, method, handling, request, text }.serialize(serializer)
+        let faults = &self.faults;
+        Line { number, at_ms, transport, method, handling, faults, request, text }.serialize(serializer)
     }
 }
 
@@ -136,10 +141,23 @@ impl Journal {
         }
     }
 
-    /// Keeps a copy of the request: a slice of it would keep alive the buffer that it was read into.
+    /// As [`Journal::record_struck`], without faults.
     pub fn record(&self, at: Duration, transport: Transport, request: &[u8], handling: Handling) {
+        self.record_struck(at, transport, request, handling, &[]);
+    }
+
+    /// Keeps a copy of the request: a slice of it would keep alive the buffer that it was read into.
+    pub fn record_struck(
+        &self,
+        at: Duration,
+        transport: Transport,
+        request: &[u8],
+        handling: Handling,
+        faults: &[&'static str],
+    ) {
+        let faults = faults.to_vec();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        let entry = Entry { number, at, transport, request: Bytes::copy_from_slice(request), handling };
+        let entry = Entry { number, at, transport, request: Bytes::copy_from_slice(request), handling, faults };
         if matches!(entry.handling, Handling::Miss { .. }) {
             let mut misses = self.misses.lock().unwrap_or_else(PoisonError::into_inner);
             misses.count += 1;

@@ -75,6 +75,8 @@ fn a_file_that_is_there_is_replaced_only_by_force() {
     assert_eq!(kept.read("mcp.json"), "mine");
     let replaced = again().args(["--force"]).run().stdout("").code(0);
     assert!(replaced.read("mcp.json").starts_with("{\n  \"servers\": {\n"));
+    let deep = convert("vscode").args(["-o", "new/folder/mcp.json"]).run().stdout("").code(0);
+    assert_eq!(deep.read("new/folder/mcp.json"), replaced.read("mcp.json"));
     let new = convert("vscode").args(["-o", "new.json"]).run().stdout("").code(0);
     assert_eq!(new.read("new.json"), replaced.read("mcp.json"));
 }

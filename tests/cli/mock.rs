@@ -17,6 +17,35 @@ use crate::rehearse::{Post, Rehearse};
 
 pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
+#[test]
+fn a_fault_is_in_the_journal_and_in_what_is_shown_of_a_request() {
+    let script =
+        "tools: [{ name: later, reply: x }]\nfaults: [{ on: { tool: later, call: 1 }, do: { status: 503 } }]\n";
+    let mut mock = Rehearse::new()
+        .file("mock.yaml", script)
+        .args(["mock", "mock.yaml", "--listen", ":0", "--journal", "journal.jsonl", "--verbose"])
+        .start();
+    let address = mock.address("http://", "/mcp");
+    modern_call(&address, "later").response();
+    modern_call(&address, "later").response();
+    mock.signal("TERM");
+    let run = mock.end().stderr_has("tools.later, fault status\n").stderr_has("tools.later\n").code(0);
+    let journal = run.read("journal.jsonl");
+    let entries: Vec<Json> = journal.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        (&entries[0]["handling"], &entries[0]["faults"][0]),
+        (&Json::from("tools.later"), &Json::from("status"))
+    );
+    assert!(entries[1].get("faults").is_none(), "{journal}");
+}
+
+#[test]
+fn a_word_that_begins_like_an_embedded_script_is_taken_for_it() {
+    let run = |name: &'static str| Rehearse::new().args(["mock", name]).run().code(2);
+    run("bas").stderr_has("did you mean the embedded script `basic`?");
+    run("nothing").stderr_has("`rehearse mock --list` shows the embedded ones");
+}
+
 const PONG: &str = r#"{"jsonrpc":"2.0","id":"p","result":{}}"#;
 
 const SCRIPT: &str = "

@@ -92,7 +92,8 @@ fn the_exit_code_is_that_of_the_command_and_then_that_of_the_verification() {
     run(SCRIPT, "exit 9").stderr_has("tools.count: expected 2 calls, got 0 calls").code(9);
     let none = Rehearse::new().args(["mock", "basic", "--exec", "--", "./no-such-command"]).run();
     none.stderr_has("cannot run ./no-such-command").code(3);
-    Rehearse::new().args(["mock", "basic", "--exec"]).run().stderr_has("<COMMAND>").code(2);
+    Rehearse::new().args(["mock", "basic", "--exec"]).run().stderr_has("--exec needs a command, after `--`").code(2);
+    Rehearse::new().args(["mock", "basic", "--exec", "npm", "test"]).run().stderr_has("after `--`").code(2);
     Rehearse::new().args(["mock", "basic", "--", "true"]).run().stderr_has("--exec").code(2);
 }
 

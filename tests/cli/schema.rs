@@ -11,6 +11,8 @@ fn the_schema_of_a_script_is_json_and_says_what_a_tool_is() {
     assert!(schema["$schema"].as_str().is_some_and(|uri| uri.contains("json-schema.org")), "{schema}");
     assert!(schema["properties"]["tools"].is_object() && schema["properties"]["faults"].is_object());
     Rehearse::new().args(["schema", "scripts"]).run().stderr_has("script").code(2);
+    let none = Rehearse::new().args(["schema", "scenario"]).run().stdout("");
+    none.stderr_has("scenarios have no JSON Schema yet; `rehearse run --list FILE`").code(2);
 }
 
 #[test]

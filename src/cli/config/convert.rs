@@ -84,10 +84,14 @@ fn unknown(examined: Examined) -> Failure {
     Failure::Usage(Diagnostics(diagnostics.collect()).to_string())
 }
 
-/// Writes a new file, or with `force` over one that is there. It is never open to more people than its source, and to its
+/// Writes a new file, in a new folder if there is none, or with `force` over one that is there. It is never open to more people than its source, and to its
 /// owner alone if there is a secret in it.
 fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::cannot(format!("cannot write {}: {error}", path.display()));
+    // As `.vscode` in a project that has had no such file yet.
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
     let mut options = OpenOptions::new();
     options.write(true);
     if force {

@@ -130,7 +130,9 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
                     .map(|(server, error)| Unreachable { server, error: visit.hidden(&error.to_string()) });
                 print_json(&Report { servers, unreachable: unreachable.collect() })?;
             } else {
-                let texts: Vec<_> = lists.iter().map(|list| list.human(which)).collect();
+                // Of a server that did not list anything the error says more than that there is nothing.
+                let known = lists.iter().filter(|list| list.failure.is_none() || list.total > 0);
+                let texts: Vec<_> = known.map(|list| list.human(which)).collect();
                 print(&texts.join("\n"))?;
             }
             outcome?;

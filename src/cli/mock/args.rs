@@ -107,7 +107,7 @@ pub(in crate::cli) struct MockArgs {
     #[arg(long)]
     pub(super) verify: bool,
     /// Serve while the command after `--` runs, with URLs in its environment; then verify what the script expects
-    #[arg(long, requires = "command", conflicts_with = "watch")]
+    #[arg(long, conflicts_with = "watch")]
     pub(super) exec: bool,
     /// The command of --exec, and its arguments
     #[arg(value_name = "COMMAND", last = true, requires = "exec", value_hint = clap::ValueHint::CommandWithArguments)]

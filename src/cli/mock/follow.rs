@@ -128,8 +128,10 @@ fn describe(entry: &Entry) -> String {
         Handling::Miss { .. } => style::DOUBTFUL,
         Handling::Refused(_) => style::BAD,
     };
+    let (bad, faults) = (style::BAD, entry.faults.join(", "));
+    let struck = if faults.is_empty() { String::new() } else { format!(", {bad}fault {faults}{bad:#}") };
     format!(
-        "{dim}{:>9.3}s{dim:#} {:<5} {:<24} {colour}{}{colour:#}\n",
+        "{dim}{:>9.3}s{dim:#} {:<5} {:<24} {colour}{}{colour:#}{struck}\n",
         entry.at.as_secs_f64(),
         entry.transport,
         shown(what.trim_end()),
@@ -154,7 +156,14 @@ mod tests {
 
     fn entry(request: &'static str, handling: Handling) -> Entry {
         let request = Bytes::from(request);
-        Entry { number: 1, at: Duration::from_millis(12), transport: Transport::Http, request, handling }
+        Entry {
+            number: 1,
+            at: Duration::from_millis(12),
+            transport: Transport::Http,
+            request,
+            handling,
+            faults: Vec::new(),
+        }
     }
 
     #[test]
@@ -183,5 +192,10 @@ mod tests {
         );
         let line = anstream::adapter::strip_str(&describe(&call)).to_string();
         assert_eq!(line, "    0.012s http  tools/call e\\u{1b}[2J    tools.echo\n");
+        let line = describe(&Entry { faults: vec!["delay", "status"], ..call });
+        assert!(
+            anstream::adapter::strip_str(&line).to_string().ends_with("tools.echo, fault delay, status\n"),
+            "{line}"
+        );
     }
 }

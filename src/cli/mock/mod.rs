@@ -60,6 +60,11 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
     if args.validate {
         return Ok(catalogue::validate(&args.scripts, args.format));
     }
+    if args.exec && args.command.is_empty() {
+        return Err(Failure::Usage(
+            "--exec needs a command, after `--`: rehearse mock SCRIPT --exec -- npm test".into(),
+        ));
+    }
     let [path] = &args.scripts[..] else {
         return Err(Failure::Usage("one script is served at a time; `--validate` takes several".into()));
     };

@@ -69,14 +69,14 @@ impl Shell {
             .member(&tool.server)
             .ok()
             .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
-        let started = Instant::now();
+        let asked = || self.person.as_ref().map(Person::asked).unwrap_or_default();
+        let (started, asked_before) = (Instant::now(), asked());
         let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
         let call = async |options: CallOptions| self.hub.call(&tool.name, Some(arguments), options).await;
         let called = Box::pin(Person::in_time(self.person.as_ref(), limit.unwrap_or_default(), options, call)).await;
-        self.debug(
-            &tool.server,
-            &format!("the call of '{}' took {:.1} ms", tool.name, started.elapsed().as_secs_f64() * 1000.0),
-        );
+        // The time in which somebody thought is theirs.
+        let took = started.elapsed().saturating_sub(asked().saturating_sub(asked_before)).as_secs_f64() * 1000.0;
+        self.debug(&tool.server, &format!("the call of '{}' took {took:.1} ms", tool.name));
         if let Shown::As(form) = how {
             let call = Call { id: "", server: &tool.server, tool: &tool.original };
             let _ = print_json(&Formed::new(*form, &visit, &call, called.as_ref()));

@@ -85,6 +85,8 @@ pub struct Incoming<'a> {
     pub headers: Option<&'a HeaderMap>,
     /// What the client has shown that it may do, if the server wants to know.
     pub token: Option<&'a Token>,
+    /// The names of the faults that strike its answer, for the journal.
+    pub faults: &'a [&'static str],
 }
 
 impl<'a> Incoming<'a> {
@@ -336,7 +338,7 @@ impl Engine {
     }
 
     fn note(&self, incoming: Incoming<'_>, handling: Handling) {
-        self.journal.record(incoming.at, incoming.transport, incoming.bytes, handling);
+        self.journal.record_struck(incoming.at, incoming.transport, incoming.bytes, handling, incoming.faults);
     }
 
     /// Journals the refusal of a request and answers it with an error.

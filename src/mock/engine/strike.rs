@@ -35,7 +35,9 @@ impl Engine {
     pub fn receive_modern(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
         match self.strike(None, &message, incoming) {
             None => self.modern_message(message, incoming),
-            Some((id, chain)) => faulty(self.modern_message(message, incoming), id, chain),
+            Some((id, chain, faults)) => {
+                faulty(self.modern_message(message, Incoming { faults: &faults, ..incoming }), id, chain)
+            }
         }
     }
 
@@ -43,7 +45,9 @@ impl Engine {
     pub fn receive_legacy(self: &Arc<Self>, peer: &Arc<Peer>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
         match self.strike(Some(peer), &message, incoming) {
             None => self.legacy_message(peer, message, incoming),
-            Some((id, chain)) => faulty(self.legacy_message(peer, message, incoming), id, chain),
+            Some((id, chain, faults)) => {
+                faulty(self.legacy_message(peer, message, Incoming { faults: &faults, ..incoming }), id, chain)
+            }
         }
     }
 
@@ -52,13 +56,13 @@ impl Engine {
         !self.catalog.load().script.faults.is_empty()
     }
 
-    /// The faults that strike a message, with the id of what they strike.
+    /// The faults that strike a message and their names, with the id of what they strike.
     fn strike(
         &self,
         peer: Option<&Arc<Peer>>,
         message: &Message<'_>,
         incoming: Incoming<'_>,
-    ) -> Option<(Option<Id>, Chain)> {
+    ) -> Option<(Option<Id>, Chain, Vec<&'static str>)> {
         let catalog = self.catalog.load();
         if catalog.script.faults.is_empty() {
             return None;
@@ -116,10 +120,11 @@ impl Engine {
         if striking.is_empty() {
             return None;
         }
+        let names = striking.iter().map(|(fault, ..)| fault.about().name).collect();
         let seeded = striking.into_iter().enumerate().map(|(position, (fault, nth, index))| {
             (fault, draws(self.seed, nth, (DRAWN_FOR - 1 - position, index)).number())
         });
-        Some((id.cloned(), Chain::new(id, seeded)))
+        Some((id.cloned(), Chain::new(id, seeded), names))
     }
 }
 
@@ -171,7 +176,8 @@ mod tests {
         fn send(&self, frame: Json, at: Duration) -> Intake {
             let bytes = Bytes::from(frame.to_string());
             let (transport, headers) = (self.transport, self.headers.as_ref());
-            self.engine.receive(&self.peer, Incoming { bytes: &bytes, transport, at, headers, token: None })
+            self.engine
+                .receive(&self.peer, Incoming { bytes: &bytes, transport, at, headers, token: None, faults: &[] })
         }
 
         /// The first that goes out of the answer instead of its beginning, if it is struck.

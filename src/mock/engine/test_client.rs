@@ -126,8 +126,10 @@ impl TestClient {
         let bytes = Bytes::from(frame.to_string());
         let transport = if self.headers.is_some() { Transport::Http } else { Transport::Memory };
         let at = self.clock.get();
-        self.engine
-            .receive(&self.peer, Incoming { bytes: &bytes, transport, at, headers: self.headers.as_ref(), token: None })
+        self.engine.receive(
+            &self.peer,
+            Incoming { bytes: &bytes, transport, at, headers: self.headers.as_ref(), token: None, faults: &[] },
+        )
     }
 
     pub(super) fn request(&self, method: &str, params: Json) -> Json {

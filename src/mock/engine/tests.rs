@@ -77,6 +77,7 @@ impl Mock {
                 at: Duration::ZERO,
                 headers,
                 token: None,
+                faults: &[],
             },
         )
     }

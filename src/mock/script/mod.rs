@@ -148,8 +148,14 @@ impl Script {
             (Err(source), None) => {
                 let names: Vec<_> = EMBEDDED.iter().map(|(name, _)| *name).collect();
                 let near = path.to_str().and_then(|path| nearest(path, &names));
-                let hint =
-                    near.map(|name| format!(" (did you mean the embedded script `{name}`?)")).unwrap_or_default();
+                let begun = path.to_str().and_then(|path| names.iter().copied().find(|name| name.starts_with(path)));
+                let hint = match near.or(begun) {
+                    Some(name) => format!(" (did you mean the embedded script `{name}`?)"),
+                    None if path.extension().is_none() => {
+                        " (`rehearse mock --list` shows the embedded ones)".to_owned()
+                    }
+                    None => String::new(),
+                };
                 return Err(ScriptError::Read { path: path.display().to_string(), source, hint });
             }
         };

@@ -160,7 +160,8 @@ impl Connection {
     pub(super) async fn receive(&self, bytes: &Bytes, poster: Option<&Caller>) -> Option<Refusal> {
         let Caller { token, headers } = poster.unwrap_or(&self.caller);
         let (at, transport) = (self.life.started.elapsed(), self.transport);
-        let incoming = Incoming { bytes, transport, at, headers: headers.as_ref(), token: token.as_deref() };
+        let incoming =
+            Incoming { bytes, transport, at, headers: headers.as_ref(), token: token.as_deref(), faults: &[] };
         self.take(self.engine.receive(&self.peer, incoming)).await
     }
 

@@ -216,8 +216,14 @@ mod tests {
         let params = format!(r#"{{"_meta":{{{meta}}},"notifications":{{"toolsListChanged":true}}}}"#);
         let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{params}}}"#);
         let bytes = Bytes::from(request);
-        let incoming =
-            Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None, token: None };
+        let incoming = Incoming {
+            bytes: &bytes,
+            transport: Transport::Memory,
+            at: Duration::ZERO,
+            headers: None,
+            token: None,
+            faults: &[],
+        };
         let message = Message::parse(&bytes).expect("a request");
         assert_eq!(engine.era_of(&message, None), Era::Modern);
         match engine.receive_modern(message, incoming) {

@@ -46,7 +46,8 @@ async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, 
     };
     let at = shared.life.started.elapsed();
     let headers = &headers;
-    let incoming = Incoming { bytes: &bytes, transport: Transport::Http, at, headers: Some(headers), token };
+    let incoming =
+        Incoming { bytes: &bytes, transport: Transport::Http, at, headers: Some(headers), token, faults: &[] };
     match Message::parse(&bytes) {
         Ok(message) if shared.engine.era_of(&message, Some(headers)) == Era::Modern => {
             let intake = shared.engine.receive_modern(message, incoming);

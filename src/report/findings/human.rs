@@ -20,7 +20,7 @@ const MOST: usize = 100;
 pub(super) fn render(report: &Report, layout: &Layout) -> String {
     let (mut out, handler) = (String::new(), graphical(Some(layout.width)));
     for file in &report.files {
-        let part = render_file(report, file, &handler);
+        let part = render_file(report, file, &handler, layout.width);
         if !(out.is_empty() || part.is_empty()) {
             out.push('\n');
         }
@@ -32,7 +32,7 @@ pub(super) fn render(report: &Report, layout: &Layout) -> String {
     out
 }
 
-fn render_file(report: &Report, file: &File, handler: &MietteHandler) -> String {
+fn render_file(report: &Report, file: &File, handler: &MietteHandler, width: usize) -> String {
     let mut out = String::new();
     let shown: Vec<_> = report.told(file).take(MOST).collect();
     let more = report.count(file) - shown.len();
@@ -40,7 +40,8 @@ fn render_file(report: &Report, file: &File, handler: &MietteHandler) -> String 
     for finding in &shown {
         let position = positions.both(finding.problem.span).0;
         let name = printable(&file.path).into_owned();
-        let snippet = (!file.source.text.is_empty()).then(|| Snippet::new(file, name, finding.problem.span, position));
+        let snippet = || Snippet::new(file, name, finding.problem.span, position, width);
+        let snippet = (!file.source.text.is_empty()).then(snippet);
         let _ = writeln!(out, "{}", Shown { finding, snippet, handler });
     }
     if more > 0 {

@@ -7,12 +7,15 @@ use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanConten
 use super::{File, place::Position};
 use crate::config::{Span, secret::MASK};
 
-/// How many characters of a line are shown: before what is pointed at, of it, after it.
+/// How many characters of a line are shown at most: before what is pointed at, of it, after it.
 const BEFORE: usize = 60;
 const WITHIN: usize = 120;
 const AFTER: usize = 60;
 /// Of a line that is not longer, everything.
 const WHOLE: usize = 160;
+/// What stands before a line and where it is cut; and what is left for it at least.
+const MARGIN: usize = 10;
+const NARROWEST: usize = 20;
 const CUT: char = '…';
 
 /// A line with the one before and the one after it, as it is shown.
@@ -27,8 +30,13 @@ pub(super) struct Snippet {
 }
 
 impl Snippet {
-    /// `position` is where the span begins.
-    pub(super) fn new(file: &File, name: String, span: Span, position: Position) -> Snippet {
+    /// `position` is where the span begins. As much is shown of a line as there is room for in so many columns.
+    pub(super) fn new(file: &File, name: String, span: Span, position: Position, columns: usize) -> Snippet {
+        let room = columns.saturating_sub(MARGIN).max(NARROWEST);
+        let whole = WHOLE.min(room);
+        // What is pointed at stands far enough to the left for the words below it.
+        let (left, within) = (BEFORE.min(room / 4), WITHIN.min(room / 2));
+        let right = AFTER.min(room - left - within);
         let text = &file.source.text;
         let start = text.floor_char_boundary(span.start.min(text.len()));
         let line = line_at(text, start);
@@ -38,16 +46,16 @@ impl Snippet {
         let mut first_line = position.0;
         if line.start > 0 {
             let before = line_at(text, line.start - 1);
-            let shown = before.start..after(text, before.start, before.end, WHOLE);
+            let shown = before.start..after(text, before.start, before.end, whole);
             copy.push(before, shown);
             copy.text.push('\n');
             first_line -= 1;
         }
-        let shown = match text[line.clone()].char_indices().nth(WHOLE) {
+        let shown = match text[line.clone()].char_indices().nth(whole) {
             None => line.clone(),
             Some(_) => {
-                let first = before(text, start, line.start, BEFORE);
-                first..after(text, after(text, start, end, WITHIN), line.end, AFTER)
+                let first = before(text, start, line.start, left);
+                first..after(text, after(text, start, end, within), line.end, right)
             }
         };
         copy.marks[1] = end.min(shown.end);
@@ -55,7 +63,7 @@ impl Snippet {
         let is_last = text[line.end..].find('\n').is_none_or(|newline| line.end + newline + 1 == text.len());
         if !is_last {
             let next = line_at(text, text[line.end..].find('\n').map_or(text.len(), |newline| line.end + newline + 1));
-            let shown = next.start..after(text, next.start, next.end, WHOLE);
+            let shown = next.start..after(text, next.start, next.end, whole);
             copy.text.push('\n');
             copy.push(next, shown);
         }

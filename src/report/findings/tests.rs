@@ -99,6 +99,24 @@ fn of_a_config_on_one_line_only_a_part_is_shown() {
 }
 
 #[test]
+fn what_is_shown_of_a_line_fits_the_width() {
+    let text = r#"{"mcpServers": {"one": {"command": "npx", "args": ["-y", "a-server-with-a-long-name", "--and-a-flag"], "arg": []},
+"two": {"command": "npx", "args": ["-y", "another-server-with-a-long-name", "--and-another-flag"], "env": {"A": "b"}}}}"#;
+    for width in [50, 60, 80, 100] {
+        let layout = Layout { width, directory: "/here".into() };
+        let report = Report { files: vec![file(".mcp.json", text)], is_strict: false, is_quiet: false };
+        let human = String::from_utf8(FindingsFormat::Human.render(&report, &layout)).expect("UTF-8");
+        let human = anstream::adapter::strip_str(&human).to_string();
+        let excerpt = human.lines().filter(|line| line.contains(['│', '·', '╰']));
+        let longest = excerpt.map(|line| line.chars().count()).max();
+        assert!(
+            longest <= Some(width) && human.contains("\"arg\"") && human.contains("in the server `one`"),
+            "{human}"
+        );
+    }
+}
+
+#[test]
 fn secrets_are_hidden_in_lines_and_sentences_and_the_mark_stays_in_its_place() {
     let text = r#"{"mcpServers": {"s": {"command": "c", "env": {"API_KEY": "0123456789abc"}, "arg": [], "cwd": "x"}}}"#;
     let mut hiding = file(".mcp.json", text);

@@ -100,7 +100,8 @@ impl World {
     pub(crate) fn send(&mut self, who: usize, frame: (Bytes, Option<HeaderMap>)) -> Result<Outcome, String> {
         let (bytes, headers) = frame;
         let transport = if headers.is_some() { Transport::Http } else { Transport::Memory };
-        let incoming = Incoming { bytes: &bytes, transport, at: self.at, token: None, headers: headers.as_ref() };
+        let incoming =
+            Incoming { bytes: &bytes, transport, at: self.at, token: None, headers: headers.as_ref(), faults: &[] };
         let intake = self.engine.receive(&self.clients[who].peer, incoming);
         let shown = || String::from_utf8_lossy(&bytes).into_owned();
         let outcome = match intake {
