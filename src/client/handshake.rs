@@ -55,7 +55,7 @@ pub(super) async fn perform(
         match link {
             Link::Duplex(link) => {
                 let transport = Probing::new(InOrder::new(*link), patience);
-                serve_client_with_lifecycle(service, transport, lifecycle).await
+                Box::pin(serve_client_with_lifecycle(service, transport, lifecycle)).await
             }
             Link::Http(link) => {
                 if let Some(patience) = patience {
@@ -63,7 +63,7 @@ pub(super) async fn perform(
                 }
                 // The client ends the wait itself, for rmcp's worker sends nothing else until the probe is over.
                 let transport = Probing::new(InOrder::new(WorkerTransport::spawn(link.worker)), None);
-                serve_client_with_lifecycle(service, transport, lifecycle).await
+                Box::pin(serve_client_with_lifecycle(service, transport, lifecycle)).await
             }
         }
     };
