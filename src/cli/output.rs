@@ -5,7 +5,9 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use super::Failure;
+use anstream::ColorChoice;
+
+use super::{Failure, style::in_one_piece};
 
 /// Whether something could not be written.
 static IS_LOST: AtomicBool = AtomicBool::new(false);
@@ -15,7 +17,7 @@ static IS_LOST: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// It cannot be written; whoever closes the pipe has read enough.
 pub(super) fn write(result: &[u8]) -> Result<(), Failure> {
-    to(io::stdout().lock(), result)
+    to(io::stdout().lock(), result, ColorChoice::AlwaysAnsi)
 }
 
 /// Writes a result for people, of which only a terminal gets the ANSI sequences.
@@ -23,7 +25,7 @@ pub(super) fn write(result: &[u8]) -> Result<(), Failure> {
 /// # Errors
 /// As [`write`].
 pub(super) fn write_styled(result: &[u8]) -> Result<(), Failure> {
-    to(anstream::stdout().lock(), result)
+    to(io::stdout().lock(), result, anstream::stdout().current_choice())
 }
 
 /// Nothing that was written so far is lost.
@@ -37,8 +39,8 @@ pub(super) fn nothing_lost() -> Result<(), Failure> {
     }
 }
 
-fn to(mut out: impl Write, result: &[u8]) -> Result<(), Failure> {
-    match out.write_all(result).and_then(|()| out.flush()) {
+fn to(out: impl Write, result: &[u8], choice: ColorChoice) -> Result<(), Failure> {
+    match in_one_piece(out, result, choice) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             IS_LOST.store(true, Ordering::Relaxed);
             Err(Failure::cannot(format!("the result cannot be written: {error}")))

@@ -2,10 +2,11 @@
 
 use std::{
     fmt,
-    io::{IsTerminal, Write},
+    io::{self, IsTerminal, Write},
     sync::{Mutex, PoisonError},
 };
 
+use anstream::{ColorChoice, adapter::strip_bytes};
 use anstyle::AnsiColor;
 use miette::{MietteHandler, ReportHandler};
 
@@ -67,8 +68,21 @@ pub(super) fn print(text: &str) {
     if put_above(text) {
         return;
     }
-    let mut stderr = anstream::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    let choice = anstream::stderr().current_choice();
+    let _ = in_one_piece(std::io::stderr().lock(), text.as_bytes(), choice);
+}
+
+/// Writes a styled text with as few writes as the writer takes it in, so that nothing of others comes between its parts:
+/// anstream itself writes what stands between two styles on its own, if it strips them.
+///
+/// # Errors
+/// Those of the writer.
+pub(super) fn in_one_piece(mut out: impl Write, text: &[u8], choice: ColorChoice) -> io::Result<()> {
+    match choice {
+        ColorChoice::Never => out.write_all(&strip_bytes(text).into_vec())?,
+        _ => out.write_all(text)?,
+    }
+    out.flush()
 }
 
 /// Leaves the line on which a terminal shows `^C`.
@@ -94,5 +108,35 @@ struct Rendered<'a> {
 impl fmt::Display for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.handler.debug(self.diagnostic, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was written, one for each write.
+    #[derive(Default)]
+    struct Writes(Vec<String>);
+
+    impl Write for Writes {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.push(String::from_utf8_lossy(text).into_owned());
+            Ok(text.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_styled_line_is_one_write_with_and_without_its_styles() {
+        let line = format!("{DIM}451.6 ms{DIM:#} {GOOD}←{GOOD:#} {{}}\n");
+        for (choice, expected) in [(ColorChoice::Never, "451.6 ms ← {}\n"), (ColorChoice::AlwaysAnsi, &line)] {
+            let mut writes = Writes::default();
+            in_one_piece(&mut writes, line.as_bytes(), choice).expect("a writer that takes all");
+            assert_eq!(writes.0, [expected]);
+        }
     }
 }
