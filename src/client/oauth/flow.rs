@@ -63,7 +63,8 @@ impl Flow {
         self.fetcher.challenge(&self.server).await.unwrap_or_default()
     }
 
-    /// Finds out who issues tokens. Of several the one that is `preferred` is taken, or else the first that has metadata.
+    /// Finds out who issues tokens. Of several the one that is `preferred` is taken, or else the first that can be
+    /// reached and has metadata.
     ///
     /// # Errors
     /// All that can be wrong with metadata. Nothing is looked for elsewhere if the server says where to look.
@@ -95,8 +96,12 @@ impl Flow {
         for (index, name) in issuers.into_iter().enumerate() {
             match self.server_metadata(name, version).await {
                 Ok(issuer) => return Ok(Found { resource, issuer, scopes: document.scopes_supported, is_old: false }),
-                Err(error @ AuthError::NoMetadata { .. }) if index == 0 => failed = error,
-                Err(AuthError::NoMetadata { .. }) => {}
+                // Whom a token is from is only away for a while.
+                Err(error @ AuthError::Unreachable { .. }) if preferred == Some(name) => return Err(error),
+                Err(error @ (AuthError::NoMetadata { .. } | AuthError::Unreachable { .. })) if index == 0 => {
+                    failed = error
+                }
+                Err(AuthError::NoMetadata { .. } | AuthError::Unreachable { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

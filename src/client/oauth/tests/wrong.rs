@@ -155,6 +155,20 @@ async fn the_first_issuer_that_has_metadata_is_taken() {
 }
 
 #[tokio::test]
+async fn an_issuer_that_cannot_be_reached_is_passed_over_unless_the_token_is_from_it() {
+    let world = World::new().await;
+    let (away, there) = ("http://127.0.0.1:1/as", format!("{}/as2", world.base()));
+    world.play().resource["authorization_servers"] = json!([away, there]);
+    connect(&world, &world.authorizer(World::options()), MODERN).await.close().await;
+    assert_eq!(world.times("GET /as2/authorize"), 1);
+    let registered = Registered { id: "me".into(), secret: ClientSecret::None, issuer: Some(away.into()) };
+    let identity = Identity { registered: Some(registered), ..Identity::default() };
+    let error = refused(&world, &world.authorizer(Options { identity, ..World::options() })).await;
+    assert!(matches!(error, AuthError::Unreachable { .. }), "{error}");
+    assert_eq!(world.times("GET /as2/authorize"), 1);
+}
+
+#[tokio::test]
 async fn nobody_is_asked_where_nobody_is() {
     let world = World::new().await;
     assert_eq!(refused(&world, &world.authorizer(Options::default())).await, AuthError::Nobody);
