@@ -22,7 +22,7 @@ pub fn bytes(from: impl Read) -> io::Result<Vec<u8>> {
 /// The next line without its end; `None` after the last.
 ///
 /// # Errors
-/// As [`bytes`].
+/// As [`bytes()`].
 pub fn line(from: impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     if from.take(LARGEST + 1).read_until(b'\n', &mut line)? == 0 {
@@ -36,7 +36,7 @@ pub fn line(from: impl BufRead) -> io::Result<Option<Vec<u8>>> {
 /// The text up to the end.
 ///
 /// # Errors
-/// As [`bytes`], or `InvalidData` if they are not UTF-8.
+/// As [`bytes()`], or `InvalidData` if they are not UTF-8.
 pub fn text(from: impl Read) -> io::Result<String> {
     let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
     String::from_utf8(bytes(from)?).map_err(no_text)
@@ -45,7 +45,7 @@ pub fn text(from: impl Read) -> io::Result<String> {
 /// The text of a file. To open a pipe waits for whoever writes into it.
 ///
 /// # Errors
-/// It cannot be opened, and as [`text`].
+/// It cannot be opened, and as [`text()`].
 pub fn text_of(path: &Path) -> io::Result<String> {
     text(File::open(path)?)
 }

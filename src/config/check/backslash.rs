@@ -50,12 +50,20 @@ fn meaning(c: char) -> Option<&'static str> {
     ESCAPES.iter().find(|(_, meant, _)| *meant == c).map(|it| it.2)
 }
 
-/// Whether this begins like a path of Windows, with a drive or two backslashes, and has such a character in it.
+/// Whether this is a path of Windows with such a character in it: behind a drive or two backslashes, or in one word that
+/// begins as paths do or has a character that nobody types.
 fn is_path(value: &str) -> bool {
-    let mut begin = value.chars();
-    let is_drive = begin.next().is_some_and(|drive| drive.is_ascii_alphabetic()) && begin.next() == Some(':');
-    let has_drive = is_drive && begin.next().is_some_and(|next| matches!(next, '\\' | '/') || meaning(next).is_some());
-    (has_drive || value.starts_with("\\\\")) && value.contains(|c| meaning(c).is_some())
+    let Some(at) = value.find(|c| meaning(c).is_some()) else { return false };
+    let begin = &value[..at];
+    let word = begin.rsplit(['=', ' ']).next().unwrap_or_default();
+    let has_drive = [begin, word].into_iter().any(|text| {
+        let mut begin = text.chars();
+        let is_drive = begin.next().is_some_and(|drive| drive.is_ascii_alphabetic()) && begin.next() == Some(':');
+        is_drive && begin.next().is_none_or(|next| matches!(next, '\\' | '/'))
+    });
+    let is_relative = || word.starts_with(['%', '~', '.']) || word.starts_with("${");
+    let has_odd = || value.contains(['\u{8}', '\u{c}', '\u{7}', '\u{b}']);
+    has_drive || value.starts_with("\\\\") || (!value.contains(' ') && (is_relative() || has_odd()))
 }
 
 /// Where the first of these escapes is written, and what it stands for.
@@ -95,6 +103,10 @@ mod tests {
             (".mcp.json", command(r"d:/apps\rust.exe"), Some((r"\r", "a carriage return"))),
             ("cpe.yaml", yaml(r#""C:\\Program Files\Node""#), Some((r"\N", "a line break"))),
             ("cpe.yaml", yaml(r"C:\new\table.exe"), None),
+            (".mcp.json", args(r"--dir=C:\temp\new"), Some((r"\t", "a tab"))),
+            (".mcp.json", args(r"%APPDATA%\npm\node.exe"), Some((r"\n", "a line break"))),
+            (".mcp.json", args(r"src\new\bot.js"), Some((r"\n", "a line break"))),
+            (".mcp.json", args(r"cd .\nls ${X}\nls"), None),
             (".mcp.json", args(r"C:\\new\\table.js"), None),
             (".mcp.json", args(r"a:\u0062\nc"), None),
             (".mcp.json", args(r"one\ntwo"), None),
