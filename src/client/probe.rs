@@ -20,9 +20,12 @@ use crate::transport::client::probe::unanswered;
 /// A little less than the time after which rmcp falls back by itself.
 const LONGEST: Duration = Duration::from_millis(9900);
 
-/// How long to wait for the answer to `server/discover`, so that there is as much time for the older way.
+/// In less than this a process has hardly begun to run.
+const SHORTEST: Duration = Duration::from_millis(500);
+
+/// How long to wait for the answer to `server/discover`, so that there is as much time for the older way if there is some.
 pub(super) fn patience(connect: Duration) -> Duration {
-    LONGEST.min(connect / 2)
+    (connect / 2).clamp(SHORTEST, LONGEST)
 }
 
 /// A transport that ends the wait for the probe's answer, and keeps a late one from rmcp.

@@ -222,7 +222,7 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
     run.stderr_has("INFO: server 'rehearse' lists no tool \"ecko\"; did you mean \"echo\"?\n")
         .stderr_has("-32602")
         .code(1);
-    call(&["never", "--timeout", "300ms"]).run().stderr_has("error: timeout: no answer within 300ms").code(1);
+    call(&["never", "--timeout", "3s"]).run().stderr_has("error: timeout: no answer within 3s").code(1);
     let nobody = call(&["ask", "--protocol", "2026-07-28"]).run().stderr_has("-32021: The client does not declare");
     nobody.stderr_has("hint: --answer FILE says what to answer").code(1);
     call(&["ask", "--protocol", "2025-11-25"]).run().stdout_has("does not declare the capability elicitation").code(1);

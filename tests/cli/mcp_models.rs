@@ -47,7 +47,7 @@ fn a_failed_call_is_printed_in_the_form_and_told_without_secrets() {
     let error = "failed to call MCP tool \"refuse\" with err: error -31000: No such city";
     assert_eq!(told, json!({ "success": false, "output": "", "data": null, "error": error }));
     run.stderr_has("error: rpc: error -31000: No such city");
-    let told = json_of(call(&["never", "--as", "engine", "--timeout", "300ms"]), 1);
+    let told = json_of(call(&["never", "--as", "engine", "--timeout", "3s"]), 1);
     assert_eq!(told["success"], false);
     assert!(told["content"][0]["text"].as_str().is_some_and(|text| text.contains("TIMEOUT_ERROR")), "{told}");
     let secret = call(&["refuse", "--as", "mcpilot", "--env", "API_TOKEN=Oslo0123456789"]).file(
