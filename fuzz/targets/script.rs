@@ -20,8 +20,14 @@ use serde_json::{Value as Json, json};
 /// Sends a request and plays the answer without waiting; the result, if there is one.
 fn ask(engine: &Arc<Engine>, peer: &Arc<Peer>, method: &str, params: Json) -> Json {
     let bytes = Bytes::from(json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string());
-    let incoming =
-        Incoming { bytes: &bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None, token: None };
+    let incoming = Incoming {
+        bytes: &bytes,
+        transport: Transport::Memory,
+        at: Duration::ZERO,
+        headers: None,
+        token: None,
+        faults: &[],
+    };
     let intake = match engine.receive(peer, incoming) {
         Intake::Faulty(faulty) => faulty.intake,
         intake => intake,
