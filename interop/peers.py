@@ -107,7 +107,7 @@ class Peers:
             data = self.processes.scratch / f"tokens-{transport}-{version}"
             call = ["call-tool", "add", "a=2", "b=40", "--protocol", version]
             steps = [
-                (call, 3, r"\Z", rf"hint: rehearse mcp auth --{transport} {re.escape(url)}\n"),
+                (call, 3, r"\Z", rf"hint: rehearse mcp auth --{transport} {re.escape(url)}; "),
                 (["auth", "--headless"], 0, r"✓ 127\.0\.0\.1\n(.*\n)*  Scopes: notes\n", ""),
                 (call, 0, r"42\n", ""),
                 ([*call, "--trace"], 0, r"42\n", "tools/call"),
