@@ -1,8 +1,9 @@
 //! Which parts of a config are secrets: to warn of them, and to keep them out of everything that is shown.
 //!
 //! A secret is known by its form (`token`, `address`) or by the name before it (`name`, `written`), and then it goes as far
-//! as its value (`extent`), but for what in it is a reference (`hidden`). Whoever hides does so when in doubt; whoever warns
-//! takes what is likely.
+//! as its value (`extent`), but for what in it is a reference (`hidden`). It is also looked for in comments (`noted`), in what
+//! nobody reads (`strewn`), and wherever else it stands (`known`); `censor` keeps it out of sentences. Whoever hides does so
+//! when in doubt; whoever warns takes what is likely.
 
 mod address;
 mod alphabet;
