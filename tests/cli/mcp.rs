@@ -107,6 +107,16 @@ Configured MCP Servers:
     assert_eq!(listed["servers"][0]["args"], json!(["-y", "files", "--token", "***"]));
     assert_eq!(listed["servers"][0]["origin"], ".mcp.json:1:16");
     assert_eq!(listed["servers"][1]["headers"], json!({ "Authorization": "Bearer ***" }));
+    // Where it stands once more, nothing but that tells that it is one.
+    let secret = "Zq7kd83hfDk29sk";
+    let again = json!({
+        "a": { "command": "npx", "args": [format!("--x={secret}")], "env": { "TOKEN": secret, format!("TOKEN={secret}"): "1" } },
+    });
+    for format in ["human", "json"] {
+        let run = mcp(["list-servers", "--format", format]).file(".mcp.json", &config(&again)).run();
+        let run = run.stdout_has("--x=***").stdout_has("TOKEN=***").code(0);
+        assert!(!run.stdout_text().contains(secret), "{}", run.stdout_text());
+    }
     mcp(["ls-servers"]).run().stdout("No MCP servers configured.\n").code(4);
     mcp(["list-servers", "--http", "http://u:geheim1234@h/"]).run().stdout_has("URL: http://u:***@h/");
 }

@@ -19,7 +19,7 @@ use crate::{
     },
     client::Timeouts,
     config::{
-        Examined, Machine,
+        Machine,
         finding::Severity,
         resolve,
         secret::{Known, mask},
@@ -107,11 +107,8 @@ fn replace_variables(effective: &mut Effective, mut variables: Variables, show_s
 }
 
 /// What is known to be secret, of all files together; `None` if secrets are shown.
-fn known<'e>(effective: &'e Effective, show_secrets: bool) -> Option<Known<'e>> {
-    let of = |Examined { source, secrets, .. }: &'e Examined| {
-        secrets.iter().filter_map(|secret| source.text.get(secret.start..secret.end))
-    };
-    (!show_secrets).then(|| Known::new(effective.files.iter().flat_map(|file| of(&file.examined))))
+fn known(effective: &Effective, show_secrets: bool) -> Option<Known<'_>> {
+    (!show_secrets).then(|| Known::new(effective.secrets()))
 }
 
 /// What is known about a server, and what holds for the rest of it when it is called.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{
     common::FormatArgs,
     content::{print, print_json},
-    target::{Found, TargetArgs, hint_at_servers},
+    target::{All, Found, TargetArgs, hint_at_servers},
 };
 use crate::{
     cli::{
@@ -14,7 +14,7 @@ use crate::{
     },
     client::Timeouts,
     config::{
-        secret::{mask, mask_argument},
+        secret::{Known, mask, mask_argument},
         server::{Pair, ServerConfig},
     },
 };
@@ -41,8 +41,9 @@ pub(super) struct ListServersArgs {
 }
 
 pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
-    let found = args.target.all(args.show_secrets)?;
-    let shown: Vec<_> = found.iter().map(|found| Shown::of(found, args.show_secrets)).collect();
+    let All { servers, secrets } = args.target.all(args.show_secrets)?;
+    let known = (!args.show_secrets).then(|| Known::new(secrets.iter().map(String::as_str)));
+    let shown: Vec<_> = servers.iter().map(|found| Shown::of(found, known.as_ref())).collect();
     match args.print.format() {
         Format::Json => print_json(&json!({ "servers": shown.iter().map(Shown::json).collect::<Vec<_>>() }))?,
         Format::Human if shown.is_empty() => {
@@ -64,38 +65,38 @@ struct Shown<'a> {
     usual: Timeouts,
     /// Where its name stands.
     origin: Option<String>,
+    name: String,
     command: Option<Vec<String>>,
     url: Option<String>,
-    env: Vec<(&'a str, String)>,
-    headers: Vec<(&'a str, String)>,
+    env: Vec<(String, String)>,
+    headers: Vec<(String, String)>,
 }
 
 impl<'a> Shown<'a> {
-    fn of(found: &'a Found, show_secrets: bool) -> Shown<'a> {
+    /// A server without what is `known` to be secret, or looks so; with everything if nothing is to be hidden.
+    fn of(found: &'a Found, known: Option<&Known<'_>>) -> Shown<'a> {
         let server = &found.written;
-        let text = |name: &str, value: &str| match show_secrets {
-            true => value.to_owned(),
-            false => mask(name, value).into_owned(),
+        let text = |name: &str, value: &str| match known {
+            Some(known) => known.mask(mask(name, value)).into_owned(),
+            None => value.to_owned(),
         };
-        let pairs = |pairs: &'a [Pair]| -> Vec<_> {
-            pairs.iter().map(|Pair { name, value }| (&*name.value, text(&name.value, &value.value))).collect()
+        let pairs = |pairs: &[Pair]| -> Vec<_> {
+            pairs.iter().map(|Pair { name, value }| (text("", &name.value), text(&name.value, &value.value))).collect()
+        };
+        let argument = |before: &str, value: &str| match known {
+            Some(known) => known.mask(mask_argument(before, value)).into_owned(),
+            None => value.to_owned(),
         };
         let command = server.command.as_ref().map(|command| {
-            let mut words = vec![text("command", &command.value)];
-            let mut before = "";
-            for arg in &server.args {
-                words.push(match show_secrets {
-                    true => arg.value.clone(),
-                    false => mask_argument(before, &arg.value).into_owned(),
-                });
-                before = &arg.value;
-            }
-            words
+            let before = std::iter::once("").chain(server.args.iter().map(|arg| &*arg.value));
+            let args = server.args.iter().zip(before).map(|(arg, before)| argument(before, &arg.value));
+            std::iter::once(text("command", &command.value)).chain(args).collect()
         });
         Shown {
             server,
             usual: found.kept.as_ref().map(|kept| Timeouts::usual(kept.dialect)).unwrap_or_default(),
             origin: found.kept.as_ref().map(|kept| kept.origin().to_string()),
+            name: text("", &server.name.value),
             command,
             url: server.url.as_ref().map(|url| text("url", &url.value)),
             env: pairs(&server.env),
@@ -111,7 +112,7 @@ impl<'a> Shown<'a> {
 
     /// The words of cpe, and what it does not say.
     fn human(&self) -> String {
-        let name = printable(&self.server.name.value);
+        let name = printable(&self.name);
         let off = if self.server.is_enabled() { String::new() } else { format!(" {DOUBTFUL}disabled{DOUBTFUL:#}") };
         let mut text = format!("- {name} (Type: {}, Timeout: {}s){off}\n", self.server.transport.value, self.timeout());
         if let Some(command) = &self.command {
@@ -132,15 +133,11 @@ impl<'a> Shown<'a> {
     }
 
     fn json(&self) -> Value {
-        let pairs = |pairs: &[(&str, String)]| -> Value {
-            pairs
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), json!(value)))
-                .collect::<serde_json::Map<_, _>>()
-                .into()
+        let pairs = |pairs: &[(String, String)]| -> Value {
+            pairs.iter().map(|(name, value)| (name.clone(), json!(value))).collect::<serde_json::Map<_, _>>().into()
         };
         let mut value = json!({
-            "name": self.server.name.value,
+            "name": self.name,
             "type": self.server.transport.value,
             "enabled": self.server.is_enabled(),
             "timeoutSeconds": self.timeout(),

@@ -70,6 +70,13 @@ pub(in crate::cli) struct Server {
     pub(in crate::cli) prepared: Prepared,
 }
 
+/// Every server, and what the files that they come from have of secrets.
+#[derive(Debug)]
+pub(super) struct All {
+    pub(super) servers: Vec<Found>,
+    pub(super) secrets: Vec<String>,
+}
+
 /// A server as it was found, switched off or not.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -94,9 +101,9 @@ impl TargetArgs {
     ///
     /// # Errors
     /// A file that was named cannot be read.
-    pub(super) fn all(&self, show_secrets: bool) -> Result<Vec<Found>, Failure> {
+    pub(super) fn all(&self, show_secrets: bool) -> Result<All, Failure> {
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
-            return Ok(vec![Found { written, kept: None }]);
+            return Ok(All { servers: vec![Found { written, kept: None }], secrets: Vec::new() });
         }
         let effective = self.effective(&Machine::here(), show_secrets)?;
         for unread in &effective.unread {
@@ -109,7 +116,9 @@ impl TargetArgs {
                 warn(&format!("MCP server '{name}' cannot be used: {}", joined(&found)));
             }
         }
-        Ok(effective.servers.into_iter().map(|kept| Found { written: kept.server.clone(), kept: Some(kept) }).collect())
+        let secrets = effective.secrets().map(str::to_owned).collect();
+        let found = |kept: Kept| Found { written: kept.server.clone(), kept: Some(kept) };
+        Ok(All { servers: effective.servers.into_iter().map(found).collect(), secrets })
     }
 
     /// The servers that are meant, in order; none if there are none.

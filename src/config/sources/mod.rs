@@ -197,6 +197,13 @@ impl Effective {
         let Merged { servers, lost, unread } = merge(&self.files);
         (self.servers, self.lost, self.unread) = (servers, lost, unread);
     }
+
+    /// What the files have of secrets.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().flat_map(|File { examined: Examined { source, secrets, .. }, .. }| {
+            secrets.iter().filter_map(|secret| source.text.get(secret.start..secret.end))
+        })
+    }
 }
 
 impl Kept {
