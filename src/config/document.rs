@@ -9,13 +9,10 @@ use std::{
 use super::{
     Duplicate, Node, Problem, Problems, Source, Span, Value,
     dialect::{Dialect, Syntax, without_ending},
-    finding::{Code, Finding, codes},
+    finding::{Code, Finding, MOST_TOLD, codes},
     json::{self, Liberty, LibertyKind},
     yaml,
 };
-
-/// So many liberties of one kind are told of.
-const MOST_TOLD: usize = 1000;
 
 const KINDS: usize = LibertyKind::Nothing as usize + 1;
 
@@ -209,7 +206,7 @@ fn judge_liberties(
             continue;
         }
         let (code, message, hint) = complaint(liberty, source, dialect.program);
-        findings.push(code.at(liberty.span, with_more(message, more)).hint(hint));
+        findings.push(code.at(liberty.span, message).hint(hint).followed_by(more));
     }
     let commas: HashSet<_> =
         rejected.iter().filter(|it| it.kind == LibertyKind::MissingComma).map(|it| it.span.start).collect();
@@ -276,7 +273,7 @@ fn warn_of_liberties(
             true => format!("{what}: most programs do not read it"),
             false => format!("{what}: nobody says that {} reads it", dialect.program),
         };
-        findings.push(codes::JSON_DOUBTFUL.at(liberty.span, with_more(message, more)).hint(hint));
+        findings.push(codes::JSON_DOUBTFUL.at(liberty.span, message).hint(hint).followed_by(more));
     }
 }
 
@@ -296,10 +293,6 @@ fn told<'l>(liberties: &'l [&Liberty]) -> impl Iterator<Item = (&'l Liberty, usi
         let more = if seen[kind] == most { all[kind] - most } else { 0 };
         (seen[kind] <= most).then_some((*liberty, more))
     })
-}
-
-fn with_more(message: String, more: usize) -> String {
-    if more == 0 { message } else { format!("{message}; {more} more follow") }
 }
 
 /// What to say about a liberty that a program does not grant.

@@ -4,6 +4,9 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use super::{Problem, Span};
 
+/// So many findings of one kind are told of one thing, and the rest is counted: nobody reads more.
+pub(super) const MOST_TOLD: usize = 1000;
+
 /// How bad a finding is. Its letter begins the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -58,6 +61,15 @@ impl Finding {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
         self.problem = self.problem.hint(hint);
+        self
+    }
+
+    /// So many more of its kind follow, which are not told.
+    #[must_use]
+    pub(super) fn followed_by(mut self, more: usize) -> Self {
+        if more > 0 {
+            self.problem.message = format!("{}; {more} more follow", self.problem.message).into();
+        }
         self
     }
 }

@@ -405,12 +405,15 @@ fn what_nobody_promises_to_read_is_a_warning() {
 
 #[test]
 fn of_what_is_wrong_thousands_of_times_there_is_told_as_much_as_anybody_reads() {
-    let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", "args": ["a"{}]}}}}}}"#, r#" "a""#.repeat(3000));
-    let commas = examine(&Source::new("mcp.json", text), None, None, None).findings;
-    let commas: Vec<_> = commas.iter().filter(|it| it.code == &codes::JSON_COMMA).collect();
-    assert_eq!(commas.len(), 1000);
-    let more = |at: usize| commas[at].problem.message.ends_with("; 2000 more follow");
-    assert!(more(999) && !more(998), "{}", commas[999].problem.message);
+    for (code, argument) in [(&codes::JSON_COMMA, r#" "a""#), (&codes::VALUE_TYPE, ", 1")] {
+        let arguments = argument.repeat(3000);
+        let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", "args": ["a"{arguments}]}}}}}}"#);
+        let findings = examine(&Source::new(".mcp.json", text), None, None, None).findings;
+        let (told, rest): (Vec<_>, Vec<_>) = findings.iter().partition(|it| it.code == code);
+        assert_eq!((told.len(), rest.len()), (1000, 0), "{argument}");
+        let more = |at: usize| told[at].problem.message.ends_with("; 2000 more follow");
+        assert!(more(999) && !more(998), "{}", told[999].problem.message);
+    }
 }
 
 #[test]

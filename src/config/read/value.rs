@@ -7,7 +7,7 @@ use crate::config::{
     Entry, Node, Value,
     command_line::words_for_hint,
     dialect::{Field, Kind, Outside, Syntax, TimeoutRule},
-    finding::codes,
+    finding::{MOST_TOLD, codes},
     nearest, references,
     server::{At, Pair, ServerConfig},
 };
@@ -177,18 +177,24 @@ impl Reader<'_> {
 
     /// As [`Self::text`] for a `part` of what a key has, or for all of it.
     fn text_in(&mut self, part: &str, key: &str, node: &Node) -> Option<At<String>> {
-        match &node.value {
-            Value::String(text) if self.is_number_of_others(text, node) => {
-                let message = format!("{part}`{key}` must be a text, and {} reads a number", self.dialect.program);
-                self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
-                None
-            }
-            Value::String(text) => Some(At { value: text.clone(), span: node.span }),
-            _ => {
-                self.wrong_part(part, key, node, "a text");
-                None
-            }
+        let text = self.as_text(node);
+        if text.is_none() {
+            self.no_text(part, key, node);
         }
+        text
+    }
+
+    fn as_text(&self, node: &Node) -> Option<At<String>> {
+        let text = node.str().ok().filter(|text| !self.is_number_of_others(text, node))?;
+        Some(At { value: text.to_owned(), span: node.span })
+    }
+
+    fn no_text(&mut self, part: &str, key: &str, node: &Node) {
+        if node.str().is_err() {
+            return self.wrong_part(part, key, node, "a text");
+        }
+        let message = format!("{part}`{key}` must be a text, and {} reads a number", self.dialect.program);
+        self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
     }
 
     /// Whether this is a number in YAML 1.2, which is a text here because of its leading zero.
@@ -203,7 +209,19 @@ impl Reader<'_> {
             self.wrong_type(key, node, "a list of texts");
             return Vec::new();
         };
-        items.iter().filter_map(|item| self.text_in("each of ", key, item)).collect()
+        let mut wrong = Vec::new();
+        let texts = items.iter().filter_map(|item| {
+            let text = self.as_text(item);
+            wrong.extend((text.is_none() && !self.may_be_anything(item)).then_some(item));
+            text
+        });
+        let texts = texts.collect();
+        wrong.iter().take(MOST_TOLD).for_each(|item| self.no_text("each of ", key, item));
+        if let Some(more) = wrong.len().checked_sub(MOST_TOLD) {
+            let last = self.findings.pop().map(|last| last.followed_by(more));
+            self.findings.extend(last);
+        }
+        texts
     }
 
     /// A list, of which the key is shown as long as there is something in it.
