@@ -1,6 +1,6 @@
 //! A value of a file with its place in the text.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use serde_json::value::RawValue;
 
@@ -38,6 +38,54 @@ pub struct Duplicate {
     pub key: String,
     pub first: Span,
     pub second: Span,
+}
+
+/// The entries of a mapping while it is read. Of a key that stands twice, the last value counts.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    all: Vec<Entry>,
+    /// Where the keys are; most mappings are so small that to look at all of their keys is quickest.
+    places: HashMap<String, usize>,
+}
+
+impl Entries {
+    const FEW: usize = 16;
+
+    /// One entry more; gives what there is to tell if its key is there already.
+    pub(super) fn add(&mut self, entry: Entry) -> Option<Duplicate> {
+        let Some(place) = self.place(&entry.key) else {
+            self.all.push(entry);
+            return None;
+        };
+        let (first, second) = (self.all[place].key_span, entry.key_span);
+        let duplicate = Duplicate { key: entry.key.clone(), first, second };
+        self.all[place] = entry;
+        Some(duplicate)
+    }
+
+    /// One entry more, unless its key is there already.
+    pub(super) fn add_if_new(&mut self, entry: Entry) {
+        if self.place(&entry.key).is_none() {
+            self.all.push(entry);
+        }
+    }
+
+    fn place(&mut self, key: &str) -> Option<usize> {
+        if self.all.len() <= Entries::FEW {
+            return self.all.iter().position(|entry| entry.key == key);
+        }
+        let known = self.places.len();
+        self.places.extend(self.all[known..].iter().zip(known..).map(|(entry, place)| (entry.key.clone(), place)));
+        self.places.get(key).copied()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(super) fn into_value(self) -> Value {
+        Value::Mapping(self.all)
+    }
 }
 
 /// A duration of at most a day, such as `250ms`, `5s`, `1.5s` or `2m`.

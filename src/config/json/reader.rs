@@ -1,9 +1,7 @@
 //! Objects, lists, and what stands between their values.
 
-use std::collections::HashMap;
-
 use super::{Document, Liberty, LibertyKind, balance::Balance, scalar};
-use crate::config::{Duplicate, Entry, Node, Problem, Problems, Span, Value};
+use crate::config::{Duplicate, Entry, Node, Problem, Problems, Span, Value, node::Entries};
 
 /// How far values may go.
 #[derive(Clone, Copy)]
@@ -210,7 +208,7 @@ impl Reader<'_> {
 
     /// The members of what begins at `start`, up to its end.
     fn members(&mut self, start: usize) -> Result<Node, Problems> {
-        let (mut entries, mut places) = (Vec::<Entry>::new(), Places::default());
+        let mut entries = Entries::default();
         let mut indent = None;
         while self.goes_on(start, '}', entries.is_empty())? {
             if self.is_outdented(start, &mut indent) {
@@ -229,16 +227,9 @@ impl Reader<'_> {
                 return Err(Problem::new(key_span, "this key has no value").into());
             }
             let entry = Entry { key, key_span, node: self.value()? };
-            match places.find(&entry.key, &entries) {
-                None => entries.push(entry),
-                Some(place) => {
-                    let first = entries[place].key_span;
-                    self.duplicates.push(Duplicate { key: entry.key.clone(), first, second: key_span });
-                    entries[place] = entry;
-                }
-            }
+            self.duplicates.extend(entries.add(entry));
         }
-        Ok(Node { span: Span { start, end: self.at }, value: Value::Mapping(entries) })
+        Ok(Node { span: Span { start, end: self.at }, value: entries.into_value() })
     }
 
     /// Whether the key here begins a line that is no further in than the one where its object begins, which nothing closes
@@ -366,23 +357,6 @@ enum Misfit {
 /// What such a bracket closes.
 fn opening(close: char) -> char {
     if close == '}' { '{' } else { '[' }
-}
-
-/// Where the keys of one object stand. Most objects are so small that to look at all of their keys is quickest.
-#[derive(Default)]
-struct Places(HashMap<String, usize>);
-
-impl Places {
-    const FEW: usize = 16;
-
-    fn find(&mut self, key: &str, entries: &[Entry]) -> Option<usize> {
-        if entries.len() <= Places::FEW {
-            return entries.iter().position(|entry| entry.key == key);
-        }
-        let known = self.0.len();
-        self.0.extend(entries[known..].iter().zip(known..).map(|(entry, place)| (entry.key.clone(), place)));
-        self.0.get(key).copied()
-    }
 }
 
 /// Blanks that JSON does not have: those of Unicode, and those that take no room.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::{Duplicate, Entry, Node, Problem, Problems, Source, Span, Value};
+use super::{Duplicate, Entry, Node, Problem, Problems, Source, Span, Value, node::Entries};
 
 /// Nodes that aliases may stand for, all together.
 const MAX_ALIASED: usize = 200_000;
@@ -82,7 +82,7 @@ struct Open {
 
 enum Items {
     Sequence(Vec<Node>),
-    Mapping { entries: Vec<Entry>, seen: HashMap<String, usize>, merged: Vec<Entry>, key: Option<(String, Span)> },
+    Mapping { entries: Entries, merged: Vec<Entry>, key: Option<(String, Span)> },
 }
 
 impl Composer {
@@ -124,17 +124,16 @@ impl Composer {
                 return self.open(span, anchor, Items::Sequence(Vec::new()));
             }
             Event::MappingStart(_, anchor, _) => {
-                let (entries, merged) = (Vec::new(), Vec::new());
-                let items = Items::Mapping { entries, seen: HashMap::new(), merged, key: None };
+                let items = Items::Mapping { entries: Entries::default(), merged: Vec::new(), key: None };
                 return self.open(span, anchor, items);
             }
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(open) = self.open.pop() else { return Ok(None) };
                 let value = match open.items {
                     Items::Sequence(items) => Value::Sequence(items),
-                    Items::Mapping { mut entries, mut seen, merged, .. } => {
-                        entries.extend(merged.into_iter().filter(|entry| seen.insert(entry.key.clone(), 0).is_none()));
-                        Value::Mapping(entries)
+                    Items::Mapping { mut entries, merged, .. } => {
+                        merged.into_iter().for_each(|entry| entries.add_if_new(entry));
+                        entries.into_value()
                     }
                 };
                 let node = Node { span: Span { start: open.start, end: span.end.max(open.start) }, value };
@@ -162,25 +161,14 @@ impl Composer {
         let Some(open) = self.open.last_mut() else { return Ok(Some(node)) };
         match &mut open.items {
             Items::Sequence(items) => items.push(node),
-            Items::Mapping { entries, seen, merged, key } => match key.take() {
+            Items::Mapping { entries, merged, key } => match key.take() {
                 None => *key = Some((key_text(&node)?, node.span)),
                 Some((name, _)) if name == "<<" => match node.value {
                     Value::Mapping(entries) => merged.extend(entries),
                     _ => return Err(node.problem("`<<` merges a mapping").into()),
                 },
                 Some((name, key_span)) => {
-                    let entry = Entry { key: name, key_span, node };
-                    match seen.get(&entry.key) {
-                        None => {
-                            seen.insert(entry.key.clone(), entries.len());
-                            entries.push(entry);
-                        }
-                        Some(place) => {
-                            let first = entries[*place].key_span;
-                            self.duplicates.push(Duplicate { key: entry.key.clone(), first, second: key_span });
-                            entries[*place] = entry;
-                        }
-                    }
+                    self.duplicates.extend(entries.add(Entry { key: name, key_span, node }));
                 }
             },
         }
