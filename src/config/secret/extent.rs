@@ -2,7 +2,8 @@
 
 use std::{cell::Cell, ops::Range};
 
-use super::{flow::Flow, written::Name};
+use super::written::Name;
+use crate::config::yaml::flow::Flow;
 
 /// How the values of a text are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,6 @@ mod address;
 mod alphabet;
 mod censor;
 mod extent;
-mod flow;
 mod hidden;
 mod known;
 mod name;

@@ -2,7 +2,7 @@
 
 /// How deep a place is within brackets, all of which were counted up to there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flow {
+pub(in crate::config) struct Flow {
     at: usize,
     depth: usize,
     /// Braces within a text without quotes, such as those of a reference.
@@ -17,7 +17,7 @@ pub(super) struct Flow {
 
 impl Flow {
     /// Counts on up to a place that is not before this one.
-    pub(super) fn up_to(mut self, text: &str, at: usize) -> Flow {
+    pub(in crate::config) fn up_to(mut self, text: &str, at: usize) -> Flow {
         for (index, character) in text.get(self.at..at).unwrap_or_default().char_indices() {
             match (self.quote, character) {
                 (_, '\n') => self.begin_line(&text[self.at + index + 1..]),
@@ -42,16 +42,32 @@ impl Flow {
 
     /// A line that is not further in than the one with the bracket closes it, or it was none.
     fn begin_line(&mut self, line: &str) {
-        let bare = line.trim_start_matches(' ');
+        let bare = line.trim_start_matches([' ', '\t']);
         (self.indent, self.quote, self.inner) = (line.len() - bare.len(), None, 0);
-        if self.indent <= self.outer && !bare.starts_with([']', '}', '\r', '\n']) {
+        if self.indent <= self.outer && !bare.starts_with([']', '}', '\r', '\n']) && !line.starts_with('\t') {
             self.depth = 0;
         }
     }
 
-    pub(super) fn is_open(self) -> bool {
+    pub(in crate::config) fn is_open(self) -> bool {
         self.depth > 0
     }
+}
+
+/// The text with a blank for each tab in the indentation of lines within brackets, where it indents nothing; `None` if
+/// there is none.
+pub(super) fn without_tabs(text: &str) -> Option<String> {
+    let (mut flow, mut bare, mut start) = (Flow::default(), String::new(), 0);
+    for line in text.split_inclusive('\n') {
+        flow = flow.up_to(text, start);
+        start += line.len();
+        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+        match flow.is_open() && line[..indent].contains('\t') {
+            true => bare.extend([&" ".repeat(indent), &line[indent..]]),
+            false => bare.push_str(line),
+        }
+    }
+    (bare != text).then_some(bare)
 }
 
 #[cfg(test)]
