@@ -306,7 +306,10 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, most: usize, findings: &mut Vec<
         return of_list(node, dialect, elsewhere, most, findings);
     }
     let Ok(entries) = node.entries() else {
-        if !(dialect.variables.in_text && dialect.is_open(node)) {
+        if node.is_null() && dialect.variables.by_go {
+            let message = "there is nothing where the servers should be";
+            findings.push(codes::NO_SERVERS.at(node.span, message).hint("nothing was checked"));
+        } else if !(dialect.variables.in_text && dialect.is_open(node)) {
             let hint = "write { \"name\": { … } }, with a name for each server";
             findings.push(wrong_collection(node, "an object").hint(hint));
         }

@@ -40,7 +40,7 @@ pub(super) struct Reader<'a> {
     pub(super) dialect: &'static Dialect,
     /// Other programs that may be meant; none if it is known whose file it is.
     rivals: &'a [&'static Dialect],
-    source: &'a Arc<Source>,
+    pub(super) source: &'a Arc<Source>,
     /// What a server without a word for its transport is.
     pub(super) untyped: Untyped,
     /// Whether a key that the program does not know is an error.

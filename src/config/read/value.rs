@@ -4,17 +4,21 @@ use std::time::Duration;
 
 use super::server::Reader;
 use crate::config::{
-    Entry, Node, Value,
+    Entry, Node, Problem, Value,
     command_line::words_for_hint,
     dialect::{Field, Kind, Outside, Syntax, TimeoutRule},
     finding::{MOST_TOLD, codes},
     nearest, references,
     server::{At, Pair, ServerConfig},
+    yaml::slip::{of_comment, of_item, of_key},
 };
 
 impl Reader<'_> {
     pub(super) fn fill(&mut self, server: &mut ServerConfig, field: Field, entry: &Entry) {
         let (key, node) = (&*entry.key, &entry.node);
+        if node.is_null() && self.is_yaml_of_go() {
+            return;
+        }
         match field {
             Field::Command => server.command = self.text(key, node),
             Field::CommandLine => {
@@ -116,6 +120,10 @@ impl Reader<'_> {
             return;
         }
         let message = format!("{part}`{key}` must be {expected}, found {}", node.kind());
+        if let Some(Problem { span, hint: Some(hint), .. }) = self.slip(node, expected) {
+            self.findings.push(codes::VALUE_TYPE.at(span, message).hint(hint));
+            return;
+        }
         let finding = codes::VALUE_TYPE.at(node.span, message);
         self.findings.push(match (&node.value, expected) {
             (Value::String(text), "a list of texts") => finding.hint(self.as_list(key, text)),
@@ -133,6 +141,9 @@ impl Reader<'_> {
                 }
                 _ => "write true or false, without quotes",
             }),
+            (Value::String(_), "a number") if self.is_bare(node) => {
+                finding.hint("write it in decimal, without underscores")
+            }
             (Value::String(_), "a number") => finding.hint("write it without quotes"),
             (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
             (_, "a list of texts") => finding.hint("write [\"one\", \"two\"]"),
@@ -142,6 +153,18 @@ impl Reader<'_> {
             (_, "true or false") => finding.hint("write true or false without quotes"),
             _ => finding.hint("write it in quotes"),
         });
+    }
+
+    /// What is wrong with the way in which a value of YAML is written, if that makes it what it is.
+    fn slip(&self, node: &Node, expected: &str) -> Option<Problem> {
+        let text = &self.source.text;
+        match &node.value {
+            Value::String(_) if !self.is_bare(node) => None,
+            Value::String(_) if expected == "an object of texts" => of_key(text, node.span.start),
+            Value::String(_) if expected == "a list of texts" => of_item(text, node.span.start),
+            Value::Null if node.span.start == node.span.end => of_comment(text, node.span.start),
+            _ => None,
+        }
     }
 
     /// How to write as a list what is one text.
@@ -185,7 +208,14 @@ impl Reader<'_> {
     }
 
     fn as_text(&self, node: &Node) -> Option<At<String>> {
-        let text = node.str().ok().filter(|text| !self.is_number_of_others(text, node))?;
+        let text = match &node.value {
+            Value::String(text) if !self.is_number_of_others(text, node) => text,
+            Value::Null if self.is_yaml_of_go() => "",
+            Value::Bool(_) | Value::Number(_) if self.is_yaml_of_go() => {
+                self.source.text.get(node.span.start..node.span.end).unwrap_or_default()
+            }
+            _ => return None,
+        };
         Some(At { value: text.to_owned(), span: node.span })
     }
 
@@ -195,6 +225,24 @@ impl Reader<'_> {
         }
         let message = format!("{part}`{key}` must be a text, and {} reads a number", self.dialect.program);
         self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
+    }
+
+    /// Whether the text is YAML for a program in Go, whose reader (yaml.v3) takes any scalar for a text as it is written,
+    /// and passes over what is null.
+    fn is_yaml_of_go(&self) -> bool {
+        self.dialect.variables.by_go && !self.source.name.ends_with(".json")
+    }
+
+    /// A number as that reader takes it: with underscores, and octal behind a zero.
+    fn number_of_go(&self, text: &str, node: &Node) -> Option<f64> {
+        let digits = text.replace('_', "");
+        if !self.is_yaml_of_go() || !self.is_bare(node) {
+            return None;
+        }
+        match digits.strip_prefix('0').filter(|rest| rest.bytes().all(|byte| matches!(byte, b'0'..=b'7'))) {
+            Some(octal) => u32::from_str_radix(octal, 8).ok().map(f64::from),
+            None => digits.parse::<f64>().ok(),
+        }
     }
 
     /// Whether this is a number in YAML 1.2, which is a text here because of its leading zero.
@@ -210,7 +258,8 @@ impl Reader<'_> {
             return Vec::new();
         };
         let mut wrong = Vec::new();
-        let texts = items.iter().filter_map(|item| {
+        let is_lost = |item: &&Node| item.is_null() && self.is_yaml_of_go();
+        let texts = items.iter().filter(|item| !is_lost(item)).filter_map(|item| {
             let text = self.as_text(item);
             wrong.extend((text.is_none() && !self.may_be_anything(item)).then_some(item));
             text
@@ -290,6 +339,7 @@ impl Reader<'_> {
             Value::Number(text) => text.parse::<f64>().ok(),
             Value::String(text) if self.dialect.coerces && references(text).next().is_some() => return None,
             Value::String(text) if self.dialect.coerces => text.parse::<f64>().ok(),
+            Value::String(text) => self.number_of_go(text, node),
             _ => None,
         };
         let Some(number) = number else {

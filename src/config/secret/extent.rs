@@ -3,6 +3,7 @@
 use std::{cell::Cell, ops::Range};
 
 use super::written::Name;
+use crate::config::yaml::flow::Flow;
 
 /// How the values of a text are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +32,39 @@ pub(super) fn is_quote(character: char) -> bool {
     QUOTES.contains(&character) || FANCY.contains(&character)
 }
 
+/// The parts of a value of YAML without quotes: an anchor and a tag, the value itself, a comment. Each may be what somebody
+/// meant. Anything else is one part.
+pub(super) fn parts(text: &str, value: Range<usize>, notation: Notation) -> Vec<Range<usize>> {
+    if notation != Notation::Yaml || text[..value.start].ends_with(is_quote) {
+        return vec![value];
+    }
+    let (mut parts, mut start) = (Vec::new(), value.start);
+    let first = &text[start..start + text[value.clone()].find('\n').unwrap_or(value.len())];
+    let end = first.find(" #").map_or(value.end, |comment| start + comment);
+    while let Some(length) = text[start..end].find(' ').filter(|_| text[start..end].starts_with(['&', '!'])) {
+        parts.push(start..start + length);
+        start += length + 1;
+    }
+    parts.extend([start..end, (end + 1).min(value.end)..value.end]);
+    parts
+}
+
 /// Finds the ends of values, in one pass over the text.
 pub(super) struct Extent<'t> {
     text: &'t str,
     notation: Notation,
     /// From where on there is no such quote any more.
     unclosed: [Cell<usize>; 3],
+    flow: Cell<Flow>,
 }
 
 impl<'t> Extent<'t> {
     pub(super) fn new(text: &'t str, notation: Notation) -> Self {
-        Extent { text, notation, unclosed: [const { Cell::new(usize::MAX) }; 3] }
+        Extent { text, notation, unclosed: [const { Cell::new(usize::MAX) }; 3], flow: Cell::default() }
     }
 
-    /// The value that begins at or after the end of its name; `None` if what is there is no single value.
+    /// The value that begins at or after the end of its name; `None` if what is there is no single value. To be asked for
+    /// one name after the other.
     pub(super) fn of(&self, name: &Name<'_>) -> Option<Range<usize>> {
         let blanks: &[char] = if self.notation == Notation::Yaml { &[' ', '\t'] } else { &[' ', '\t', '\r', '\n'] };
         let start = self.text.len() - self.text[name.end..].trim_start_matches(blanks).len();
@@ -61,6 +81,9 @@ impl<'t> Extent<'t> {
             _ => {}
         }
         match self.notation {
+            Notation::Yaml if self.is_in_flow(name.start) => {
+                Some(start..start + self.end_of_item(rest)).filter(|item| !item.is_empty())
+            }
             Notation::Yaml => Some(start..self.end_of_block(name.start, start)).filter(|block| !block.is_empty()),
             _ if rest.starts_with('[') && !rest[1..].trim_start().starts_with(['{', ']']) => {
                 Some(start + 1..start + rest.find([']', '\n']).unwrap_or(rest.len()))
@@ -130,6 +153,19 @@ impl<'t> Extent<'t> {
         // A word ends at the brace of a reference.
         let reference = super::reference(rest).map_or(0, |(.., length)| length);
         reference + rest[reference..].find(ends).unwrap_or(rest.len() - reference)
+    }
+
+    fn is_in_flow(&self, at: usize) -> bool {
+        self.flow.set(self.flow.get().up_to(self.text, at));
+        self.flow.get().is_open()
+    }
+
+    /// Where a value of YAML within brackets ends that has no quotes.
+    fn end_of_item(&self, rest: &str) -> usize {
+        let reference = super::reference(rest).map_or(0, |(.., length)| length);
+        let item = &rest
+            [..reference + rest[reference..].find([',', '{', '}', '[', ']', '\n']).unwrap_or(rest.len() - reference)];
+        item.find(" #").map_or(item, |comment| &item[..comment]).trim_end().len()
     }
 
     /// Where a value of YAML ends that has no quotes: with its line and those below that are further in, if they are lines

@@ -5,6 +5,9 @@ use std::{borrow::Cow, ops::Range};
 use super::{is_likely, masked};
 use crate::config::{Source, Span};
 
+/// What may stand around a secret or after it, where its end is not clear.
+const AROUND: [char; 5] = ['"', '\'', ',', '}', ']'];
+
 /// So many bytes at the beginning tell whether there may be a secret. None that is shorter is looked for.
 const BEGIN: usize = 6;
 
@@ -26,7 +29,8 @@ pub struct Known<'s> {
 impl<'s> Known<'s> {
     /// Leaves out what is likely to stand somewhere without being a secret.
     pub fn new(secrets: impl Iterator<Item = &'s str>) -> Known<'s> {
-        let mut secrets: Vec<_> = secrets.map(|it| it.trim_matches(['"', '\''])).collect();
+        let mut secrets: Vec<_> =
+            secrets.map(|it| it.trim_start_matches(['"', '\'']).trim_end_matches(AROUND)).collect();
         secrets.sort_unstable();
         secrets.dedup();
         let mut secrets: Vec<_> = secrets.into_iter().filter(|it| is_telling(it)).map(str::as_bytes).collect();

@@ -186,13 +186,23 @@ pub fn secrets_of(source: &Source, root: Option<&Node>) -> Vec<Span> {
         None => ranges.extend(strewn::strewn(&source.text)),
     }
     ranges.extend(noted::noted(&source.text));
-    let mut ranges = apart(ranges);
+    let ranges = apart(ranges).into_iter().flat_map(|range| lines(&source.text, range));
+    let mut ranges: Vec<_> = ranges.collect();
     let again = Known::new(ranges.iter().filter_map(|range| source.text.get(range.clone()))).in_text(&source.text);
     if !again.is_empty() {
         ranges.extend(again);
         ranges = apart(ranges);
     }
     ranges.into_iter().map(|Range { start, end }| Span { start, end }).collect()
+}
+
+/// What stands in the lines of a range: however a text of several lines is written, each of them may stand elsewhere.
+fn lines(text: &str, range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let lines = text.get(range.clone()).unwrap_or_default().split('\n').map(str::trim).filter(|line| !line.is_empty());
+    lines.map(|line| {
+        let start = line.as_ptr() as usize - text.as_ptr() as usize;
+        start..start + line.len()
+    })
 }
 
 /// What looks like a secret in a text of any kind, in no order.
@@ -203,8 +213,10 @@ fn in_text(text: &str, notation: Notation) -> Vec<Range<usize>> {
     let mut found: Vec<_> = tokens(text).collect();
     let alphabet = Alphabet::of(text);
     let mut hide = |range: Range<usize>| {
-        let here = |part: Range<usize>| range.start + part.start..range.start + part.end;
-        found.extend(hidden_of(&text[range.clone()]).into_iter().map(here));
+        for part in extent::parts(text, range, notation) {
+            let here = |range: Range<usize>| part.start + range.start..part.start + range.end;
+            found.extend(hidden_of(&text[part.clone()]).into_iter().map(here));
+        }
     };
     let password = |user: Range<usize>| Some(user.start + password_of(&text[user.clone()])?.start..user.end);
     let extent = Extent::new(text, notation);

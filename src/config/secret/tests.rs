@@ -117,6 +117,35 @@ fn what_is_a_secret_somewhere_is_hidden_wherever_it_stands() {
 }
 
 #[test]
+fn a_secret_of_yaml_is_hidden_wherever_it_stands_however_it_is_written() {
+    for (written, expected) in [
+        ("env: {API_KEY: geheim1234, N: 5}", "env: {API_KEY: **********, N: 5}"),
+        ("env: {API_KEY: geheim1234}", "env: {API_KEY: **********}"),
+        (
+            "env: {\"API_KEY\": \"geheim1234\", DB_PASSWORD: a b-c}",
+            "env: {\"API_KEY\": \"**********\", DB_PASSWORD: *****}",
+        ),
+        ("env: {\n    API_KEY: geheim1234,\n    N: 5\n  }", "env: {\n    API_KEY: **********,\n    N: 5\n  }"),
+        ("API_KEY: geheim1234 # the old one", "API_KEY: ********** *************"),
+        ("API_KEY: |\n    geheim1234", "API_KEY: *\n    **********"),
+        ("API_KEY: >-\n    geheim1234\n    more", "API_KEY: **\n    **********\n    ****"),
+        ("API_KEY: &k geheim1234", "API_KEY: ** **********"),
+        ("API_KEY: !!str &k geheim1234", "API_KEY: ***** ** **********"),
+        ("API_KEY:\n    geheim1234", "API_KEY:\n    **********"),
+        ("API_KEY: geheim1234\n    tail", "API_KEY: **********\n    ****"),
+        ("? API_KEY\n  : geheim1234", "? API_KEY\n  : **********"),
+    ] {
+        let text = format!("a:\n  x: go geheim1234 now\n  {written}\n");
+        let source = Source::new("x", text.as_str());
+        let root = crate::config::parse_yaml(&source).expect(&text);
+        for root in [Some(&root), None].into_iter().take(if written.contains('?') { 1 } else { 2 }) {
+            let shown = blotted(&source, &secrets_of(&source, root)).text.clone();
+            assert_eq!(shown, format!("a:\n  x: go ********** now\n  {expected}\n"), "{}", root.is_some());
+        }
+    }
+}
+
+#[test]
 fn the_secrets_of_a_source_are_found_also_if_nobody_can_read_it() {
     let text = r#"{"s": {"env": {"API_KEY": "0123456789"}, "args": ["--token", "abcdefghij", "x"], "url": "https://h/?key=1"}}"#;
     let source = Source::new("x", text);
@@ -292,9 +321,9 @@ fn a_value_in_a_broken_text_goes_as_far_as_it_may() {
         ("{ `API_KEY`: `a b`, «API_KEY»: «a b»", "{ `API_KEY`: `***`, «API_KEY»: «***»"),
         (r#"{"env": "PASSWORD=a b", "x""#, r#"{"env": "PASSWORD=***", "x""#),
         ("a:\n  PASSWORD: a b\n  x: [", "a:\n  PASSWORD: ***\n  x: ["),
-        ("a:\n  PASSWORD: |\n    a\n\n    b\n  x: [", "a:\n  PASSWORD: ***\n  x: ["),
-        ("a:\n  token:\n    - a\n  x: [", "a:\n  token:***\n  x: ["),
-        ("a:\n  token: &a b\n  x: [", "a:\n  token: ***\n  x: ["),
+        ("a:\n  PASSWORD: |\n    a\n\n    b\n  x: [", "a:\n  PASSWORD: ***\n    ***\n\n    ***\n  x: ["),
+        ("a:\n  token:\n    - a\n  x: [", "a:\n  token:\n    ***\n  x: ["),
+        ("a:\n  token: &a b\n  x: [", "a:\n  token: *** ***\n  x: ["),
         ("Authorization: Token S1\nx: [", "Authorization: Token ***\nx: ["),
         ("a: # token: b c\n    x: [", "a: # token: ***\n    x: ["),
         ("auth:\n  type: bearer\n", "auth:\n  type: bearer\n"),

@@ -3,7 +3,8 @@
 //! Bounded in depth and in what aliases stand for, so that they cannot blow up. `<<` merges mappings, as every YAML user
 //! expects. Words like `yes` and numbers with leading zeros or underscores are texts.
 
-mod slip;
+pub(super) mod flow;
+pub(super) mod slip;
 
 use std::collections::HashMap;
 
@@ -42,12 +43,20 @@ pub(super) fn read(source: &Source) -> Result<(Node, Vec<Duplicate>), Problems> 
 }
 
 fn compose(source: &Source) -> Result<(Node, Composer), Problems> {
+    let composed = compose_text(&source.text);
+    match composed.is_err().then(|| flow::without_tabs(&source.text)).flatten() {
+        Some(text) => compose_text(&text),
+        None => composed,
+    }
+}
+
+fn compose_text(text: &str) -> Result<(Node, Composer), Problems> {
     let mut composer = Composer::default();
     let mut root = None;
-    for event in Parser::new_from_str(&source.text) {
+    for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             let at = error.marker().byte_offset().unwrap_or_default();
-            slip::problem(&source.text, at, &error.info())
+            slip::problem(text, at, &error.info())
         })?;
         let range = span.byte_range().unwrap_or_default();
         let span = Span { start: range.start, end: range.end };
@@ -162,11 +171,8 @@ impl Composer {
         match &mut open.items {
             Items::Sequence(items) => items.push(node),
             Items::Mapping { entries, merged, key } => match key.take() {
-                None => *key = Some((key_text(&node)?, node.span)),
-                Some((name, _)) if name == "<<" => match node.value {
-                    Value::Mapping(entries) => merged.extend(entries),
-                    _ => return Err(node.problem("`<<` merges a mapping").into()),
-                },
+                None => *key = Some((key_text(&node, open.start)?, node.span)),
+                Some((name, _)) if name == "<<" => merged.extend(merged_by(node)?),
                 Some((name, key_span)) => {
                     self.duplicates.extend(entries.add(Entry { key: name, key_span, node }));
                 }
@@ -176,12 +182,36 @@ impl Composer {
     }
 }
 
-fn key_text(node: &Node) -> Result<String, Problems> {
+/// The entries that `<<` takes from a mapping, or from several of which the first counts.
+fn merged_by(node: Node) -> Result<Vec<Entry>, Problems> {
+    let wrong = |span| Problem::new(span, "`<<` merges a mapping, or a list of mappings").hint("write `<<: *name`");
+    let of_mapping = |node: Node| match node.value {
+        Value::Mapping(entries) => Ok(entries),
+        _ => Err(wrong(node.span)),
+    };
+    match node.value {
+        Value::Sequence(items) => {
+            let each: Vec<_> = items.into_iter().map(of_mapping).collect::<Result<_, _>>()?;
+            Ok(each.into_iter().flatten().collect())
+        }
+        _ => Ok(of_mapping(node)?),
+    }
+}
+
+/// The text of a key of the mapping that begins at `mapping`.
+fn key_text(node: &Node, mapping: usize) -> Result<String, Problems> {
     match &node.value {
         Value::String(text) | Value::Number(text) => Ok(text.clone()),
         Value::Bool(value) => Ok(value.to_string()),
         Value::Null => Ok("null".into()),
-        _ => Err(node.problem("a key must be a text").hint("put {{ … }} into quotes").into()),
+        _ => {
+            let is_template = mapping + 1 == node.span.start;
+            let start = if is_template { mapping } else { node.span.start };
+            let problem = Problem::new(Span { start, end: node.span.end }, "a key must be a text");
+            Err(problem
+                .hint(if is_template { "put the whole value into quotes" } else { "put the key into quotes" })
+                .into())
+        }
     }
 }
 
@@ -265,6 +295,14 @@ mod tests {
         assert_eq!(
             json("a: &x {k: 1, l: 2}\nb: *x\nc: {<<: *x, k: 3}"),
             r#"{"a":{"k":1,"l":2},"b":{"k":1,"l":2},"c":{"k":3,"l":2}}"#
+        );
+        assert_eq!(
+            json("a: &x {k: 1}\nb: &y {k: 2, l: 2}\nc: {<<: [*x, *y], m: 3}"),
+            r#"{"a":{"k":1},"b":{"k":2,"l":2},"c":{"m":3,"k":1,"l":2}}"#
+        );
+        assert_eq!(
+            problem("a: &x {k: 1}\nc: {<<: [*x, 3]}"),
+            "t.yaml:2:14: `<<` merges a mapping, or a list of mappings (write `<<: *name`)"
         );
     }
 

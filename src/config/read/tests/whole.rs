@@ -261,10 +261,7 @@ fn numbers_that_only_yaml_has_are_values_of_the_wrong_type() {
     let text = "mcpServers:\n  s: { type: stdio, command: x, timeout: .inf, args: [-.INF] }\ntemperature: .nan\n";
     let examined = at("cpe.yaml", text);
     let told = told(&examined);
-    assert_eq!(
-        told.iter().filter(|it| it.starts_with('E')).collect::<Vec<_>>(),
-        ["E-VALUE-TYPE .inf", "E-VALUE-TYPE -.INF"]
-    );
+    assert_eq!(told.iter().filter(|it| it.starts_with('E')).collect::<Vec<_>>(), ["E-VALUE-TYPE .inf"]);
     assert!(examined.is_readable);
 }
 
