@@ -36,7 +36,8 @@ const NAMES: [&str; 6] = ["name", "doubled", "dollared", "spaced", "single", "pe
 
 /// What looks like references in a text, and is none for this program or any other.
 pub(super) fn lookalikes<'t>(rule: &VariableRule, text: &'t str) -> Vec<Reference<'t>> {
-    if text.len() > LONGEST || !text.contains(['{', '%']) {
+    let may_have_some = text.len() <= LONGEST && text.contains(['{', '%']);
+    if !may_have_some || !LOOKALIKE.is_match(text) {
         return Vec::new();
     }
     let mut taken: Vec<Range<usize>> = rule.references(text).chain(references(text)).map(|it| it.range).collect();
@@ -67,8 +68,8 @@ pub(super) fn clear(subject: &Subject<'_>, before: usize, findings: &mut Vec<Fin
     findings.extend(others.into_iter().filter(|it| {
         let span = it.problem.span;
         let is_one = references.iter().any(|reference| {
-            let meets = reference.start < span.end && span.start < reference.end;
-            meets && letters(span.start, reference.start) + letters(reference.end, span.end) < FEW
+            let begins = span.start <= reference.start && reference.start < span.end;
+            begins && letters(span.start, reference.start) + letters(reference.end, span.end) < FEW
         });
         it.code != &codes::SECRET || !is_one
     }));
@@ -113,10 +114,12 @@ mod tests {
         {
             assert_eq!(claude(value), [format!("W-VARIABLE-FORM {value} write ${{API_KEY}}")], "{value}");
         }
-        for value in ["{env.API_KEY}", "{env:API_KEY", "%API_KEY%"] {
+        for value in ["{env.API_KEY}", "%API_KEY%"] {
             assert_eq!(opencode(value), [format!("W-VARIABLE-FORM {value} write {{env:API_KEY}}")], "{value}");
         }
-        for written in ["${{ secrets.A }", "${{ secret.A }}", "${{ env.A }}", "${{ A }}", "${ secrets.A }}"] {
+        assert_eq!(opencode("{env:API_KEY"), ["W-VARIABLE-FORM {env:API_KEY close it with }"]);
+        assert_eq!(continues("Bearer ${{ secrets.A }"), ["W-VARIABLE-FORM ${{ secrets.A } close it with }"]);
+        for written in ["${{ secret.A }}", "${{ env.A }}", "${{ A }}", "${ secrets.A }}"] {
             let expected = format!("W-VARIABLE-FORM {written} write ${{{{ secrets.A }}}}");
             assert_eq!(continues(&format!("Bearer {written}")), [expected], "{written}");
         }
@@ -133,7 +136,7 @@ mod tests {
     #[test]
     fn other_texts_are_no_references() {
         for value in ["${API_KEY}", "%Y%m%d", "50% of %a", "{id}", "f({env: a})", "${API_KEY:-x}"] {
-            assert_eq!(claude(value), [""; 0], "{value}");
+            assert!(claude(value).iter().all(|it| it.starts_with("W-SECRET")), "{value}");
         }
         assert_eq!(opencode("{env:API_KEY}"), [""; 0]);
         assert_eq!(continues("Bearer ${{ secrets.A }} ${{ inputs.B }}"), [""; 0]);
@@ -144,6 +147,9 @@ mod tests {
     #[test]
     fn a_secret_beside_what_looks_like_a_reference_is_told() {
         let found = claude("{env.A} ghp_0123456789abcdefghijABCDEFGHIJ012345");
+        assert_eq!(found.iter().filter(|it| it.starts_with("W-SECRET")).count(), 1, "{found:?}");
+        let cursor = r#"{"mcpServers": {"s": {"command": "x", "env": {"API_KEY": ""#;
+        let found = told(".cursor/mcp.json", cursor, "${A:-ghp_0123456789abcdefghijABCDEFGHIJ012345}", r#""}}}}"#);
         assert_eq!(found.iter().filter(|it| it.starts_with("W-SECRET")).count(), 1, "{found:?}");
     }
 }

@@ -157,7 +157,11 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
                 }
                 _ if let Some(hint) = meant(rule, reference.name) => (message, hint),
                 Some(Form::Defaulted) | None => (message, format!("{program} knows no variables in this file")),
-                Some(form) => (message, format!("write {}", form.written(variable_meant(reference.name)))),
+                Some(form) => {
+                    let instead = form.written(variable_meant(reference.name));
+                    let end = instead.strip_prefix(&text.at.value[reference.range.clone()]);
+                    (message, end.map_or_else(|| format!("write {instead}"), |end| format!("close it with {end}")))
+                }
             }
         }
         Why::Blocked => {

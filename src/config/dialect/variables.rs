@@ -5,6 +5,9 @@ use std::ops::Range;
 use super::{ALL, Field};
 use crate::config::{Form, Reference, expand_env, references};
 
+/// A longer text says nothing about whose file it is.
+const LONGEST: usize = 10_000;
+
 /// Which references are replaced, where, and what an unset variable is.
 #[derive(Clone, Copy, Debug)]
 pub struct VariableRule {
@@ -122,7 +125,9 @@ impl VariableRule {
     pub(in crate::config) fn leaves_some(&self, field: Field, text: &str) -> bool {
         let is_replaced = |it: &Reference<'_>| self.forms.contains(&it.form) || self.is_known(it);
         let is_left = |it: &Reference<'_>| !(self.holds_in(field) && is_replaced(it)) || self.is_of_others(it.name);
-        text.contains('{') && self.references(text).any(|it| it.form != Form::Bare && is_left(&it))
+        text.len() <= LONGEST
+            && text.contains('{')
+            && self.references(text).any(|it| it.form != Form::Bare && is_left(&it))
     }
 
     /// Where the program replaces something in a text: references and templates, in no order.

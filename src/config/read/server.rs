@@ -305,13 +305,8 @@ impl Reader<'_> {
             false => (&codes::UNKNOWN_KEY, "it is passed over"),
         };
         let extra = if self.strict { usual } else { &codes::EXTRA_KEY };
-        let severe = |code| if self.strict { usual } else { code };
-        match likely.as_ref().and_then(|(key, _)| *key) {
-            Some(key) if has_address(key) => self.meant = Some((self.findings.len(), severe(&codes::MISSING))),
-            Some(Key { field: Field::Transport, .. }) => {
-                self.meant_word = Some((self.findings.len(), severe(&codes::TRANSPORT)));
-            }
-            _ => {}
+        if let Some((Some(meant), _)) = likely {
+            self.keep_in_mind(meant);
         }
         self.findings.push(match likely.map(|(_, hint)| hint) {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
@@ -331,6 +326,17 @@ impl Reader<'_> {
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
         });
+    }
+
+    /// Remembers that the next finding is about what may be meant for this key, if a server cannot be without that.
+    fn keep_in_mind(&mut self, key: &Key) {
+        let (index, strict) = (self.findings.len(), self.strict);
+        let code = |usual| if strict { &codes::KEY_REJECTED } else { usual };
+        if has_address(key) {
+            self.meant = Some((index, code(&codes::MISSING)));
+        } else if key.field == Field::Transport {
+            self.meant_word = Some((index, code(&codes::TRANSPORT)));
+        }
     }
 
     /// The key of another program that may be meant, for one that nobody has and that is misspelled by a slip.
