@@ -169,10 +169,10 @@ fn judge(
         (None, None) => detect(path, document, source),
     };
     let is_section = path.is_some_and(|path| is_about_other_things(&path.to_string_lossy()));
-    let part = detected.as_ref().and_then(|it| it.dialect.without_others(&document.root, is_section));
+    let part = detected.as_ref().and_then(|it| it.dialect.as_settings(&document.root, is_section));
     let root = part.as_ref().unwrap_or(&document.root);
     let config = detected.as_ref().map(|Detected { dialect, rivals, .. }| {
-        let has_owner = path.is_some_and(|path| by_path(&without_ending(path)).is_some());
+        let has_owner = path.is_some_and(|path| by_path(&without_ending(path)).is_some() || dialect.is_in_name(path));
         document.judge(root, source, dialect, forced.is_none() && !has_owner, &mut findings);
         if document.is_empty() {
             return ClientConfig::new(dialect);

@@ -21,6 +21,10 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         r"\bdummy[-_]?(?:key|token|secret)\b",
         r"^[A-Za-z_-]*(?:\.{3,}|…)$",
         r"\*{3,}",
+        r"\{\{\s*[A-Za-z_][A-Za-z0-9_ .:-]{0,60}\}\}",
+        r"(?-i:\{[A-Z][A-Z0-9]*_[A-Z0-9_]*\})",
+        r"(?-i:\b__[A-Z][A-Z0-9_]*__\b)",
+        r"(?-i:@@[A-Z][A-Z0-9_]*@@)",
     ];
     #[expect(clippy::unwrap_used, reason = "the expression never changes")]
     Regex::new(&format!("(?i){}", of_ascii_words(&forms.join("|")))).unwrap()
@@ -39,7 +43,11 @@ const MANY: usize = 10;
 
 /// Where a value has something that is not meant to stay.
 pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {
-    PLACEHOLDER.find(value).map(|found| found.range()).filter(|range| !is_of_random_word(value, range))
+    // Behind a dollar sign, braces are those of a reference.
+    let is_reference =
+        |range: &Range<usize>| value[range.start..].starts_with('{') && value[..range.start].ends_with('$');
+    let mut found = PLACEHOLDER.find_iter(value).map(|found| found.range());
+    found.find(|range| !is_reference(range)).filter(|range| !is_of_random_word(value, range))
 }
 
 /// Whether what looks like blanks to fill in is part of a word that nobody would type as an example.
@@ -85,6 +93,11 @@ mod tests {
             "sk-…",
             "********",
             "TODO",
+            "Bearer {{API_KEY}}",
+            "{{ token }}",
+            "https://x.example/{TENANT_ID}/mcp",
+            "__TOKEN__",
+            "@@API_KEY@@",
         ] {
             assert!(placeholder(value).is_some(), "{value}");
         }
@@ -94,6 +107,11 @@ mod tests {
             "@modelcontextprotocol/server-filesystem",
             "https://mcp.example.com/mcp",
             "${YOUR}",
+            "${{ secrets.API_KEY }}",
+            "${API_KEY}",
+            "{id}",
+            "{{.Names}}",
+            "__init__.py",
             "a < b > c",
             "/home/ada/project",
             "yours",

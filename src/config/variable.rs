@@ -146,6 +146,13 @@ pub(super) fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)>
         let name = &after[..after.find(|c| !is_part(c)).unwrap_or(after.len())];
         return name.starts_with(|c: char| !c.is_ascii_digit()).then_some((Form::Bare, name, None, name.len() + 1));
     };
+    // What an input is called may have blanks.
+    if let Some(id) = inner.strip_prefix("input:").and_then(|id| before(id, '}'))
+        && !id.trim().is_empty()
+        && id.chars().all(|c| is_of_name(c) || c == ' ')
+    {
+        return Some((Form::Input, id, None, "${input:}".len() + id.len()));
+    }
     let is_name_before = |end: usize| inner[end..].starts_with('}') || inner[..end].contains(":-");
     inner.find(|c| c == '}' || !is_of_name(c)).filter(|end| is_name_before(*end))?;
     let inner = before(inner, '}')?;

@@ -3,14 +3,18 @@
 use std::{cell::LazyCell, path::Path};
 
 use super::Subject;
-use crate::config::{
-    Found, Machine,
-    command_line::{assignment, words_for_hint},
-    dialect::{Dialect, Field, Place, is_from_home},
-    finding::{Finding, codes},
-    placeholder::placeholder,
-    references,
-    server::{At, ServerConfig, Text},
+use crate::{
+    config::{
+        Found, Machine,
+        command_line::{assignment, words_for_hint},
+        dialect::{Dialect, Field, Place, is_from_home},
+        finding::{Finding, codes},
+        placeholder::placeholder,
+        read::BRIDGE,
+        references,
+        server::{At, ServerConfig, Text},
+    },
+    transport::Transport,
 };
 
 /// Programs that give a text to a shell, or are one.
@@ -38,6 +42,9 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
             findings.push(codes::MISSING.at(command.span, "the command is empty").hint("name the program to start"));
             return;
         }
+        if address(subject, command, findings) {
+            return;
+        }
         let in_words = command_line(subject, command, findings);
         prompt(server, command, findings);
         if let Some(machine) = subject.machine_for(server).filter(|_| !in_words) {
@@ -60,6 +67,26 @@ pub(super) fn program(command: &str) -> &str {
 pub(super) fn has_shell(server: &ServerConfig) -> bool {
     let words = server.command.iter().chain(&server.args);
     words.into_iter().any(|word| SHELLS.contains(&program(&word.value)))
+}
+
+/// A command that is a URL: whether that is so.
+fn address(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Finding>) -> bool {
+    let is_url = ["http://", "https://"].iter().any(|scheme| command.value.trim_start().starts_with(scheme));
+    let is_one = is_url && !command.value.trim().contains(char::is_whitespace);
+    if is_one {
+        let dialect = subject.dialect();
+        let key = |wanted: fn(Field) -> bool| dialect.keys.iter().find(|key| wanted(key.field)).map(|key| key.name);
+        let word = dialect.transports.iter().find(|(_, transport)| *transport == Transport::Http).map(|it| it.0);
+        let url = key(|field| matches!(field, Field::Url(None | Some(Transport::Http))));
+        let hint = match (url, key(|field| field == Field::Transport).zip(word)) {
+            (Some(url), Some((kind, word))) => format!("write it as `{url}`, with \"{kind}\": \"{word}\""),
+            (Some(url), None) => format!("write it as `{url}`"),
+            (None, _) => BRIDGE.to_owned(),
+        };
+        let message = "the command is a URL, and no program that can be started";
+        findings.push(codes::TRANSPORT.at(command.span, message).hint(hint));
+    }
+    is_one
 }
 
 /// A command with blanks in it, which is no path: whether that is so.
@@ -206,22 +233,22 @@ fn joined(server: &ServerConfig, findings: &mut Vec<Finding>) {
         word.starts_with('-') && !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
     };
     let is_path = |word: &str| word.starts_with(['/', '.', '~']) || word.contains('\\');
-    let mut is_after_option = false;
+    let (mut is_own, mut is_after_option) = (true, false);
     for word in &server.args {
         let text = &*word.value;
         if let Some((first, rest)) = text.split_once(' ') {
             let is_line = || rest.split_whitespace().any(is_option) && !is_path(text) && !is_after_option;
-            if (is_option(first) && !rest.is_empty()) || is_line() {
+            let is_pair = || first.starts_with("--") && !rest.contains(char::is_whitespace) && !is_after_option;
+            let is_joined = is_option(first) && !rest.is_empty() && (is_own || is_pair());
+            if is_joined || is_own && is_line() {
                 let what = if is_option(first) { format!("`{first}`") } else { "a word".to_owned() };
                 let message = format!("{what} and what follows it are one argument");
                 findings.push(codes::COMMAND_LINE.at(word.span, message).hint("make each word a text of its own"));
             }
         }
-        // Whatever comes after the first word that is no option, and no value of one, is for the program that is launched.
-        let is_own = text.starts_with('-') || is_after_option || SUBCOMMANDS.contains(&text);
-        if !is_own {
-            break;
-        }
+        // Whatever comes after the first word that is no option, and no value of one, is for the program that is launched:
+        // of that, only an option with its value is surely several words.
+        is_own &= text.starts_with('-') || is_after_option || SUBCOMMANDS.contains(&text);
         is_after_option = is_option(text) && !FLAGS.contains(&text);
     }
 }
@@ -283,15 +310,30 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_is_a_url_is_told_with_the_key_for_it() {
+        for (path, hint) in [
+            (".mcp.json", "write it as `url`, with \"type\": \"http\""),
+            ("claude_desktop_config.json", crate::config::read::BRIDGE),
+        ] {
+            let text = r#"{"mcpServers": {"s": {"command": "https://a.example/mcp"}}}"#;
+            let examined = examine(&Source::new(path, text), Some(Path::new(path)), None, None);
+            let told: Vec<_> = examined.findings.iter().map(|it| (it.code, it.problem.hint.as_deref())).collect();
+            assert_eq!(told, [(&codes::TRANSPORT, Some(hint))], "{path}");
+        }
+    }
+
+    #[test]
     fn words_that_are_one_argument_are_told_as_far_as_they_are_the_launchers() {
         assert_eq!(joined("docker", r#"["run", "-i x"]"#), ["-i x"]);
         assert_eq!(joined("docker", r#"["run -i", "x"]"#), ["run -i"]);
         assert_eq!(joined("docker", r#"["run", "-i", "-v", "a:b", "-e A", "x", "-c d"]"#), ["-e A"]);
         assert_eq!(joined("uv", r#"["--directory", "/x y -z", "run", "--with mcp", "a.py"]"#), ["--with mcp"]);
         assert_eq!(joined("npx", r#"["-y", "pkg --port 3000"]"#), ["pkg --port 3000"]);
+        assert_eq!(joined("npx", r#"["-y", "pkg", "--port 3000"]"#), ["--port 3000"]);
         for (command, args) in [
             ("docker", r#"["run", "--rm", "image", "--prompt", "fix -x", "-c d"]"#),
             ("npx", r#"["-y", "pkg", "-a b"]"#),
+            ("npx", r#"["-y", "pkg", "--note", "--port 3000", "--say it is so"]"#),
             ("node", r#"["/my app -old/server.js", "-e f"]"#),
             ("python", r#"["-c", "print(1) -x"]"#),
             ("docker", r#"["run", "--name", "a -b", "x y"]"#),

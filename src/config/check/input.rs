@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Subject, reference::unclosed_input};
 use crate::config::{
-    Form, Node, Value,
+    Entry, Form, Node, Value,
     dialect::RootKeys,
     finding::{Finding, codes},
     nearest, references,
@@ -18,7 +18,9 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if !keys.contains(&"inputs") {
         return;
     }
-    let inputs = match subject.root.get("inputs").map(|node| (node, node.items())) {
+    let misplaced = misplaced(subject);
+    let node = subject.root.get("inputs").or(misplaced.map(|entry| &entry.node));
+    let inputs = match node.map(|node| (node, node.items())) {
         Some((_, Ok(items))) => items,
         Some((node, Err(_))) if !node.is_null() => {
             let message = format!("`inputs` must be a list, found {}", node.kind());
@@ -28,8 +30,13 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         _ => &[],
     };
-    let known: Vec<_> = inputs.iter().filter_map(|input| input.get("id")?.str().ok()).collect();
+    let known: Vec<_> = inputs.iter().filter_map(|input| id(input)?.node.str().ok()).collect();
     let (used, meant) = references_to(&known, subject, findings);
+    // Without the inputs no server starts that asks for one.
+    if let Some(entry) = misplaced.filter(|_| known.iter().any(|id| used.contains(id))) {
+        let told = findings.iter_mut().find(|it| it.problem.span == entry.key_span && it.code == &codes::UNKNOWN_KEY);
+        told.into_iter().for_each(|finding| finding.code = &codes::INPUT_UNKNOWN);
+    }
     let mut ids = HashMap::new();
     for input in inputs {
         if let Some((node, Ok(id))) = input.get("id").map(|id| (id, id.str())) {
@@ -57,9 +64,34 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                     codes::VALUE_TYPE.at(node.span, "the `id` of an input must be a text").hint("put it in quotes"),
                 );
             }
-            None => findings.push(codes::MISSING.at(input.span, "an input needs an `id`").hint("references name it")),
+            None => findings.push(match id(input) {
+                Some(entry) => codes::MISSING.at(entry.key_span, "an input needs an `id`").hint("did you mean `id`?"),
+                None => {
+                    let hint = "add \"id\": \"…\", by which references name it";
+                    codes::MISSING.at(input.span, "an input needs an `id`").hint(hint)
+                }
+            }),
         }
     }
+}
+
+/// The inputs where nobody looks for them: under a slip of their name, or among the servers.
+fn misplaced<'s>(subject: &Subject<'s>) -> Option<&'s Entry> {
+    let root = subject.root;
+    let entries = |node: &'s Node| node.entries().unwrap_or_default().iter();
+    let is_list = |entry: &&Entry| entry.node.items().is_ok();
+    let is_slip = |entry: &&Entry| nearest(&entry.key, &["inputs"]).is_some();
+    let servers = subject.dialect().servers(root);
+    let inside = servers.and_then(|servers| entries(servers).find(|entry| entry.key == "inputs"));
+    let found = entries(root).filter(is_list).find(is_slip).or(inside.filter(is_list));
+    found.filter(|_| root.get("inputs").is_none())
+}
+
+/// The name of an input, also under another key that may be meant for it.
+fn id(input: &Node) -> Option<&Entry> {
+    let entries = input.entries().unwrap_or_default();
+    let is_meant = |entry: &&Entry| ["name", "key"].contains(&&*entry.key) || nearest(&entry.key, &["id"]).is_some();
+    entries.iter().find(|entry| entry.key == "id").or_else(|| entries.iter().find(is_meant))
 }
 
 /// What an input of a kind must have, and what it may have besides.
@@ -173,7 +205,7 @@ fn references_to<'s>(
                 }
                 let place = subject.part(text, reference.range.clone());
                 let message = format!("there is no input `{name}`, so the server does not start");
-                let near = nearest(name, likely);
+                let near = likely.iter().copied().find(|id| *id == name.trim()).or_else(|| nearest(name, likely));
                 meant.extend(near);
                 let hint = match near {
                     Some(near) => format!("did you mean `{near}`?"),

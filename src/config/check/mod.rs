@@ -6,6 +6,7 @@ mod backslash;
 mod command;
 mod environment;
 mod input;
+mod lookalike;
 mod name;
 mod reference;
 mod text;
@@ -103,6 +104,7 @@ pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for server in subject.servers() {
         let before = findings.len();
         CHECKS.iter().for_each(|check| check(subject, server, findings));
+        lookalike::clear(subject, before, findings);
         backslash::check(subject, server, before, findings);
         let about = LazyCell::new(|| Arc::from(&*server.name.value));
         findings[before..].iter_mut().for_each(|finding| finding.server = Some(Arc::clone(&about)));

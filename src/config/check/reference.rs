@@ -2,10 +2,10 @@
 
 use std::{cell::LazyCell, ops::Range};
 
-use super::{Subject, command::has_shell};
+use super::{Subject, command::has_shell, lookalike::lookalikes};
 use crate::config::{
     Form, Reference,
-    dialect::{ALL, Field, Places, Unset, VariableRule, kind},
+    dialect::{ALL, Dialect, Field, Places, Syntax, Unset, VariableRule},
     expand_env,
     finding::{Finding, codes},
     server::{At, ServerConfig, Text},
@@ -49,6 +49,10 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
                 Err(_) => {}
             }
             told += findings.len() - before;
+        }
+        for reference in lookalikes(rule, &text.at.value).into_iter().filter(|_| !is_for_shell()).take(MOST) {
+            let why = if rule.holds_in(text.field) { Why::Form } else { Why::Place };
+            findings.push(kept(subject, text, &reference, why));
         }
     }
     nameless(subject, server, findings);
@@ -153,7 +157,11 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
                 }
                 _ if let Some(hint) = meant(rule, reference.name) => (message, hint),
                 Some(Form::Defaulted) | None => (message, format!("{program} knows no variables in this file")),
-                Some(form) => (message, format!("write {}", form.written(variable_meant(reference.name)))),
+                Some(form) => {
+                    let instead = form.written(variable_meant(reference.name));
+                    let end = instead.strip_prefix(&text.at.value[reference.range.clone()]);
+                    (message, end.map_or_else(|| format!("write {instead}"), |end| format!("close it with {end}")))
+                }
             }
         }
         Why::Blocked => {
@@ -162,7 +170,17 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
         }
         Why::Place => {
             let message = format!("{program} does not replace `{written}` here: it stays as it is written");
-            (message, "write the value itself".to_owned())
+            let is_other = |it: &&&Dialect| it.program == program && it.variables.places == Places::Everywhere;
+            let other = ALL.iter().find(is_other).and_then(|it| Some((it, it.variables.forms.first()?)));
+            let hint = match other {
+                Some((dialect, form)) => {
+                    let instead = form.written(variable_meant(reference.name));
+                    let syntax = if dialect.syntax == Syntax::Yaml { "YAML" } else { "other" };
+                    format!("in its {syntax} files it replaces {instead}; or write the value itself")
+                }
+                None => "write the value itself".to_owned(),
+            };
+            (message, hint)
         }
         Why::NotWhole => {
             let message = format!("{program} replaces `{written}` only if it is the whole value");
@@ -180,7 +198,7 @@ fn meant(rule: &VariableRule, name: &str) -> Option<String> {
     if let Some(known) = rule.known.iter().find(|known| known.eq_ignore_ascii_case(name)) {
         return Some(format!("write ${{{known}}}"));
     }
-    if is_of_others(rule, name) {
+    if rule.is_of_others(name) {
         return Some(instead_of_others(rule, name));
     }
     let (kind, name) = name.split_once(['.', ':']).unwrap_or((name, ""));
@@ -196,22 +214,16 @@ fn meant(rule: &VariableRule, name: &str) -> Option<String> {
     }
 }
 
+/// What people write before the name of a variable of the environment.
+const OF_ENVIRONMENT: [&str; 3] = ["env:", "env.", "process.env."];
+
 /// The name that is meant by what stands in braces: `FOO` in `env:FOO`, `FOO:x` and `FOO-x`.
 fn variable_meant(inner: &str) -> &str {
-    let name = inner.strip_prefix("env:").unwrap_or(inner);
+    let name = OF_ENVIRONMENT.iter().find_map(|kind| inner.strip_prefix(kind)).unwrap_or(inner);
     let (before, after) = name.split_at(name.find([':', '-']).unwrap_or(name.len()));
     // A name may have a hyphen, in the same letters as the rest of it.
     let is_name = after.starts_with('-') && before.contains(char::is_lowercase) == after.contains(char::is_lowercase);
     if before.is_empty() || is_name { name } else { before }
-}
-
-/// Whether this is the name of something that other programs replace, such as `workspaceFolder`, and this one does not.
-/// Words of small letters may be variables.
-fn is_of_others(rule: &VariableRule, name: &str) -> bool {
-    let is_known = |rule: &VariableRule| rule.known.contains(&kind(name));
-    let is_name = name.starts_with(char::is_lowercase)
-        && (!rule.forms.contains(&Form::Braced) || name.contains(char::is_uppercase));
-    is_name && !is_known(rule) && ALL.iter().any(|other| is_known(&other.variables))
 }
 
 /// What to write in the place of what only other programs replace.
@@ -235,15 +247,14 @@ fn mistaken(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>) ->
     }
     let is_set = subject.machine.is_some_and(|machine| machine.variables.contains_key(reference.name));
     let name = variable_meant(reference.name);
-    let hint = if reference.form == Form::Braced && is_of_others(rule, reference.name) {
+    let has_kind = OF_ENVIRONMENT.iter().any(|kind| reference.name.starts_with(kind));
+    let hint = if reference.form == Form::Braced && rule.is_of_others(reference.name) {
         instead_of_others(rule, reference.name)
     } else if name.len() == reference.name.len() || name.is_empty() || rule.by_go {
         return None;
-    } else if rule.forms.contains(&Form::Defaulted)
-        && (reference.default.is_some() || !reference.name.starts_with("env:"))
-    {
+    } else if rule.forms.contains(&Form::Defaulted) && (reference.default.is_some() || !has_kind) {
         format!("write {}", Form::Defaulted.written(name))
-    } else if reference.name.starts_with("env:") {
+    } else if has_kind {
         format!("write {}", reference.form.written(name))
     } else {
         format!("{program} has no defaults: write {}", reference.form.written(name))

@@ -1,5 +1,7 @@
 //! What can be wrong with any text: secrets, what was not filled in, what nobody sees.
 
+use std::ops::Range;
+
 use super::Subject;
 use crate::config::{
     Span,
@@ -14,7 +16,11 @@ use crate::config::{
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     for text in server.texts() {
         secrets(subject, text, findings);
-        if let Some(range) = placeholder(&text.at.value) {
+        let is_replaced = |range: &Range<usize>| {
+            let replaced = subject.dialect().rule(text.field).replaced_in(&text.at.value);
+            replaced.iter().any(|it| it.start <= range.start && range.end <= it.end)
+        };
+        if let Some(range) = placeholder(&text.at.value).filter(|range| !is_replaced(range)) {
             let message = "this looks as if somebody were to fill it in";
             let hint = "write what belongs there";
             findings.push(codes::PLACEHOLDER.at(subject.part(text, range), message).hint(hint));

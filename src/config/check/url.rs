@@ -83,7 +83,7 @@ fn metadata(server: &ServerConfig, findings: &mut Vec<Finding>) {
 fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str, findings: &mut Vec<Finding>) -> bool {
     let transport = server.transport.value;
     let schemes: &[&str] = if transport == Transport::Ws { &["ws", "wss"] } else { &["http", "https"] };
-    let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ' '])) else {
+    let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', ' '])) else {
         let local = ["localhost", "127.", "[::1]"].iter().any(|host| text.starts_with(host));
         let scheme = if local { schemes[0] } else { schemes[1] };
         let finding = codes::URL.at(url.span, "a URL begins with its scheme");
@@ -92,9 +92,21 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
             rest if rest.starts_with("//") => Some(format!("write a colon before the slashes: {scheme}://")),
             _ => None,
         });
-        findings.push(finding.hint(slip.unwrap_or_else(|| format!("begin it with {scheme}://"))));
+        let has_scheme = schemes.iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|it| it.starts_with(":\\")));
+        let slip = slip.or_else(|| has_scheme.then(|| "write / instead of each backslash".to_owned()));
+        findings.push(finding.hint(slip.unwrap_or_else(|| match text.starts_with("//") {
+            true => format!("write {scheme}: before it"),
+            false => format!("begin it with {scheme}://"),
+        })));
         return false;
     };
+    if let Some(second) =
+        schemes.iter().find(|it| rest.strip_prefix(**it).is_some_and(|it| it.starts_with(":/") || it.starts_with("//")))
+    {
+        let message = "a URL has its scheme once";
+        findings.push(codes::URL.at(url.span, message).hint(format!("write {second}:// once, and the host after it")));
+        return false;
+    }
     let scheme = scheme.to_ascii_lowercase();
     if schemes.contains(&&*scheme) || dialect.schemes.contains(&&*scheme) {
         return true;
@@ -184,6 +196,22 @@ mod tests {
     use std::path::Path;
 
     use crate::config::{Source, examine, finding::codes};
+
+    #[test]
+    fn what_begins_a_url_is_told_as_it_is_wrong() {
+        for (url, expected) in [
+            ("https://https://a.example", "write https:// once, and the host after it"),
+            ("https://http//a.example", "write http:// once, and the host after it"),
+            ("//a.example/mcp", "write https: before it"),
+            (r"https:\\\\a.example", "write / instead of each backslash"),
+            ("a.example/mcp", "begin it with https://"),
+        ] {
+            let text = format!("{{\"mcpServers\": {{\"s\": {{\"type\": \"http\", \"url\": \"{url}\"}}}}}}");
+            let examined = examine(&Source::new(".mcp.json", text.clone()), Some(Path::new(".mcp.json")), None, None);
+            let told: Vec<_> = examined.findings.iter().map(|it| (it.code.name, it.problem.hint.as_deref())).collect();
+            assert_eq!(told, [("E-URL", Some(expected))], "{url}");
+        }
+    }
 
     #[test]
     fn a_secret_may_go_unencrypted_to_containers_of_this_machine_and_to_no_other() {

@@ -39,6 +39,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     beside: &[Beside { key: "version", value: "1.0", required: false }],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
+    // Of its own tools, in some of its versions.
+    elsewhere_word: Some("builtin"),
     untyped: Untyped::Rejected,
     timeout: Some(TimeoutRule {
         unit: 1000,

@@ -1,11 +1,12 @@
 //! Which program a file is for: told by its path, and by what it holds.
 
 use std::{
+    cmp::Reverse,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use super::{ALL, Dialect, Field, Place, Syntax};
+use super::{ALL, Dialect, Field, Place, RootKeys, Syntax};
 use crate::config::{
     Node, Source,
     document::Document,
@@ -23,6 +24,9 @@ pub struct Detected {
 
 /// Whose file fits worse by so much is not likely meant.
 const LIKELY: u32 = 10;
+
+/// So many keys of a program tell whose file it is that has no servers.
+const SURE: usize = 2;
 
 impl Detected {
     /// A dialect that is certain.
@@ -53,16 +57,21 @@ pub(in crate::config) fn is_about_other_things(name: &str) -> bool {
     by_path(&without_ending(Path::new(name))).is_some_and(|(_, place)| matches!(place, Place::Section(_)))
 }
 
-/// The path of the file that an example is one of: `.mcp.json` for `.mcp.json.example`.
+/// The path of the file that an example is one of: `.mcp.json` for `.mcp.json.example` and `.mcp.example.json`.
 pub(in crate::config) fn without_ending(path: &Path) -> PathBuf {
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("example" | "sample" | "template" | "dist" | "bak") => path.with_extension(""),
+    let is_mark = |path: &Path| {
+        let last = path.extension().and_then(|extension| extension.to_str());
+        last.is_some_and(|last| ["example", "sample", "template", "dist", "bak"].contains(&last))
+    };
+    match (path.file_stem().map(Path::new), path.extension()) {
+        (Some(stem), _) if is_mark(path) => path.with_file_name(stem),
+        (Some(stem), Some(extension)) if is_mark(stem) => path.with_file_name(stem.with_extension(extension)),
         _ => path.to_owned(),
     }
 }
 
 /// Tells the dialect of a file: by its name and place first, then by what is in it. `None` if it has no servers in any
-/// dialect's place.
+/// dialect's place, and nothing else says whose it is.
 pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source: &Arc<Source>) -> Option<Detected> {
     let root = &document.root;
     if let Some((dialect, place)) = path.and_then(|path| by_path(&without_ending(path))) {
@@ -71,16 +80,20 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
             Detected::certain(dialect, why)
         }));
     }
-    let candidates: Vec<_> = ALL
-        .iter()
-        .copied()
-        // No program that reads YAML alone looks into a JSON file.
-        .filter(|dialect| document.is_yaml() || dialect.syntax != Syntax::Yaml)
-        .filter(|dialect| {
-            let has_sets = || !dialect.sets(root).is_empty() || !dialect.projects(root).is_empty();
-            dialect.servers(root).is_some() || has_sets()
-        })
-        .collect();
+    // No program that reads YAML alone looks into a JSON file.
+    let readers = ALL.iter().copied().filter(|dialect| document.is_yaml() || dialect.syntax != Syntax::Yaml);
+    let has_servers = |dialect: &&Dialect| {
+        let has_sets = || !dialect.sets(root).is_empty() || !dialect.projects(root).is_empty();
+        dialect.servers(root).is_some() || has_sets()
+    };
+    let candidates: Vec<_> = readers.clone().filter(has_servers).collect();
+    if candidates.is_empty() {
+        let dialect = evident(readers, root).filter(|dialect| dialect.signs(root) >= SURE)?;
+        let sign = dialect.evidence(root).first().copied().unwrap_or_default();
+        return Some(Detected::certain(dialect, format!("it has `{sign}`")));
+    }
+    let evident = evident(candidates.iter().copied(), root);
+    let is_evident = |dialect: &Dialect| evident.is_some_and(|evident| std::ptr::eq(evident, dialect));
     let wrong_syntax = |dialect: &Dialect| match dialect.syntax {
         Syntax::Json(_) => u32::from(document.is_yaml()) * 100,
         Syntax::Yaml | Syntax::Either(_) => 0,
@@ -91,8 +104,11 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
         wrong_syntax(dialect) + 5 * document.liberties_against(dialect) + 50 * u32::from(!is_marked(dialect))
     };
     let mut fits: Vec<_> =
-        candidates.iter().map(|dialect| (fit(root, dialect, source) + against(dialect), *dialect)).collect();
+        candidates.iter().map(|it| (fit(root, it, is_evident(it), source) + against(it), *it)).collect();
     fits.sort_by_key(|(fit, _)| *fit);
+    if let Some((_, dialect)) = path.and_then(|path| fits.iter().find(|(_, dialect)| dialect.is_in_name(path))) {
+        return Some(Detected::certain(dialect, format!("its name has `{}` in it", dialect.name)));
+    }
     let (best, dialect) = *fits.first()?;
     let servers = dialect.each_server(root);
     let of_server = |dialect: &Dialect| dialect.keys.iter().map(|key| key.name).collect::<Vec<_>>();
@@ -105,7 +121,11 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
     let evidence = dialect.evidence(root);
     let sign = mark.as_ref().or(evidence.first());
     let is_likely = |(fit, rival): &(u32, &Dialect)| {
-        sign.is_none() && *fit <= best + LIKELY && telling.is_none_or(|key| of_server(rival).contains(key))
+        let theirs = rival.evidence(root);
+        mark.is_none()
+            && evidence.iter().all(|key| theirs.contains(key))
+            && *fit <= best + LIKELY
+            && telling.is_none_or(|key| of_server(rival).contains(key))
     };
     let rivals = fits.iter().skip(1).filter(|it| is_likely(it)).map(|(_, rival)| *rival).collect();
     let why = match sign.or(telling) {
@@ -121,6 +141,16 @@ pub(in crate::config) fn detect(path: Option<&Path>, document: &Document, source
     Some(Detected { dialect, why, rivals })
 }
 
+/// The program of which a file about other things has more keys than of every other.
+fn evident(dialects: impl Iterator<Item = &'static Dialect>, root: &Node) -> Option<&'static Dialect> {
+    let mut signs: Vec<_> = dialects.map(|dialect| (dialect.signs(root), dialect)).collect();
+    signs.sort_by_key(|(signs, _)| Reverse(*signs));
+    let (most, dialect) = *signs.first()?;
+    let is_only = signs.get(1).is_none_or(|(others, _)| *others < most);
+    let is_section = matches!(dialect.root_keys, RootKeys::Section(_));
+    (is_only && is_section && !dialect.evidence(root).is_empty()).then_some(dialect)
+}
+
 /// A program that reads files of this place too, if a file has what only that program knows and fits it better, or has
 /// servers where only that program looks for them.
 fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source>) -> Option<Detected> {
@@ -133,12 +163,25 @@ fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source
             return Some(Detected::certain(dialect, format!("its servers are under `{}`", keys.join("."))));
         }
         let mark = dialect.mark(owner, root)?;
-        let is_better = fit(root, dialect, source) < fit(root, owner, source);
+        let is_better = fit(root, dialect, false, source) < fit(root, owner, false, source);
         is_better.then(|| Detected::certain(dialect, format!("it has `{mark}`")))
     })
 }
 
 impl Dialect {
+    /// Whether the name of a file has that of this program in it: `cursor_mcp.json`.
+    pub(in crate::config) fn is_in_name(&self, path: &Path) -> bool {
+        let words = |text: &str| format!("-{}-", text.to_ascii_lowercase().replace(['_', '.', ' '], "-"));
+        let name = path.file_stem().map(|stem| words(&stem.to_string_lossy())).unwrap_or_default();
+        !self.files.is_empty() && name.contains(&words(self.name))
+    }
+
+    /// How many keys a file has that this program writes beside servers.
+    fn signs(&self, root: &Node) -> usize {
+        let beside = self.beside.iter().filter(|beside| root.get(beside.key).is_some());
+        self.evidence(root).len() + beside.count()
+    }
+
     /// A reference in a text that only this program replaces.
     fn written_mark(&self, source: &Source) -> Option<&'static str> {
         self.marks.iter().copied().find(|mark| source.text.contains(&format!("${{{mark}")))

@@ -25,7 +25,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Place::Home(".gemini/settings.json"),
         Place::Named("gemini-extension.json"),
     ],
-    root_keys: RootKeys::Section(&["selectedAuthType", "contextFileName", "security", "ui", "mcp"]),
+    root_keys: RootKeys::Section(&["selectedAuthType", "contextFileName", "security", "general", "ui", "hooks", "mcp"]),
     name_lists: Some(NameLists { allowed: &["mcp", "allowed"], excluded: &["mcp", "excluded"] }),
     keys: &[
         Key::new("type", Field::Transport),

@@ -1,8 +1,8 @@
 //! LibreChat: the section `mcpServers` of `librechat.yaml` (read in danny-avila/LibreChat).
 
 use super::{
-    Dialect, Empty, Field, Files, Key, Kind, Of, Outside, Place, Places, RootKeys, Syntax, Template, TimeoutRule,
-    Unset, Untyped, VariableRule,
+    Beside, Dialect, Empty, Field, Files, Key, Kind, Of, Outside, Place, Places, RootKeys, Syntax, Template,
+    TimeoutRule, Unset, Untyped, VariableRule,
 };
 use crate::{
     config::{
@@ -22,6 +22,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[Place::Project("librechat.yaml"), Place::Project("librechat.yml")],
     root_keys: RootKeys::Section(&["endpoints", "mcpSettings", "interface", "registration"]),
     strict_files: Files::All,
+    beside: &[Beside { key: "version", value: "1.2.1", required: true }],
     keys: &[
         Key::new("type", Field::Transport),
         Key::of("command", Field::Command, PROCESS),

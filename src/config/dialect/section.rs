@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Dialect, Place, by_path, without_ending};
+use super::{Dialect, Place, RootKeys, by_path, without_ending};
 use crate::config::{Entry, Node, Value};
 
 impl Dialect {
@@ -38,15 +38,41 @@ impl Dialect {
         [section, servers].concat()
     }
 
-    /// The file without what stands at its root under the name of our servers, if it is about other things.
-    pub(in crate::config) fn without_others(&self, root: &Node, is_about_other_things: bool) -> Option<Node> {
+    /// The file as the program takes it, if it is about other things: without what stands at its root under the name of
+    /// our servers, and with a section whose keys have its name before a dot.
+    pub(in crate::config) fn as_settings(&self, root: &Node, is_about_other_things: bool) -> Option<Node> {
         let is_other = |entry: &Entry| self.roots.iter().any(|keys| keys.first() == Some(&&*entry.key));
+        let is_ours = |entry: &Entry| is_other(entry) || self.dotted(entry).is_some();
         let entries = root
             .entries()
             .ok()
-            .filter(|entries| is_about_other_things && !self.sections.is_empty() && entries.iter().any(is_other))?;
-        let value = Value::Mapping(entries.iter().filter(|entry| !is_other(entry)).cloned().collect());
-        Some(Node { span: root.span, value })
+            .filter(|entries| is_about_other_things && !self.sections.is_empty() && entries.iter().any(is_ours))?;
+        let is_left = |entry: &&Entry| !is_ours(entry);
+        let mut taken: Vec<Entry> = entries.iter().filter(is_left).cloned().collect();
+        for entry in entries {
+            let Some((section, inner)) = self.dotted(entry) else { continue };
+            match taken.iter_mut().find(|it| it.key == section).map(|it| &mut it.node.value) {
+                Some(Value::Mapping(beside)) => beside.push(inner),
+                _ => {
+                    let node = Node { span: entry.node.span, value: Value::Mapping(vec![inner]) };
+                    taken.push(Entry { key: section.to_owned(), key_span: entry.key_span, node });
+                }
+            }
+        }
+        Some(Node { span: root.span, value: Value::Mapping(taken) })
+    }
+
+    /// The section of which this is a key behind a dot, and what is in it: `mcp.servers`.
+    fn dotted(&self, entry: &Entry) -> Option<(&'static str, Entry)> {
+        let (RootKeys::Known(known) | RootKeys::Section(known)) = self.root_keys;
+        let is_ours = |key: &str| known.contains(&key) || self.roots.iter().any(|keys| keys == &[key]);
+        let section = |keys: &&'static [&'static str]| match keys {
+            [section] => entry.key.strip_prefix(section)?.strip_prefix('.').map(|key| (*section, key)),
+            _ => None,
+        };
+        let section = |keys| section(keys).filter(|(_, key)| is_ours(key));
+        let (section, key) = self.sections.iter().find_map(section)?;
+        Some((section, Entry { key: key.to_owned(), ..entry.clone() }))
     }
 }
 
@@ -72,11 +98,24 @@ mod tests {
         let nothing = (0, vec!["A-NO-SERVERS nothing was checked".to_owned()]);
         assert_eq!(told(settings, r#"{"servers": {"prod": "10.0.0.1"}}"#), nothing);
         assert_eq!(told(settings, r#"{"mcp": null}"#), nothing);
-        for name in ["mcp.servers", "mcpServers"] {
-            let (_, findings) = told(settings, &format!(r#"{{"{name}": {{"a": {{"command": "x"}}}}}}"#));
-            assert_eq!(findings, [r#"E-ROOT put them under "mcp": { "servers": { … } }"#], "{name}");
-        }
+        let (_, findings) = told(settings, r#"{"mcpServers": {"a": {"command": "x"}}}"#);
+        assert_eq!(findings, [r#"E-ROOT put them under "mcp": { "servers": { … } }"#]);
         assert_eq!(told(".vscode/mcp.json", r#"{"servers": {"a": {"command": "x"}}}"#), (1, vec![]));
+    }
+
+    #[test]
+    fn keys_of_settings_with_a_dot_are_those_of_a_section() {
+        let settings = ".vscode/settings.json";
+        let servers = r#""mcp.servers": {"a": {"command": "x", "args": "bad", "env": {"K": "${input:k}"}}}"#;
+        let inputs = r#"[{"id": "k", "type": "promptString", "description": "d"}]"#;
+        let bad = || vec!["E-VALUE-TYPE write [\"bad\"]".to_owned()];
+        for beside in [
+            format!(r#""mcp.inputs": {inputs}, "mcp.discovery.enabled": true"#),
+            format!(r#""mcp": {{"inputs": {inputs}}}"#),
+        ] {
+            assert_eq!(told(settings, &format!("{{{beside}, {servers}}}")), (1, bad()), "{beside}");
+        }
+        assert_eq!(told(".vscode/mcp.json", r#"{"mcp.servers": {"a": {"command": "x"}}}"#).0, 0);
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
-use super::Field;
+use super::{ALL, Field};
 use crate::config::{Form, Reference, expand_env, references};
+
+/// A longer text says nothing about whose file it is.
+const LONGEST: usize = 10_000;
 
 /// Which references are replaced, where, and what an unset variable is.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +110,24 @@ impl VariableRule {
     pub(in crate::config) fn is_known(&self, reference: &Reference<'_>) -> bool {
         let kind = kind(reference.name);
         reference.form == Form::Braced && [reference.name, kind].iter().any(|name| self.known.contains(name))
+    }
+
+    /// Whether this is the name of something that other programs replace, such as `workspaceFolder`, and this one does not.
+    /// Words of small letters may be variables.
+    pub(in crate::config) fn is_of_others(&self, name: &str) -> bool {
+        let is_known = |rule: &VariableRule| rule.known.contains(&kind(name));
+        let is_name = name.starts_with(char::is_lowercase)
+            && (!self.forms.contains(&Form::Braced) || name.contains(char::is_uppercase));
+        is_name && !is_known(self) && ALL.iter().any(|other| is_known(&other.variables))
+    }
+
+    /// Whether a text of this field has references in braces that only other programs replace.
+    pub(in crate::config) fn leaves_some(&self, field: Field, text: &str) -> bool {
+        let is_replaced = |it: &Reference<'_>| self.forms.contains(&it.form) || self.is_known(it);
+        let is_left = |it: &Reference<'_>| !(self.holds_in(field) && is_replaced(it)) || self.is_of_others(it.name);
+        text.len() <= LONGEST
+            && text.contains('{')
+            && self.references(text).any(|it| it.form != Form::Bare && is_left(&it))
     }
 
     /// Where the program replaces something in a text: references and templates, in no order.

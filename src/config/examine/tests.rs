@@ -224,7 +224,7 @@ fn a_hint_says_what_mends_it() {
         (
             (".cursor/mcp.json", r#"{"mcpServers": {"a": {"command": "x", "args": [{}]}}}"#.into()),
             "E-VALUE-TYPE",
-            "write it in quotes",
+            "write one text in its place",
         ),
         (opencode(r#"{"servers": {"a": {"type": "local", "command": ["npx"]}}}"#), "E-MISSING", has_servers),
         (

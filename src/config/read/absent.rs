@@ -1,6 +1,6 @@
 //! What to say of a file that has no servers where they belong.
 
-use super::{looks_like_servers, word::is_note};
+use super::{is_server, looks_like_servers, word::is_note};
 use crate::config::{
     Entry, Node, Span, Value,
     dialect::{Dialect, RootKeys, is_about_other_things},
@@ -8,49 +8,73 @@ use crate::config::{
     nearest,
 };
 
-/// The file has nothing where the program looks for servers.
-pub(super) fn no_servers(root: &Node, dialect: &Dialect, name: &str) -> Finding {
+/// The file has nothing where the program looks for servers. The servers, if it is clear which they are.
+pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (Finding, Option<&'n Node>) {
     let is_guest = !dialect.sections.is_empty() && is_about_other_things(name);
     let keys = dialect.place_in(root, is_guest);
     let place = keys.join(".");
-    let message = format!("{} looks for servers under `{place}`, and there is nothing", dialect.program);
+    let program = dialect.program;
+    let message = format!("{program} looks for servers under `{place}`, and there is nothing");
     let begin = Span { start: root.span.start, end: root.span.start };
     let may_be_empty = dialect.may_be_empty && has_nothing_else(root, dialect);
     if may_be_empty || (is_guest && root.entries().is_ok() && near(root).is_none()) {
-        return codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked");
+        return (codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked"), None);
     }
-    if let (Some((outer, first)), [key]) = (within(root, &keys), &keys[..]) {
-        let message = format!("{} looks for servers under `{key}`, and not under `{outer}.{key}`", dialect.program);
-        let hint = format!("put them under `{key}` at the root of the file");
-        return codes::ROOT.at(first.key_span, message).hint(hint);
+    if let Some((outer, entry)) = within(root, &keys) {
+        let key = &entry.key;
+        let message = format!("{program} looks for servers under `{place}`, and not under `{outer}.{key}`");
+        let hint = match &keys[..] {
+            [_, .., last] => format!("rename `{key}` to `{last}`"),
+            _ => format!("put them under `{place}` at the root of the file"),
+        };
+        let servers = Some(&entry.node).filter(|node| has_server(node));
+        return (codes::ROOT.at(entry.key_span, message).hint(hint), servers);
     }
     let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
     match (misplaced(root), is_section) {
-        (Some(entry), _) => codes::ROOT.at(entry.key_span, message).hint(match &keys[..] {
-            [key] => format!("rename `{}` to `{key}`", entry.key),
-            _ => format!("put them under {}", nested(&keys)),
-        }),
+        (Some(entry), _) => {
+            let finding = codes::ROOT.at(entry.key_span, message).hint(match &keys[..] {
+                [key] => format!("rename `{}` to `{key}`", entry.key),
+                _ => format!("put them under {}", nested(&keys)),
+            });
+            let inner = keys.get(1..).and_then(|rest| entry.node.at(rest)).unwrap_or(&entry.node);
+            (finding, has_server(inner).then_some(inner))
+        }
         (None, true) if root.entries().is_ok() && !looks_like_servers(root) => {
-            codes::NO_SERVERS.at(begin, format!("there are no servers under `{place}`")).hint("nothing was checked")
+            let message = format!("there are no servers under `{place}`");
+            (codes::NO_SERVERS.at(begin, message).hint("nothing was checked"), None)
         }
         (None, _) if root.entries().is_ok() => {
-            codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"))
+            let is_bare = looks_like_servers(root);
+            let finding = codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"));
+            (finding, is_bare.then_some(root))
         }
         (None, _) => {
             let message = format!("a config must be an object, found {}", root.kind());
-            codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}"))
+            (codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}")), None)
         }
     }
 }
 
-/// The first of the servers that are in their place within another object, and the key of that.
+/// The servers that are in an object at the root and in none of its places: under their own key if they belong to the
+/// root, or else under another in the object to which they belong; and the key of that object.
 fn within<'n>(root: &'n Node, place: &[&str]) -> Option<(&'n str, &'n Entry)> {
-    let servers = |outer: &'n Entry| {
-        let servers = outer.node.at(place)?;
-        let first = servers.entries().ok()?.first().filter(|_| looks_like_servers(servers))?;
-        Some((&*outer.key, first))
-    };
-    root.entries().unwrap_or_default().iter().find_map(servers)
+    let entries = |node: &'n Node| node.entries().unwrap_or_default();
+    let (last, around) = place.split_last()?;
+    let mut outer = entries(root).iter().filter(|outer| around.is_empty() || around == [&*outer.key]);
+    outer.find_map(|outer| {
+        let is_meant = |entry: &&Entry| match around {
+            [] => entry.key == *last && looks_like_servers(&entry.node),
+            _ => is_near_servers(entry),
+        };
+        Some((&*outer.key, entries(&outer.node).iter().find(is_meant)?))
+    })
+}
+
+/// Whether one of these is a server.
+fn has_server(servers: &Node) -> bool {
+    let is_in = |entries: &[Entry]| entries.iter().any(|entry| is_server(&entry.node));
+    servers.entries().is_ok_and(is_in) || servers.items().is_ok_and(|items| items.iter().any(is_server))
 }
 
 /// Whether there is nothing but what belongs beside servers.

@@ -16,7 +16,6 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
         findings.push(codes::BARE.at(begin, caveat).hint(format!("put everything under `{place}`")));
         return;
     }
-    lacking(root, dialect, findings);
     in_vain(root, servers, (dialect, source), findings);
     let (RootKeys::Known(known) | RootKeys::Section(known)) = dialect.root_keys;
     let places: Vec<_> = dialect.roots.iter().filter_map(|keys| keys.first().copied()).collect();
@@ -47,7 +46,7 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
         let near = match are_servers {
             true => nearest(key, &places).or(places.first().copied()),
             // Of a file about other things not all keys are known here.
-            false => nearest(key, known).filter(|_| is_whole || strict),
+            false => nearest(key, known).filter(|near| (is_whole || strict) && !is_longer(key, near)),
         };
         findings.push(match (strict, near) {
             (true, Some(near)) => {
@@ -65,6 +64,11 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
             (_, None) => continue,
         });
     }
+}
+
+/// Whether a key is another with more words after it, and no slip: `promptHooks` is not `prompt`.
+fn is_longer(key: &str, known: &str) -> bool {
+    key.strip_prefix(known).is_some_and(|rest| rest.len() > 2 && rest.starts_with(char::is_uppercase))
 }
 
 /// Whether this is a server that is not among the others. A file about other things may have commands of its own, so it
@@ -87,7 +91,7 @@ fn in_vain(root: &Node, servers: &Node, (dialect, source): (&Dialect, &Source), 
 }
 
 /// What a file must have beside its servers.
-fn lacking(root: &Node, dialect: &Dialect, findings: &mut Vec<Finding>) {
+pub(super) fn lacking(root: &Node, dialect: &Dialect, findings: &mut Vec<Finding>) {
     for Beside { key, value, .. } in dialect.beside.iter().filter(|beside| beside.required) {
         match root.get(key) {
             Some(node) if node.str().is_ok() => {}

@@ -19,17 +19,22 @@ use std::{
 };
 
 pub(super) use self::absent::nowhere;
-pub(super) use self::word::{NOTES, is_note};
+use self::word::synonym;
 use self::{
     absent::no_servers,
-    beside::beside,
-    server::{Known, Reader},
+    beside::{beside, lacking},
+    server::{Known, Reader, did_you_mean},
+};
+pub(super) use self::{
+    server::BRIDGE,
+    word::{NOTES, is_note},
 };
 use super::{
     Entry, Node, Source, Span,
     dialect::{ALL, Collection, Dialect, Field, Key, Set},
     finding::{Finding, Severity, codes},
-    server::{At, ServerConfig},
+    nearest,
+    server::{At, ServerConfig, Text},
 };
 use crate::transport::Transport;
 
@@ -84,7 +89,8 @@ pub(super) fn read_guessed(
     let root = dialect.part(root);
     let defaults = defaults(root, dialect, source, findings);
     let mut config = ClientConfig::new(dialect);
-    let sets = dialect.sets(root);
+    let mut sets = dialect.sets(root);
+    let mut is_misplaced = false;
     for entry in dialect.projects(root) {
         let ClientConfig { servers, unclear, .. } = read_guessed(&entry.node, dialect, rivals, source, findings);
         config.projects.push(Project { folder: entry.key.clone(), span: entry.node.span, servers });
@@ -92,6 +98,9 @@ pub(super) fn read_guessed(
     }
     match dialect.servers(root) {
         Some(node) => {
+            if rivals.is_empty() && !std::ptr::eq(root, node) {
+                lacking(root, dialect, findings);
+            }
             beside(root, node, (dialect, source), findings);
             let is_elsewhere = dialect.is_linked_from(&source.name) && links(node, findings);
             if sets.is_empty() && !is_elsewhere {
@@ -104,7 +113,10 @@ pub(super) fn read_guessed(
             each(lone, || Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
         }
         None if sets.is_empty() && config.projects.is_empty() && needless.is_none() => {
-            findings.push(no_servers(root, dialect, &source.name))
+            let (finding, misplaced) = no_servers(root, dialect, &source.name);
+            findings.push(finding);
+            is_misplaced = misplaced.is_some();
+            sets.extend(misplaced.map(|node| Set { node, untyped: dialect.untyped, strict: dialect.strict }));
         }
         None => {}
     }
@@ -118,6 +130,9 @@ pub(super) fn read_guessed(
             twice(&named, source, findings);
         }
         each(named, || Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
+    }
+    if is_misplaced {
+        config.unclear.append(&mut config.servers);
     }
     for server in &mut config.servers {
         server.inherit(&defaults);
@@ -173,17 +188,22 @@ fn each<'r>(
 /// As many servers tell a dialect, and as many of what each of them has.
 pub(super) const TELLING: usize = 20;
 
-/// How badly a file fits a dialect, told from its first servers.
-pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) -> u32 {
+/// How badly a file fits a dialect, told from its first servers. Whose file it is may be evident, whatever form its servers
+/// have.
+pub(super) fn fit(root: &Node, dialect: &'static Dialect, is_evident: bool, source: &Arc<Source>) -> u32 {
     let mut findings = Vec::new();
     let servers = dialect.servers(root);
     let sets = dialect.sets(root);
     let (mut left, mut is_of_other_form, mut loose, mut deeper, mut misnamed) = (TELLING, false, 0, 0, 0);
+    let mut of_others = 0;
     for set in &sets {
         for (name, server) in named(set.node, dialect, left, &mut findings) {
             let mut reader = Reader::new(dialect, set, source);
             misnamed += u32::from(dialect.forbidden_in_name(&name.value).is_some());
-            reader.server(name, &server.sample(TELLING));
+            if let Known::All(server) | Known::Unclear(server) = reader.server(name, &server.sample(TELLING)) {
+                let is_other = |text: Text<'_>| dialect.rule(text.field).leaves_some(text.field, &text.at.value);
+                of_others += u32::from(server.texts().any(is_other));
+            }
             deeper += u32::from(reader.holds_servers);
             findings.append(&mut reader.findings);
             // Whoever takes a number for a text is no likelier meant than who says that it must be one.
@@ -207,7 +227,7 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         Severity::Warning => 3,
         Severity::Error => 4,
     };
-    let against = findings.iter().map(weight).sum::<u32>() + loose + 100 * deeper + 4 * misnamed;
+    let against = findings.iter().map(weight).sum::<u32>() + loose + 100 * deeper + 4 * misnamed + 3 * of_others;
     // A library that reads anything is meant only if something says so.
     let has = |is_telling: fn(&Dialect, &Key) -> bool| sets.iter().any(|set| has_nested(set.node, dialect, is_telling));
     let is_meant = dialect.files.is_empty() && (has(is_of_nobody_else) || against == 0 && has(|_, _| true));
@@ -221,7 +241,12 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, source: &Arc<Source>) 
         true if evidence == 0 => 3,
         _ => 0,
     };
-    against + 10 + 1_000_000 * u32::from(is_of_other_form) + 20 * u32::from(is_unlikely) + u32::from(is_bare) + unlikely
+    against
+        + 10
+        + 1_000_000 * u32::from(is_of_other_form && !is_evident)
+        + 20 * u32::from(is_unlikely)
+        + u32::from(is_bare)
+        + unlikely
         - 2 * evidence
 }
 
@@ -242,7 +267,14 @@ fn is_of_nobody_else(dialect: &Dialect, key: &Key) -> bool {
 
 /// Whether this is an object of servers and of nothing else.
 pub(super) fn looks_like_servers(node: &Node) -> bool {
-    let is_server = |entry: &Entry| ["command", "url"].iter().any(|key| entry.node.get(key).is_some());
+    let is_server = |entry: &Entry| {
+        let has = |keys: &[&str]| keys.iter().any(|key| entry.node.get(key).is_some());
+        // What the address is called may be a slip where other keys of servers are.
+        let is_meant = |entry: &Entry| synonym(&entry.key, &["command", "url"]).is_some();
+        let may_be =
+            || has(&["type", "args", "env", "headers"]) && entry.node.entries().is_ok_and(|it| it.iter().any(is_meant));
+        has(&["command", "url"]) || may_be()
+    };
     node.entries().is_ok_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
 }
 
@@ -265,6 +297,14 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let node = dialect.defaults.and_then(|keys| root.at(keys));
     let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
     let mut reader = Reader::new(dialect, &set, source);
+    if let Some((key, around)) = dialect.defaults.and_then(<[_]>::split_last) {
+        let beside = root.at(around).and_then(|node| node.entries().ok()).unwrap_or_default();
+        let slips = beside.iter().filter(|entry| entry.key != *key && nearest(&entry.key, &[key]).is_some());
+        reader.findings.extend(slips.map(|entry| {
+            let message = format!("{} does not know `{}`", dialect.program, entry.key);
+            codes::UNKNOWN_KEY.at(entry.key_span, message).hint(did_you_mean(key))
+        }));
+    }
     for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
         let known = dialect.keys.iter().find(|key| key.name == entry.key);
         match known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
@@ -284,9 +324,9 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
 /// Whether the servers are in other files, of which there are nothing but paths; what is neither is told.
 fn links(node: &Node, findings: &mut Vec<Finding>) -> bool {
     if let Ok(items) = node.items() {
-        for item in items.iter().filter(|item| is_server(item)) {
-            let finding = codes::VALUE_TYPE.at(item.span, "a server in a list has no name");
-            findings.push(finding.hint("write { \"name\": { … } } instead of a list, with a name for each server"));
+        if items.iter().any(is_server) {
+            let finding = codes::VALUE_TYPE.at(node.span, "servers in a list have no names");
+            findings.push(finding.hint("write { \"name\": { … } } instead of the list, with a name for each server"));
         }
         for item in items.iter().filter(|item| item.str().is_err() && item.entries().is_err()) {
             let message = format!("what has servers is a path or an object, found {}", item.kind());
@@ -337,15 +377,28 @@ fn of_list<'n>(
     let is_here = |item: &&Node| elsewhere.is_none_or(|key| item.get(key).is_none()) && !is_unknown(item);
     let mut servers = Vec::new();
     for item in items.iter().take(most).filter(is_here) {
-        let name = item.get("name");
-        match name.and_then(|name| Some(At { value: name.str().ok()?.to_owned(), span: name.span })) {
-            Some(name) => servers.push((name, item)),
-            None => {
-                findings.push(codes::MISSING.at(item.span, "a server needs a `name`").hint("begin it with `name: …`"))
+        match item.get("name").map(|name| (name, name.str())) {
+            Some((name, Ok(text))) => servers.push((At { value: text.to_owned(), span: name.span }, item)),
+            Some((name, Err(_))) => {
+                let message = format!("the name of a server must be a text, found {}", name.kind());
+                findings.push(codes::VALUE_TYPE.at(name.span, message).hint("write it in quotes"));
             }
+            None => findings.push(nameless(item)),
         }
     }
     servers
+}
+
+/// Says that a server of a list has no name, or has it where its keys should be.
+fn nameless(item: &Node) -> Finding {
+    let message = "a server needs a `name`";
+    match item.entries() {
+        Ok([Entry { key, key_span, node }, ..]) if is_server(node) => {
+            let hint = format!("write `name: {key}`, and its keys beside that instead of below it");
+            codes::MISSING.at(*key_span, message).hint(hint)
+        }
+        _ => codes::MISSING.at(item.span, message).hint("begin it with `name: …`"),
+    }
 }
 
 fn wrong_collection(node: &Node, what: &str) -> Finding {

@@ -10,7 +10,7 @@ use crate::{
     config::{
         Entry, Node,
         dialect::{Both, Field, Key, Of, Untyped},
-        finding::codes,
+        finding::{Finding, codes},
         nearest,
         server::{At, ServerConfig},
     },
@@ -60,7 +60,7 @@ impl Reader<'_> {
         if self.untyped == Untyped::Rejected && !is_open {
             let words = self.dialect.words();
             let message = format!("the server `{}` needs a `type`", name.value);
-            self.findings.push(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
+            self.missing_word(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
             return Reached::Unclear;
         }
         let by_url = |key: &Key| match (key.field, self.untyped) {
@@ -86,7 +86,7 @@ impl Reader<'_> {
                         [] => BRIDGE.to_owned(),
                         _ => format!("add \"type\": \"{}\"", remote[0]),
                     };
-                    self.findings.push(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
+                    self.missing_word(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
                     return Reached::Unclear;
                 };
                 Reached::By(At { value: transport, span: entry.key_span })
@@ -97,6 +97,14 @@ impl Reader<'_> {
                 self.missing(name, &names.join(" or "), "say how to reach it".into());
                 Reached::Unclear
             }
+        }
+    }
+
+    /// Tells of a word for the transport that is missing, unless it is told where that may have been meant.
+    fn missing_word(&mut self, finding: Finding) {
+        match self.meant_word {
+            Some((index, code)) => self.findings[index].code = code,
+            None => self.findings.push(finding),
         }
     }
 
@@ -176,7 +184,8 @@ impl Reader<'_> {
 
     /// What every server of its transport needs, `given` the keys that it has.
     pub(super) fn check_complete(&mut self, server: &ServerConfig, given: &[Given<'_>]) {
-        let is_process = server.transport.value == Transport::Stdio;
+        let transport = server.transport.value;
+        let is_process = transport == Transport::Stdio;
         let is_address = |field: &Field| match field {
             Field::Command | Field::CommandLine => is_process,
             Field::Url(_) => !is_process,
@@ -186,8 +195,8 @@ impl Reader<'_> {
             Field::Object(keys) => keys,
             _ => &[],
         });
-        let mut every_key = self.dialect.keys.iter().chain(nested);
-        let address = every_key.find(|key| is_address(&key.field)).map(|key| key.name);
+        let every_key = self.dialect.keys.iter().chain(nested).filter(|key| is_address(&key.field));
+        let address = every_key.min_by_key(|key| key.field != Field::Url(Some(transport))).map(|key| key.name);
         if let Some((key, entry)) = given.iter().find(|(key, _)| key.field == Field::CommandLine)
             && entry.node.items().is_ok_and(<[Node]>::is_empty)
         {

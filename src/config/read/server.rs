@@ -14,7 +14,7 @@ use super::{
 use crate::{
     config::{
         Entry, Node, Source, Value,
-        dialect::{ALL, Dialect, Field, Key, Of, Set, Untyped},
+        dialect::{ALL, Dialect, Field, Key, Of, RootKeys, Set, Untyped},
         finding::{Code, Finding, codes},
         json::{self, is_invisible},
         nearest,
@@ -33,7 +33,7 @@ pub(super) const LONGEST_WORD: usize = 16;
 const SLIP_OF: (usize, usize) = (5, 10);
 
 /// How a program that only starts servers reaches one at a URL.
-pub(super) const BRIDGE: &str =
+pub(in crate::config) const BRIDGE: &str =
     "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
 
 pub(super) struct Reader<'a> {
@@ -54,6 +54,8 @@ pub(super) struct Reader<'a> {
     unknown: usize,
     /// The finding about a key that may be meant for the address, and what it is called if there is no other.
     pub(super) meant: Option<(usize, &'static Code)>,
+    /// The same of a key that may be meant for the transport.
+    pub(super) meant_word: Option<(usize, &'static Code)>,
     /// Whether what should be a server holds servers.
     pub(super) holds_servers: bool,
 }
@@ -84,6 +86,7 @@ impl<'a> Reader<'a> {
             loose: 0,
             unknown: 0,
             meant: None,
+            meant_word: None,
             holds_servers: false,
         }
     }
@@ -96,6 +99,12 @@ impl<'a> Reader<'a> {
     /// Whether this value stands in the file without quotes.
     pub(super) fn is_bare(&self, node: &Node) -> bool {
         !self.source.text.get(node.span.start..).is_some_and(|text| text.starts_with(['"', '\'', '|', '>', '!', '*']))
+    }
+
+    /// As [`Self::may_be_anything`], of a list or an object: no text becomes one behind what is not replaced.
+    pub(super) fn may_be_collection(&self, node: &Node) -> bool {
+        let begins = |text: &str| self.dialect.variables.replaced_in(text).iter().any(|range| range.start == 0);
+        self.may_be_anything(node) && node.str().map_or(true, begins)
     }
 
     /// Whether the program replaces something in the text of this value before it reads it, so that it may become
@@ -111,6 +120,14 @@ impl Reader<'_> {
     pub(super) fn server(&mut self, name: At<String>, node: &Node) -> Known {
         let Ok(entries) = node.entries() else {
             if self.may_be_anything(node) {
+                return Known::Nothing;
+            }
+            let (RootKeys::Known(beside) | RootKeys::Section(beside)) = self.dialect.root_keys;
+            if beside.contains(&&*name.value) {
+                let message = format!("`{}` is no server: it belongs beside the servers", name.value);
+                let place = self.dialect.roots.first().map(|keys| keys.join(".")).unwrap_or_default();
+                let finding = codes::VALUE_TYPE.at(name.span, message);
+                self.findings.push(finding.hint(format!("move it out of `{place}`, beside it")));
                 return Known::Nothing;
             }
             let message = format!("a server must be an object, found {}", node.kind());
@@ -220,7 +237,7 @@ impl Reader<'_> {
 
     /// What is no object where the program has one for the connection: it passes that over, and other programs have the
     /// word for the transport there.
-    fn unknown_word(&mut self, entry: &Entry, beside: &[Entry], keys: &[Key]) {
+    fn unknown_word(&mut self, entry: &Entry, beside: &[Entry], keys: &'static [Key]) {
         let has = |key: &str| beside.iter().any(|entry| entry.key == key);
         let taken_for = match self.untyped {
             _ if has("command") => Some(Transport::Stdio),
@@ -252,7 +269,7 @@ impl Reader<'_> {
         })
     }
 
-    fn unknown(&mut self, entry: &Entry, beside: &[Entry], keys: &[Key]) {
+    fn unknown(&mut self, entry: &Entry, beside: &[Entry], keys: &'static [Key]) {
         let (key, program) = (&*entry.key, self.dialect.program);
         if is_note(key) && !self.strict {
             return;
@@ -278,22 +295,20 @@ impl Reader<'_> {
         self.unknown += 1;
         let is_for_words = |near: &&str| keys.iter().any(|it| it.name == *near && it.field == Field::Transport);
         let word = entry.node.str().ok().filter(|word| word.len() <= LONGEST_WORD && self.unknown <= MOST_HINTS);
-        let hint = match word.and_then(|_| synonym(key, &names)).filter(is_for_words) {
+        let likely = match word.and_then(|_| synonym(key, &names)).filter(is_for_words) {
             _ if self.unknown > MOST_HINTS => None,
-            Some(near) => self.typed_by(near, entry, beside),
-            None => self.meant_by(key, keys, &names),
+            Some(near) => self.typed_by(near, entry, beside).map(|hint| (of_name(near, keys), hint)),
+            None => self.meant_by(entry, beside, keys, &names),
         };
         let (usual, passed_over) = match self.strict {
             true => (&codes::KEY_REJECTED, "remove it"),
             false => (&codes::UNKNOWN_KEY, "it is passed over"),
         };
         let extra = if self.strict { usual } else { &codes::EXTRA_KEY };
-        let is_address = |key: &&Key| is_address(key) && hint == Some(did_you_mean(key.name));
-        if keys.iter().any(|key| is_address(&key)) {
-            let code = if self.strict { usual } else { &codes::MISSING };
-            self.meant = Some((self.findings.len(), code));
+        if let Some((Some(meant), _)) = likely {
+            self.keep_in_mind(meant);
         }
-        self.findings.push(match hint {
+        self.findings.push(match likely.map(|(_, hint)| hint) {
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
             None if let Some(near) = self.slip_of_rivals(key) => {
                 let message = format!("no program that this file may be for knows `{key}`");
@@ -313,6 +328,17 @@ impl Reader<'_> {
         });
     }
 
+    /// Remembers that the next finding is about what may be meant for this key, if a server cannot be without that.
+    fn keep_in_mind(&mut self, key: &Key) {
+        let (index, strict) = (self.findings.len(), self.strict);
+        let code = |usual| if strict { &codes::KEY_REJECTED } else { usual };
+        if has_address(key) {
+            self.meant = Some((index, code(&codes::MISSING)));
+        } else if key.field == Field::Transport {
+            self.meant_word = Some((index, code(&codes::TRANSPORT)));
+        }
+    }
+
     /// The key of another program that may be meant, for one that nobody has and that is misspelled by a slip.
     fn slip_of_rivals(&self, key: &str) -> Option<&'static str> {
         if self.rivals.is_empty() || self.unknown > MOST_HINTS || owner(key).is_some() {
@@ -321,22 +347,34 @@ impl Reader<'_> {
         self.rivals.iter().flat_map(|rival| rival.keys).map(|key| key.name).find(|name| is_slip_of(key, name))
     }
 
-    /// What to write for a key that the dialect does not know, if somebody can have meant one that it does.
-    fn meant_by(&self, key: &str, keys: &[Key], names: &[&str]) -> Option<String> {
+    /// What to write for a key that the dialect does not know, if somebody can have meant one that it does; and that one,
+    /// if it is meant by the key alone.
+    fn meant_by(&self, entry: &Entry, beside: &[Entry], keys: &'static [Key], names: &[&str]) -> Option<Meant> {
+        let key = &*entry.key;
+        let same = |near: &str| {
+            let near = of_name(near, keys)?;
+            Some((Some(near), written_as(near, entry)))
+        };
         if let Some(near) = synonym(key, names) {
-            return Some(did_you_mean(near));
+            return same(near);
         }
-        let is_meant = |it: &Key| it.name == key && it.field != Field::AuthKind;
-        let has = |object: &&Key| matches!(object.field, Field::Object(keys) if keys.iter().any(is_meant));
-        if let Some(object) = keys.iter().find(has) {
-            return Some(format!("put it under `{}`", object.name));
+        let is_meant = |it: &&Key| it.name == key && it.field != Field::AuthKind;
+        let inner = |object: &'static Key| match object.field {
+            Field::Object(keys) => keys.iter().find(is_meant).map(|key| (object, key)),
+            _ => None,
+        };
+        if let Some((object, key)) = keys.iter().find_map(inner) {
+            return Some((Some(key), format!("put it under `{}`", object.name)));
         }
         let line = keys.iter().find(|key| key.field == Field::CommandLine);
         if let Some(line) = line.filter(|_| synonym(key, &["args"]).is_some()) {
-            return Some(format!("append them to `{}`", line.name));
+            return Some((None, format!("append them to `{}`", line.name)));
+        }
+        if let Some(object) = pairs_for(entry, beside, keys) {
+            return Some((None, format!("put it under `{}`", object.name)));
         }
         let near = long_word(key).and_then(|word| synonym(word, names)).or_else(|| nearest(key, names));
-        near.filter(|_| owner(key).is_none()).map(did_you_mean)
+        near.filter(|_| owner(key).is_none()).and_then(same)
     }
 
     /// A key for all servers that the dialect does not know.
@@ -371,6 +409,50 @@ impl Reader<'_> {
         });
         false
     }
+}
+
+/// A key that may be meant, and what to write.
+type Meant = (Option<&'static Key>, String);
+
+fn of_name(name: &str, keys: &'static [Key]) -> Option<&'static Key> {
+    keys.iter().find(|key| key.name == name)
+}
+
+/// Whether a key says where a server is, or something in its object does.
+fn has_address(key: &Key) -> bool {
+    match key.field {
+        Field::Object(keys) => keys.iter().any(is_address),
+        _ => is_address(key),
+    }
+}
+
+/// How to write with a key what stands under another that means nearly the same.
+fn written_as(near: &Key, entry: &Entry) -> String {
+    let is_off = |key: &str| key.to_ascii_lowercase().starts_with("dis");
+    let is_opposite = matches!(near.field, Field::Enabled | Field::Disabled) && is_off(near.name) != is_off(&entry.key);
+    match (near.field, entry.node.bool()) {
+        (_, Ok(value)) if is_opposite => format!("write \"{}\": {}", near.name, !value),
+        _ if is_opposite => format!("write `{}`, which says the opposite", near.name),
+        (Field::Trust, Err(_)) => format!("write \"{}\": true if nobody is to be asked about any tool", near.name),
+        _ => did_you_mean(near.name),
+    }
+}
+
+/// The key for variables or headers, if this is one of them that stands beside it.
+fn pairs_for(entry: &Entry, beside: &[Entry], keys: &'static [Key]) -> Option<&'static Key> {
+    let is_there = |key: &&Key| beside.iter().any(|entry| entry.key == key.name);
+    let has = |wanted: fn(&Field) -> bool| keys.iter().filter(|key| wanted(&key.field)).any(|key| is_there(&key));
+    let is_of_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let is_variable = entry.key.contains('_') && entry.key.chars().all(is_of_variable);
+    let key = entry.key.to_ascii_lowercase();
+    let field = match entry.node.str() {
+        Ok(_) if is_variable && has(|it| matches!(it, Field::Command | Field::CommandLine)) => Field::Env,
+        Ok(_) if (key == "authorization" || key.starts_with("x-")) && has(|it| matches!(it, Field::Url(_))) => {
+            Field::Headers
+        }
+        _ => return None,
+    };
+    keys.iter().find(|key| key.field == field)
 }
 
 /// Whether a word is another with one letter wrong, or two in a long one, but not the first; and no short one.

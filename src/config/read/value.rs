@@ -116,7 +116,8 @@ impl Reader<'_> {
 
     /// As [`Self::wrong_type`] for a `part` of what a key has, or for all of it.
     fn wrong_part(&mut self, part: &str, key: &str, node: &Node, expected: &str) {
-        if self.may_be_anything(node) {
+        let is_one = !["a list", "an object"].iter().any(|many| expected.starts_with(many));
+        if self.may_be_collection(node) || is_one && self.may_be_anything(node) {
             return;
         }
         let message = format!("{part}`{key}` must be {expected}, found {}", node.kind());
@@ -146,6 +147,8 @@ impl Reader<'_> {
             }
             (Value::String(_), "a number") => finding.hint("write it without quotes"),
             (Value::Sequence(_), "a text") if key == "command" => finding.hint("put the rest into `args`"),
+            (Value::Sequence(_), "a text") if !part.is_empty() => finding.hint("take the brackets away from its texts"),
+            (Value::Sequence(_) | Value::Mapping(_), "a text") => finding.hint("write one text in its place"),
             (_, "a list of texts") => finding.hint("write [\"one\", \"two\"]"),
             (_, "an object of texts") => finding.hint("write { \"NAME\": \"value\" }"),
             (_, "an object") => finding.hint("write { … }"),

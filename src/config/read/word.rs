@@ -28,32 +28,27 @@ pub(super) fn long_word(key: &str) -> Option<&'static str> {
 
 /// What people call the same thing elsewhere, if this dialect has it.
 pub(super) fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
-    if let Some(same) = known.iter().find(|known| known.eq_ignore_ascii_case(key)) {
+    let plain = |key: &str| key.to_lowercase().replace(['_', '-'], "");
+    let word = plain(key);
+    if let Some(same) = known.iter().find(|known| plain(known) == word) {
         return Some(same);
     }
-    let meant: &[&str] = match key.to_lowercase().as_str() {
-        "environment"
-        | "environ"
-        | "envs"
-        | "env_vars"
-        | "envvars"
-        | "variables"
-        | "environmentvariables"
-        | "environment_variables" => &["env"],
+    let meant: &[&str] = match word.as_str() {
+        "environment" | "environ" | "envs" | "envvars" | "variables" | "environmentvariables" => &["env"],
         "env" => &["environment"],
         "args" | "arguments" | "arg" | "params" | "parameters" => &["args"],
         "cmd" | "exec" | "executable" | "program" | "run" => &["command"],
         "endpoint" | "uri" | "httpurl" | "serverurl" | "baseurl" | "address" | "href" => {
             &["url", "serverUrl", "httpUrl"]
         }
-        "header" | "http_headers" => &["headers"],
+        "header" | "httpheaders" => &["headers"],
         "type" | "transporttype" | "transport" | "kind" | "protocol" => &["type", "transport"],
-        "workingdirectory" | "workdir" | "dir" | "working_directory" => &["cwd"],
+        "workingdirectory" | "workingdir" | "workdir" | "dir" => &["cwd"],
         "autoapprove" | "alwaysallow" | "autoallow" => &["alwaysAllow", "autoApprove", "trust"],
         "enabled" | "active" => &["enabled", "disabled"],
         "disabled" => &["disabled", "enabled"],
-        "envfile" | "env_file" | "dotenv" => &["envFile"],
-        "timeout" | "timeoutms" | "timeoutseconds" | "request_timeout" => &["timeout", "connectionTimeout"],
+        "envfile" | "dotenv" => &["envFile"],
+        "timeout" | "timeoutms" | "timeoutseconds" | "requesttimeout" => &["timeout", "connectionTimeout"],
         "excludetools" | "disabledtools" | "disallowedtools" | "blocklist" => &["disabledTools", "excludeTools"],
         "includetools" | "enabledtools" | "allowedtools" | "allowlist" => &["enabledTools", "includeTools"],
         _ => &[],

@@ -109,7 +109,7 @@ fn sets(dialect: &Dialect, whole: &str, add: &mut impl FnMut(&'static Code, Stri
     if dialect.is_linked {
         let first = dialect.roots[0][0];
         add(&codes::VALUE_TYPE, format!("{{\"{first}\": [\"./a.json\", «7»]}}"));
-        add(&codes::VALUE_TYPE, format!("{{\"{first}\": [«{{\"name\": \"a\", \"command\": \"x\"}}»]}}"));
+        add(&codes::VALUE_TYPE, format!("{{\"{first}\": «[{{\"name\": \"a\", \"command\": \"x\"}}]»}}"));
     }
     if let Some(projects) = dialect.projects {
         let project = "{\"mcpServers\": {«\"t\"»: {}}}";

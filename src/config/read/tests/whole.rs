@@ -31,7 +31,7 @@ fn a_program_that_rejects_unknown_keys_is_said_to_reject_them() {
     // Older versions, which have their servers at the root, pass over what they do not know.
     let old = "mcpServers: { s: { type: stdio, command: x, cwd: / } }\n";
     assert_eq!(told(&at("cpe.yaml", old)), ["A-EXTRA-KEY cwd"]);
-    let librechat = "mcpServres: { b: { command: npx, args: [] } }\nendpointz: {}\nregistration: {}\nmcpServers: {}\n";
+    let librechat = "version: 1.2.8\nmcpServres: { b: { command: npx, args: [] } }\nendpointz: {}\nregistration: {}\nmcpServers: {}\n";
     assert_eq!(
         hinted(&at("librechat.yaml", librechat)),
         ["E-UNKNOWN-KEY mcpServres did you mean `mcpServers`?", "E-UNKNOWN-KEY endpointz did you mean `endpoints`?"]
@@ -142,9 +142,9 @@ fn a_key_that_belongs_into_an_object_is_told_so() {
 #[test]
 fn no_program_takes_a_list_of_servers_in_json() {
     let of = |path: &str| told(&at(path, r#"{"mcpServers": [{"name": "a", "command": "x"}]}"#));
-    let server = r#"E-VALUE-TYPE {"name": "a", "command": "x"}"#;
-    assert_eq!(of("mcp.json"), [server]);
-    assert_eq!(of(".cursor/mcp.json"), [r#"E-VALUE-TYPE [{"name": "a", "command": "x"}]"#]);
+    for path in ["mcp.json", ".cursor/mcp.json"] {
+        assert_eq!(of(path), [r#"E-VALUE-TYPE [{"name": "a", "command": "x"}]"#], "{path}");
+    }
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn what_a_program_takes_is_no_finding() {
     let registry = r#"{"mcpServers": {"r": {"type": "registry"}, "s": {"command": "x"}}}"#;
     assert_eq!(told(&at(".amazonq/mcp.json", registry)), [""; 0]);
     let pin = |pin: &str| {
-        let text = format!("mcpServers:\n  s: {{ command: x, args: [], env: {{ PIN: {pin} }} }}\n");
+        let text = format!("version: 1.2.8\nmcpServers:\n  s: {{ command: x, args: [], env: {{ PIN: {pin} }} }}\n");
         told(&at("librechat.yaml", &text))
     };
     assert_eq!(pin("0123"), ["E-VALUE-TYPE 0123"]);

@@ -1,0 +1,155 @@
+//! What somebody meant for a reference, and nobody reads as one.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::Regex;
+
+use super::Subject;
+use crate::config::{
+    Form, Reference,
+    dialect::VariableRule,
+    finding::{Finding, codes},
+    references,
+};
+
+/// In a longer text nobody looks for them.
+const LONGEST: usize = 10_000;
+
+/// So many letters and digits beside one are more than the rest of it.
+const FEW: usize = 4;
+
+/// Braces with a kind and a name, or with a dollar sign and blanks; names between signs of percent.
+static LOOKALIKE: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = [
+        r"(?<open>\$\{\{|\{\{)\s*(?<kind>env|secrets?|inputs?|vars)\s*[.:]\s*(?<name>[A-Za-z_][A-Za-z0-9_-]*)\s*\}{0,2}",
+        r"\$\{\{\s*(?<doubled>[A-Za-z_][A-Za-z0-9_]*)\s*\}\}?",
+        r"\$\{\s*(?:secrets?|vars)[.:]\s*(?<dollared>[A-Za-z_][A-Za-z0-9_-]*)\s*\}{0,2}",
+        r"\$\{\s*(?:env[.:]\s*)?(?<spaced>[A-Z_][A-Z0-9_]*)\s*\}",
+        r"\{(?:(?:process\.)?env|secrets?)[.:](?<single>[A-Za-z_][A-Za-z0-9_]*)\}?",
+        r"%(?<percent>[A-Z_][A-Z0-9_]{2,})%",
+    ];
+    #[expect(clippy::unwrap_used, reason = "the expression never changes")]
+    Regex::new(&forms.join("|")).unwrap()
+});
+
+const NAMES: [&str; 6] = ["name", "doubled", "dollared", "spaced", "single", "percent"];
+
+/// What looks like references in a text, and is none for this program or any other.
+pub(super) fn lookalikes<'t>(rule: &VariableRule, text: &'t str) -> Vec<Reference<'t>> {
+    let may_have_some = text.len() <= LONGEST && text.contains(['{', '%']);
+    if !may_have_some || !LOOKALIKE.is_match(text) {
+        return Vec::new();
+    }
+    let mut taken: Vec<Range<usize>> = rule.references(text).chain(references(text)).map(|it| it.range).collect();
+    taken.extend(rule.replaced_in(text));
+    let found = LOOKALIKE.captures_iter(text).filter_map(|captures| {
+        let range = captures.get_match().range();
+        let name = NAMES.iter().find_map(|name| captures.name(name))?.as_str();
+        // Between two pairs of braces it is something to fill in.
+        let is_template = captures.name("open").is_some_and(|open| open.as_str() == "{{");
+        let is_taken = taken.iter().any(|it| it.start < range.end && range.start < it.end);
+        (!is_taken && !is_template).then_some(Reference { form: Form::Braced, name, default: None, range })
+    });
+    found.collect()
+}
+
+/// Takes back that something like a reference is a secret, of what was found since `before`.
+pub(super) fn clear(subject: &Subject<'_>, before: usize, findings: &mut Vec<Finding>) {
+    let is_reference = |it: &&Finding| it.code == &codes::VARIABLE_FORM;
+    let references: Vec<_> = findings[before..].iter().filter(is_reference).map(|it| it.problem.span).collect();
+    if references.is_empty() {
+        return;
+    }
+    let text = &subject.source.text;
+    let letters = |start: usize, end: usize| {
+        text.get(start..end).unwrap_or_default().chars().filter(|c| c.is_alphanumeric()).count()
+    };
+    let others = findings.split_off(before);
+    findings.extend(others.into_iter().filter(|it| {
+        let span = it.problem.span;
+        let is_one = references.iter().any(|reference| {
+            let begins = span.start <= reference.start && reference.start < span.end;
+            begins && letters(span.start, reference.start) + letters(reference.end, span.end) < FEW
+        });
+        it.code != &codes::SECRET || !is_one
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Source, examine};
+
+    /// `CODE what it points at hint` of what is said of a value in `env`.
+    fn told(path: &str, open: &str, value: &str, close: &str) -> Vec<String> {
+        let text = format!("{open}{value}{close}");
+        let examined = examine(&Source::new(path, text.clone()), Some(Path::new(path)), None, None);
+        let shown = |it: &crate::config::finding::Finding| {
+            let (span, hint) = (it.problem.span, it.problem.hint.clone().unwrap_or_default());
+            format!("{} {} {hint}", it.code.name, text[span.start..span.end].trim_matches('"'))
+        };
+        examined.findings.iter().map(shown).collect()
+    }
+
+    fn claude(value: &str) -> Vec<String> {
+        let open = r#"{"mcpServers": {"s": {"command": "x", "env": {"API_KEY": ""#;
+        told(".mcp.json", open, value, r#""}}}}"#)
+    }
+
+    fn opencode(value: &str) -> Vec<String> {
+        let open = r#"{"mcp": {"s": {"type": "local", "command": ["x"], "environment": {"API_KEY": ""#;
+        told("opencode.json", open, value, r#""}}}}"#)
+    }
+
+    fn continues(value: &str) -> Vec<String> {
+        let open = "name: a\nversion: 1.0.0\nmcpServers:\n  - name: s\n    url: https://a.example\n    requestOptions:\n      headers:\n        Authorization: \"";
+        told(".continue/config.yaml", open, value, "\"\n")
+    }
+
+    #[test]
+    fn what_looks_like_a_reference_is_told_with_one_that_is_replaced() {
+        for value in
+            ["${env.API_KEY}", "{env.API_KEY}", "%API_KEY%", "${ API_KEY }", "${{ secrets.API_KEY }}", "${{ API_KEY }}"]
+        {
+            assert_eq!(claude(value), [format!("W-VARIABLE-FORM {value} write ${{API_KEY}}")], "{value}");
+        }
+        for value in ["{env.API_KEY}", "%API_KEY%"] {
+            assert_eq!(opencode(value), [format!("W-VARIABLE-FORM {value} write {{env:API_KEY}}")], "{value}");
+        }
+        assert_eq!(opencode("{env:API_KEY"), ["W-VARIABLE-FORM {env:API_KEY close it with }"]);
+        assert_eq!(continues("Bearer ${{ secrets.A }"), ["W-VARIABLE-FORM ${{ secrets.A } close it with }"]);
+        for written in ["${{ secret.A }}", "${{ env.A }}", "${{ A }}", "${ secrets.A }}"] {
+            let expected = format!("W-VARIABLE-FORM {written} write ${{{{ secrets.A }}}}");
+            assert_eq!(continues(&format!("Bearer {written}")), [expected], "{written}");
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_filled_in_is_no_secret() {
+        for value in ["{{API_KEY}}", "{API_KEY}", "__API_KEY__", "@@API_KEY@@"] {
+            assert_eq!(claude(value), [format!("W-PLACEHOLDER {value} write what belongs there")], "{value}");
+        }
+        assert_eq!(continues("Bearer {{ secrets.A }}").len(), 1);
+    }
+
+    #[test]
+    fn other_texts_are_no_references() {
+        for value in ["${API_KEY}", "%Y%m%d", "50% of %a", "{id}", "f({env: a})", "${API_KEY:-x}"] {
+            assert!(claude(value).iter().all(|it| it.starts_with("W-SECRET")), "{value}");
+        }
+        assert_eq!(opencode("{env:API_KEY}"), [""; 0]);
+        assert_eq!(continues("Bearer ${{ secrets.A }} ${{ inputs.B }}"), [""; 0]);
+        let shell = r#"{"mcpServers": {"s": {"command": "cmd", "args": ["/c", "%APPDATA%"]}}}"#;
+        assert_eq!(told(".mcp.json", shell, "", ""), [""; 0]);
+    }
+
+    #[test]
+    fn a_secret_beside_what_looks_like_a_reference_is_told() {
+        let found = claude("{env.A} ghp_0123456789abcdefghijABCDEFGHIJ012345");
+        assert_eq!(found.iter().filter(|it| it.starts_with("W-SECRET")).count(), 1, "{found:?}");
+        let cursor = r#"{"mcpServers": {"s": {"command": "x", "env": {"API_KEY": ""#;
+        let found = told(".cursor/mcp.json", cursor, "${A:-ghp_0123456789abcdefghijABCDEFGHIJ012345}", r#""}}}}"#);
+        assert_eq!(found.iter().filter(|it| it.starts_with("W-SECRET")).count(), 1, "{found:?}");
+    }
+}
