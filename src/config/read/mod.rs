@@ -24,6 +24,7 @@ use self::{
     absent::no_servers,
     beside::beside,
     server::{Known, Reader},
+    unindented::Strays,
 };
 use super::{
     Entry, Node, Source, Span,
@@ -109,6 +110,7 @@ pub(super) fn read_guessed(
         None => {}
     }
     let mut seen = HashSet::new();
+    let strays = Strays::find(root, dialect, findings);
     for set in sets {
         let mut named = named(set.node, dialect, usize::MAX, findings);
         unindented::take_out(&mut named, dialect, findings);
@@ -119,6 +121,7 @@ pub(super) fn read_guessed(
         }
         each(named, || Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
     }
+    strays.tell(findings);
     for server in &mut config.servers {
         server.inherit(&defaults);
     }
