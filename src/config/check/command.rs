@@ -7,7 +7,7 @@ use crate::{
     config::{
         Found, Machine,
         command_line::{assignment, words_for_hint},
-        dialect::{Dialect, Field, Place, is_from_home},
+        dialect::{Dialect, Field, Place, Syntax, is_from_home},
         finding::{Finding, codes},
         placeholder::placeholder,
         read::BRIDGE,
@@ -32,6 +32,9 @@ const FLAGS: &[&str] = &["-y", "--yes", "-i", "-t", "-it", "-d", "--rm", "--init
 
 /// What separates the words of a shell.
 const OPERATORS: &[&str] = &["&&", "||", "|", ";", ">", ">>", "<", "2>&1", "&"];
+
+/// No key for a command is longer, with its indentation.
+const LONGEST_KEY: usize = 100;
 
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
     if let Some(command) = &server.command {
@@ -105,25 +108,44 @@ fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<
     }
     let message = "the command has its arguments in it, and is taken for the name of one program";
     let line = if replaced.is_empty() { words_for_hint(text) } else { None };
-    let hint = split(subject.dialect(), text, line.as_deref());
+    let hint = split(subject.dialect(), text, line.as_deref(), is_in_block(subject, command));
     findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
     true
 }
 
-/// How to write a command line as a program with its arguments, given its words if they may be shown.
-fn split(dialect: &Dialect, text: &str, words: Option<&[String]>) -> String {
+/// Whether nothing but a key without quotes stands before this in its line, as in YAML.
+fn is_in_block(subject: &Subject<'_>, command: &At<String>) -> bool {
+    let text = &subject.source.text;
+    let before = &text[text.floor_char_boundary(command.span.start.saturating_sub(LONGEST_KEY))..command.span.start];
+    let line = before.rsplit('\n').next().unwrap_or_default().trim();
+    let key = line.strip_suffix(':').map(|key| key.trim_start_matches("- "));
+    !matches!(subject.dialect().syntax, Syntax::Json(_))
+        && key.is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// How to write a command line as a program with its arguments, given its words if they may be shown; in YAML if it stands
+/// in a line of its own.
+fn split(dialect: &Dialect, text: &str, words: Option<&[String]>, is_in_block: bool) -> String {
+    let pair =
+        |key: &str, value: String| if is_in_block { format!("{key}: {value}") } else { format!("\"{key}\": {value}") };
+    let and = if is_in_block { " and below it " } else { ", " };
     let key = |wanted: Field| dialect.keys.iter().find(|key| key.field == wanted).map(|key| key.name);
     let (command, args) = (key(Field::Command).unwrap_or("command"), key(Field::Args).unwrap_or("args"));
     let env = key(Field::Env).unwrap_or("env");
     let started = |words: &[String]| match (key(Field::CommandLine), words) {
-        (None, [first, rest @ ..]) => format!("write \"{command}\": {first:?}, \"{args}\": {rest:?}"),
-        (line, words) => format!("write \"{}\": {words:?}", line.unwrap_or(command)),
+        (None, [first, rest @ ..]) => {
+            format!("write {}{and}{}", pair(command, format!("{first:?}")), pair(args, format!("{rest:?}")))
+        }
+        (line, words) => format!("write {}", pair(line.unwrap_or(command), format!("{words:?}"))),
     };
     let variables: Vec<_> = text.split_whitespace().map_while(assignment).collect();
     if text.split_whitespace().any(|word| OPERATORS.contains(&word.trim_end_matches(';')) || word.ends_with(';')) {
         return match words {
             Some(_) => started(&["sh", "-c", text].map(str::to_owned)),
-            None => format!("start a shell: \"{command}\": \"sh\", \"{args}\": [\"-c\", \"…\"]"),
+            None => {
+                let shell = (pair(command, "\"sh\"".into()), pair(args, "[\"-c\", \"…\"]".into()));
+                format!("start a shell: {}{and}{}", shell.0, shell.1)
+            }
         };
     }
     match (words.map(|words| words.split_at(words.iter().map_while(|it| assignment(it)).count())), &variables[..]) {
@@ -135,7 +157,7 @@ fn split(dialect: &Dialect, text: &str, words: Option<&[String]>) -> String {
         (Some((variables, words)), _) => {
             let pairs = variables.iter().filter_map(|word| assignment(word));
             let pairs: Vec<_> = pairs.map(|(name, value)| format!("{name:?}: {value:?}")).collect();
-            format!("{}, \"{env}\": {{{}}}", started(words), pairs.join(", "))
+            format!("{}{and}{}", started(words), pair(env, format!("{{{}}}", pairs.join(", "))))
         }
         (None, variables) => {
             let names: Vec<_> = variables.iter().map(|(name, _)| format!("`{name}`")).collect();
@@ -320,6 +342,22 @@ mod tests {
             let told: Vec<_> = examined.findings.iter().map(|it| (it.code, it.problem.hint.as_deref())).collect();
             assert_eq!(told, [(&codes::TRANSPORT, Some(hint))], "{path}");
         }
+    }
+
+    #[test]
+    fn a_command_line_of_yaml_is_split_in_yaml() {
+        let hint = |file: &str, text: &str| {
+            let examined = examine(&Source::new(file, text), Some(Path::new(file)), None, None);
+            let found = examined.findings.into_iter().find(|it| it.code == &codes::COMMAND_LINE);
+            found.and_then(|it| it.problem.hint).unwrap_or_default().into_owned()
+        };
+        let block = "mcpServers:\n  s:\n    type: stdio\n    command: npx -y foo\n";
+        assert_eq!(hint("cpe.yaml", block), r#"write command: "npx" and below it args: ["-y", "foo"]"#);
+        let flow = "mcpServers:\n  s: {type: stdio, command: npx -y foo}\n";
+        assert_eq!(hint("cpe.yaml", flow), r#"write "command": "npx", "args": ["-y", "foo"]"#);
+        let variable = block.replace("npx", "A=b npx");
+        let expected = r#"write command: "npx" and below it args: ["-y", "foo"] and below it env: {"A": "b"}"#;
+        assert_eq!(hint("cpe.yaml", &variable), expected);
     }
 
     #[test]

@@ -24,6 +24,7 @@ use self::{
     absent::no_servers,
     beside::{beside, lacking},
     server::{Known, Reader, did_you_mean},
+    unindented::Strays,
 };
 pub(super) use self::{
     server::BRIDGE,
@@ -121,6 +122,7 @@ pub(super) fn read_guessed(
         None => {}
     }
     let mut seen = HashSet::new();
+    let strays = Strays::find(root, dialect, findings);
     for set in sets {
         let mut named = named(set.node, dialect, usize::MAX, findings);
         unindented::take_out(&mut named, dialect, findings);
@@ -131,6 +133,7 @@ pub(super) fn read_guessed(
         }
         each(named, || Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
     }
+    strays.tell(findings);
     if is_misplaced {
         config.unclear.append(&mut config.servers);
     }

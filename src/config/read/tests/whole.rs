@@ -295,3 +295,69 @@ fn a_file_of_continue_may_be_one_server() {
     assert_eq!(told(&of(r#"{"description": "x"}"#)), ["A-NO-SERVERS "]);
     assert_eq!(told(&of(r#"{"mcpServers": {}, "command": "x"}"#)), [""; 0]);
 }
+
+#[test]
+fn what_stands_beside_its_key_is_told_once_where_it_begins() {
+    let below = |name: &str| format!("indent everything that belongs to `{name}` below it");
+    for (file, text, expected) in [
+        (
+            "cpe.yaml",
+            "mcpServers:\nfs:\n  type: stdio\n  command: x\n",
+            format!("E-VALUE-TYPE fs {}", below("mcpServers")),
+        ),
+        (
+            "librechat.yaml",
+            "mcpServers:\nfs:\n  command: x\n  args: []\n",
+            format!("E-VALUE-TYPE fs {}", below("mcpServers")),
+        ),
+        (
+            "librechat.yaml",
+            "mcpServers:\n  s:\n    command: x\n    args: []\n    env:\n    TOKEN: a\n    B: c\n    timeout: 1000\n",
+            format!("E-VALUE-TYPE TOKEN {}", below("env")),
+        ),
+        (
+            "librechat.yaml",
+            "mcpServers:\n  s:\n    command: x\n    args: []\n    t:\n    command: y\n    args: []\n",
+            "E-VALUE-TYPE t indent it as far as `s`, and everything that belongs to it below it".to_owned(),
+        ),
+    ] {
+        assert_eq!(hinted(&at(file, text)), [expected], "{text}");
+    }
+}
+
+#[test]
+fn a_line_of_variables_that_is_no_key_is_told_where_to_type() {
+    let env = |lines: &str| {
+        let text = format!("mcpServers:\n  s:\n    command: x\n    args: []\n    env:\n{lines}\n");
+        let examined = at("librechat.yaml", &text);
+        let finding = examined.findings.first().expect("a finding");
+        let (line, column) = examined.source.position(finding.problem.span.start);
+        format!("{line}:{column} {}", finding.problem.hint.clone().unwrap_or_default())
+    };
+    assert_eq!(env("      KEY:\"a\""), "6:10 put a blank after the `:`");
+    assert_eq!(env("      KEY = a"), "6:11 write a colon instead");
+    assert_eq!(env("      KEY a"), "6:10 put a colon behind `KEY`");
+    let hint = "put the whole value into quotes if it begins with `#`, and else give it a value";
+    assert_eq!(env("      KEY: #a"), format!("6:12 {hint}"));
+    assert_eq!(env("      KEY: # a"), "6:10 remove it, or give it a value");
+    let args = at("librechat.yaml", "mcpServers:\n  s:\n    command: x\n    args:\n      -y\n      - b\n");
+    let hint = "begin each item with a dash and a blank, and then its own dash if it has one";
+    assert_eq!(hinted(&args), [format!("E-VALUE-TYPE - {hint}")]);
+}
+
+#[test]
+fn a_text_of_cpe_may_be_any_scalar_of_yaml_and_nothing_is_passed_over() {
+    let text = "mcpServers:\n  s:\n    type: stdio\n    command: x\n    args: [8080, true, 0x1F]\n    timeout: 1_0\n    env:\n      PORT: 8080\n      EMPTY:\n  t: {type: stdio, command: x, env: , args: , timeout: 010}\n";
+    let examined = at("cpe.yaml", text);
+    assert_eq!(told(&examined), [""; 0]);
+    let servers = &examined.config.as_ref().expect("a config").servers;
+    let args: Vec<_> = servers[0].args.iter().map(|arg| arg.value.as_str()).collect();
+    assert_eq!(args, ["8080", "true", "0x1F"]);
+    let env: Vec<_> = servers[0].env.iter().map(|pair| (&*pair.name.value, &*pair.value.value)).collect();
+    assert_eq!(env, [("PORT", "8080"), ("EMPTY", "")]);
+    let timeout = |index: usize| servers[index].timeouts.call.as_ref().map(|it| it.value.as_secs());
+    assert_eq!((timeout(0), timeout(1)), (Some(10), Some(8)));
+    assert_eq!(told(&at("cpe.yaml", "mcpServers:\n")), ["A-NO-SERVERS "]);
+    let json = r#"{"mcpServers": {"s": {"type": "stdio", "command": "x", "args": [1]}}}"#;
+    assert_eq!(told(&at("cpe.json", json)).len(), 1);
+}

@@ -67,7 +67,7 @@ pub(super) fn stray(scene: &Scene<'_>) -> Option<Problem> {
     if !is_told || scene.at != line.begin() {
         return None;
     }
-    if line.is_item() && scene.before?.is_item() {
+    if line.is_item() && line.before(scene.text).any(Line::is_item) {
         let problem = wrong(scene.at..scene.at + 1, "this item is as far in as nothing above it");
         return Some(problem.hint("indent it as far as the item above"));
     }
@@ -96,12 +96,14 @@ pub(super) fn stray(scene: &Scene<'_>) -> Option<Problem> {
 
 /// Says with which key a line is to begin, which is above or below.
 fn aligned(line: Line<'_>, key: &str, side: &str, what: &str) -> Problem {
-    let begin = line.start + line.inner_indent();
-    let length = line.key().map_or(0, |(key, _)| key.len());
+    let begin = line.begin();
+    let own = line.key().map_or("", |(key, _)| key);
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@');
-    let hint = match key.chars().all(is_name) {
-        true => format!("indent it as far as `{key}` {side}"),
-        false => "indent it as far as what it belongs beside".to_owned(),
-    };
-    wrong(begin..begin + length, what).hint(hint)
+    let are_names = key.chars().chain(own.chars()).all(is_name);
+    let length = if line.is_item() { 1 } else { own.len() };
+    wrong(begin..begin + length, what).hint(match line.is_item() {
+        true if are_names => format!("indent it so that `{own}` begins as far in as `{key}` {side}"),
+        false if are_names => format!("indent it as far as `{key}` {side}"),
+        _ => "indent it as far as what it belongs beside".to_owned(),
+    })
 }

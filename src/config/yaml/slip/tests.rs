@@ -159,11 +159,12 @@ fn a_line_that_is_not_as_far_in_as_others_is_told_which() {
     for (text, place, before) in [
         ("a:\n   t: x\n  b: c\n  d: e\n", "2:4", ""),
         ("a:\n  t: x\n   b: c\n   d: e\n", "2:3", ""),
-        ("a:\n - t: x\n    b: c\n    d: e\n", "2:4", ""),
         ("a:\n  t: x\n    b: c\n    d: e\n", "2:3", list),
     ] {
         assert_eq!(told(text), format!("t:{place}: {first} ({before}indent it as far as `b` below)"), "{text}");
     }
+    let so = "indent it so that `t` begins as far in as `b` below";
+    assert_eq!(told("a:\n - t: x\n    b: c\n    d: e\n"), format!("t:2:2: {first} ({so})"));
     let item = "this item is as far in as nothing above it (indent it as far as the item above)";
     assert_eq!(told("a:\n  b:\n     - x\n    - y\n"), format!("t:4:5: {item}"));
 }
