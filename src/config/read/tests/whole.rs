@@ -307,17 +307,17 @@ fn what_stands_beside_its_key_is_told_once_where_it_begins() {
         ),
         (
             "librechat.yaml",
-            "mcpServers:\nfs:\n  command: x\n  args: []\n",
+            "mcpServers:\nfs:\n  command: x\n  args: []\nversion: 1.2.1\n",
             format!("E-VALUE-TYPE fs {}", below("mcpServers")),
         ),
         (
             "librechat.yaml",
-            "mcpServers:\n  s:\n    command: x\n    args: []\n    env:\n    TOKEN: a\n    B: c\n    timeout: 1000\n",
+            "mcpServers:\n  s:\n    command: x\n    args: []\n    env:\n    TOKEN: a\n    B: c\n    timeout: 1000\nversion: 1.2.1\n",
             format!("E-VALUE-TYPE TOKEN {}", below("env")),
         ),
         (
             "librechat.yaml",
-            "mcpServers:\n  s:\n    command: x\n    args: []\n    t:\n    command: y\n    args: []\n",
+            "mcpServers:\n  s:\n    command: x\n    args: []\n    t:\n    command: y\n    args: []\nversion: 1.2.1\n",
             "E-VALUE-TYPE t indent it as far as `s`, and everything that belongs to it below it".to_owned(),
         ),
     ] {
@@ -328,7 +328,7 @@ fn what_stands_beside_its_key_is_told_once_where_it_begins() {
 #[test]
 fn a_line_of_variables_that_is_no_key_is_told_where_to_type() {
     let env = |lines: &str| {
-        let text = format!("mcpServers:\n  s:\n    command: x\n    args: []\n    env:\n{lines}\n");
+        let text = format!("mcpServers:\n  s:\n    command: x\n    args: []\n    env:\n{lines}\nversion: 1.2.1\n");
         let examined = at("librechat.yaml", &text);
         let finding = examined.findings.first().expect("a finding");
         let (line, column) = examined.source.position(finding.problem.span.start);
@@ -340,7 +340,7 @@ fn a_line_of_variables_that_is_no_key_is_told_where_to_type() {
     let hint = "put the whole value into quotes if it begins with `#`, and else give it a value";
     assert_eq!(env("      KEY: #a"), format!("6:12 {hint}"));
     assert_eq!(env("      KEY: # a"), "6:10 remove it, or give it a value");
-    let args = at("librechat.yaml", "mcpServers:\n  s:\n    command: x\n    args:\n      -y\n      - b\n");
+    let args = at("librechat.yaml", "mcpServers:\n  s:\n    command: x\n    args:\n      -y\n      - b\nversion: 1.2.1\n");
     let hint = "begin each item with a dash and a blank, and then its own dash if it has one";
     assert_eq!(hinted(&args), [format!("E-VALUE-TYPE - {hint}")]);
 }
