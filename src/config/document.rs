@@ -1,15 +1,22 @@
 //! The text of a config, in JSON or YAML, and what its program thinks of how it is written.
 
+mod complaint;
+mod foreign;
+#[cfg(test)]
+mod tests;
+
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, HashSet},
     path::Path,
 };
 
+use complaint::complaint;
+use foreign::{of_beginning, of_others, of_toml};
+
 use super::{
-    Duplicate, Node, Problem, Problems, Source, Span, Value,
+    Duplicate, Node, Problems, Source, Span, Value,
     dialect::{Dialect, Syntax, without_ending},
-    finding::{Code, Finding, MOST_TOLD, codes},
+    finding::{Finding, MOST_TOLD, codes},
     json::{self, Liberty, LibertyKind},
     yaml,
 };
@@ -37,8 +44,9 @@ enum Written {
 pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Problems> {
     if is_json(&source.text, path) {
         let hint = "look at the brackets, commas and quotes here and right before";
-        let json::Document { root, liberties, duplicates } =
-            json::parse(source).map_err(|problems| of_others(source).unwrap_or_else(|| problems.or_hint(hint)))?;
+        let json::Document { root, liberties, duplicates } = json::parse(source).map_err(|problems| {
+            of_others(source).or_else(|| of_beginning(source)).unwrap_or_else(|| problems.or_hint(hint))
+        })?;
         let kinds: HashSet<_> = liberties.iter().map(|liberty| liberty.kind).collect();
         // The header of a table is a list of one word with something after it.
         if [LibertyKind::BareValue, LibertyKind::TextAfter].iter().all(|kind| kinds.contains(kind))
@@ -56,35 +64,6 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
         return Err(problems);
     }
     Ok(Document { root, written: Written::Yaml, duplicates })
-}
-
-/// What to say of a text that cannot be read because it is something else.
-fn of_others(source: &Source) -> Option<Problems> {
-    of_markdown(source).or_else(|| of_toml(source))
-}
-
-/// What to say of a text that cannot be read because it was taken out of a page with the fence around it.
-fn of_markdown(source: &Source) -> Option<Problems> {
-    let text = source.text.trim_start_matches('\u{feff}').trim_start();
-    let start = source.text.len() - text.len();
-    let fence = text.lines().next().filter(|line| line.starts_with("```"))?;
-    let span = Span { start, end: start + fence.trim_end().len() };
-    let problem = Problem::new(span, "this line is Markdown, around what the program should read");
-    Some(problem.hint("remove the lines with ```").into())
-}
-
-/// What to say of a text that cannot be read because it is TOML: it has the header of a table in a line of its own.
-fn of_toml(source: &Source) -> Option<Problems> {
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '"');
-    let is_header = |line: &str| {
-        let inner = line.strip_prefix('[').and_then(|line| line.strip_suffix(']'));
-        inner.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name))
-    };
-    let line = source.text.lines().find(|line| is_header(line.trim()))?;
-    let start = line.as_ptr() as usize - source.text.as_ptr() as usize;
-    let span = Span { start, end: start + line.trim_end().len() };
-    let problem = Problem::new(span, "this is TOML, and no program that is known here reads it");
-    Some(problem.hint("write it as JSON or YAML").into())
 }
 
 fn is_json(text: &str, path: Option<&Path>) -> bool {
@@ -293,74 +272,4 @@ fn told<'l>(liberties: &'l [&Liberty]) -> impl Iterator<Item = (&'l Liberty, usi
         let more = if seen[kind] == most { all[kind] - most } else { 0 };
         (seen[kind] <= most).then_some((*liberty, more))
     })
-}
-
-/// What to say about a liberty that a program does not grant.
-fn complaint(liberty: &Liberty, source: &Source, program: &str) -> (&'static Code, String, Cow<'static, str>) {
-    let text = written(source, liberty.span);
-    let other = liberty.other.map(|other| (written(source, other), source.position(other.start)));
-    let (code, what, hint): (&'static Code, &str, &str) = match liberty.kind {
-        LibertyKind::ByteOrderMark => {
-            (&codes::BYTE_ORDER_MARK, "an invisible byte order mark (U+FEFF)", "save the file as UTF-8 without it")
-        }
-        LibertyKind::Comment | LibertyKind::HashComment => {
-            (&codes::JSON_COMMENT, "a comment", "remove it, or put it under a key such as \"_comment\"")
-        }
-        LibertyKind::BareReference => (&codes::JSON_FORM, "a reference without quotes", "put it in double quotes"),
-        LibertyKind::Fragment => (&codes::JSON_FORM, "an object without its braces", "put { } around all of it"),
-        LibertyKind::TrailingComma => (&codes::JSON_COMMA, "a comma after the last value", "remove the comma"),
-        LibertyKind::SurplusComma => (&codes::JSON_COMMA, "a comma with nothing before it", "remove one comma"),
-        LibertyKind::MissingComma => (&codes::JSON_COMMA, "no comma before this", "add a comma"),
-        LibertyKind::SingleQuotes => (&codes::JSON_FORM, "single quotes", "use double quotes"),
-        LibertyKind::BareKey => (&codes::JSON_FORM, "a key without quotes", "put it in double quotes"),
-        LibertyKind::NumberForm => (&codes::JSON_FORM, "a number that JSON does not have", "write it in decimal"),
-        LibertyKind::BareValue => bare_value(text),
-        LibertyKind::TextForm => (&codes::JSON_FORM, "an escape that JSON does not have", "double the backslash"),
-        LibertyKind::ControlCharacter => {
-            (&codes::JSON_FORM, "a line break or control character within a text", "write it as \\n, \\t or \\u001b")
-        }
-        LibertyKind::CurlyQuotes => (&codes::JSON_FORM, "typographic quotes", "use straight double quotes"),
-        LibertyKind::Blank => {
-            let code = text.chars().next().map_or(0, u32::from);
-            let message = format!("a blank that is none in JSON (U+{code:04X}): {program} does not read it");
-            return (&codes::JSON_BLANK, message, "replace it by an ordinary blank".into());
-        }
-        LibertyKind::Unclosed => {
-            let message = format!("this `{text}` is never closed");
-            let hint = match other {
-                Some((before, (line, column))) if !before.is_empty() => {
-                    format!("add the missing `{}` before {line}:{column}", closing(text))
-                }
-                _ => format!("add the missing `{}`", closing(text)),
-            };
-            return (&codes::JSON_UNCLOSED, message, hint.into());
-        }
-        LibertyKind::WrongBracket => {
-            let (open, (line, column)) = other.unwrap_or(("{", (1, 1)));
-            let message = format!("this `{text}` does not close the `{open}` at {line}:{column}");
-            return (&codes::JSON_UNCLOSED, message, format!("write `{}`", closing(open)).into());
-        }
-        LibertyKind::SurplusBracket => (&codes::JSON_AFTER, "a bracket that closes nothing", "remove it"),
-        LibertyKind::UnknownEscape => {
-            let message = format!("JSON has no escape `{text}`: {program} does not read it");
-            return (&codes::JSON_FORM, message, "write each backslash twice".into());
-        }
-        LibertyKind::Nothing => (&codes::SYNTAX, "there is nothing in it", "an object with nothing in it is {}"),
-        LibertyKind::TextAfter => (&codes::JSON_AFTER, "something after the end", "remove it, or a bracket before it"),
-    };
-    // There may be one for every few bytes of a file.
-    (code, [what, ": ", program, " does not read it"].concat(), hint.into())
-}
-
-/// What to say about a value without quotes that JSON does not have.
-fn bare_value(text: &str) -> (&'static Code, &'static str, &'static str) {
-    let other = "a value that JSON does not have";
-    match text {
-        "True" | "TRUE" => (&codes::JSON_FORM, other, "write true"),
-        "False" | "FALSE" => (&codes::JSON_FORM, other, "write false"),
-        "Null" | "NULL" => (&codes::JSON_FORM, other, "write null"),
-        "None" | "nil" | "undefined" => (&codes::JSON_FORM, other, "write null, or remove the key"),
-        _ if json::is_nothing(text) => (&codes::JSON_FORM, other, "write a number in digits, or remove the key"),
-        _ => (&codes::JSON_FORM, "a text without quotes", "put it in double quotes"),
-    }
 }

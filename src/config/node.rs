@@ -83,6 +83,11 @@ impl Entries {
         self.all.is_empty()
     }
 
+    /// The last one. Its key must stay.
+    pub(super) fn last_mut(&mut self) -> Option<&mut Entry> {
+        self.all.last_mut()
+    }
+
     pub(super) fn into_value(self) -> Value {
         Value::Mapping(self.all)
     }

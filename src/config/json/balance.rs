@@ -17,7 +17,7 @@ impl Balance {
             at += length;
             let rest = &text[at..];
             at += match rest.as_bytes()[0] {
-                b'"' => length_of_text(rest),
+                b'"' => length_of_text(rest).unwrap_or_else(|| rest.find('\n').unwrap_or(rest.len())),
                 b'#' => rest.find('\n').unwrap_or(rest.len()),
                 b'/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
                 b'/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
@@ -44,29 +44,34 @@ impl Balance {
 
     /// Whether there are more brackets that close like this than are opened.
     pub(super) fn has_surplus(self, close: char) -> bool {
-        let surplus = if close == '}' { self.braces } else { self.brackets };
-        surplus > 0
+        self.surplus(close) > 0
     }
 
     /// Whether there are fewer brackets that close like this than are opened.
     pub(super) fn lacks(self, close: char) -> bool {
-        let surplus = if close == '}' { self.braces } else { self.brackets };
-        surplus < 0
+        self.surplus(close) < 0
+    }
+
+    fn surplus(self, close: char) -> i64 {
+        match close {
+            '}' => self.braces,
+            ']' => self.brackets,
+            _ => 0,
+        }
     }
 }
 
-/// The length of a text in double quotes that begins here, or of what is there of it.
-fn length_of_text(text: &str) -> usize {
+/// The length of a text in double quotes that begins here, unless its line does not end it.
+pub(super) fn length_of_text(text: &str) -> Option<usize> {
     let mut at = 1;
-    while let Some(length) = text[at..].find(['"', '\\']) {
-        at += length;
-        if text[at..].starts_with('"') {
-            return at + 1;
+    loop {
+        at += text.get(at..)?.find(['"', '\\', '\n'])?;
+        match text.as_bytes()[at] {
+            b'"' => return Some(at + 1),
+            b'\n' => return None,
+            _ => at += 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
         }
-        at += 1;
-        at += text[at..].chars().next().map_or(0, char::len_utf8);
     }
-    text.len()
 }
 
 #[cfg(test)]
@@ -82,5 +87,6 @@ mod tests {
         assert_eq!(of("{\"a]\\\"]\": [1}"), (0, -1));
         assert_eq!(of("]} // }\n# ]\n/* [ */ } \"é\\"), (2, 1));
         assert_eq!(of("{ a/b [ \"]"), (-1, -1));
+        assert_eq!(of("[\"}\n]"), (0, 0));
     }
 }

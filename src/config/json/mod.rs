@@ -5,6 +5,9 @@
 //! the [`Liberty`]s that the text takes. Whoever knows the program judges them.
 
 mod balance;
+mod bracket;
+mod object;
+mod quote;
 mod reader;
 mod scalar;
 
@@ -28,7 +31,7 @@ pub struct Document {
 pub struct Liberty {
     pub kind: LibertyKind,
     pub span: Span,
-    /// Of brackets that do not fit, the place of the other one, or of what has to come after the one that is missing.
+    /// Of brackets that do not fit, the place of the other one; of what is missing, that before which it belongs.
     pub other: Option<Span>,
 }
 
@@ -62,18 +65,46 @@ pub enum LibertyKind {
     ControlCharacter,
     /// `“text”`.
     CurlyQuotes,
+    /// `` `text` ``.
+    Backticks,
+    /// `"text, "next"`: the text without the quote after it.
+    UnendedText,
+    /// `text"`: the text without the quote before it.
+    UnbegunText,
+    /// `"a text""`, at the quote too many.
+    SurplusQuote,
+    /// `"say "hi""`, from the first of the quotes to the last.
+    InnerQuotes,
     /// `{"a": 1 "b": 2}`, at the second member.
     MissingComma,
     /// `[1,, 2]`.
     SurplusComma,
+    /// `[1; 2]`, at what stands where a comma belongs.
+    WrongComma,
+    /// `{"a" 1}`, at the value.
+    MissingColon,
+    /// `{"a" = 1}`, at what stands where a colon belongs.
+    WrongColon,
+    /// `{"a": }`, at the key. It is read as null.
+    NoValue,
+    /// `...` for what somebody left out.
+    Ellipsis,
+    /// `+` or `-` at the beginning of a line.
+    DiffMark,
     /// An escape that nobody has, such as `\U` in `C:\Users`: it is read as it is written.
     UnknownEscape,
     /// An object or list that is not closed: this is where it begins.
     Unclosed,
+    /// `"a": 1, 2]`, at the first value.
+    UnopenedList,
+    /// `"a": "b": 1}`, at the first key.
+    UnopenedObject,
     /// `[1}`, at the brace.
     WrongBracket,
-    /// `{"a": 1]}`, at the bracket.
+    /// `{"a": 1]}`, at the bracket; or `{{"a": 1}}`, at the first of two that do not belong there.
     SurplusBracket,
+    /// `{1, 2}`, `(1, 2)` or `["a": 1]`, at the first bracket.
+    WrongPair,
     /// Something after the value.
     TextAfter,
     /// No value at all.

@@ -1,7 +1,12 @@
-//! Objects, lists, and what stands between their values.
+//! Values, lists, and what stands between values.
 
-use super::{Document, Liberty, LibertyKind, balance::Balance, scalar};
-use crate::config::{Duplicate, Entry, Node, Problem, Problems, Span, Value, node::Entries};
+use super::{
+    Document, Liberty, LibertyKind,
+    balance::Balance,
+    bracket::{Misfit, opening},
+    scalar,
+};
+use crate::config::{Duplicate, Node, Problem, Problems, Span, Value};
 
 /// How far values may go.
 #[derive(Clone, Copy)]
@@ -51,13 +56,13 @@ pub(super) struct Reader<'t> {
     pub(super) at: usize,
     extent: Extent,
     /// The brackets around this place.
-    open: Vec<char>,
+    pub(super) open: Vec<char>,
     /// The last comma before the member that is being read, if there is one.
-    last_comma: Option<usize>,
+    pub(super) last_comma: Option<usize>,
     /// What is still amiss with the brackets of the whole text; nobody counts them before the first that does not fit.
-    balance: Option<Balance>,
-    liberties: Vec<Liberty>,
-    duplicates: Vec<Duplicate>,
+    pub(super) balance: Option<Balance>,
+    pub(super) liberties: Vec<Liberty>,
+    pub(super) duplicates: Vec<Duplicate>,
 }
 
 impl Reader<'_> {
@@ -79,7 +84,11 @@ impl Reader<'_> {
 
     /// The place of the next character.
     pub(super) fn here(&self) -> Span {
-        Span { start: self.at, end: self.at + self.peek().map_or(0, char::len_utf8) }
+        self.character_at(self.at)
+    }
+
+    fn character_at(&self, start: usize) -> Span {
+        Span { start, end: start + self.text[start..].chars().next().map_or(0, char::len_utf8) }
     }
 
     /// The text takes a liberty from `start` to here.
@@ -89,13 +98,19 @@ impl Reader<'_> {
     }
 
     /// The next `length` bytes are a liberty.
-    fn take(&mut self, kind: LibertyKind, length: usize) {
+    pub(super) fn take(&mut self, kind: LibertyKind, length: usize) {
         let start = self.at;
         self.at += length;
         self.note(kind, start);
     }
 
-    fn skip_blanks(&mut self) -> Result<(), Problems> {
+    /// Reads anew from `place`, and forgets what has been found from there on.
+    pub(super) fn go_back(&mut self, place: usize) {
+        self.at = place;
+        while self.liberties.pop_if(|liberty| liberty.span.start >= place).is_some() {}
+    }
+
+    pub(super) fn skip_blanks(&mut self) -> Result<(), Problems> {
         loop {
             match self.peek() {
                 Some(' ' | '\t' | '\n' | '\r') => self.at += 1,
@@ -109,6 +124,7 @@ impl Reader<'_> {
                         return Err(problem.hint("end it with */").into());
                     }
                 },
+                Some('+' | '-') if self.is_diff_mark() => self.take(LibertyKind::DiffMark, 1),
                 Some(blank) if is_other_blank(blank) => {
                     let rest = self.rest().trim_start_matches(is_other_blank);
                     self.take(LibertyKind::Blank, self.rest().len() - rest.len());
@@ -118,11 +134,18 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether a sign begins the line here that is no part of what stands in it.
+    fn is_diff_mark(&self) -> bool {
+        let begins_line = self.at == 0 || self.text[..self.at].ends_with('\n');
+        let is_apart = self.rest()[1..].starts_with([' ', '\t', '"', '{', '}', '[', ']', '\r', '\n']);
+        begins_line && is_apart && (self.peek() == Some('+') || !self.is_at_root())
+    }
+
     fn line_length(&self) -> usize {
         self.rest().find(['\n', '\r']).unwrap_or(self.rest().len())
     }
 
-    fn value(&mut self) -> Result<Node, Problems> {
+    pub(super) fn value(&mut self) -> Result<Node, Problems> {
         match self.peek() {
             Some('{') => match scalar::bare_reference(self.rest()) {
                 Some(length) => {
@@ -130,15 +153,21 @@ impl Reader<'_> {
                     self.take(LibertyKind::BareReference, length);
                     Ok(Node { span: Span { start, end: self.at }, value })
                 }
-                None => self.nested(Self::object),
+                None => self.within('{', Self::object),
             },
-            Some('[') => self.nested(Self::list),
+            Some('[') => self.within('[', Self::list),
+            Some('(') => self.within('[', Self::list_in_parentheses),
             _ => scalar::read(self),
         }
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Node, Problems>) -> Result<Node, Problems> {
-        self.open.extend(self.peek());
+    /// Reads what stands within a bracket, whether or not that is there.
+    pub(super) fn within(
+        &mut self,
+        bracket: char,
+        read: impl FnOnce(&mut Self) -> Result<Node, Problems>,
+    ) -> Result<Node, Problems> {
+        self.open.push(bracket);
         let most = self.extent.depth;
         if self.open.len() > most {
             return Err(Problem::new(self.here(), format!("nested deeper than {most} levels")).into());
@@ -149,123 +178,97 @@ impl Reader<'_> {
     }
 
     fn list(&mut self) -> Result<Node, Problems> {
-        let (start, mut items) = (self.at, Vec::new());
+        let start = self.at;
         self.at += 1;
-        while self.goes_on(start, ']', items.is_empty())? {
+        self.items(start, ']', Vec::new())
+    }
+
+    fn list_in_parentheses(&mut self) -> Result<Node, Problems> {
+        let start = self.at;
+        self.at += 1;
+        let node = self.items(start, ')', Vec::new())?;
+        self.wrong_pair(start);
+        Ok(node)
+    }
+
+    /// The items of what begins at `start`, up to its end; `items` have been read.
+    pub(super) fn items(&mut self, start: usize, close: char, mut items: Vec<Node>) -> Result<Node, Problems> {
+        while self.goes_on(start, close, items.is_empty())? {
             let (before, item) = (self.at, self.value()?);
             self.skip_blanks()?;
-            if self.peek() == Some(':') && matches!(item.value, Value::String(_)) && self.should_have_ended() {
-                self.end_before_key(start, before, ']');
-                break;
+            if self.peek() == Some(':') && matches!(item.value, Value::String(_)) {
+                if self.is_unopened('}', close) {
+                    items.push(self.unopened_object(before)?);
+                    continue;
+                }
+                if self.should_have_ended(items.is_empty()) {
+                    self.end_before_key(start, before, ']');
+                    break;
+                }
+                if items.is_empty() && close == ']' {
+                    return self.object_in_brackets(start, before);
+                }
             }
             items.push(item);
         }
         Ok(Node { span: Span { start, end: self.at }, value: Value::Sequence(items) })
     }
 
-    /// Whether a list that has come to a key stands in an object, and nothing closes it further on.
-    fn should_have_ended(&mut self) -> bool {
-        self.open.iter().nth_back(1) == Some(&'{') && self.balance().lacks(']')
+    /// A list without the bracket before it, of which `items` have been read; without any, it ends here.
+    pub(super) fn unopened_list(&mut self, items: Vec<Node>) -> Result<Node, Problems> {
+        let span = items.first().map_or(self.here(), |item| item.span);
+        let close = if items.is_empty() { self.peek().unwrap_or(']') } else { ']' };
+        let kind = if close == '}' { LibertyKind::UnopenedObject } else { LibertyKind::UnopenedList };
+        self.liberties.push(Liberty { kind, span, other: None });
+        self.balance().add(opening(close));
+        self.within('[', |reader| reader.items(span.start, close, items))
     }
 
-    fn balance(&mut self) -> &mut Balance {
-        let text = self.text;
-        self.balance.get_or_insert_with(|| Balance::of(text))
+    /// What was opened by a brace at `start`, and has an item without a colon at `item`.
+    pub(super) fn list_in_braces(&mut self, start: usize, item: usize) -> Result<Node, Problems> {
+        self.go_back(item);
+        self.open.pop();
+        self.open.push('[');
+        let close = if self.balance().lacks('}') { ']' } else { '}' };
+        let node = self.items(start, close, Vec::new())?;
+        self.wrong_pair(start);
+        Ok(node)
+    }
+
+    /// What was opened by a bracket of lists at `start`, and has a key at `key`.
+    fn object_in_brackets(&mut self, start: usize, key: usize) -> Result<Node, Problems> {
+        self.go_back(key);
+        self.last_comma = None;
+        self.open.pop();
+        self.open.push('{');
+        let close = if self.balance().lacks(']') { '}' } else { ']' };
+        let node = self.members(start, close)?;
+        self.wrong_pair(start);
+        Ok(node)
+    }
+
+    /// What begins at `start` and ends here has brackets of another kind.
+    pub(super) fn wrong_pair(&mut self, start: usize) {
+        let end = self.text[..self.at].char_indices().next_back().map_or(start, |(at, _)| at);
+        let (span, other) = (self.character_at(start), Some(Span { start: end, end: self.at }));
+        self.liberties.push(Liberty { kind: LibertyKind::WrongPair, span, other });
     }
 
     /// Ends what begins at `start` before the key at `key`, which belongs to the object around it.
-    fn end_before_key(&mut self, start: usize, key: usize, close: char) {
-        self.at = self.last_comma.unwrap_or(key);
-        while self.liberties.pop_if(|liberty| liberty.span.start >= self.at).is_some() {}
+    pub(super) fn end_before_key(&mut self, start: usize, key: usize, close: char) {
+        self.go_back(self.last_comma.unwrap_or(key));
         self.balance().add(close);
         self.unclosed(start, Some(self.here()));
     }
 
     /// What begins at `start` is not closed where it should have been: before `end`, or before the end of the text.
     fn unclosed(&mut self, start: usize, end: Option<Span>) {
-        let span = Span { start, end: start + 1 };
+        let span = self.character_at(start);
         self.liberties.push(Liberty { kind: LibertyKind::Unclosed, span, other: end });
     }
 
-    fn object(&mut self) -> Result<Node, Problems> {
-        let start = self.at;
-        self.at += 1;
-        self.members(start)
-    }
-
-    /// An object of which only the inside is there, with the first key at this place.
-    fn fragment(&mut self, first: Span) -> Result<Node, Problems> {
-        let is_before = |liberty: &Liberty| liberty.span.start < first.start;
-        self.liberties.retain(is_before);
-        self.at = first.start;
-        self.open.push('{');
-        let node = self.members(first.start)?;
-        self.open.pop();
-        self.liberties.retain(|it| it.kind != LibertyKind::Unclosed || it.span.start != first.start);
-        self.liberties.push(Liberty { kind: LibertyKind::Fragment, span: first, other: None });
-        Ok(node)
-    }
-
-    /// The members of what begins at `start`, up to its end.
-    fn members(&mut self, start: usize) -> Result<Node, Problems> {
-        let mut entries = Entries::default();
-        let mut indent = None;
-        while self.goes_on(start, '}', entries.is_empty())? {
-            if self.is_outdented(start, &mut indent) {
-                self.end_before_key(start, self.at, '}');
-                break;
-            }
-            let (key, key_span) = scalar::key(self)?;
-            self.skip_blanks()?;
-            if self.peek() != Some(':') {
-                let problem = Problem::new(self.here(), "a key needs a colon and a value");
-                return Err(problem.into());
-            }
-            self.at += 1;
-            self.skip_blanks()?;
-            if self.peek().is_none_or(|next| matches!(next, '}' | ']' | ',')) {
-                return Err(Problem::new(key_span, "this key has no value").into());
-            }
-            let entry = Entry { key, key_span, node: self.value()? };
-            self.duplicates.extend(entries.add(entry));
-        }
-        Ok(Node { span: Span { start, end: self.at }, value: entries.into_value() })
-    }
-
-    /// Whether the key here begins a line that is no further in than the one where its object begins, which nothing closes
-    /// further on: then it belongs to the object around that. `indent` is that of the object, once it is known.
-    fn is_outdented(&mut self, start: usize, indent: &mut Option<usize>) -> bool {
-        if self.open.iter().nth_back(1) != Some(&'{') {
-            return false;
-        }
-        let Some(here) = self.indent_after(start) else { return false };
-        let own = indent.get_or_insert_with(|| self.indent_of(start));
-        here <= *own && self.balance().lacks('}')
-    }
-
-    /// Whether the bracket here stands less far in than the line where that begins which it would close, and there are too
-    /// few of them: then it is meant for something around that.
-    fn closes_another(&mut self, start: usize, close: char) -> bool {
-        let is_less = self.indent_after(start).is_some_and(|here| here < self.indent_of(start));
-        is_less && self.open.iter().rev().skip(1).any(|open| *open == opening(close)) && self.balance().lacks(close)
-    }
-
-    /// How far in this place is, if it begins a line below that of `start`.
-    fn indent_after(&self, start: usize) -> Option<usize> {
-        let before = &self.text[..self.at];
-        let line = before.trim_end_matches([' ', '\t']);
-        (line.ends_with('\n') && line.len() > start).then(|| before.len() - line.len())
-    }
-
-    /// How far in the line of this place begins.
-    fn indent_of(&self, place: usize) -> usize {
-        let begin = self.text[..place].rfind('\n').map_or(0, |newline| newline + 1);
-        let line = &self.text[begin..place];
-        line.len() - line.trim_start_matches([' ', '\t']).len()
-    }
-
     /// Passes what stands before the next member of what begins at `start`; false after the closing character.
-    fn goes_on(&mut self, start: usize, close: char, is_first: bool) -> Result<bool, Problems> {
+    pub(super) fn goes_on(&mut self, start: usize, close: char, is_first: bool) -> Result<bool, Problems> {
         self.last_comma = None;
         loop {
             self.skip_blanks()?;
@@ -276,6 +279,9 @@ impl Reader<'_> {
                     }
                     self.last_comma = Some(self.at);
                     self.at += 1;
+                }
+                Some(next) if next == close && self.is_surplus(start, close) => {
+                    self.take(LibertyKind::SurplusBracket, 1);
                 }
                 Some(next) if next == close => {
                     self.end_after_comma(is_first);
@@ -291,72 +297,78 @@ impl Reader<'_> {
                     self.unclosed(start, None);
                     return Ok(false);
                 }
-                Some(next @ ('}' | ']')) => match self.misfit(next, close) {
-                    Misfit::Surplus => self.take(LibertyKind::SurplusBracket, 1),
-                    Misfit::Wrong => {
-                        self.end_after_comma(is_first);
-                        let other = Some(Span { start, end: start + 1 });
-                        self.liberties.push(Liberty { kind: LibertyKind::WrongBracket, span: self.here(), other });
-                        self.at += 1;
+                Some(found @ ('}' | ']')) => {
+                    if self.ends_at_misfit(start, found, close, is_first) {
                         return Ok(false);
                     }
-                    Misfit::Missing => {
-                        self.end_after_comma(is_first);
-                        self.unclosed(start, Some(self.here()));
-                        return Ok(false);
+                }
+                Some(_) if let Some(length) = length_of_ellipsis(self.rest()) => self.ellipsis(length, is_first)?,
+                Some(_) if !is_first && self.last_comma.is_none() => match length_of_wrong_comma(self.rest()) {
+                    Some(length) => {
+                        self.last_comma = Some(self.at);
+                        self.take(LibertyKind::WrongComma, length);
+                    }
+                    None => {
+                        self.note(LibertyKind::MissingComma, self.at);
+                        return Ok(true);
                     }
                 },
-                Some(_) => {
-                    if !is_first && self.last_comma.is_none() {
-                        self.note(LibertyKind::MissingComma, self.at);
-                    }
-                    return Ok(true);
-                }
+                Some(_) => return Ok(true),
             }
         }
+    }
+
+    /// Whether what begins at `start` ends at a bracket that does not close it.
+    fn ends_at_misfit(&mut self, start: usize, found: char, close: char, is_first: bool) -> bool {
+        let misfit = self.misfit(found, close);
+        if misfit == Misfit::Surplus {
+            self.take(LibertyKind::SurplusBracket, 1);
+            return false;
+        }
+        self.end_after_comma(is_first);
+        if misfit == Misfit::Wrong {
+            let other = Some(self.character_at(start));
+            self.liberties.push(Liberty { kind: LibertyKind::WrongBracket, span: self.here(), other });
+            self.at += 1;
+        } else {
+            self.unclosed(start, Some(self.here()));
+        }
+        true
+    }
+
+    /// Passes the dots for what was left out, and their comma.
+    fn ellipsis(&mut self, length: usize, is_first: bool) -> Result<(), Problems> {
+        self.take(LibertyKind::Ellipsis, length);
+        self.skip_blanks()?;
+        if self.peek() != Some(',') {
+            self.last_comma = None;
+        } else if is_first || self.last_comma.is_some() {
+            self.last_comma = Some(self.at);
+            self.at += 1;
+        }
+        Ok(())
     }
 
     /// Whatever is read ends here, perhaps after a comma.
     fn end_after_comma(&mut self, is_empty: bool) {
         if let Some(start) = self.last_comma.filter(|_| !is_empty) {
-            let span = Span { start, end: start + 1 };
+            let span = self.character_at(start);
             self.liberties.push(Liberty { kind: LibertyKind::TrailingComma, span, other: None });
         }
     }
-
-    /// Why the next bracket is `found` and not `close`. The brackets of the whole text tell which has been forgotten.
-    fn misfit(&mut self, found: char, close: char) -> Misfit {
-        let is_open = self.open.contains(&opening(found));
-        let balance = self.balance();
-        let misfit = match (balance.has_surplus(found), balance.lacks(close)) {
-            (true, false) => Misfit::Surplus,
-            (true, true) => Misfit::Wrong,
-            (false, _) if !is_open => Misfit::Wrong,
-            (false, _) => Misfit::Missing,
-        };
-        if matches!(misfit, Misfit::Surplus | Misfit::Wrong) {
-            balance.add(opening(found));
-        }
-        if matches!(misfit, Misfit::Missing | Misfit::Wrong) {
-            balance.add(close);
-        }
-        misfit
-    }
 }
 
-/// Why a bracket does not close what was opened last.
-enum Misfit {
-    /// It closes nothing.
-    Surplus,
-    /// Another one was meant.
-    Wrong,
-    /// Another one is missing before it.
-    Missing,
+/// The length of dots that stand for what was left out.
+fn length_of_ellipsis(text: &str) -> Option<usize> {
+    let length = ["...", "…"].into_iter().find(|dots| text.starts_with(dots))?.len();
+    (!text[length..].starts_with(|next: char| next.is_alphanumeric() || ".$_\"".contains(next))).then_some(length)
 }
 
-/// What such a bracket closes.
-fn opening(close: char) -> char {
-    if close == '}' { '{' } else { '[' }
+/// The length of a sign that somebody took for a comma.
+fn length_of_wrong_comma(text: &str) -> Option<usize> {
+    let sign = text.chars().next().filter(|sign| matches!(sign, ';' | '，' | '、' | '；'));
+    let is_point = text.starts_with('.') && text[1..].starts_with([' ', '\t', '\r', '\n', '"']);
+    sign.map(char::len_utf8).or(is_point.then_some(1))
 }
 
 /// Blanks that JSON does not have: those of Unicode, and those that take no room.

@@ -1,10 +1,14 @@
 //! Keys, texts, numbers and words.
 
-use super::{LibertyKind, reader::Reader};
+use super::{
+    Liberty, LibertyKind,
+    quote::{Line, Slip, WINDOW},
+    reader::Reader,
+};
 use crate::config::{Node, Problem, Problems, Span, Value};
 
-/// Words of other languages for what JSON has not, or writes otherwise.
-const NOTHINGS: [&str; 8] = ["undefined", "None", "nil", "NaN", "Infinity", "+Infinity", "-Infinity", "-NaN"];
+/// Words of other languages for what JSON has not, or writes otherwise; and the colon after which nothing stands.
+const NOTHINGS: [&str; 9] = [":", "undefined", "None", "nil", "NaN", "Infinity", "+Infinity", "-Infinity", "-NaN"];
 
 /// Whether this stands for a value that JSON does not have: it is read as null, and may have been meant as anything.
 pub(in crate::config) fn is_nothing(word: &str) -> bool {
@@ -15,7 +19,10 @@ pub(in crate::config) fn is_nothing(word: &str) -> bool {
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Node, Problems> {
     let start = reader.at;
     let value = match reader.peek() {
-        Some(quote) if closing(quote).is_some() => Value::String(text(reader, quote)?),
+        // Three of them begin a fence of Markdown.
+        Some('`') if reader.is_at_root() => return Err(Problem::new(reader.here(), "this is no value").into()),
+        Some(quote) if closing(quote).is_some() => Value::String(text(reader, quote, false)?),
+        Some(_) if let Some(text) = unbegun(reader, false) => Value::String(text),
         Some('0'..='9' | '-' | '+' | '.') => match number(reader) {
             Some(number) => Value::Number(number),
             None => bare(reader, start, "this is no number")?,
@@ -26,6 +33,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Node, Problems> {
             "null" => Value::Null,
             _ => bare(reader, start, "this is no value")?,
         },
+        Some(_) if is_bare_start(reader.rest()) => bare(reader, start, "this is no value")?,
         Some(character) => {
             return Err(Problem::new(reader.here(), format!("a value was expected, found `{character}`")).into());
         }
@@ -52,6 +60,12 @@ fn bare(reader: &mut Reader<'_>, start: usize, what: &'static str) -> Result<Val
     reader.at += text.len();
     reader.note(LibertyKind::BareValue, start);
     Ok(value)
+}
+
+/// Whether a text without quotes may begin so, though no word does: a path, a package, what stands for a value.
+fn is_bare_start(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(['@', '/', '~', '<']) else { return false };
+    rest.starts_with(|next: char| next.is_alphanumeric() || matches!(next, '.' | '/'))
 }
 
 /// What is meant by a word of JSON that is written as another language does.
@@ -88,11 +102,27 @@ fn bare_text(rest: &str) -> Option<&str> {
     ((is_end || is_apart) && !is_key).then_some(text)
 }
 
+/// A text without the quote before it, if the line reads as JSON with one.
+fn unbegun(reader: &mut Reader<'_>, is_key: bool) -> Option<String> {
+    let (start, rest) = (reader.at, reader.rest());
+    let text = &rest[..rest.find([',', '"', '[', ']', '\n', '\r']).unwrap_or(rest.len())];
+    let is_text = !text.is_empty() && !text.ends_with([' ', '\t']) && rest[text.len()..].starts_with('"');
+    let end = text.len() + 1;
+    if !is_text || !Line::new(rest, &reader.open, is_key).reads_from(end) {
+        return None;
+    }
+    let text = text.to_owned();
+    reader.at += end;
+    reader.note(LibertyKind::UnbegunText, start);
+    Some(text)
+}
+
 /// The key of an object.
 pub(super) fn key(reader: &mut Reader<'_>) -> Result<(String, Span), Problems> {
     let start = reader.at;
     let key = match reader.peek() {
-        Some(quote) if closing(quote).is_some() => text(reader, quote)?,
+        Some(quote) if closing(quote).is_some() => text(reader, quote, true)?,
+        Some(_) if let Some(text) = unbegun(reader, true) => text,
         Some(character) if is_word(character) => {
             let word = word(reader).to_owned();
             reader.note(LibertyKind::BareKey, start);
@@ -124,10 +154,21 @@ fn closing(quote: char) -> Option<&'static [char]> {
     Some(match quote {
         '"' => &['"'],
         '\'' => &['\''],
+        '`' => &['`'],
         '\u{201c}' | '\u{201d}' | '\u{201e}' => &['\u{201c}', '\u{201d}'],
         '\u{2018}' | '\u{2019}' => &['\u{2018}', '\u{2019}'],
         _ => return None,
     })
+}
+
+fn is_curly(quote: char) -> bool {
+    matches!(quote, '\u{201c}' | '\u{201d}')
+}
+
+/// Whether the line has a straight quote and none of those that close what began otherwise.
+fn is_ended_straight(rest: &str, close: &[char]) -> bool {
+    let line = rest[..rest.floor_char_boundary(WINDOW)].lines().next().unwrap_or_default();
+    line.contains('"') && !line.contains(close)
 }
 
 fn is_word(character: char) -> bool {
@@ -141,10 +182,11 @@ fn word<'t>(reader: &mut Reader<'t>) -> &'t str {
     &reader.text[start..reader.at]
 }
 
-fn text(reader: &mut Reader<'_>, quote: char) -> Result<String, Problems> {
+fn text(reader: &mut Reader<'_>, quote: char, is_key: bool) -> Result<String, Problems> {
     let start = reader.at;
-    let close = closing(quote).unwrap_or_default();
     reader.at += quote.len_utf8();
+    let close = closing(quote).unwrap_or_default();
+    let close = if is_curly(quote) && is_ended_straight(reader.rest(), close) { &['"'] } else { close };
     let mut text = String::new();
     let (mut first_control, mut goes_on_below) = (None, None);
     loop {
@@ -152,7 +194,8 @@ fn text(reader: &mut Reader<'_>, quote: char) -> Result<String, Problems> {
         let Some(plain) = plain else {
             let opening = Span { start, end: start + quote.len_utf8() };
             let problem = Problem::new(opening, "a text without an end");
-            return Err(problem.hint("a double quote is missing after this one").into());
+            let error = || problem.hint("a double quote is missing after this one").into();
+            return mended(reader, start, None, is_key).ok_or_else(error);
         };
         text.push_str(&reader.rest()[..plain]);
         reader.at += plain;
@@ -168,11 +211,7 @@ fn text(reader: &mut Reader<'_>, quote: char) -> Result<String, Problems> {
         // A line that ends before the text does is nearly always a quote that is missing.
         let is_break = matches!(next, '\n' | '\r');
         if is_break && !*goes_on_below.get_or_insert_with(|| goes_on(reader, close)) {
-            let opening = Span { start, end: reader.at };
-            let problem = Problem::new(opening, "a text that its line does not end");
-            return Err(problem
-                .hint("a double quote is missing at the end of the line; a newline is written \\n")
-                .into());
+            return mended(reader, start, None, is_key).ok_or_else(|| line_without_end(reader, start));
         }
         first_control.get_or_insert(reader.at);
         text.push(next);
@@ -183,12 +222,59 @@ fn text(reader: &mut Reader<'_>, quote: char) -> Result<String, Problems> {
         reader.note(LibertyKind::ControlCharacter, at);
         reader.at = end;
     }
+    // What follows may belong to the text.
+    let is_suspect = |next: char| !next.is_whitespace() && !matches!(next, ':' | ',' | '}' | ']');
+    if reader.peek().is_some_and(is_suspect)
+        && let Some(text) = mended(reader, start, Some(reader.at - start), is_key)
+    {
+        return Ok(text);
+    }
     match quote {
         '"' => {}
+        '`' => reader.note(LibertyKind::Backticks, start),
         '\'' => reader.note(LibertyKind::SingleQuotes, start),
         _ => reader.note(LibertyKind::CurlyQuotes, start),
     }
     Ok(text)
+}
+
+/// The text at `start` as it is meant if its quotes do not fit its line; `end` is where it seems to end.
+fn mended(reader: &mut Reader<'_>, start: usize, end: Option<usize>, is_key: bool) -> Option<String> {
+    let line = reader.text[start..].starts_with('"').then(|| Line::new(&reader.text[start..], &reader.open, is_key));
+    let slip = line?.slip(end)?;
+    let (kind, span, text) = match slip {
+        Slip::Missing(end) => (LibertyKind::UnendedText, 0..end, 1..end),
+        Slip::Doubled { at, end } => {
+            (LibertyKind::SurplusQuote, at..at + 1, if at == 0 { 2..end - 1 } else { 1..end - 1 })
+        }
+        Slip::Inner { first, last, end } => (LibertyKind::InnerQuotes, first..last + 1, 1..end - 1),
+    };
+    let text = &reader.text[start + text.start..start + text.end];
+    let straight = text.trim_end_matches(is_curly);
+    let (kind, text) =
+        if straight == text { (kind, text.to_owned()) } else { (LibertyKind::CurlyQuotes, straight.to_owned()) };
+    reader.go_back(start);
+    reader.at = start
+        + match slip {
+            Slip::Missing(end) | Slip::Inner { end, .. } => end,
+            Slip::Doubled { at, end } => end + usize::from(at > 0),
+        };
+    let span = Span { start: start + span.start, end: start + span.end };
+    let other = matches!(slip, Slip::Missing(_)).then(|| reader.here());
+    reader.liberties.push(Liberty { kind, span, other });
+    Some(text)
+}
+
+/// What to say of a text at `start` that its line does not end, which ends here.
+fn line_without_end(reader: &Reader<'_>, start: usize) -> Problems {
+    let line = &reader.text[start..reader.at];
+    let text = line.trim_end_matches([',', ']', '}', ' ', '\t']);
+    let delimiter = line[text.len()..].trim_start().chars().next().filter(|_| text.len() > 1);
+    let hint = match delimiter {
+        Some(delimiter) => format!("a double quote is missing before the `{delimiter}` at the end of the line"),
+        None => "a double quote is missing at the end of the line; a newline is written \\n".into(),
+    };
+    Problem::new(Span { start, end: reader.at }, "a text that its line does not end").hint(hint).into()
 }
 
 /// Whether the next lines look like more of a text: what follows its end is what may follow a text.

@@ -340,7 +340,8 @@ fn a_line_of_variables_that_is_no_key_is_told_where_to_type() {
     let hint = "put the whole value into quotes if it begins with `#`, and else give it a value";
     assert_eq!(env("      KEY: #a"), format!("6:12 {hint}"));
     assert_eq!(env("      KEY: # a"), "6:10 remove it, or give it a value");
-    let args = at("librechat.yaml", "mcpServers:\n  s:\n    command: x\n    args:\n      -y\n      - b\nversion: 1.2.1\n");
+    let args =
+        at("librechat.yaml", "mcpServers:\n  s:\n    command: x\n    args:\n      -y\n      - b\nversion: 1.2.1\n");
     let hint = "begin each item with a dash and a blank, and then its own dash if it has one";
     assert_eq!(hinted(&args), [format!("E-VALUE-TYPE - {hint}")]);
 }
