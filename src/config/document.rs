@@ -33,6 +33,7 @@ pub(super) struct Document {
 
 #[derive(Clone, Debug)]
 enum Written {
+    /// The liberties, and which kinds of them there are.
     Json(Vec<Liberty>, HashSet<LibertyKind>),
     Yaml,
 }
@@ -47,7 +48,7 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
         let json::Document { root, liberties, duplicates } = json::parse(source).map_err(|problems| {
             of_others(source).or_else(|| of_beginning(source)).unwrap_or_else(|| problems.or_hint(hint))
         })?;
-        let kinds: HashSet<_> = liberties.iter().map(|liberty| liberty.kind).collect();
+        let kinds = kinds(&liberties);
         // The header of a table is a list of one word with something after it.
         if [LibertyKind::BareValue, LibertyKind::TextAfter].iter().all(|kind| kinds.contains(kind))
             && let Some(problems) = of_toml(source)
@@ -64,6 +65,12 @@ pub(super) fn read(source: &Source, path: Option<&Path>) -> Result<Document, Pro
         return Err(problems);
     }
     Ok(Document { root, written: Written::Yaml, duplicates })
+}
+
+fn kinds(liberties: &[Liberty]) -> HashSet<LibertyKind> {
+    let mut seen = [false; KINDS];
+    let is_new = |kind: &LibertyKind| !std::mem::replace(&mut seen[*kind as usize], true);
+    liberties.iter().map(|liberty| liberty.kind).filter(is_new).collect()
 }
 
 fn is_json(text: &str, path: Option<&Path>) -> bool {
@@ -187,8 +194,8 @@ fn judge_liberties(
         let (code, message, hint) = complaint(liberty, source, dialect.program);
         findings.push(code.at(liberty.span, message).hint(hint).followed_by(more));
     }
-    let commas: HashSet<_> =
-        rejected.iter().filter(|it| it.kind == LibertyKind::MissingComma).map(|it| it.span.start).collect();
+    let commas = rejected.iter().filter(|it| it.kind == LibertyKind::MissingComma && !missing.is_empty());
+    let commas: HashSet<_> = commas.map(|it| it.span.start).collect();
     for (start, Missing { brackets, first, before }) in missing.into_iter().take(MOST_TOLD) {
         let Some(before) = before else {
             let end = Span { start: source.text.len(), end: source.text.len() };

@@ -151,7 +151,10 @@ fn is_slip(word: &str, key: &str, score: f64) -> bool {
 fn may_be_alike(word: &str, key: &str) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "words are short")]
     let part = |common: usize, length: usize| common as f64 / length as f64;
-    let common = word.chars().filter(|letter| key.contains(*letter)).count();
+    // Letters outside of ASCII count as one.
+    let bit = |letter: char| 1_u128 << u32::from(letter).min(127);
+    let letters = key.chars().fold(0, |letters, letter| letters | bit(letter));
+    let common = word.chars().filter(|letter| letters & bit(*letter) != 0).count();
     (part(common, word.chars().count()) + part(common, key.chars().count()) + 1.0) / 3.0 > 0.7
 }
 

@@ -47,7 +47,9 @@ pub(super) fn read(text: &str, extent: Extent) -> Result<Document, Problems> {
         reader.note(LibertyKind::TextAfter, reader.at);
     }
     let Reader { mut liberties, duplicates, .. } = reader;
-    liberties.sort_by_key(|liberty| liberty.span.start);
+    if !liberties.is_sorted_by_key(|liberty| liberty.span.start) {
+        liberties.sort_by_key(|liberty| liberty.span.start);
+    }
     Ok(Document { root, liberties, duplicates })
 }
 
