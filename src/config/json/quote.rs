@@ -5,7 +5,7 @@ use std::iter::successors;
 use super::balance::length_of_text;
 
 /// So much of a line is looked at.
-pub(super) const WINDOW: usize = 2000;
+pub(super) const WINDOW: usize = 500;
 
 /// So many places for a quote are tried.
 const MOST_TRIED: usize = 32;
