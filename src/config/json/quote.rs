@@ -1,6 +1,6 @@
 //! Quotes that do not fit. What is meant is what makes the rest of the line read as JSON.
 
-use std::iter::successors;
+use std::{cell::Cell, iter::successors};
 
 use super::balance::length_of_text;
 
@@ -9,6 +9,9 @@ pub(super) const WINDOW: usize = 500;
 
 /// So many places for a quote are tried.
 const MOST_TRIED: usize = 32;
+
+/// So many bytes are looked at for the quotes of one text file, all together. No person makes so many slips.
+pub(super) const MOST_EFFORT: usize = 1_000_000;
 
 /// What is wrong with the quotes of a text. Places count from its first character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(super) struct Line<'t> {
     open: Vec<char>,
     /// What has to follow the text.
     expected: Expected,
+    /// How many bytes have been looked at.
+    effort: Cell<usize>,
 }
 
 /// What may come next in a line.
@@ -56,7 +61,13 @@ impl<'t> Line<'t> {
             next: below.trim_start().chars().next(),
             open: open.to_vec(),
             expected: if is_key { Expected::Colon } else { Expected::End },
+            effort: Cell::new(window.len()),
         }
+    }
+
+    /// How many bytes it took to tell what it tells.
+    pub(super) fn effort(&self) -> usize {
+        self.effort.get()
     }
 
     /// What is wrong with the text that the line begins with, and which ends before `end`; `None` if nothing ends it.
@@ -94,6 +105,7 @@ impl<'t> Line<'t> {
     /// Whether the line reads as JSON if the text ends before `at`.
     pub(super) fn reads_from(&self, at: usize) -> bool {
         let (mut rest, mut expected, mut open) = (self.text[at..].trim_start(), self.expected, self.open.clone());
+        self.effort.update(|effort| effort + open.len());
         while let Some(next) = rest.chars().next() {
             let is_object = open.last() == Some(&'{');
             let (length, then) = match (next, expected) {
@@ -124,6 +136,7 @@ impl<'t> Line<'t> {
             };
             expected = then;
             rest = rest[length..].trim_start();
+            self.effort.update(|effort| effort + length);
         }
         self.is_cut || self.goes_on_below(expected)
     }

@@ -4,6 +4,7 @@ use super::{
     Document, Liberty, LibertyKind,
     balance::Balance,
     bracket::{Misfit, opening},
+    quote::{Line, MOST_EFFORT},
     scalar,
 };
 use crate::config::{Duplicate, Node, Problem, Problems, Span, Value};
@@ -27,6 +28,7 @@ pub(super) fn read(text: &str, extent: Extent) -> Result<Document, Problems> {
         balance: None,
         liberties: Vec::new(),
         duplicates: Vec::new(),
+        effort: 0,
     };
     if text.starts_with('\u{feff}') {
         reader.take(LibertyKind::ByteOrderMark, '\u{feff}'.len_utf8());
@@ -65,6 +67,8 @@ pub(super) struct Reader<'t> {
     pub(super) balance: Option<Balance>,
     pub(super) liberties: Vec<Liberty>,
     pub(super) duplicates: Vec<Duplicate>,
+    /// How many bytes have been looked at for quotes that do not fit.
+    effort: usize,
 }
 
 impl Reader<'_> {
@@ -77,6 +81,23 @@ impl Reader<'_> {
             byte if byte.is_ascii() => Some(char::from(*byte)),
             _ => self.rest().chars().next(),
         }
+    }
+
+    /// What `tell` tells of the line at `start`, where a key or a value stands, about its quotes; `None` also if too much
+    /// has been looked at for that.
+    pub(super) fn of_line<T>(
+        &mut self,
+        start: usize,
+        is_key: bool,
+        tell: impl FnOnce(&Line<'_>) -> Option<T>,
+    ) -> Option<T> {
+        if self.effort > MOST_EFFORT {
+            return None;
+        }
+        let line = Line::new(&self.text[start..], &self.open, is_key);
+        let told = tell(&line);
+        self.effort += line.effort();
+        told
     }
 
     /// Whether nothing has been opened yet.

@@ -2,7 +2,7 @@
 
 use super::{
     Liberty, LibertyKind,
-    quote::{Line, Slip, WINDOW},
+    quote::{Slip, WINDOW},
     reader::Reader,
 };
 use crate::config::{Node, Problem, Problems, Span, Value};
@@ -108,10 +108,8 @@ fn unbegun(reader: &mut Reader<'_>, is_key: bool) -> Option<String> {
     let text = &rest[..rest.find([',', '"', '[', ']', '\n', '\r']).unwrap_or(rest.len())];
     let is_text = !text.is_empty() && !text.ends_with([' ', '\t']) && rest[text.len()..].starts_with('"');
     let end = text.len() + 1;
-    if !is_text || !Line::new(rest, &reader.open, is_key).reads_from(end) {
-        return None;
-    }
-    let text = text.to_owned();
+    let text = is_text.then(|| text.to_owned())?;
+    reader.of_line(start, is_key, |line| line.reads_from(end).then_some(()))?;
     reader.at += end;
     reader.note(LibertyKind::UnbegunText, start);
     Some(text)
@@ -240,8 +238,8 @@ fn text(reader: &mut Reader<'_>, quote: char, is_key: bool) -> Result<String, Pr
 
 /// The text at `start` as it is meant if its quotes do not fit its line; `end` is where it seems to end.
 fn mended(reader: &mut Reader<'_>, start: usize, end: Option<usize>, is_key: bool) -> Option<String> {
-    let line = reader.text[start..].starts_with('"').then(|| Line::new(&reader.text[start..], &reader.open, is_key));
-    let slip = line?.slip(end)?;
+    let is_straight = reader.text[start..].starts_with('"');
+    let slip = is_straight.then(|| reader.of_line(start, is_key, |line| line.slip(end))).flatten()?;
     let (kind, span, text) = match slip {
         Slip::Missing(end) => (LibertyKind::UnendedText, 0..end, 1..end),
         Slip::Doubled { at, end } => {

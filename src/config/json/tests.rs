@@ -255,6 +255,13 @@ fn a_text_over_several_lines_is_read_where_it_plainly_goes_on() {
     assert!(liberties("[\"x\ny\"\"]").contains(&(L::UnendedText, "\"")));
 }
 
+#[test]
+fn so_many_slips_of_quotes_as_no_person_makes_end_the_reading() {
+    let text = |lines: usize| format!("[{}1]", "a\",\n".repeat(lines));
+    assert_eq!(liberties(&text(1000)), vec![(L::UnbegunText, "a\""); 1000]);
+    assert_eq!(problem(&text(10_000)), "t.json:1994:1: this is no value (put a text into double quotes)");
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_reader_panic(text in "[-a-z0-9:{}()\\[\\],/*#'`\"“”\\\\u+.;=， \u{a0}é\n\t]{0,60}") {
