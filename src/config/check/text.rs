@@ -1,4 +1,4 @@
-//! What can be wrong with any text: secrets, what was not filled in, what nobody sees.
+//! What can be wrong with any text: secrets, what was not filled in, what nobody sees, what was meant to be around it.
 
 use std::ops::Range;
 
@@ -26,6 +26,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
             findings.push(codes::PLACEHOLDER.at(subject.part(text, range), message).hint(hint));
         }
         invisible(subject, &text.at.value, text.at.span, findings);
+        around(subject, text, findings);
     }
     let names = server.env.iter().chain(&server.headers).map(|pair| &pair.name).chain([&server.name]);
     let tools = [&server.tools.include, &server.tools.exclude].into_iter().flatten().flat_map(|list| &list.value);
@@ -73,5 +74,48 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
         let side = if value.trim_start().len() < value.len() { "before" } else { "after" };
         let message = format!("there is a blank {side} the text, which is part of it");
         findings.push(codes::INVISIBLE.at(span, message).hint("remove it"));
+    }
+}
+
+/// A comma after a text of YAML without quotes, and quotes around it that are none.
+fn around(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
+    let (value, Span { start, end }) = (&*text.at.value, text.at.span);
+    if subject.source.text.get(start..end).is_none_or(|written| written != value) {
+        return;
+    }
+    if value.starts_with(['“', '”', '‘', '’']) && value.ends_with(['“', '”', '‘', '’']) {
+        let message = "typographic quotes are no quotes, but a part of the text";
+        findings.push(codes::YAML_FORM.at(text.at.span, message).hint("use straight quotes"));
+    } else if value.ends_with(',') {
+        let comma = Span { start: end - 1, end };
+        let message = "in YAML this comma is a part of the text";
+        let hint = "remove it, or put the text into quotes with it";
+        findings.push(codes::YAML_FORM.at(comma, message).hint(hint));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::{Source, examine};
+
+    #[test]
+    fn what_yaml_takes_for_a_part_of_a_text_is_told_at_its_place() {
+        for (args, expected) in [
+            ("\n      - -y,\n      - b", Some(",")),
+            ("[“-y”, b]", Some("“-y”")),
+            ("\n      - ‘-y’", Some("‘-y’")),
+            ("[-y, b]", None),
+            ("[\"-y,\", '“b”']", None),
+            ("\n      - a “b”", None),
+        ] {
+            let text = format!("mcpServers:\n  s:\n    type: stdio\n    command: x\n    args: {args}\n");
+            let examined = examine(&Source::new("cpe.yaml", text.clone()), Some(Path::new("cpe.yaml")), None, None);
+            let told: Vec<_> = examined.findings.iter().map(|it| (it.code, it.problem.span)).collect();
+            let told: Vec<_> = told.into_iter().map(|(code, span)| (code, &text[span.start..span.end])).collect();
+            assert_eq!(told, expected.map(|part| (&codes::YAML_FORM, part)).into_iter().collect::<Vec<_>>(), "{args}");
+        }
     }
 }

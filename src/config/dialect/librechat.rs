@@ -56,6 +56,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("websocket", Transport::Ws),
     ],
     untyped: Untyped::Inferred(Transport::Sse),
+    dates: true,
     timeout: Some(TimeoutRule {
         unit: 1,
         default: 60_000,

@@ -146,6 +146,8 @@ pub struct Dialect {
     pub loose_values: bool,
     /// Whether `env` may be `null`, as if it were not there.
     pub null_env: bool,
+    /// Whether its reader of YAML makes a date of what looks like one, as YAML 1.1 does.
+    pub dates: bool,
     /// Characters besides letters and digits that the name of a server may have; `None` if any.
     pub name_characters: Option<&'static str>,
     /// A character that names of servers had better not have.
@@ -449,6 +451,7 @@ impl Dialect {
         command_variables: None,
         loose_values: false,
         null_env: false,
+        dates: false,
         name_characters: None,
         name_discouraged: None,
         reserved_names: &[],

@@ -212,7 +212,7 @@ impl Reader<'_> {
 
     fn as_text(&self, node: &Node) -> Option<At<String>> {
         let text = match &node.value {
-            Value::String(text) if !self.is_number_of_others(text, node) => text,
+            Value::String(text) if self.read_by_others(text, node).is_none() => text,
             Value::Null if self.is_yaml_of_go() => "",
             Value::Bool(_) | Value::Number(_) if self.is_yaml_of_go() => {
                 self.source.text.get(node.span.start..node.span.end).unwrap_or_default()
@@ -223,10 +223,10 @@ impl Reader<'_> {
     }
 
     fn no_text(&mut self, part: &str, key: &str, node: &Node) {
-        if node.str().is_err() {
+        let Some(read) = node.str().ok().and_then(|text| self.read_by_others(text, node)) else {
             return self.wrong_part(part, key, node, "a text");
-        }
-        let message = format!("{part}`{key}` must be a text, and {} reads a number", self.dialect.program);
+        };
+        let message = format!("{part}`{key}` must be a text, and {} reads {read}", self.dialect.program);
         self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
     }
 
@@ -248,11 +248,19 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether this is a number in YAML 1.2, which is a text here because of its leading zero.
-    fn is_number_of_others(&self, text: &str, node: &Node) -> bool {
+    /// What the program reads of a text that is none for it: in YAML 1.2 a number may begin with 0, and YAML 1.1 has dates.
+    fn read_by_others(&self, text: &str, node: &Node) -> Option<&'static str> {
+        if self.dialect.syntax != Syntax::Yaml || !text.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c)) {
+            return None;
+        }
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let is_number = digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit());
-        is_number && self.dialect.syntax == Syntax::Yaml && self.is_bare(node)
+        let read = match () {
+            () if is_number => "a number",
+            () if self.dialect.dates && is_date(text) => "a date",
+            () => return None,
+        };
+        Some(read).filter(|_| self.is_bare(node))
     }
 
     fn texts(&mut self, key: &str, node: &Node) -> Vec<At<String>> {
@@ -405,5 +413,21 @@ impl Reader<'_> {
         #[expect(clippy::cast_precision_loss, reason = "a unit is 1 or 1000")]
         let seconds = taken * (unit as f64) / 1000.0;
         Duration::try_from_secs_f64(seconds).ok().map(|value| At { value, span: node.span })
+    }
+}
+
+/// Whether a text is a day, perhaps with a time (YAML 1.1, timestamp).
+fn is_date(text: &str) -> bool {
+    let (day, time) = text.split_at(text.find(['T', 't', ' ']).unwrap_or(text.len()));
+    let is_of =
+        |part: &str, lengths: &[usize]| lengths.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time = || {
+        let parts: Vec<_> = time[1..].trim_start().splitn(3, ':').collect();
+        matches!(parts[..], [hour, minute, _] if is_of(hour, &[1, 2]) && is_of(minute, &[2]))
+    };
+    match day.split('-').collect::<Vec<_>>()[..] {
+        [year, month, day] if time.is_empty() => is_of(year, &[4]) && is_of(month, &[2]) && is_of(day, &[2]),
+        [year, month, day] => is_of(year, &[4]) && is_of(month, &[1, 2]) && is_of(day, &[1, 2]) && is_time(),
+        _ => false,
     }
 }

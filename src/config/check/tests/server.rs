@@ -4,7 +4,7 @@ use super::sample::{self, GOOD, http, http_with, key, process, remote, with, wor
 use crate::{
     config::{
         Form,
-        dialect::{Both, Collection, Dialect, Field, Of, Outside, Place, Places, Unset, Untyped},
+        dialect::{Both, Collection, Dialect, Field, Of, Outside, Place, Places, Syntax, Unset, Untyped},
         finding::{Code, codes},
         policy::{BothFilters, EmptyFilter, Patterns},
     },
@@ -229,4 +229,5 @@ fn texts(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String>))
     add(&codes::INVISIBLE, with(Field::Args, "[«\" a\"»]"));
     add(&codes::INVISIBLE, with(Field::Args, "[\"C:«\\n»ew\"]"));
     add(&codes::INVISIBLE, with(Field::Env, "{\"A«\u{a0}»B\": \"c\"}"));
+    add(&codes::YAML_FORM, with(Field::Args, "[«“a”»]").filter(|_| dialect.syntax == Syntax::Yaml));
 }

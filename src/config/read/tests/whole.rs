@@ -362,3 +362,20 @@ fn a_text_of_cpe_may_be_any_scalar_of_yaml_and_nothing_is_passed_over() {
     let json = r#"{"mcpServers": {"s": {"type": "stdio", "command": "x", "args": [1]}}}"#;
     assert_eq!(told(&at("cpe.json", json)).len(), 1);
 }
+
+#[test]
+fn a_date_of_yaml_is_no_text_for_who_reads_it_as_a_date() {
+    let env = |file: &str, value: &str| {
+        let server = format!("s: {{type: stdio, command: x, args: [], env: {{A: {value}}}}}");
+        let version = if file == "librechat.yaml" { "version: 1.2.1\n" } else { "" };
+        hinted(&at(file, &format!("{version}mcpServers:\n  {server}\n")))
+    };
+    for date in ["2022-06-28", "2022-06-28T10:00:00Z", "2022-6-8 1:02:03.5"] {
+        assert_eq!(env("librechat.yaml", date), [format!("E-VALUE-TYPE {date} write it in quotes")]);
+        assert_eq!(env("cpe.yaml", date), [""; 0]);
+        assert_eq!(env("librechat.yaml", &format!("'{date}'")), [""; 0]);
+    }
+    for text in ["2022-6-28", "2022-06-28-1", "2022-06", "2022-06-28T1", "20220-06-28"] {
+        assert_eq!(env("librechat.yaml", text), [""; 0], "{text}");
+    }
+}
