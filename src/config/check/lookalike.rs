@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::Subject;
 use crate::config::{
-    Form, Reference,
+    Form, Reference, Span,
     dialect::VariableRule,
     finding::{Finding, codes},
     references,
@@ -56,23 +56,22 @@ pub(super) fn lookalikes<'t>(rule: &VariableRule, text: &'t str) -> Vec<Referenc
 /// Takes back that something like a reference is a secret, of what was found since `before`.
 pub(super) fn clear(subject: &Subject<'_>, before: usize, findings: &mut Vec<Finding>) {
     let is_reference = |it: &&Finding| it.code == &codes::VARIABLE_FORM;
-    let references: Vec<_> = findings[before..].iter().filter(is_reference).map(|it| it.problem.span).collect();
+    let mut references: Vec<_> = findings[before..].iter().filter(is_reference).map(|it| it.problem.span).collect();
     if references.is_empty() {
         return;
     }
+    references.sort_unstable_by_key(|span| span.start);
     let text = &subject.source.text;
     let letters = |start: usize, end: usize| {
         text.get(start..end).unwrap_or_default().chars().filter(|c| c.is_alphanumeric()).count()
     };
+    let is_one = |secret: Span| {
+        let within = &references[references.partition_point(|it| it.start < secret.start)..];
+        let mut within = within.iter().take_while(|it| it.start < secret.end);
+        within.any(|it| letters(secret.start, it.start) + letters(it.end, secret.end) < FEW)
+    };
     let others = findings.split_off(before);
-    findings.extend(others.into_iter().filter(|it| {
-        let span = it.problem.span;
-        let is_one = references.iter().any(|reference| {
-            let begins = span.start <= reference.start && reference.start < span.end;
-            begins && letters(span.start, reference.start) + letters(reference.end, span.end) < FEW
-        });
-        it.code != &codes::SECRET || !is_one
-    }));
+    findings.extend(others.into_iter().filter(|it| it.code != &codes::SECRET || !is_one(it.problem.span)));
 }
 
 #[cfg(test)]

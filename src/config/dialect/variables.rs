@@ -124,7 +124,9 @@ impl VariableRule {
     /// Whether a text of this field has references in braces that only other programs replace.
     pub(in crate::config) fn leaves_some(&self, field: Field, text: &str) -> bool {
         let is_replaced = |it: &Reference<'_>| self.forms.contains(&it.form) || self.is_known(it);
-        let is_left = |it: &Reference<'_>| !(self.holds_in(field) && is_replaced(it)) || self.is_of_others(it.name);
+        // A name of the environment has no colon.
+        let is_other = |name: &str| self.is_of_others(name) || self.by_go && name.contains(':');
+        let is_left = |it: &Reference<'_>| !(self.holds_in(field) && is_replaced(it)) || is_other(it.name);
         text.len() <= LONGEST
             && text.contains('{')
             && self.references(text).any(|it| it.form != Form::Bare && is_left(&it))

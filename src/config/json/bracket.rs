@@ -55,6 +55,11 @@ impl Reader<'_> {
         balance.has_surplus(close) && !balance.lacks(around)
     }
 
+    /// Whether somewhere a bracket that opens a list stands for one that opens an object.
+    pub(super) fn is_taken_for_brace(&mut self) -> bool {
+        self.balance().has_surplus('}') && self.balance().lacks(']')
+    }
+
     /// Whether a list that has come to a key stands in an object, and nothing closes it further on, or does so too late.
     pub(super) fn should_have_ended(&mut self, is_empty: bool) -> bool {
         self.open.iter().nth_back(1) == Some(&'{') && (!is_empty || self.balance().lacks(']'))

@@ -1,6 +1,6 @@
 //! Objects and their keys.
 
-use super::{Liberty, LibertyKind, reader::Reader, scalar};
+use super::{Liberty, LibertyKind, balance::length_of_text, quote::WINDOW, reader::Reader, scalar};
 use crate::config::{Entry, Node, Problem, Problems, Span, Value, node::Entries};
 
 impl Reader<'_> {
@@ -43,7 +43,7 @@ impl Reader<'_> {
                 if self.takes_items(&mut members, before, close)? {
                     continue;
                 }
-                if members.is_empty() && self.peek() == Some(',') {
+                if members.is_empty() && self.peek() == Some(',') && !self.has_colon_after_comma() {
                     return self.list_in_braces(start, before);
                 }
             }
@@ -95,10 +95,11 @@ impl Reader<'_> {
 
     /// Passes what parts a key from its value; false if there is neither.
     fn colon(&mut self, key: Span) -> Result<bool, Problems> {
-        let signs = ["=>", "=", "："];
+        let signs = ["=>", "=", "：", ";"];
         match self.peek() {
             Some(':') => self.at += 1,
-            Some('=' | '：') => {
+            Some(',') if self.has_value_after_comma() => self.take(LibertyKind::WrongColon, 1),
+            Some('=' | '：' | ';') => {
                 let length = signs.iter().find(|sign| self.rest().starts_with(**sign)).map_or(1, |sign| sign.len());
                 self.take(LibertyKind::WrongColon, length);
             }
@@ -112,6 +113,40 @@ impl Reader<'_> {
             None => return Err(Problem::new(key, "a key needs a colon and a value").into()),
         }
         Ok(true)
+    }
+
+    /// Whether the comma here stands before what can be no key: a bracket, a word, or a text without a colon.
+    fn has_value_after_comma(&self) -> bool {
+        let rest = self.rest()[1..].trim_start();
+        match rest.chars().next() {
+            Some('{' | '[' | '0'..='9' | '-' | 't' | 'f' | 'n') => true,
+            Some('"') => {
+                length_of_text(rest).is_some_and(|length| rest[length..].trim_start().starts_with([',', '}', ']']))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what follows the comma here are members of an object: one of them has a colon, or it is a bracket, which
+    /// begins no list of texts.
+    fn has_colon_after_comma(&self) -> bool {
+        let rest = self.rest()[1..].trim_start();
+        let rest = &rest[..rest.floor_char_boundary(WINDOW)];
+        let (mut depth, mut at) = (0, 0);
+        while let Some(length) = rest[at..].find(['{', '}', '[', ']', '"', ':']) {
+            at += length;
+            match rest.as_bytes()[at] {
+                b'"' => at += length_of_text(&rest[at..]).map_or(0, |length| length - 1),
+                b':' if depth == 0 => return true,
+                b'{' | b'[' if at == 0 => return true,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth == 0 => return false,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            at += 1;
+        }
+        false
     }
 
     /// What is read of a key without a value.

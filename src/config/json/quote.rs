@@ -104,7 +104,8 @@ impl<'t> Line<'t> {
 
     /// Whether the line reads as JSON if the text ends before `at`.
     pub(super) fn reads_from(&self, at: usize) -> bool {
-        let (mut rest, mut expected, mut open) = (self.text[at..].trim_start(), self.expected, self.open.clone());
+        let Some(rest) = self.text.get(at..) else { return false };
+        let (mut rest, mut expected, mut open) = (rest.trim_start(), self.expected, self.open.clone());
         self.effort.update(|effort| effort + open.len());
         while let Some(next) = rest.chars().next() {
             let is_object = open.last() == Some(&'{');

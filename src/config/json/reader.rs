@@ -224,6 +224,9 @@ impl Reader<'_> {
                     items.push(self.unopened_object(before)?);
                     continue;
                 }
+                if items.is_empty() && close == ']' && self.is_taken_for_brace() {
+                    return self.object_in_brackets(start, before);
+                }
                 if self.should_have_ended(items.is_empty()) {
                     self.end_before_key(start, before, ']');
                     break;
@@ -265,6 +268,9 @@ impl Reader<'_> {
         self.open.pop();
         self.open.push('{');
         let close = if self.balance().lacks(']') { '}' } else { ']' };
+        if self.is_taken_for_brace() {
+            ['{', ']'].into_iter().for_each(|bracket| self.balance().add(bracket));
+        }
         let node = self.members(start, close)?;
         self.wrong_pair(start);
         Ok(node)
@@ -389,7 +395,7 @@ fn length_of_ellipsis(text: &str) -> Option<usize> {
 
 /// The length of a sign that somebody took for a comma.
 fn length_of_wrong_comma(text: &str) -> Option<usize> {
-    let sign = text.chars().next().filter(|sign| matches!(sign, ';' | '，' | '、' | '；'));
+    let sign = text.chars().next().filter(|sign| matches!(sign, ';' | ':' | '，' | '、' | '；'));
     let is_point = text.starts_with('.') && text[1..].starts_with([' ', '\t', '\r', '\n', '"']);
     sign.map(char::len_utf8).or(is_point.then_some(1))
 }

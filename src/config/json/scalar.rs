@@ -105,6 +105,7 @@ fn bare_text(rest: &str) -> Option<&str> {
 /// A text without the quote before it, if the line reads as JSON with one.
 fn unbegun(reader: &mut Reader<'_>, is_key: bool) -> Option<String> {
     let (start, rest) = (reader.at, reader.rest());
+    let rest = &rest[..rest.floor_char_boundary(WINDOW)];
     let text = &rest[..rest.find([',', '"', '[', ']', '\n', '\r']).unwrap_or(rest.len())];
     let is_text = !text.is_empty() && !text.ends_with([' ', '\t']) && rest[text.len()..].starts_with('"');
     let end = text.len() + 1;

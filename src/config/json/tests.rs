@@ -73,6 +73,13 @@ fn every_liberty_is_noted_where_it_is_taken() {
         ("{\"a\" = 1}", (L::WrongColon, "="), r#"{"a":1}"#),
         ("{\"a\" => 1}", (L::WrongColon, "=>"), r#"{"a":1}"#),
         ("{\"a\"：1}", (L::WrongColon, "："), r#"{"a":1}"#),
+        ("{\"a\"; 1}", (L::WrongColon, ";"), r#"{"a":1}"#),
+        ("{\"a\", \"b\", \"c\": 1}", (L::WrongColon, ","), r#"{"a":"b","c":1}"#),
+        ("{\"c\": 1, \"a\", \"b\"}", (L::WrongColon, ","), r#"{"c":1,"a":"b"}"#),
+        ("{\"a\", {\"b\": 1}}", (L::WrongColon, ","), r#"{"a":{"b":1}}"#),
+        ("{\"a\", [\"b\"], \"c\": 1}", (L::WrongColon, ","), r#"{"a":["b"],"c":1}"#),
+        ("{\"a\": 1: \"b\": 2}", (L::WrongComma, ":"), r#"{"a":1,"b":2}"#),
+        ("{\"a b\", \"c\": 1}", (L::NoValue, "\"a b\""), r#"{"a b":null,"c":1}"#),
         ("{\"a\":}", (L::NoValue, "\"a\""), r#"{"a":null}"#),
         ("{\"a\": , \"b\": 1}", (L::NoValue, "\"a\""), r#"{"a":null,"b":1}"#),
         ("{\"b\": 1, \"a\"}", (L::NoValue, "\"a\""), r#"{"b":1,"a":null}"#),
@@ -155,6 +162,7 @@ fn what_lacks_its_beginning_is_told_by_the_balance_and_read_where_it_begins() {
         ("{\"a\": (\"b\")}", &[(L::WrongPair, 6, Some(10))], r#"{"a":["b"]}"#),
         ("[\"a\": {}]", &[(L::WrongPair, 0, Some(8))], r#"{"a":{}}"#),
         ("[\"a\": {}}", &[(L::WrongPair, 0, Some(8))], r#"{"a":{}}"#),
+        ("{\"a\": [\"b\": 1, \"c\": 2}, \"d\": 3}", &[(L::WrongPair, 6, Some(21))], r#"{"a":{"b":1,"c":2},"d":3}"#),
         (
             "{\"a\": [\"b\", \"c\": 1 ]}",
             &[(L::Unclosed, 6, Some(10)), (L::SurplusBracket, 19, None)],
@@ -259,6 +267,8 @@ fn a_text_over_several_lines_is_read_where_it_plainly_goes_on() {
 fn so_many_slips_of_quotes_as_no_person_makes_end_the_reading() {
     let text = |lines: usize| format!("[{}1]", "a\",\n".repeat(lines));
     assert_eq!(liberties(&text(1000)), vec![(L::UnbegunText, "a\""); 1000]);
+    let long = format!("[{}\", 1]", "a".repeat(5000));
+    assert!(problem(&long).contains("t.json:1:2: this is no value"), "nobody looks so far for a quote");
     assert_eq!(problem(&text(10_000)), "t.json:1994:1: this is no value (put a text into double quotes)");
 }
 
