@@ -1,7 +1,5 @@
 //! Reading a mapping whose keys are known.
 
-use std::borrow::Cow;
-
 use super::{Entry, Node, Problem, Problems, Value};
 
 /// A mapping that has only known keys.
@@ -126,9 +124,11 @@ pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     }
     let word = word.to_lowercase();
     let score = |key: &&'k str| {
-        let is_lower = !key.contains(char::is_uppercase);
-        let lower = if is_lower { Cow::Borrowed(*key) } else { key.to_lowercase().into() };
-        let score = may_be_alike(&word, &lower).then(|| strsim::jaro_winkler(&word, &lower))?;
+        if !may_be_alike(&word, key) {
+            return None;
+        }
+        let lower = key.to_lowercase();
+        let score = strsim::jaro_winkler(&word, &lower);
         let lengths = (word.chars().count(), lower.chars().count());
         let is_meant = match lengths.0.min(lengths.1) <= SHORT_WORD {
             true => lengths.0.abs_diff(lengths.1) <= 1 && is_slip(&word, &lower, score),
@@ -146,14 +146,14 @@ fn is_slip(word: &str, key: &str, score: f64) -> bool {
     strsim::osa_distance(word, key) <= 1 && (score >= ALIKE || is_swap())
 }
 
-/// Whether two words have so many letters in common that the similarity of Jaro can be above 0.7, below which that of
-/// Winkler is not above it either.
+/// Whether a word in small letters and a key have so many letters in common, large or small, that the similarity of Jaro
+/// can be above 0.7, below which that of Winkler is not above it either.
 fn may_be_alike(word: &str, key: &str) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "words are short")]
     let part = |common: usize, length: usize| common as f64 / length as f64;
     // Letters outside of ASCII count as one.
     let bit = |letter: char| 1_u128 << u32::from(letter).min(127);
-    let letters = key.chars().fold(0, |letters, letter| letters | bit(letter));
+    let letters = key.chars().flat_map(char::to_lowercase).fold(0, |letters, letter| letters | bit(letter));
     let common = word.chars().filter(|letter| letters & bit(*letter) != 0).count();
     (part(common, word.chars().count()) + part(common, key.chars().count()) + 1.0) / 3.0 > 0.7
 }

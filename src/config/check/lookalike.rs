@@ -1,6 +1,6 @@
 //! What somebody meant for a reference, and nobody reads as one.
 
-use std::{ops::Range, sync::LazyLock};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -36,19 +36,22 @@ const NAMES: [&str; 6] = ["name", "doubled", "dollared", "spaced", "single", "pe
 
 /// What looks like references in a text, and is none for this program or any other.
 pub(super) fn lookalikes<'t>(rule: &VariableRule, text: &'t str) -> Vec<Reference<'t>> {
-    let may_have_some = text.len() <= LONGEST && text.contains(['{', '%']);
-    if !may_have_some || !LOOKALIKE.is_match(text) {
+    if text.len() > LONGEST || !text.contains(['{', '%']) {
         return Vec::new();
     }
-    let mut taken: Vec<Range<usize>> = rule.references(text).chain(references(text)).map(|it| it.range).collect();
-    taken.extend(rule.replaced_in(text));
+    let mut is_taken = vec![false; text.len()];
+    let taken = rule.references(text).chain(references(text)).map(|it| it.range);
+    taken.chain(rule.replaced_in(text)).for_each(|range| is_taken[range].fill(true));
+    if text.match_indices(['{', '%']).all(|(at, _)| is_taken[at]) {
+        return Vec::new();
+    }
     let found = LOOKALIKE.captures_iter(text).filter_map(|captures| {
         let range = captures.get_match().range();
         let name = NAMES.iter().find_map(|name| captures.name(name))?.as_str();
         // Between two pairs of braces it is something to fill in.
         let is_template = captures.name("open").is_some_and(|open| open.as_str() == "{{");
-        let is_taken = taken.iter().any(|it| it.start < range.end && range.start < it.end);
-        (!is_taken && !is_template).then_some(Reference { form: Form::Braced, name, default: None, range })
+        let is_free = !is_taken[range.clone()].contains(&true);
+        (is_free && !is_template).then_some(Reference { form: Form::Braced, name, default: None, range })
     });
     found.collect()
 }
