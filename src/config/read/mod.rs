@@ -18,15 +18,15 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use self::absent::nowhere;
-use self::word::synonym;
 use self::{
     absent::no_servers,
     beside::{beside, lacking},
     server::{Known, Reader, did_you_mean},
     unindented::Strays,
+    word::synonym,
 };
 pub(super) use self::{
+    absent::nowhere,
     server::BRIDGE,
     word::{NOTES, is_note},
 };

@@ -28,9 +28,8 @@ pub(super) fn long_word(key: &str) -> Option<&'static str> {
 
 /// What people call the same thing elsewhere, if this dialect has it.
 pub(super) fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
-    let plain = |key: &str| key.to_lowercase().replace(['_', '-'], "");
-    let word = plain(key);
-    if let Some(same) = known.iter().find(|known| plain(known) == word) {
+    let word: String = letters(key).collect();
+    if let Some(same) = known.iter().find(|known| letters(known).eq(word.chars())) {
         return Some(same);
     }
     let meant: &[&str] = match word.as_str() {
@@ -54,6 +53,11 @@ pub(super) fn synonym<'k>(key: &str, known: &[&'k str]) -> Option<&'k str> {
         _ => &[],
     };
     meant.iter().find_map(|meant| known.iter().copied().find(|known| known == meant))
+}
+
+/// A key as it is in small letters, without what parts its words.
+fn letters(key: &str) -> impl Iterator<Item = char> {
+    key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase)
 }
 
 /// The transport that somebody means by a word of another dialect.
