@@ -141,14 +141,14 @@ impl Reader {
         match entry.key.as_str() {
             ANNOTATION => self.annotation(schema, entry, path),
             "properties" => {
-                for property in entry.node.entries().unwrap_or_default() {
+                for property in entry.node.as_entries().unwrap_or_default() {
                     let path = path.map(|path| [path, &[&property.key]].concat());
                     self.schema(&property.node, path.as_deref());
                 }
             }
             // Their keys are names and no keywords.
             "$defs" | "definitions" | "dependencies" | "dependentSchemas" | "patternProperties" => {
-                for named in entry.node.entries().unwrap_or_default() {
+                for named in entry.node.as_entries().unwrap_or_default() {
                     self.schema(&named.node, None);
                 }
             }
@@ -174,7 +174,7 @@ impl Reader {
         self.check_type(schema, entry);
         let node = &entry.node;
         let hint = "write what follows `Mcp-Param-` in the header's name, in letters, digits and hyphens";
-        let Ok(name) = node.str() else {
+        let Some(name) = node.as_str() else {
             return self.problems.push(node.problem("an x-mcp-header is a text").hint(hint));
         };
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
@@ -198,12 +198,12 @@ impl Reader {
 
     fn check_type(&mut self, schema: &Node, annotation: &Entry) {
         let kind = schema.get("type");
-        if !kind.and_then(|kind| kind.str().ok()).is_some_and(|kind| TYPES.contains(&kind)) {
+        if !kind.and_then(|kind| kind.as_str()).is_some_and(|kind| TYPES.contains(&kind)) {
             let span = kind.map_or(annotation.key_span, |kind| kind.span);
             let problem = Problem::new(span, "a mirrored property has the `type` string, integer or boolean");
             self.problems.push(problem.hint("numbers that may have a fraction and lists of types cannot be mirrored"));
         }
-        let items = schema.get("enum").and_then(|list| list.items().ok()).unwrap_or_default();
+        let items = schema.get("enum").and_then(|list| list.as_items()).unwrap_or_default();
         for node in ["const", "default"].iter().filter_map(|key| schema.get(key)).chain(items) {
             if is_too_large(&node.to_json()) {
                 let problem = node.problem("this integer cannot be mirrored exactly");

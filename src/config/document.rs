@@ -155,7 +155,7 @@ impl Document {
 
     fn places_of_servers(&self, root: &Node, dialect: &Dialect) -> Option<PlacesOfServers> {
         let servers = dialect.servers(root).filter(|_| !self.duplicates.is_empty())?;
-        let mut each: Vec<_> = servers.entries().ok()?.iter().map(|entry| entry.node.span).collect();
+        let mut each: Vec<_> = servers.as_entries()?.iter().map(|entry| entry.node.span).collect();
         each.sort_by_key(|span| span.start);
         Some(PlacesOfServers { all: servers.span, each })
     }

@@ -67,7 +67,7 @@ pub(super) fn unreadable(source: &Arc<Source>, problems: Problems) -> Examined {
 fn of_another(path: &Path, dialect: &Dialect, root: &Node) -> Option<Finding> {
     let (owner, _) = by_path(&without_ending(path)).filter(|(owner, _)| !std::ptr::eq(*owner, dialect))?;
     let servers = dialect.servers(root).filter(|_| owner.servers(root).is_none())?;
-    let entry = root.entries().ok()?.iter().find(|entry| std::ptr::eq(&raw const entry.node, servers))?;
+    let entry = root.as_entries()?.iter().find(|entry| std::ptr::eq(&raw const entry.node, servers))?;
     let message = format!("{} looks into this file as well, and finds no servers", owner.program);
     let hint = format!("it looks for them under `{}`", owner.place_in(root, false).join("."));
     Some(codes::NO_SERVERS.at(entry.key_span, message).hint(hint))
@@ -79,7 +79,7 @@ const UNKNOWN_PROGRAMS: [(&str, &str); 1] = [("charm.land/crush", "Crush")];
 /// Says that a file is one of a program that is not known here.
 fn of_unknown(root: &Node) -> Option<Finding> {
     let schema = root.get("$schema")?;
-    let text = schema.str().ok()?;
+    let text = schema.as_str()?;
     let (_, program) = UNKNOWN_PROGRAMS.iter().find(|(part, _)| text.contains(part))?;
     let message = format!("this is a file of {program}, which is not known here: nothing in it is checked");
     let hint = "if another program reads it, name that with `--dialect`";

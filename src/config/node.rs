@@ -169,6 +169,26 @@ impl Node {
         Fields::new(self, what, keys)
     }
 
+    /// The text that this is, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        if let Value::String(text) = &self.value { Some(text) } else { None }
+    }
+
+    /// The items of the list that this is, if it is one.
+    pub fn as_items(&self) -> Option<&[Node]> {
+        if let Value::Sequence(items) = &self.value { Some(items) } else { None }
+    }
+
+    /// The entries of the mapping that this is, if it is one.
+    pub fn as_entries(&self) -> Option<&[Entry]> {
+        if let Value::Mapping(entries) = &self.value { Some(entries) } else { None }
+    }
+
+    /// The boolean that this is, if it is one.
+    pub fn as_bool(&self) -> Option<bool> {
+        if let Value::Bool(value) = self.value { Some(value) } else { None }
+    }
+
     /// # Errors
     /// This is no text.
     pub fn str(&self) -> Result<&str, Problems> {

@@ -42,7 +42,7 @@ impl<'n> At<'n> {
 
     /// The text at a key; empty if there is none.
     fn word(&self, key: &str) -> &'n str {
-        self.node.get(key).and_then(|node| node.str().ok()).unwrap_or_default()
+        self.node.get(key).and_then(|node| node.as_str()).unwrap_or_default()
     }
 
     fn place(&self) -> Place {

@@ -33,7 +33,7 @@ impl AnswerSchema {
     /// It is no JSON Schema, with the path of what is wrong; it refers to another document; no object can fit it.
     pub fn read(node: &Node) -> Result<AnswerSchema, Problems> {
         let compiled = Schema::read(node)?;
-        let is_object = |node: &Node| node.str().is_ok_and(|name| name == "object");
+        let is_object = |node: &Node| node.as_str().is_some_and(|name| name == "object");
         match node.get("type") {
             Some(named) if is_object(named) => return Ok(AnswerSchema { json: node.to_json(), compiled }),
             Some(Node { value: Value::Sequence(names), .. }) if names.iter().any(is_object) => {}

@@ -22,7 +22,7 @@ pub(super) fn check(steps: &[Step], nodes: &[Node]) -> Result<(), Problems> {
 
 /// Only what a step does has templates in it.
 fn check_step(step: &Node, known: &[&str], environment: &Environment<'_>, problems: &mut Vec<Problem>) {
-    let Some(entry) = step.entries().unwrap_or_default().iter().find(|it| ACTIONS.contains(&it.key.as_str())) else {
+    let Some(entry) = step.as_entries().unwrap_or_default().iter().find(|it| ACTIONS.contains(&it.key.as_str())) else {
         return;
     };
     match (entry.key.as_str(), &entry.node.value) {

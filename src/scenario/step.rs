@@ -149,7 +149,7 @@ impl Step {
 
     /// The same, each with its place in the file, if this is that of the step.
     pub(super) fn with_nodes<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (&'a Step, &'a Node)> {
-        let inside = node.get("parallel").and_then(|node| node.items().ok()).unwrap_or_default();
+        let inside = node.get("parallel").and_then(|node| node.as_items()).unwrap_or_default();
         self.with_parallel().zip(std::iter::once(node).chain(inside))
     }
 
@@ -186,7 +186,7 @@ impl Step {
 
 /// What people look for under the name that the protocol has for it.
 fn refuse_other_names(node: &Node) -> Result<(), Problems> {
-    let entries = node.entries().unwrap_or_default();
+    let entries = node.as_entries().unwrap_or_default();
     let other = entries.iter().find_map(|entry| {
         let (_, name) = OTHER_NAMES.iter().find(|(other, _)| *other == entry.key)?;
         Some((entry, name))

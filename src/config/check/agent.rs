@@ -98,7 +98,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     });
     let known = models(subject.root, findings);
     let default = subject.root.get("defaults").and_then(|defaults| defaults.get("model"));
-    if let Some((node, Ok(model))) = default.map(|node| (node, node.str()))
+    if let Some((node, Some(model))) = default.map(|node| (node, node.as_str()))
         && references(model).next().is_none()
         && !known.contains(model)
     {
@@ -109,7 +109,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             None => finding.hint("describe it under `models`"),
         });
     }
-    let mut entries = subject.root.entries().unwrap_or_default().iter();
+    let mut entries = subject.root.as_entries().unwrap_or_default().iter();
     if let Some(agent) = entries.find(|entry| entry.key == "subagent") {
         subagent(subject, agent, findings);
     }
@@ -118,10 +118,10 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// Tells of keys that no version knows, in an object of this name and in those below it.
 fn unknown<'n>(name: &str, node: &'n Node, tell: &mut impl FnMut(&'n Entry, &[&str])) {
     let Some((_, known)) = KEYS.iter().find(|(object, _)| *object == name) else { return };
-    for item in node.items().unwrap_or_default() {
+    for item in node.as_items().unwrap_or_default() {
         unknown(name, item, tell);
     }
-    for entry in node.entries().unwrap_or_default() {
+    for entry in node.as_entries().unwrap_or_default() {
         match known.contains(&&*entry.key) {
             true => unknown(&entry.key, &entry.node, tell),
             false if is_note(&entry.key) => {}
@@ -143,20 +143,20 @@ fn stray(program: &str, entry: &Entry, near: Option<&str>) -> Finding {
 fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
     let mut known = HashSet::new();
     let Some(list) = root.get("models") else { return known };
-    let Ok(items) = list.items() else {
+    let Some(items) = list.as_items() else {
         let message = format!("`models` must be a list, found {}", list.kind());
         findings.push(codes::VALUE_TYPE.at(list.span, message).hint("begin each model with `- ref: …`"));
         return known;
     };
     for model in items {
-        match model.get("ref").map(|name| (name, name.str())) {
-            Some((node, Ok(name))) => {
+        match model.get("ref").map(|name| (name, name.as_str())) {
+            Some((node, Some(name))) => {
                 if !known.insert(name) {
                     let finding = codes::MODEL.at(node.span, format!("another model has the ref `{name}` already"));
                     findings.push(finding.hint("rename one of them"));
                 }
             }
-            Some((node, Err(_))) => findings
+            Some((node, None)) => findings
                 .push(codes::VALUE_TYPE.at(node.span, "the `ref` of a model must be a text").hint("put it in quotes")),
             None => {
                 findings.push(codes::MODEL.at(model.span, "a model needs a `ref`").hint("`defaults.model` names it"))
@@ -168,7 +168,7 @@ fn models<'n>(root: &'n Node, findings: &mut Vec<Finding>) -> HashSet<&'n str> {
 
 fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
     let agent = &entry.node;
-    if agent.entries().is_err() {
+    if agent.as_entries().is_none() {
         let message = format!("`subagent` must be an object, found {}", agent.kind());
         findings.push(codes::VALUE_TYPE.at(agent.span, message).hint("write `name: …` and `description: …` below it"));
         return;
@@ -176,15 +176,15 @@ fn subagent(subject: &Subject<'_>, entry: &Entry, findings: &mut Vec<Finding>) {
     for key in ["name", "description"] {
         let finding = match agent.get(key) {
             None => codes::SUBAGENT.at(entry.key_span, format!("the subagent needs a `{key}`")),
-            Some(node) => match node.str() {
-                Ok(text) if !text.trim().is_empty() => continue,
-                Ok(_) => codes::SUBAGENT.at(node.span, format!("the `{key}` of the subagent is empty")),
-                Err(_) => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a text, found {}", node.kind())),
+            Some(node) => match node.as_str() {
+                Some(text) if !text.trim().is_empty() => continue,
+                Some(_) => codes::SUBAGENT.at(node.span, format!("the `{key}` of the subagent is empty")),
+                None => codes::VALUE_TYPE.at(node.span, format!("`{key}` must be a text, found {}", node.kind())),
             },
         };
         findings.push(finding.hint("clients see it as the name and description of a tool"));
     }
-    if let Some((node, Ok(path))) = agent.get("outputSchemaPath").map(|node| (node, node.str()))
+    if let Some((node, Some(path))) = agent.get("outputSchemaPath").map(|node| (node, node.as_str()))
         && references(path).next().is_none()
     {
         output_schema(subject, node, path, findings);

@@ -20,9 +20,9 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     let misplaced = misplaced(subject);
     let node = subject.root.get("inputs").or(misplaced.map(|entry| &entry.node));
-    let inputs = match node.map(|node| (node, node.items())) {
-        Some((_, Ok(items))) => items,
-        Some((node, Err(_))) if !node.is_null() => {
+    let inputs = match node.map(|node| (node, node.as_items())) {
+        Some((_, Some(items))) => items,
+        Some((node, None)) if !node.is_null() => {
             let message = format!("`inputs` must be a list, found {}", node.kind());
             findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write [{ \"id\": \"…\", … }]"));
             // What servers ask for may well be in it.
@@ -30,7 +30,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         }
         _ => &[],
     };
-    let known: Vec<_> = inputs.iter().filter_map(|input| id(input)?.node.str().ok()).collect();
+    let known: Vec<_> = inputs.iter().filter_map(|input| id(input)?.node.as_str()).collect();
     let (used, meant) = references_to(&known, subject, findings);
     // Without the inputs no server starts that asks for one.
     if let Some(entry) = misplaced.filter(|_| known.iter().any(|id| used.contains(id))) {
@@ -39,7 +39,7 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     let mut ids = HashMap::new();
     for input in inputs {
-        if let Some((node, Ok(id))) = input.get("id").map(|id| (id, id.str())) {
+        if let Some((node, Some(id))) = input.get("id").map(|id| (id, id.as_str())) {
             if let Some(other) = ids.insert(id, node.span) {
                 let (line, column) = subject.source.position(other.start);
                 let message = format!("`{id}` is an input already at {line}:{column}: only this one counts");
@@ -49,8 +49,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 asked(subject, id, input, findings);
             }
         }
-        match input.get("id").map(|id| (id, id.str())) {
-            Some((node, Ok(id))) if !used.contains(id) && !meant.contains(id) => {
+        match input.get("id").map(|id| (id, id.as_str())) {
+            Some((node, Some(id))) if !used.contains(id) && !meant.contains(id) => {
                 let message = format!("nothing uses the input `{id}`");
                 findings.push(
                     codes::INPUT_UNUSED
@@ -58,8 +58,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                         .hint(format!("refer to it by ${{input:{id}}}, or remove it")),
                 );
             }
-            Some((_, Ok(_))) => {}
-            Some((node, Err(_))) => {
+            Some((_, Some(_))) => {}
+            Some((node, None)) => {
                 findings.push(
                     codes::VALUE_TYPE.at(node.span, "the `id` of an input must be a text").hint("put it in quotes"),
                 );
@@ -78,8 +78,8 @@ pub(super) fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// The inputs where nobody looks for them: under a slip of their name, or among the servers.
 fn misplaced<'s>(subject: &Subject<'s>) -> Option<&'s Entry> {
     let root = subject.root;
-    let entries = |node: &'s Node| node.entries().unwrap_or_default().iter();
-    let is_list = |entry: &&Entry| entry.node.items().is_ok();
+    let entries = |node: &'s Node| node.as_entries().unwrap_or_default().iter();
+    let is_list = |entry: &&Entry| entry.node.as_items().is_some();
     let is_slip = |entry: &&Entry| nearest(&entry.key, &["inputs"]).is_some();
     let servers = subject.dialect().servers(root);
     let inside = servers.and_then(|servers| entries(servers).find(|entry| entry.key == "inputs"));
@@ -89,7 +89,7 @@ fn misplaced<'s>(subject: &Subject<'s>) -> Option<&'s Entry> {
 
 /// The name of an input, also under another key that may be meant for it.
 fn id(input: &Node) -> Option<&Entry> {
-    let entries = input.entries().unwrap_or_default();
+    let entries = input.as_entries().unwrap_or_default();
     let is_meant = |entry: &&Entry| ["name", "key"].contains(&&*entry.key) || nearest(&entry.key, &["id"]).is_some();
     entries.iter().find(|entry| entry.key == "id").or_else(|| entries.iter().find(is_meant))
 }
@@ -104,7 +104,7 @@ const KINDS: &[(&str, &[&str], &[&str])] = &[
 /// What is wrong with an input that a server needs: VS Code does not start the server then.
 fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Finding>) {
     let words = KINDS.iter().map(|(word, ..)| *word).collect::<Vec<_>>();
-    let kind = input.get("type").map(|kind| (kind.span, kind.str().unwrap_or_default()));
+    let kind = input.get("type").map(|kind| (kind.span, kind.as_str().unwrap_or_default()));
     let place = kind.map_or(input.span, |(span, _)| span);
     let known = KINDS.iter().find(|(word, ..)| kind.is_some_and(|(_, kind)| kind == *word));
     let near = kind.and_then(|(_, kind)| nearest(kind, &words));
@@ -126,11 +126,11 @@ fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Findi
     let given = texts.filter_map(|key| Some((*key, input.get(key)?)));
     // Nobody looks at what a default is, as long as it can be shown as a text.
     let is_shown = |node: &Node| !matches!(node.value, Value::Sequence(_) | Value::Mapping(_));
-    for (key, node) in given.filter(|(key, node)| node.str().is_err() && !(*key == "default" && is_shown(node))) {
+    for (key, node) in given.filter(|(key, node)| node.as_str().is_none() && !(*key == "default" && is_shown(node))) {
         let message = format!("`{key}` of the input `{id}` must be a text, found {}", node.kind());
         findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));
     }
-    if let Some(node) = input.get("password").filter(|node| allowed.contains(&"password") && node.bool().is_err()) {
+    if let Some(node) = input.get("password").filter(|node| allowed.contains(&"password") && node.as_bool().is_none()) {
         let taken = match &node.value {
             Value::Null => false,
             Value::String(text) => !text.is_empty(),
@@ -147,7 +147,7 @@ fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Findi
         options(id, node, findings);
     }
     let known: Vec<_> = ["id", "type"].iter().chain(*required).chain(*allowed).copied().collect();
-    for entry in input.entries().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key)) {
+    for entry in input.as_entries().unwrap_or_default().iter().filter(|it| !known.contains(&&*it.key)) {
         let message = format!("{} does not know `{}` in such an input", subject.dialect().program, entry.key);
         findings.push(match nearest(&entry.key, &known) {
             Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(format!("did you mean `{near}`?")),
@@ -158,14 +158,14 @@ fn asked(subject: &Subject<'_>, id: &str, input: &Node, findings: &mut Vec<Findi
 
 /// What somebody can choose from: texts, or objects with a text as `value`.
 fn options(id: &str, node: &Node, findings: &mut Vec<Finding>) {
-    let Ok(items) = node.items() else {
+    let Some(items) = node.as_items() else {
         let message = format!("`options` of the input `{id}` must be a list, found {}", node.kind());
         findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write [\"one\", \"two\"]"));
         return;
     };
-    for item in items.iter().filter(|item| item.str().is_err()) {
+    for item in items.iter().filter(|item| item.as_str().is_none()) {
         let finding = match item.get("value") {
-            Some(value) if value.str().is_ok() => continue,
+            Some(value) if value.as_str().is_some() => continue,
             Some(value) => {
                 let message = format!("the `value` of an option must be a text, found {}", value.kind());
                 codes::VALUE_TYPE.at(value.span, message)

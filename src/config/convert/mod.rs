@@ -67,7 +67,7 @@ pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) ->
         losses.push(lost("path", "the servers are in another file".into(), link.span));
     });
     if let (Collection::List { elsewhere: Some(elsewhere) }, Some(servers)) = (from.collection, from.servers(root)) {
-        let items = servers.items().unwrap_or_default();
+        let items = servers.as_items().unwrap_or_default();
         for item in items.iter().filter(|item| item.get(elsewhere).is_some()) {
             losses.push(lost(elsewhere, "the server is described in another place".into(), item.span));
         }
@@ -88,7 +88,7 @@ pub fn convert(examined: &Examined, to: &'static Dialect, notation: Notation) ->
         let Some(node) = write::server(server, from, to, &mut losses) else { continue };
         servers.push((name.value.as_str(), node));
         if let Some((_, node)) = texts.get(&name.span.start) {
-            own::of_server(server, node.entries().unwrap_or_default(), from.keys, from, &mut losses);
+            own::of_server(server, node.as_entries().unwrap_or_default(), from.keys, from, &mut losses);
         }
     }
     losses.sort_by_key(|loss| loss.span.start);

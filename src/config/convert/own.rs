@@ -15,7 +15,7 @@ use crate::config::{
 pub(super) fn of_file(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry)) {
     let RootKeys::Known(keys) = dialect.root_keys else { return };
     let part = dialect.part(root);
-    for entry in part.entries().unwrap_or_default().iter().filter(|entry| keys.contains(&&*entry.key)) {
+    for entry in part.as_entries().unwrap_or_default().iter().filter(|entry| keys.contains(&&*entry.key)) {
         lose(entry);
     }
 }
@@ -23,7 +23,7 @@ pub(super) fn of_file(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entr
 /// The servers that hold for one project of the user only.
 pub(super) fn of_projects(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry, usize)) {
     for project in dialect.projects(root) {
-        let servers = dialect.servers(&project.node).and_then(|servers| servers.entries().ok()).unwrap_or_default();
+        let servers = dialect.servers(&project.node).and_then(|servers| servers.as_entries()).unwrap_or_default();
         if !servers.is_empty() {
             lose(project, servers.len());
         }
@@ -33,10 +33,11 @@ pub(super) fn of_projects(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&
 /// The profiles that have servers of their own.
 pub(super) fn of_profiles(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Entry, &Profiles)) {
     let Some(profiles) = &dialect.profiles else { return };
-    let list = root.get(profiles.key).and_then(|list| list.items().ok()).unwrap_or_default();
+    let list = root.get(profiles.key).and_then(|list| list.as_items()).unwrap_or_default();
     for profile in list {
-        let servers = profile.entries().unwrap_or_default().iter().find(|entry| entry.key == profiles.servers);
-        if let Some(entry) = servers.filter(|entry| entry.node.entries().is_ok_and(|servers| !servers.is_empty())) {
+        let servers = profile.as_entries().unwrap_or_default().iter().find(|entry| entry.key == profiles.servers);
+        if let Some(entry) = servers.filter(|entry| entry.node.as_entries().is_some_and(|servers| !servers.is_empty()))
+        {
             lose(entry, profiles);
         }
     }
@@ -45,8 +46,8 @@ pub(super) fn of_profiles(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&
 /// The paths of other files with servers.
 pub(super) fn of_links(root: &Node, dialect: &Dialect, mut lose: impl FnMut(&Node)) {
     let Some(servers) = dialect.servers(root).filter(|_| dialect.is_linked) else { return };
-    let links = std::iter::once(servers).chain(servers.items().unwrap_or_default());
-    for link in links.filter(|link| link.str().is_ok()) {
+    let links = std::iter::once(servers).chain(servers.as_items().unwrap_or_default());
+    for link in links.filter(|link| link.as_str().is_some()) {
         lose(link);
     }
 }
@@ -62,15 +63,15 @@ pub(super) fn servers<'n>(root: &'n Node, dialect: &Dialect) -> Texts<'n> {
     for Set { node, .. } in dialect.sets(root) {
         match dialect.collection {
             Collection::Map => {
-                let entries = node.entries().unwrap_or_default().iter();
+                let entries = node.as_entries().unwrap_or_default().iter();
                 servers.extend(entries.map(|entry| (entry.key_span.start, (&*entry.key, &entry.node))));
             }
             Collection::List { .. } => {
                 let named = |item: &'n Node| {
                     let name = item.get("name")?;
-                    Some((name.span.start, (name.str().ok()?, item)))
+                    Some((name.span.start, (name.as_str()?, item)))
                 };
-                servers.extend(node.items().unwrap_or_default().iter().filter_map(named));
+                servers.extend(node.as_items().unwrap_or_default().iter().filter_map(named));
             }
         }
     }

@@ -158,7 +158,8 @@ fn guest(owner: &'static Dialect, place: Place, root: &Node, source: &Arc<Source
     let guests = ALL.iter().copied().filter(is_guest);
     guests.into_iter().find_map(|dialect| {
         if owner.servers(root).is_none()
-            && let Some(keys) = dialect.roots.iter().find(|keys| root.at(keys).is_some_and(|it| it.entries().is_ok()))
+            && let Some(keys) =
+                dialect.roots.iter().find(|keys| root.at(keys).is_some_and(|it| it.as_entries().is_some()))
         {
             return Some(Detected::certain(dialect, format!("its servers are under `{}`", keys.join("."))));
         }
@@ -197,7 +198,7 @@ impl Dialect {
         self.each_server(root).into_iter().take(TELLING).find_map(|server| {
             let key = self.keys.iter().map(|key| key.name).find(|key| server.get(key).is_some() && is_own(key));
             let word = || {
-                let word = server.get(kind)?.str().ok().filter(|word| is_new(word))?;
+                let word = server.get(kind)?.as_str().filter(|word| is_new(word))?;
                 self.transports.iter().map(|(known, _)| *known).find(|known| *known == word)
             };
             key.or_else(word)

@@ -17,7 +17,7 @@ impl Dialect {
         if self.roots.iter().any(|keys| root.at(keys).is_some()) {
             return None;
         }
-        self.sections.iter().find_map(|keys| Some((*keys, root.at(keys).filter(|node| node.entries().is_ok())?)))
+        self.sections.iter().find_map(|keys| Some((*keys, root.at(keys).filter(|node| node.as_entries().is_some())?)))
     }
 
     /// What stands around the servers of a file that is about nothing else: keys from the root on, and the first of them.
@@ -25,7 +25,7 @@ impl Dialect {
         let (keys, _) = self.section(root)?;
         let (owner, place) = by_path(&without_ending(Path::new(name)))?;
         let is_of_servers = std::ptr::eq(owner, self) && !matches!(place, Place::Section(_));
-        let first = root.entries().ok()?.iter().find(|entry| keys.first() == Some(&&*entry.key));
+        let first = root.as_entries()?.iter().find(|entry| keys.first() == Some(&&*entry.key));
         first.filter(|_| is_of_servers).map(|entry| (keys.join("."), entry))
     }
 
@@ -44,8 +44,7 @@ impl Dialect {
         let is_other = |entry: &Entry| self.roots.iter().any(|keys| keys.first() == Some(&&*entry.key));
         let is_ours = |entry: &Entry| is_other(entry) || self.dotted(entry).is_some();
         let entries = root
-            .entries()
-            .ok()
+            .as_entries()
             .filter(|entries| is_about_other_things && !self.sections.is_empty() && entries.iter().any(is_ours))?;
         let is_left = |entry: &&Entry| !is_ours(entry);
         let mut taken: Vec<Entry> = entries.iter().filter(is_left).cloned().collect();

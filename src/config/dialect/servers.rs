@@ -54,15 +54,15 @@ impl Dialect {
     /// All servers of a file: those in their place, and those of its profiles.
     pub(in crate::config) fn sets<'n>(&self, root: &'n Node) -> Vec<Set<'n>> {
         let main = match self.servers(root) {
-            Some(node) if self.is_linked && node.str().is_ok() => Vec::new(),
+            Some(node) if self.is_linked && node.as_str().is_some() => Vec::new(),
             Some(Node { value: Value::Sequence(items), .. }) if self.is_linked => {
-                items.iter().filter(|item| item.entries().is_ok() && !is_server(item)).collect()
+                items.iter().filter(|item| item.as_entries().is_some() && !is_server(item)).collect()
             }
             node => node.into_iter().collect(),
         };
         let main = main.into_iter().map(|node| Set { node, untyped: self.untyped, strict: self.strict });
         let profiles = self.profiles.iter().flat_map(|Profiles { key, servers, untyped, strict }| {
-            let list = root.get(key).and_then(|list| list.items().ok()).unwrap_or_default();
+            let list = root.get(key).and_then(|list| list.as_items()).unwrap_or_default();
             let nodes = list.iter().filter_map(|profile| profile.get(servers));
             nodes.map(|node| Set { node, untyped: *untyped, strict: *strict })
         });
@@ -72,7 +72,7 @@ impl Dialect {
     /// The projects of the user that have servers of their own. The program writes what is there, also that there is
     /// nothing.
     pub(in crate::config) fn projects<'n>(&self, root: &'n Node) -> Vec<&'n Entry> {
-        let projects = self.projects.and_then(|key| root.get(key)?.entries().ok()).unwrap_or_default();
+        let projects = self.projects.and_then(|key| root.get(key)?.as_entries()).unwrap_or_default();
         let has_some = |project: &&Entry| self.servers(&project.node).is_some_and(|servers| !servers.is_null());
         projects.iter().filter(has_some).collect()
     }
@@ -90,7 +90,7 @@ impl Dialect {
 
     /// Whether what is at this node is not known before the program has replaced something in it.
     pub(in crate::config) fn is_open(&self, node: &Node) -> bool {
-        node.str().is_ok_and(|text| self.variables.is_replaced_in(text))
+        node.as_str().is_some_and(|text| self.variables.is_replaced_in(text))
     }
 
     /// What is written for each server.
@@ -98,8 +98,10 @@ impl Dialect {
         let mut servers = Vec::new();
         for Set { node, .. } in self.sets(root) {
             match self.collection {
-                Collection::Map => servers.extend(node.entries().unwrap_or_default().iter().map(|entry| &entry.node)),
-                Collection::List { .. } => servers.extend(node.items().unwrap_or_default()),
+                Collection::Map => {
+                    servers.extend(node.as_entries().unwrap_or_default().iter().map(|entry| &entry.node))
+                }
+                Collection::List { .. } => servers.extend(node.as_items().unwrap_or_default()),
             }
         }
         servers
@@ -116,7 +118,7 @@ impl Dialect {
     pub fn switch<'n>(&self, root: &'n Node) -> Option<&'n Entry> {
         let (key, place) = (self.switch?, self.roots.iter().find(|keys| root.at(keys).is_some())?);
         let (_, above) = place.split_last()?;
-        root.at(above)?.entries().ok()?.iter().find(|entry| entry.key == key)
+        root.at(above)?.as_entries()?.iter().find(|entry| entry.key == key)
     }
 
     /// The keys beside the servers that are this program's.

@@ -17,7 +17,7 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
     let message = format!("{program} looks for servers under `{place}`, and there is nothing");
     let begin = Span { start: root.span.start, end: root.span.start };
     let may_be_empty = dialect.may_be_empty && has_nothing_else(root, dialect);
-    if may_be_empty || (is_guest && root.entries().is_ok() && near(root).is_none()) {
+    if may_be_empty || (is_guest && root.as_entries().is_some() && near(root).is_none()) {
         return (codes::NO_SERVERS.at(begin, "there are no servers in this file").hint("nothing was checked"), None);
     }
     if let Some((outer, entry)) = within(root, &keys) {
@@ -40,11 +40,11 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
             let inner = keys.get(1..).and_then(|rest| entry.node.at(rest)).unwrap_or(&entry.node);
             (finding, has_server(inner).then_some(inner))
         }
-        (None, true) if root.entries().is_ok() && !looks_like_servers(root) => {
+        (None, true) if root.as_entries().is_some() && !looks_like_servers(root) => {
             let message = format!("there are no servers under `{place}`");
             (codes::NO_SERVERS.at(begin, message).hint("nothing was checked"), None)
         }
-        (None, _) if root.entries().is_ok() => {
+        (None, _) if root.as_entries().is_some() => {
             let is_bare = looks_like_servers(root);
             let finding = codes::ROOT.at(begin, message).hint(format!("put the servers under `{place}`"));
             (finding, is_bare.then_some(root))
@@ -59,7 +59,7 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
 /// The servers that are in an object at the root and in none of its places: under their own key if they belong to the
 /// root, or else under another in the object to which they belong; and the key of that object.
 fn within<'n>(root: &'n Node, place: &[&str]) -> Option<(&'n str, &'n Entry)> {
-    let entries = |node: &'n Node| node.entries().unwrap_or_default();
+    let entries = |node: &'n Node| node.as_entries().unwrap_or_default();
     let (last, around) = place.split_last()?;
     let mut outer = entries(root).iter().filter(|outer| around.is_empty() || around == [&*outer.key]);
     outer.find_map(|outer| {
@@ -74,14 +74,14 @@ fn within<'n>(root: &'n Node, place: &[&str]) -> Option<(&'n str, &'n Entry)> {
 /// Whether one of these is a server.
 fn has_server(servers: &Node) -> bool {
     let is_in = |entries: &[Entry]| entries.iter().any(|entry| is_server(&entry.node));
-    servers.entries().is_ok_and(is_in) || servers.items().is_ok_and(|items| items.iter().any(is_server))
+    servers.as_entries().is_some_and(is_in) || servers.as_items().is_some_and(|items| items.iter().any(is_server))
 }
 
 /// Whether there is nothing but what belongs beside servers.
 fn has_nothing_else(root: &Node, dialect: &Dialect) -> bool {
     let (RootKeys::Known(known) | RootKeys::Section(known)) = dialect.root_keys;
     let belongs = |entry: &Entry| known.contains(&&*entry.key) || is_note(&entry.key);
-    root.entries().is_ok_and(|entries| entries.iter().all(belongs))
+    root.as_entries().is_some_and(|entries| entries.iter().all(belongs))
 }
 
 /// Keys from the root on, as JSON: `"mcp": { "servers": { … } }`.
@@ -112,20 +112,21 @@ pub(in crate::config) fn nowhere(root: &Node) -> Finding {
 
 /// What looks like servers in a place where nobody looks.
 fn misplaced(root: &Node) -> Option<&Entry> {
-    let entries = root.entries().unwrap_or_default();
+    let entries = root.as_entries().unwrap_or_default();
     near(root).or_else(|| entries.iter().find(|entry| looks_like_servers(&entry.node)))
 }
 
 /// What is called almost like the place of servers.
 fn near(root: &Node) -> Option<&Entry> {
     let is_some = |entry: &&Entry| matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_));
-    root.entries().unwrap_or_default().iter().filter(is_some).find(|entry| is_called_like_servers(entry))
+    root.as_entries().unwrap_or_default().iter().filter(is_some).find(|entry| is_called_like_servers(entry))
 }
 
 /// Whether this has servers and is called almost like their place.
 pub(super) fn is_near_servers(entry: &Entry) -> bool {
-    let are_servers = |servers: &[Entry]| !servers.is_empty() && servers.iter().all(|it| it.node.entries().is_ok());
-    entry.node.entries().is_ok_and(are_servers) && is_called_like_servers(entry)
+    let are_servers =
+        |servers: &[Entry]| !servers.is_empty() && servers.iter().all(|it| it.node.as_entries().is_some());
+    entry.node.as_entries().is_some_and(are_servers) && is_called_like_servers(entry)
 }
 
 fn is_called_like_servers(entry: &Entry) -> bool {

@@ -24,7 +24,7 @@ pub(super) fn beside(root: &Node, servers: &Node, (dialect, source): (&Dialect, 
     let others: Vec<_> = others.collect();
     let is_there = |keys: &&&[&str]| root.at(keys).is_some();
     let place = dialect.roots.iter().find(is_there).map(|keys| keys.join(".")).unwrap_or_default();
-    for entry in root.entries().unwrap_or_default() {
+    for entry in root.as_entries().unwrap_or_default() {
         let key = &*entry.key;
         if known.contains(&key) || places.contains(&key) || others.contains(&key) || is_note(key) {
             continue;
@@ -82,7 +82,7 @@ fn in_vain(root: &Node, servers: &Node, (dialect, source): (&Dialect, &Source), 
     if !dialect.is_without_servers(&source.name) {
         return;
     }
-    let mut entries = root.entries().unwrap_or_default().iter();
+    let mut entries = root.as_entries().unwrap_or_default().iter();
     if let Some(entry) = entries.find(|entry| std::ptr::eq(&raw const entry.node, servers)) {
         let belongs = dialect.files.first().map(|place| place.suffix()).unwrap_or_default();
         let message = format!("{} looks for no servers in this file", dialect.program);
@@ -94,7 +94,7 @@ fn in_vain(root: &Node, servers: &Node, (dialect, source): (&Dialect, &Source), 
 pub(super) fn lacking(root: &Node, dialect: &Dialect, findings: &mut Vec<Finding>) {
     for Beside { key, value, .. } in dialect.beside.iter().filter(|beside| beside.required) {
         match root.get(key) {
-            Some(node) if node.str().is_ok() => {}
+            Some(node) if node.as_str().is_some() => {}
             Some(node) => {
                 let message = format!("`{key}` must be a text, found {}", node.kind());
                 findings.push(codes::VALUE_TYPE.at(node.span, message).hint("write it in quotes"));

@@ -45,9 +45,9 @@ fn misspelt(lists: &NameLists, root: &Node, findings: &mut Vec<Finding>) {
     let names: Vec<&str> = [lists.allowed, lists.excluded].iter().filter_map(|place| place.last().copied()).collect();
     let around = lists.allowed.split_last().map_or(&[][..], |(_, around)| around);
     let node = root.at(around);
-    for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
+    for entry in node.and_then(|node| node.as_entries()).unwrap_or_default() {
         let key = &*entry.key;
-        if let Some(near) = nearest(key, &names).filter(|_| !names.contains(&key) && entry.node.items().is_ok()) {
+        if let Some(near) = nearest(key, &names).filter(|_| !names.contains(&key) && entry.node.as_items().is_some()) {
             let finding = codes::UNKNOWN_KEY.at(entry.key_span, format!("there is no list `{key}`"));
             findings.push(finding.hint(format!("did you mean `{near}`?")));
         }
@@ -61,15 +61,15 @@ fn read<'n>(place: &[&str], root: &'n Node, known: &[String], findings: &mut Vec
         let message = format!("`{key}` must be a list of texts, found {}", node.kind());
         findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
     };
-    let Ok(items) = node.items() else {
+    let Some(items) = node.as_items() else {
         wrong(node, "write [\"one\", \"two\"]");
         return None;
     };
     let mut listed = Listed { span: node.span, names: HashMap::with_capacity(items.len()) };
     for item in items {
-        match item.str() {
-            Ok(name) => drop(listed.names.insert(name, item.span)),
-            Err(_) => wrong(item, "write the name of a server"),
+        match item.as_str() {
+            Some(name) => drop(listed.names.insert(name, item.span)),
+            None => wrong(item, "write the name of a server"),
         }
     }
     let names: HashSet<&str> = known.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! Servers from a file, as a dialect's table says: where they are (this file), what there is to say if they are not there
 //! (`absent`), what stands beside them (`beside`) or should stand below one (`unindented`), what each of them is (`server`),
-//! the values of its keys (`value`), what people call things otherwise (`word`), and which servers are left alone
-//! (`listed`).
+//! the values of its keys (`value`), what is said of keys that mean nothing (`unknown`), what people call things otherwise
+//! (`word`), and which servers are left alone (`listed`).
 
 mod absent;
 mod beside;
@@ -9,6 +9,7 @@ mod listed;
 mod reach;
 mod server;
 mod unindented;
+mod unknown;
 mod value;
 mod word;
 
@@ -21,13 +22,14 @@ use std::{
 use self::{
     absent::no_servers,
     beside::{beside, lacking},
-    server::{Known, Reader, did_you_mean},
+    server::{Known, Reader},
     unindented::Strays,
+    unknown::did_you_mean,
     word::synonym,
 };
 pub(super) use self::{
     absent::nowhere,
-    server::BRIDGE,
+    unknown::BRIDGE,
     word::{NOTES, is_note},
 };
 use super::{
@@ -111,7 +113,7 @@ pub(super) fn read_guessed(
         None if dialect.is_lone_server(root) => {
             let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
             let lone = vec![(lone_name(root, source), root)];
-            each(lone, || Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
+            each(lone, Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
         }
         None if sets.is_empty() && config.projects.is_empty() && needless.is_none() => {
             let (finding, misplaced) = no_servers(root, dialect, &source.name);
@@ -131,7 +133,7 @@ pub(super) fn read_guessed(
         if let Collection::List { .. } = dialect.collection {
             twice(&named, source, findings);
         }
-        each(named, || Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
+        each(named, Reader::new(dialect, &set, source).guessed(rivals), &mut config, findings);
     }
     strays.tell(findings);
     if is_misplaced {
@@ -164,26 +166,21 @@ pub(super) fn read_list(
     twice(&named, source, findings);
     let set = Set { node: list, untyped: dialect.untyped, strict: dialect.strict };
     let mut config = ClientConfig::new(dialect);
-    each(named, || Reader::new(dialect, &set, source), &mut config, findings);
+    each(named, Reader::new(dialect, &set, source), &mut config, findings);
     config
 }
 
-fn each<'r>(
-    named: Vec<Named<'_>>,
-    reader: impl Fn() -> Reader<'r>,
-    config: &mut ClientConfig,
-    findings: &mut Vec<Finding>,
-) {
+fn each<'n>(named: Vec<Named<'n>>, mut reader: Reader<'n>, config: &mut ClientConfig, findings: &mut Vec<Finding>) {
     config.servers.reserve(named.len());
+    config.unclear.reserve(named.len());
     for (name, server) in named {
-        let mut reader = reader();
         match reader.server(name.clone(), server) {
             Known::All(server) => config.servers.push(server),
             Known::Unclear(server) => config.unclear.push(server),
             Known::Nothing => {}
         }
         let about: Arc<str> = name.value.into();
-        let found = reader.findings.into_iter().chain(reader.asides);
+        let found = reader.findings.drain(..).chain(reader.asides.drain(..));
         findings.extend(found.map(|finding| finding.about(Arc::clone(&about))));
     }
 }
@@ -200,23 +197,25 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, is_evident: bool, sour
     let (mut left, mut is_of_other_form, mut loose, mut deeper, mut misnamed) = (TELLING, false, 0, 0, 0);
     let mut of_others = 0;
     for set in &sets {
-        for (name, server) in named(set.node, dialect, left, &mut findings) {
-            let mut reader = Reader::new(dialect, set, source);
+        let named = named(set.node, dialect, left, &mut findings);
+        let samples: Vec<_> = named.into_iter().map(|(name, server)| (name, server.sample(TELLING))).collect();
+        left -= samples.len();
+        let mut reader = Reader::new(dialect, set, source);
+        for (name, server) in &samples {
             misnamed += u32::from(dialect.forbidden_in_name(&name.value).is_some());
-            if let Known::All(server) | Known::Unclear(server) = reader.server(name, &server.sample(TELLING)) {
+            if let Known::All(server) | Known::Unclear(server) = reader.server(name.clone(), server) {
                 let is_other = |text: Text<'_>| dialect.rule(text.field).leaves_some(text.field, &text.at.value);
                 of_others += u32::from(server.texts().any(is_other));
             }
-            deeper += u32::from(reader.holds_servers);
-            findings.append(&mut reader.findings);
-            // Whoever takes a number for a text is no likelier meant than who says that it must be one.
-            loose += reader.loose;
-            left -= 1;
         }
-        is_of_other_form |= set.node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
+        findings.append(&mut reader.findings);
+        // Whoever takes a number for a text is no likelier meant than who says that it must be one.
+        loose += reader.loose;
+        deeper += reader.deeper;
+        is_of_other_form |= set.node.as_items().is_some() != matches!(dialect.collection, Collection::List { .. });
     }
     if let (Some(node), true) = (servers, sets.is_empty() && !dialect.is_linked) {
-        is_of_other_form = node.items().is_ok() != matches!(dialect.collection, Collection::List { .. });
+        is_of_other_form = node.as_items().is_some() != matches!(dialect.collection, Collection::List { .. });
         named(node, dialect, left, &mut findings);
     }
     let weight = |finding: &Finding| match finding.code.severity() {
@@ -257,8 +256,8 @@ pub(super) fn fit(root: &Node, dialect: &'static Dialect, is_evident: bool, sour
 fn has_nested(servers: &Node, dialect: &Dialect, is_telling: fn(&Dialect, &Key) -> bool) -> bool {
     let objects = dialect.keys.iter().filter(|key| matches!(key.field, Field::Object(_)) && is_telling(dialect, key));
     let objects: Vec<_> = objects.map(|key| key.name).collect();
-    let is_there = |server: &Node, key: &str| server.get(key).is_some_and(|it| it.entries().is_ok());
-    let first = servers.entries().unwrap_or_default().iter().take(TELLING);
+    let is_there = |server: &Node, key: &str| server.get(key).is_some_and(|it| it.as_entries().is_some());
+    let first = servers.as_entries().unwrap_or_default().iter().take(TELLING);
     first.into_iter().any(|server| objects.iter().any(|key| is_there(&server.node, key)))
 }
 
@@ -274,23 +273,27 @@ pub(super) fn looks_like_servers(node: &Node) -> bool {
         let has = |keys: &[&str]| keys.iter().any(|key| entry.node.get(key).is_some());
         // What the address is called may be a slip where other keys of servers are.
         let is_meant = |entry: &Entry| synonym(&entry.key, &["command", "url"]).is_some();
-        let may_be =
-            || has(&["type", "args", "env", "headers"]) && entry.node.entries().is_ok_and(|it| it.iter().any(is_meant));
+        let may_be = || {
+            has(&["type", "args", "env", "headers"])
+                && entry.node.as_entries().is_some_and(|it| it.iter().any(is_meant))
+        };
         has(&["command", "url"]) || may_be()
     };
-    node.entries().is_ok_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
+    node.as_entries().is_some_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
 }
 
 /// Whether this is no server but an object with objects, of which one is a server.
 pub(super) fn holds_servers(node: &Node) -> bool {
-    node.entries().is_ok_and(|entries| {
-        entries.iter().all(|it| it.node.entries().is_ok()) && entries.iter().any(|it| is_server(&it.node))
+    node.as_entries().is_some_and(|entries| {
+        entries.iter().all(|it| it.node.as_entries().is_some()) && entries.iter().any(|it| is_server(&it.node))
     })
 }
 
 /// Whether this is one server and no object of servers.
 pub(super) fn is_server(node: &Node) -> bool {
-    ["command", "url"].iter().any(|key| node.get(key).is_some_and(|it| it.str().is_ok() || it.items().is_ok()))
+    ["command", "url"]
+        .iter()
+        .any(|key| node.get(key).is_some_and(|it| it.as_str().is_some() || it.as_items().is_some()))
 }
 
 /// What holds for every server that says nothing else.
@@ -301,14 +304,14 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
     let set = Set { node: root, untyped: dialect.untyped, strict: dialect.strict };
     let mut reader = Reader::new(dialect, &set, source);
     if let Some((key, around)) = dialect.defaults.and_then(<[_]>::split_last) {
-        let beside = root.at(around).and_then(|node| node.entries().ok()).unwrap_or_default();
+        let beside = root.at(around).and_then(|node| node.as_entries()).unwrap_or_default();
         let slips = beside.iter().filter(|entry| entry.key != *key && nearest(&entry.key, &[key]).is_some());
         reader.findings.extend(slips.map(|entry| {
             let message = format!("{} does not know `{}`", dialect.program, entry.key);
             codes::UNKNOWN_KEY.at(entry.key_span, message).hint(did_you_mean(key))
         }));
     }
-    for entry in node.and_then(|node| node.entries().ok()).unwrap_or_default() {
+    for entry in node.and_then(|node| node.as_entries()).unwrap_or_default() {
         let known = dialect.keys.iter().find(|key| key.name == entry.key);
         match known.filter(|key| matches!(key.field, Field::Timeout | Field::Debug)) {
             Some(key) => reader.fill(&mut defaults, key.field, entry),
@@ -326,18 +329,18 @@ fn defaults(root: &Node, dialect: &'static Dialect, source: &Arc<Source>, findin
 
 /// Whether the servers are in other files, of which there are nothing but paths; what is neither is told.
 fn links(node: &Node, findings: &mut Vec<Finding>) -> bool {
-    if let Ok(items) = node.items() {
+    if let Some(items) = node.as_items() {
         if items.iter().any(is_server) {
             let finding = codes::VALUE_TYPE.at(node.span, "servers in a list have no names");
             findings.push(finding.hint("write { \"name\": { … } } instead of the list, with a name for each server"));
         }
-        for item in items.iter().filter(|item| item.str().is_err() && item.entries().is_err()) {
+        for item in items.iter().filter(|item| item.as_str().is_none() && item.as_entries().is_none()) {
             let message = format!("what has servers is a path or an object, found {}", item.kind());
             findings.push(codes::VALUE_TYPE.at(item.span, message).hint("write \"./servers.json\""));
         }
         return true;
     }
-    node.str().is_ok()
+    node.as_str().is_some()
 }
 
 /// A server with its name.
@@ -348,7 +351,7 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, most: usize, findings: &mut Vec<
     if let Collection::List { elsewhere } = dialect.collection {
         return of_list(node, dialect, elsewhere, most, findings);
     }
-    let Ok(entries) = node.entries() else {
+    let Some(entries) = node.as_entries() else {
         if node.is_null() && dialect.variables.by_go {
             let message = "there is nothing where the servers should be";
             findings.push(codes::NO_SERVERS.at(node.span, message).hint("nothing was checked"));
@@ -371,7 +374,7 @@ fn of_list<'n>(
     findings: &mut Vec<Finding>,
 ) -> Vec<Named<'n>> {
     let is_unknown = |node: &Node| dialect.variables.in_text && dialect.is_open(node);
-    let Ok(items) = node.items() else {
+    let Some(items) = node.as_items() else {
         if !is_unknown(node) {
             findings.push(wrong_collection(node, "a list").hint("begin each server with `- name: …`"));
         }
@@ -380,9 +383,9 @@ fn of_list<'n>(
     let is_here = |item: &&Node| elsewhere.is_none_or(|key| item.get(key).is_none()) && !is_unknown(item);
     let mut servers = Vec::new();
     for item in items.iter().take(most).filter(is_here) {
-        match item.get("name").map(|name| (name, name.str())) {
-            Some((name, Ok(text))) => servers.push((At { value: text.to_owned(), span: name.span }, item)),
-            Some((name, Err(_))) => {
+        match item.get("name").map(|name| (name, name.as_str())) {
+            Some((name, Some(text))) => servers.push((At { value: text.to_owned(), span: name.span }, item)),
+            Some((name, None)) => {
                 let message = format!("the name of a server must be a text, found {}", name.kind());
                 findings.push(codes::VALUE_TYPE.at(name.span, message).hint("write it in quotes"));
             }
@@ -395,8 +398,8 @@ fn of_list<'n>(
 /// Says that a server of a list has no name, or has it where its keys should be.
 fn nameless(item: &Node) -> Finding {
     let message = "a server needs a `name`";
-    match item.entries() {
-        Ok([Entry { key, key_span, node }, ..]) if is_server(node) => {
+    match item.as_entries() {
+        Some([Entry { key, key_span, node }, ..]) if is_server(node) => {
             let hint = format!("write `name: {key}`, and its keys beside that instead of below it");
             codes::MISSING.at(*key_span, message).hint(hint)
         }

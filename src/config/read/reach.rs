@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    server::{BRIDGE, Given, LONGEST_WORD, Reader, is_address},
+    server::{Given, LONGEST_WORD, Reader, is_address},
+    unknown::BRIDGE,
     word::meant,
 };
 use crate::{
@@ -41,12 +42,12 @@ impl Reader<'_> {
         // A word that is not known yet is told by the keys.
         let is_open = kind.is_some_and(|(_, entry)| self.dialect.is_open(&entry.node));
         if let Some((key, entry)) = kind.filter(|_| !is_open) {
-            if entry.node.str().ok().is_some_and(|word| self.dialect.elsewhere_word == Some(word)) {
+            if entry.node.as_str().is_some_and(|word| self.dialect.elsewhere_word == Some(word)) {
                 return Reached::Elsewhere;
             }
-            let is_http = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(is_http);
+            let is_http = url.and_then(|(_, url)| url.node.as_str()).is_some_and(is_http);
             match self.named_transport(key, &entry.node, is_http) {
-                None if self.dialect.guesses && entry.node.str().is_ok() => {}
+                None if self.dialect.guesses && entry.node.as_str().is_some() => {}
                 // It tells only these two from each other.
                 Some(At { value: Transport::Sse, .. }) if self.dialect.guesses && url.is_none() => {}
                 None => return Reached::Unclear,
@@ -75,7 +76,8 @@ impl Reader<'_> {
                 Reached::By(At { value: Transport::Stdio, span: entry.key_span })
             }
             (_, Some((key, entry))) => {
-                let is_socket = entry.node.str().is_ok_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
+                let is_socket =
+                    entry.node.as_str().is_some_and(|url| url.starts_with("ws://") || url.starts_with("wss://"));
                 let transport = by_url(key).map(|transport| if is_socket { Transport::Ws } else { transport });
                 let Some(transport) = transport else {
                     let words = self.dialect.words();
@@ -129,7 +131,7 @@ impl Reader<'_> {
         let is_process = named.value == Transport::Stdio;
         let (own, other) = if is_process { (command, url) } else { (url, command) };
         let (None, Some((other, _))) = (own, other) else { return Reached::By(named) };
-        let is_sse = url.and_then(|(_, url)| url.node.str().ok()).is_some_and(|url| url.ends_with("/sse"));
+        let is_sse = url.and_then(|(_, url)| url.node.as_str()).is_some_and(|url| url.ends_with("/sse"));
         let usual = match is_process {
             false => Transport::Stdio,
             true if is_sse => Transport::Sse,
@@ -148,7 +150,7 @@ impl Reader<'_> {
 
     /// The transport of that name. Of several that share it, that of HTTP is meant if the URL is one.
     fn named_transport(&mut self, key: &Key, node: &Node, is_http: bool) -> Option<At<Transport>> {
-        let Ok(word) = node.str() else {
+        let Some(word) = node.as_str() else {
             self.wrong_type(key.name, node, "a text");
             return None;
         };
@@ -198,7 +200,7 @@ impl Reader<'_> {
         let every_key = self.dialect.keys.iter().chain(nested).filter(|key| is_address(&key.field));
         let address = every_key.min_by_key(|key| key.field != Field::Url(Some(transport))).map(|key| key.name);
         if let Some((key, entry)) = given.iter().find(|(key, _)| key.field == Field::CommandLine)
-            && entry.node.items().is_ok_and(<[Node]>::is_empty)
+            && entry.node.as_items().is_some_and(<[Node]>::is_empty)
         {
             let finding = codes::MISSING.at(entry.node.span, format!("`{}` is empty", key.name));
             self.findings.push(finding.hint("name the program that is the server"));
@@ -221,7 +223,7 @@ impl Reader<'_> {
 
 /// What is likeliest meant if nobody can tell.
 pub(super) fn likely(given: &[Given<'_>]) -> Transport {
-    let url = given.iter().find(|(key, _)| matches!(key.field, Field::Url(_))).and_then(|(_, url)| url.node.str().ok());
+    let url = given.iter().find(|(key, _)| matches!(key.field, Field::Url(_))).and_then(|(_, url)| url.node.as_str());
     match url {
         _ if given.iter().any(|(key, _)| matches!(key.field, Field::Command | Field::CommandLine)) => Transport::Stdio,
         None => Transport::Stdio,

@@ -21,24 +21,25 @@ impl Strays {
     pub(super) fn find(root: &Node, dialect: &Dialect, told: &[Finding]) -> Strays {
         let mut strays = Strays::default();
         let is_place = |entry: &Entry| dialect.roots.iter().any(|keys| *keys == [entry.key.as_str()]);
-        strays.beside(root.entries().unwrap_or_default(), is_place, |entry| is_server(&entry.node));
+        strays.beside(root.as_entries().unwrap_or_default(), is_place, |entry| is_server(&entry.node));
         let duplicates: HashSet<_> =
             told.iter().filter(|it| it.code == &codes::DUPLICATE).map(|it| it.problem.span.start).collect();
         let key = |entry: &Entry| dialect.keys.iter().find(|key| key.name == entry.key);
         let has_entries = |entry: &Entry| {
             key(entry).is_some_and(|key| matches!(key.field, Field::Env | Field::Headers | Field::Object(_)))
         };
-        let is_of_nobody = |entry: &Entry| key(entry).is_none() && !is_note(&entry.key) && entry.node.str().is_ok();
+        let is_of_nobody =
+            |entry: &Entry| key(entry).is_none() && !is_note(&entry.key) && entry.node.as_str().is_some();
         for set in dialect.sets(root) {
-            for server in set.node.entries().unwrap_or_default() {
-                let entries = server.node.entries().unwrap_or_default();
+            for server in set.node.as_entries().unwrap_or_default() {
+                let entries = server.node.as_entries().unwrap_or_default();
                 strays.beside(entries, has_entries, is_of_nobody);
                 if !duplicates.is_empty() {
                     strays.within(server, entries, &duplicates, |entry| key(entry).is_none());
                 }
             }
-            for server in set.node.items().unwrap_or_default() {
-                strays.beside(server.entries().unwrap_or_default(), has_entries, is_of_nobody);
+            for server in set.node.as_items().unwrap_or_default() {
+                strays.beside(server.as_entries().unwrap_or_default(), has_entries, is_of_nobody);
             }
         }
         strays

@@ -51,7 +51,7 @@ impl Reader<'_> {
             Field::ClientSecret => server.auth.oauth.get_or_insert_default().client_secret = self.text(key, node),
             Field::MetadataUrl => server.auth.oauth.get_or_insert_default().metadata_url = self.text(key, node),
             Field::Scopes | Field::ScopeText => {
-                let is_right = if field == Field::Scopes { node.items().is_ok() } else { node.str().is_ok() };
+                let is_right = if field == Field::Scopes { node.as_items().is_some() } else { node.as_str().is_some() };
                 if !is_right {
                     self.wrong_scopes(key, node, field);
                 }
@@ -96,14 +96,14 @@ impl Reader<'_> {
         }
         let least = |least| node.integer::<u64>().is_ok_and(|number| number >= least);
         let (is_right, expected) = match kind {
-            Kind::Text | Kind::Plain => (node.str().is_ok(), "a text"),
-            Kind::Flag => (node.bool().is_ok(), "true or false"),
+            Kind::Text | Kind::Plain => (node.as_str().is_some(), "a text"),
+            Kind::Flag => (node.as_bool().is_some(), "true or false"),
             Kind::Count(0) => (least(0), "a whole number"),
             Kind::Count(smallest) => (least(smallest), "a whole number that is not 0"),
-            Kind::TextOrFlag => (node.str().is_ok() || node.bool().is_ok(), "a text, or true or false"),
-            Kind::WordOrCount(_) => (node.str().is_ok() || least(0), "a text or a whole number"),
+            Kind::TextOrFlag => (node.as_str().is_some() || node.as_bool().is_some(), "a text, or true or false"),
+            Kind::WordOrCount(_) => (node.as_str().is_some() || least(0), "a text or a whole number"),
             Kind::Pairs => return drop(self.pairs(key, node)),
-            Kind::Object => (node.entries().is_ok(), "an object"),
+            Kind::Object => (node.as_entries().is_some(), "an object"),
         };
         if !is_right {
             self.wrong_type(key, node, expected);
@@ -223,7 +223,7 @@ impl Reader<'_> {
     }
 
     fn no_text(&mut self, part: &str, key: &str, node: &Node) {
-        let Some(read) = node.str().ok().and_then(|text| self.read_by_others(text, node)) else {
+        let Some(read) = node.as_str().and_then(|text| self.read_by_others(text, node)) else {
             return self.wrong_part(part, key, node, "a text");
         };
         let message = format!("{part}`{key}` must be a text, and {} reads {read}", self.dialect.program);
@@ -264,7 +264,7 @@ impl Reader<'_> {
     }
 
     fn texts(&mut self, key: &str, node: &Node) -> Vec<At<String>> {
-        let Ok(items) = node.items() else {
+        let Some(items) = node.as_items() else {
             self.wrong_type(key, node, "a list of texts");
             return Vec::new();
         };
@@ -287,14 +287,14 @@ impl Reader<'_> {
     /// A list, of which the key is shown as long as there is something in it.
     fn list(&mut self, entry: &Entry) -> Option<At<Vec<At<String>>>> {
         let value = self.texts(&entry.key, &entry.node);
-        let is_empty = entry.node.items().ok()?.is_empty();
+        let is_empty = entry.node.as_items()?.is_empty();
         Some(At { value, span: if is_empty { entry.node.span } else { entry.key_span } })
     }
 
     fn flag(&mut self, key: &str, node: &Node) -> Option<At<bool>> {
-        let coerced = node.str().ok().filter(|_| self.dialect.coerces);
-        let value = match (node.bool(), coerced.map(str::to_ascii_lowercase).as_deref()) {
-            (Ok(value), _) => value,
+        let coerced = node.as_str().filter(|_| self.dialect.coerces);
+        let value = match (node.as_bool(), coerced.map(str::to_ascii_lowercase).as_deref()) {
+            (Some(value), _) => value,
             (_, Some("true")) => true,
             (_, Some("false")) => false,
             (_, Some(text)) if references(text).next().is_some() => return None,
@@ -307,13 +307,13 @@ impl Reader<'_> {
     }
 
     fn pairs(&mut self, key: &str, node: &Node) -> Vec<Pair> {
-        let Ok(entries) = node.entries() else {
+        let Some(entries) = node.as_entries() else {
             self.wrong_type(key, node, "an object of texts");
             return Vec::new();
         };
         let mut pairs = Vec::new();
         for Entry { key, key_span, node } in entries {
-            self.loose += u32::from(self.dialect.loose_values && node.str().is_err());
+            self.loose += u32::from(self.dialect.loose_values && node.as_str().is_none());
             let value = match &node.value {
                 Value::Number(text) if self.dialect.loose_values => Some(At { value: text.clone(), span: node.span }),
                 Value::Null if self.dialect.loose_values => continue,

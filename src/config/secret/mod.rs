@@ -321,7 +321,7 @@ fn collect(source: &Source, name: &str, node: &Node, hide: &mut impl FnMut(Span)
         }
         Value::Mapping(entries) => {
             let is_asked_in_secret = node.get("password").is_some_and(|it| it.value == Value::Bool(true));
-            let named = node.get("name").and_then(|name| name.str().ok()).filter(|name| is_secret_name(name));
+            let named = node.get("name").and_then(|name| name.as_str()).filter(|name| is_secret_name(name));
             for entry in entries {
                 let name = match &*entry.key {
                     "default" if is_asked_in_secret => "password",
@@ -330,8 +330,8 @@ fn collect(source: &Source, name: &str, node: &Node, hide: &mut impl FnMut(Span)
                     key => key,
                 };
                 if is_note(&entry.key) {
-                    let (one, more) = (std::slice::from_ref(&entry.node), entry.node.items().unwrap_or_default());
-                    for (node, text) in one.iter().chain(more).filter_map(|node| Some((node, node.str().ok()?))) {
+                    let (one, more) = (std::slice::from_ref(&entry.node), entry.node.as_items().unwrap_or_default());
+                    for (node, text) in one.iter().chain(more).filter_map(|node| Some((node, node.as_str()?))) {
                         noted::in_note(text).into_iter().for_each(|range| hide(source.part(node.span, text, range)));
                     }
                 }

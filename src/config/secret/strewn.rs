@@ -46,7 +46,7 @@ pub(super) fn strewn(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// What follows the name of a secret in texts where there should be an object: `"DB_PASSWORD geheim"`, `["DB_PASSWORD",
 /// "geheim"]`. An object is not looked at.
 pub(super) fn in_words(node: &Node, hide: &mut impl FnMut(&Node, &str, Range<usize>)) {
-    let items = node.items().unwrap_or(std::slice::from_ref(node));
+    let items = node.as_items().unwrap_or(std::slice::from_ref(node));
     let mut is_value = false;
     for item in items {
         match &item.value {

@@ -9,8 +9,9 @@ pub(super) const RESPONSE: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"text":"h
 /// Reads what stands under `do`.
 pub(super) fn fault(text: &str) -> Result<Vec<Fault>, String> {
     let source = Source::new("f", text);
-    let read =
-        |node: Node| if node.items().is_ok() { node.each(Fault::read) } else { Fault::read(&node).map(|it| vec![it]) };
+    let read = |node: Node| {
+        if node.as_items().is_some() { node.each(Fault::read) } else { Fault::read(&node).map(|it| vec![it]) }
+    };
     parse_yaml(&source).and_then(read).map_err(|problems| problems.in_source(&source).to_string())
 }
 

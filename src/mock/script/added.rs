@@ -50,8 +50,8 @@ impl AddedRule {
     }
 
     fn read_in(&self, root: &Node, tools: &[ToolStub], reader: &mut Reader) -> Result<Arc<Rule>, Problems> {
-        let declared = root.get(self.kind.list_key()).and_then(|list| list.items().ok()).unwrap_or_default();
-        let name = |stub: &Node| stub.get(self.kind.name_key()).and_then(|name| Some(name.str().ok()?.to_owned()));
+        let declared = root.get(self.kind.list_key()).and_then(|list| list.as_items()).unwrap_or_default();
+        let name = |stub: &Node| stub.get(self.kind.name_key()).and_then(|name| Some(name.as_str()?.to_owned()));
         let Some(stub) = declared.iter().find(|stub| name(stub).as_ref() == Some(&self.name)) else {
             let names: Vec<_> = declared.iter().filter_map(name).collect();
             let names: Vec<_> = names.iter().map(String::as_str).collect();

@@ -90,7 +90,7 @@ impl Question {
             *limit = timeout;
         }
         let optional = fields.read("optional", Node::bool)?.unwrap_or(false);
-        let text = |name: &str| fields.get(name).and_then(|node| node.str().ok());
+        let text = |name: &str| fields.get(name).and_then(|node| node.as_str());
         let mut form = None;
         let (needs, since) = match kind {
             "elicit" if text("mode") == Some("url") => {

@@ -56,7 +56,7 @@ impl Completion {
 
 /// Entries of `completions` that nobody can ask for, or that another one hides.
 pub(super) fn mistakes(root: &Node) -> Vec<Problem> {
-    let completions = root.get("completions").and_then(|list| list.items().ok()).unwrap_or_default();
+    let completions = root.get("completions").and_then(|list| list.as_items()).unwrap_or_default();
     let mut seen = HashSet::new();
     completions.iter().filter_map(|completion| mistake(completion, root, &mut seen)).collect()
 }
@@ -66,13 +66,13 @@ fn mistake<'n>(completion: &'n Node, root: &Node, seen: &mut HashSet<[&'n str; 2
         (Some(prompt), _) => (&[Kind::Prompt], prompt),
         (None, resource) => (&[Kind::Resource, Kind::ResourceTemplate], resource?),
     };
-    let (name, noun) = (node.str().ok()?, if kinds.len() == 1 { "prompt" } else { "resource" });
+    let (name, noun) = (node.as_str()?, if kinds.len() == 1 { "prompt" } else { "resource" });
     let only = "only what is there can be completed";
     if let Some(problem) = unknown(noun, name, node.span, &declared(root, kinds), only) {
         return Some(problem);
     }
     let node = completion.get("argument")?;
-    let argument = node.str().ok()?;
+    let argument = node.as_str()?;
     let known = match noun {
         "prompt" => arguments(root, name),
         _ => UriTemplate::parse(name).ok()?.variables().into_iter().map(str::to_owned).collect(),
@@ -91,10 +91,10 @@ fn mistake<'n>(completion: &'n Node, root: &Node, seen: &mut HashSet<[&'n str; 2
 
 /// The names of the arguments of a prompt.
 fn arguments(root: &Node, prompt: &str) -> Vec<String> {
-    let prompts = root.get(Kind::Prompt.list_key()).and_then(|list| list.items().ok()).unwrap_or_default();
+    let prompts = root.get(Kind::Prompt.list_key()).and_then(|list| list.as_items()).unwrap_or_default();
     let is_named = |item: &&Node| item.get(Kind::Prompt.name_key()).is_some_and(|name| name.str() == Ok(prompt));
-    let declared = prompts.iter().find(is_named).and_then(|prompt| prompt.get("arguments")?.items().ok());
-    let names = declared.unwrap_or_default().iter().filter_map(|argument| argument.get("name")?.str().ok());
+    let declared = prompts.iter().find(is_named).and_then(|prompt| prompt.get("arguments")?.as_items());
+    let names = declared.unwrap_or_default().iter().filter_map(|argument| argument.get("name")?.as_str());
     names.map(str::to_owned).collect()
 }
 

@@ -61,7 +61,7 @@ impl FaultRule {
             None => (Target::Everything, Condition::default()),
         };
         let action = fields.required("do")?;
-        let faults = if action.items().is_ok() { action.each(Fault::read)? } else { vec![Fault::read(action)?] };
+        let faults = if action.as_items().is_some() { action.each(Fault::read)? } else { vec![Fault::read(action)?] };
         if faults.is_empty() {
             return Err(action.problem("`do` has no fault").into());
         }
@@ -122,7 +122,7 @@ fn read_method(node: &Node, reader: &mut Reader) -> Result<String, Problems> {
 fn check_transports(on: &Node, faults: &[Fault]) -> Result<(), Problems> {
     let Some(node) = on.get("transport") else { return Ok(()) };
     let named = node.items().map_or_else(|_| vec![node], |items| items.iter().collect());
-    let named: Vec<Transport> = named.iter().filter_map(|node| node.str().ok()?.parse().ok()).collect();
+    let named: Vec<Transport> = named.iter().filter_map(|node| node.as_str()?.parse().ok()).collect();
     for about in faults.iter().map(Fault::about) {
         if !named.iter().any(|transport| about.transports.contains(transport)) {
             let exists: Vec<_> = about.transports.iter().map(|transport| transport.as_str()).collect();

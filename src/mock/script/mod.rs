@@ -389,8 +389,8 @@ fn read_state(node: &Node) -> Result<serde_json::Map<String, serde_json::Value>,
 fn duplicates(list: Option<&Node>, key: &str) -> Vec<Problem> {
     let mut seen = std::collections::HashSet::new();
     let mut problems = Vec::new();
-    for item in list.and_then(|list| list.items().ok()).into_iter().flatten() {
-        let Some((node, name)) = item.get(key).and_then(|node| Some((node, node.str().ok()?))) else { continue };
+    for item in list.and_then(|list| list.as_items()).into_iter().flatten() {
+        let Some((node, name)) = item.get(key).and_then(|node| Some((node, node.as_str()?))) else { continue };
         let repeats = item.get(repeat::KEY).is_some();
         if name.contains("{{") && !repeats {
             let problem = node.problem(format!("a `{key}` has no templates"));
@@ -409,8 +409,8 @@ fn duplicates(list: Option<&Node>, key: &str) -> Vec<Problem> {
 /// Resources with the URI of a file of a skill.
 fn skill_files<'s>(resources: &Node, files: impl Iterator<Item = &'s SkillResource>) -> Vec<Problem> {
     let files: std::collections::HashSet<_> = files.map(|file| file.uri.as_str()).collect();
-    let uris = resources.items().unwrap_or_default().iter().filter_map(|item| item.get(Kind::Resource.name_key()));
-    let taken = uris.filter(|uri| uri.str().is_ok_and(|uri| files.contains(uri)));
+    let uris = resources.as_items().unwrap_or_default().iter().filter_map(|item| item.get(Kind::Resource.name_key()));
+    let taken = uris.filter(|uri| uri.as_str().is_some_and(|uri| files.contains(uri)));
     taken.map(|uri| uri.problem("a skill has a file of this URI").hint("keep one of them")).collect()
 }
 

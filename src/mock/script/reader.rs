@@ -127,9 +127,9 @@ impl Reader {
 /// The names of everything of these kinds that the script declares.
 pub(super) fn declared<'n>(root: &'n Node, kinds: &[Kind]) -> Vec<&'n str> {
     let names = |kind: &Kind| {
-        let list = root.get(kind.list_key()).and_then(|list| list.items().ok()).unwrap_or_default();
+        let list = root.get(kind.list_key()).and_then(|list| list.as_items()).unwrap_or_default();
         let key = kind.name_key();
-        list.iter().filter_map(move |item| item.get(key)?.str().ok())
+        list.iter().filter_map(move |item| item.get(key)?.as_str())
     };
     kinds.iter().flat_map(names).collect()
 }

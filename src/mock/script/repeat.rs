@@ -26,7 +26,7 @@ pub(super) const MAX: usize = 100_000;
 /// # Errors
 /// A number that is none, or a template that uses more than `n`.
 pub(super) fn expand<'n>(root: &'n Node, source: &Arc<Source>) -> Result<Cow<'n, Node>, Problems> {
-    let lists = || Kind::ALL.into_iter().filter_map(|kind| root.get(kind.list_key())?.items().ok());
+    let lists = || Kind::ALL.into_iter().filter_map(|kind| root.get(kind.list_key())?.as_items());
     if !lists().flatten().any(|item| item.get(KEY).is_some()) {
         return Ok(Cow::Borrowed(root));
     }

@@ -110,7 +110,7 @@ impl Calls {
     /// Reads `{ calls: 2 }` or `{ calls: { min: 1, max: 3 } }`.
     pub(super) fn read(node: &Node) -> Result<Calls, Problems> {
         let calls = node.fields("`expect`", &["calls"])?.required("calls")?;
-        if calls.items().is_err() && calls.entries().is_err() {
+        if calls.as_items().is_none() && calls.as_entries().is_none() {
             let exactly = calls.integer()?;
             return Ok(Calls { min: exactly, max: exactly });
         }

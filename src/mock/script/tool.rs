@@ -118,7 +118,7 @@ fn is_object_schema(schema: &Node) -> bool {
     let is_object = schema.get("type").map(|kind| &kind.value) == Some(&Value::String("object".into()));
     let properties = schema.get("properties").map(Node::entries).transpose().ok();
     let mut properties = properties.into_iter().flatten().flatten();
-    is_object && properties.all(|entry| entry.node.entries().is_ok())
+    is_object && properties.all(|entry| entry.node.as_entries().is_some())
 }
 
 #[cfg(test)]

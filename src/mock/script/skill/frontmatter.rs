@@ -32,7 +32,7 @@ impl Frontmatter {
             fields.required("description").and_then(|node| check_length(node, "description", 1024).map(|()| node));
         let (name, description, (), ()) = Problems::all4(name, description, texts, maps)?;
         let own = fields.node().entries()?.iter().filter(|entry| FIELDS.contains(&entry.key.as_str()));
-        let more = fields.get("frontmatter").and_then(|node| node.entries().ok()).unwrap_or_default();
+        let more = fields.get("frontmatter").and_then(|node| node.as_entries()).unwrap_or_default();
         let entries: Vec<_> = own.chain(more).collect();
         let mut yaml = String::new();
         for entry in &entries {

@@ -1,0 +1,277 @@
+//! Keys that a program does not know: what can be meant by them, and what to write instead.
+
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+
+use super::{
+    server::{LONGEST_WORD, Reader, is_address},
+    word::{is_note, long_word, meant, synonym},
+};
+use crate::{
+    config::{
+        Entry, Value,
+        dialect::{ALL, Dialect, Field, Key, Untyped},
+        finding::codes,
+        json::is_invisible,
+        nearest,
+    },
+    transport::Transport,
+};
+
+/// For more unknown keys of one server nobody looks for what was meant: every one of them takes a while.
+const MOST_HINTS: usize = 20;
+
+/// A shorter key that is nobody's may be any word; in a key of so many letters as the second, two may be wrong.
+const SLIP_OF: (usize, usize) = (5, 10);
+
+/// How a program that only starts servers reaches one at a URL.
+pub(in crate::config) const BRIDGE: &str =
+    "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
+
+/// What was found for keys of some object. Servers have the same keys again and again.
+pub(super) type Meanings<'n> = HashMap<(&'n str, *const Key), Meaning>;
+
+/// What can be meant by a key that the dialect does not know, whatever its value is.
+#[derive(Clone, Copy)]
+pub(super) enum Meaning {
+    /// This, which is called otherwise elsewhere.
+    Same(&'static Key),
+    /// The second, in the object under the first.
+    Within(&'static Key, &'static Key),
+    /// Arguments for this.
+    Appended(&'static Key),
+    /// This, with a slip.
+    Misspelt(&'static Key),
+    Nothing,
+}
+
+impl Meaning {
+    fn of(word: &str, keys: &'static [Key]) -> Meaning {
+        let names: Vec<_> = keys.iter().map(|key| key.name).filter(|name| *name != word).collect();
+        let key_of = |name: &str| keys.iter().find(|key| key.name == name);
+        let is_meant = |it: &&Key| it.name == word && it.field != Field::AuthKind;
+        let within = |object: &'static Key| match object.field {
+            Field::Object(keys) => keys.iter().find(is_meant).map(|key| Meaning::Within(object, key)),
+            _ => None,
+        };
+        let appended = || {
+            let line = keys.iter().find(|key| key.field == Field::CommandLine)?;
+            synonym(word, &["args"]).map(|_| Meaning::Appended(line))
+        };
+        let misspelt = || {
+            let near = long_word(word).and_then(|word| synonym(word, &names)).or_else(|| nearest(word, &names));
+            near.filter(|_| owner(word).is_none()).and_then(key_of).map(Meaning::Misspelt)
+        };
+        let same = synonym(word, &names).and_then(key_of).map(Meaning::Same);
+        let meaning = same.or_else(|| keys.iter().find_map(within)).or_else(appended).or_else(misspelt);
+        meaning.unwrap_or(Meaning::Nothing)
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// What is no object where the program has one for the connection: it passes that over, and other programs have the
+    /// word for the transport there.
+    pub(super) fn unknown_word(&mut self, entry: &'a Entry, beside: &[Entry], keys: &'static [Key]) {
+        let has = |key: &str| beside.iter().any(|entry| entry.key == key);
+        let taken_for = match self.untyped {
+            _ if has("command") => Some(Transport::Stdio),
+            Untyped::Inferred(transport) => Some(transport),
+            Untyped::Process | Untyped::Rejected => None,
+        };
+        let word = entry.node.as_str().and_then(meant);
+        if word.is_none() || word != taken_for {
+            return self.unknown(entry, beside, keys);
+        }
+        let message = format!("{} does not know `{}`", self.dialect.program, entry.key);
+        self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"));
+        // It says no more about whose file it is than a word that is told.
+        self.loose += 1;
+    }
+
+    pub(super) fn unknown(&mut self, entry: &'a Entry, beside: &[Entry], keys: &'static [Key]) {
+        let (key, program) = (&*entry.key, self.dialect.program);
+        if is_note(key) && !self.strict {
+            return;
+        }
+        let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
+        if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
+            let message = format!("{program} starts servers and dials none");
+            self.meant = Some((self.findings.len(), &codes::TRANSPORT));
+            self.loose += 2;
+            self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint(BRIDGE));
+            return;
+        }
+        if let Some(odd) = key.chars().find(|c| is_invisible(*c)) {
+            let message = format!("the key has a character that nobody sees (U+{:04X})", u32::from(odd));
+            self.findings.push(codes::INVISIBLE.at(entry.key_span, message).hint("type the key anew"));
+            return;
+        }
+        let message = match self.strict {
+            true => format!("{program} rejects the file for `{key}`, which it does not know"),
+            false => format!("{program} does not know `{key}`"),
+        };
+        self.unknown += 1;
+        let is_looked_for = self.unknown <= MOST_HINTS;
+        let likely = if is_looked_for { self.meant_by(entry, beside, keys) } else { None };
+        let (usual, passed_over) = match self.strict {
+            true => (&codes::KEY_REJECTED, "remove it"),
+            false => (&codes::UNKNOWN_KEY, "it is passed over"),
+        };
+        let extra = if self.strict { usual } else { &codes::EXTRA_KEY };
+        if let Some((Some(meant), _)) = likely {
+            self.keep_in_mind(meant);
+        }
+        self.findings.push(match likely.map(|(_, hint)| hint) {
+            Some(hint) => usual.at(entry.key_span, message).hint(hint),
+            None if !is_looked_for => extra.at(entry.key_span, message).hint(passed_over),
+            None if let Some(near) = self.slip_of_rivals(key) => {
+                let message = format!("no program that this file may be for knows `{key}`");
+                usual.at(entry.key_span, message).hint(did_you_mean(near))
+            }
+            None => {
+                let names_transport = |word: &str| synonym(key, &["type"]).is_some() && meant(word).is_some();
+                let is_word = word_of(entry).is_some_and(names_transport);
+                // Who has no key for the transport is no likelier meant than who has another.
+                self.loose += u32::from(is_word);
+                let is_object = matches!(entry.node.value, Value::Mapping(_));
+                let takes = |it: &Key| it.name == key && matches!(it.field, Field::Object(_)) == is_object;
+                let other = owner(key).filter(|other| !self.strict && (!is_word || other.keys.iter().any(takes)));
+                let hint = other.map(|other| format!("it is a key of {}", other.program));
+                extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
+            }
+        });
+    }
+
+    /// What to write for a key that the dialect does not know, if somebody can have meant one that it does; and that one,
+    /// if it is meant by the key alone.
+    fn meant_by(&mut self, entry: &'a Entry, beside: &[Entry], keys: &'static [Key]) -> Option<Meant> {
+        let meaning = self.meanings.entry((&entry.key, keys.as_ptr()));
+        let is_for_words = |near: &Key| keys.iter().any(|it| it.name == near.name && it.field == Field::Transport);
+        match *meaning.or_insert_with(|| Meaning::of(&entry.key, keys)) {
+            Meaning::Same(near) if word_of(entry).is_some() && is_for_words(near) => {
+                self.typed_by(near.name, entry, beside).map(|hint| (Some(near), hint))
+            }
+            Meaning::Same(near) => Some((Some(near), written_as(near, entry))),
+            Meaning::Within(object, key) => Some((Some(key), format!("put it under `{}`", object.name))),
+            Meaning::Appended(line) => Some((None, format!("append them to `{}`", line.name))),
+            _ if let Some(object) = pairs_for(entry, beside, keys) => {
+                Some((None, format!("put it under `{}`", object.name)))
+            }
+            Meaning::Misspelt(near) => Some((Some(near), written_as(near, entry))),
+            Meaning::Nothing => None,
+        }
+    }
+
+    /// What to write for a word for the transport under a key that is not the dialect's; `None` if there is one under
+    /// that already.
+    fn typed_by(&self, near: &str, entry: &Entry, beside: &[Entry]) -> Option<String> {
+        let transports = self.dialect.transports;
+        if beside.iter().any(|entry| entry.key == near) {
+            return None;
+        }
+        let word = entry.node.as_str().filter(|word| transports.iter().all(|(known, _)| known != word));
+        let meant = word.and_then(meant).and_then(|meant| transports.iter().find(|(_, transport)| *transport == meant));
+        Some(match meant {
+            Some((word, _)) => format!("write \"{near}\": \"{word}\""),
+            None => did_you_mean(near),
+        })
+    }
+
+    /// Remembers that the next finding is about what may be meant for this key, if a server cannot be without that.
+    fn keep_in_mind(&mut self, key: &Key) {
+        let (index, strict) = (self.findings.len(), self.strict);
+        let code = |usual| if strict { &codes::KEY_REJECTED } else { usual };
+        if has_address(key) {
+            self.meant = Some((index, code(&codes::MISSING)));
+        } else if key.field == Field::Transport {
+            self.meant_word = Some((index, code(&codes::TRANSPORT)));
+        }
+    }
+
+    /// The key of another program that may be meant, for one that nobody has and that is misspelled by a slip.
+    fn slip_of_rivals(&self, key: &str) -> Option<&'static str> {
+        if self.rivals.is_empty() || owner(key).is_some() {
+            return None;
+        }
+        self.rivals.iter().flat_map(|rival| rival.keys).map(|key| key.name).find(|name| is_slip_of(key, name))
+    }
+
+    /// A key for all servers that the dialect does not know.
+    pub(super) fn unknown_default(&mut self, entry: &Entry) {
+        let of_all = self.dialect.keys.iter().filter(|key| matches!(key.field, Field::Timeout | Field::Debug));
+        let names: Vec<_> = of_all.map(|key| key.name).collect();
+        let message = format!("{} does not know `{}` for all servers", self.dialect.program, entry.key);
+        self.findings.push(match nearest(&entry.key, &names) {
+            Some(near) => codes::UNKNOWN_KEY.at(entry.key_span, message).hint(did_you_mean(near)),
+            None => codes::EXTRA_KEY.at(entry.key_span, message).hint("it is passed over"),
+        });
+    }
+}
+
+/// A key that may be meant, and what to write.
+type Meant = (Option<&'static Key>, String);
+
+/// The value, if it may be a word for a transport.
+fn word_of(entry: &Entry) -> Option<&str> {
+    entry.node.as_str().filter(|word| word.len() <= LONGEST_WORD)
+}
+
+/// Whether a key says where a server is, or something in its object does.
+fn has_address(key: &Key) -> bool {
+    match key.field {
+        Field::Object(keys) => keys.iter().any(is_address),
+        _ => is_address(key),
+    }
+}
+
+/// How to write with a key what stands under another that means nearly the same.
+fn written_as(near: &Key, entry: &Entry) -> String {
+    let is_off = |key: &str| key.get(..3).is_some_and(|begin| begin.eq_ignore_ascii_case("dis"));
+    let is_opposite = matches!(near.field, Field::Enabled | Field::Disabled) && is_off(near.name) != is_off(&entry.key);
+    match (near.field, entry.node.as_bool()) {
+        (_, Some(value)) if is_opposite => format!("write \"{}\": {}", near.name, !value),
+        _ if is_opposite => format!("write `{}`, which says the opposite", near.name),
+        (Field::Trust, None) => format!("write \"{}\": true if nobody is to be asked about any tool", near.name),
+        _ => did_you_mean(near.name),
+    }
+}
+
+/// The key for variables or headers, if this is one of them that stands beside it.
+fn pairs_for(entry: &Entry, beside: &[Entry], keys: &'static [Key]) -> Option<&'static Key> {
+    entry.node.as_str()?;
+    let is_there = |key: &&Key| beside.iter().any(|entry| entry.key == key.name);
+    let has = |wanted: fn(&Field) -> bool| keys.iter().filter(|key| wanted(&key.field)).any(|key| is_there(&key));
+    let is_of_variable = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let is_variable = entry.key.contains('_') && entry.key.chars().all(is_of_variable);
+    let begins_with = |begin: &str| entry.key.get(..begin.len()).is_some_and(|it| it.eq_ignore_ascii_case(begin));
+    let is_header = entry.key.eq_ignore_ascii_case("authorization") || begins_with("x-");
+    let field = match () {
+        () if is_variable && has(|it| matches!(it, Field::Command | Field::CommandLine)) => Field::Env,
+        () if is_header && has(|it| matches!(it, Field::Url(_))) => Field::Headers,
+        () => return None,
+    };
+    keys.iter().find(|key| key.field == field)
+}
+
+/// Whether a word is another with one letter wrong, or two in a long one, but not the first; and no short one.
+fn is_slip_of(word: &str, known: &str) -> bool {
+    let slips = match known.len() {
+        length if length < SLIP_OF.0 => return false,
+        length if length < SLIP_OF.1 => 1,
+        _ => 2,
+    };
+    let is_near = word.len().abs_diff(known.len()) <= slips && word.get(..1).is_some_and(|it| known.starts_with(it));
+    is_near && strsim::osa_distance(word, known) <= slips
+}
+
+pub(super) fn did_you_mean(near: &str) -> String {
+    format!("did you mean `{near}`?")
+}
+
+/// The first dialect that has such a key in servers.
+fn owner(key: &str) -> Option<&'static Dialect> {
+    static OWNERS: LazyLock<HashMap<&str, &Dialect>> = LazyLock::new(|| {
+        let keys = ALL.iter().rev().flat_map(|dialect| dialect.keys.iter().map(|key| (key.name, *dialect)));
+        keys.collect()
+    });
+    OWNERS.get(key).copied()
+}
