@@ -25,7 +25,7 @@ impl Reader<'_> {
     /// The members of what begins at `start`, up to its end.
     pub(super) fn members(&mut self, start: usize, close: char) -> Result<Node, Problems> {
         let mut members = Entries::default();
-        let mut indent = None;
+        let (mut indent, mut taken) = (None, None);
         while self.goes_on(start, close, members.is_empty())? {
             if self.is_outdented(start, &mut indent) {
                 self.end_before_key(start, self.at, '}');
@@ -33,14 +33,15 @@ impl Reader<'_> {
             }
             let before = self.at;
             if self.peek() == Some('{')
-                && (self.takes_items(&mut members, before, close)? || self.object_without_key(&mut members)?)
+                && (self.takes_items(&mut members, &mut taken, before, close)?
+                    || self.object_without_key(&mut members)?)
             {
                 continue;
             }
             let (key, key_span) = scalar::key(self)?;
             self.skip_blanks()?;
             if matches!(self.peek(), Some(',' | ']')) && self.text[before..].starts_with('"') {
-                if self.takes_items(&mut members, before, close)? {
+                if self.takes_items(&mut members, &mut taken, before, close)? {
                     continue;
                 }
                 if members.is_empty() && self.peek() == Some(',') && !self.has_colon_after_comma() {
@@ -54,9 +55,17 @@ impl Reader<'_> {
     }
 
     /// Reads the rest of a list that lacks the bracket before it: its first item was taken for the value of the last of
-    /// `members`, and another one stands at `item`.
-    fn takes_items(&mut self, members: &mut Entries, item: usize, close: char) -> Result<bool, Problems> {
-        let Some(last) = members.last_mut().filter(|_| self.is_unopened(']', close)) else { return Ok(false) };
+    /// `members`, and another one stands at `item`. That happens to a value once: its key is `taken`.
+    fn takes_items(
+        &mut self,
+        members: &mut Entries,
+        taken: &mut Option<Span>,
+        item: usize,
+        close: char,
+    ) -> Result<bool, Problems> {
+        let is_new = |last: &&mut Entry| taken.replace(last.key_span) != Some(last.key_span);
+        let last = members.last_mut().filter(|_| self.is_unopened(']', close)).filter(is_new);
+        let Some(last) = last else { return Ok(false) };
         self.go_back(self.last_comma.unwrap_or(item));
         let first = std::mem::replace(&mut last.node, nothing(item));
         last.node = self.unopened_list(vec![first])?;

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::{LibertyKind as L, *};
+use crate::config::Value;
 
 fn read(text: &str) -> Document {
     parse(&Source::new("t.json", text)).unwrap_or_else(|problems| panic!("{text}: {problems:?}"))
@@ -272,13 +273,41 @@ fn so_many_slips_of_quotes_as_no_person_makes_end_the_reading() {
     assert_eq!(problem(&text(10_000)), "t.json:1994:1: this is no value (put a text into double quotes)");
 }
 
+/// How many levels of lists and objects there are.
+fn depth(node: &Node) -> usize {
+    match &node.value {
+        Value::Sequence(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Mapping(entries) => 1 + entries.iter().map(|entry| depth(&entry.node)).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn only_once_a_value_becomes_the_first_item_of_a_list() {
+    assert_eq!(json(r#"{"b": 1, "a"] "a"] "a"]}"#), r#"{"b":[1,"a"],"a":[null,"a"]}"#);
+}
+
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
     #[test]
     fn no_text_makes_the_reader_panic(text in "[-a-z0-9:{}()\\[\\],/*#'`\"“”\\\\u+.;=， \u{a0}é\n\t]{0,60}") {
         if let Ok(document) = parse(&Source::new("p", text.clone())) {
             for Liberty { span, .. } in document.liberties {
                 prop_assert!(text.get(span.start..span.end).is_some(), "{span:?}");
             }
+        }
+    }
+
+    #[test]
+    fn nothing_is_nested_deeper_than_the_reader_goes(
+        (before, after) in prop::sample::select(vec![("", ""), ("[", "]"), ("{", "}"), ("{\"b\": {", "}}"), ("[{", "}]")]),
+        tokens in "([{}\\[\\]:,1\n]|\"a\"){1,6}",
+    ) {
+        let text = format!("{before}{}{after}", tokens.repeat(300));
+        if let Ok(document) = parse(&Source::new("p", text)) {
+            let deepest = depth(&document.root);
+            prop_assert!(deepest <= 2 * 128, "{deepest}");
         }
     }
 
