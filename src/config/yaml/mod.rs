@@ -6,7 +6,7 @@
 pub(super) mod flow;
 pub(super) mod slip;
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
@@ -105,7 +105,7 @@ impl Composer {
                         if is_unbounded(&text) {
                             self.unbounded = self.unbounded.or(Some(span));
                         }
-                        resolve(&text)
+                        resolve(text)
                     }
                     _ => Value::String(text.into_owned()),
                 };
@@ -171,7 +171,10 @@ impl Composer {
         match &mut open.items {
             Items::Sequence(items) => items.push(node),
             Items::Mapping { entries, merged, key } => match key.take() {
-                None => *key = Some((key_text(&node, open.start)?, node.span)),
+                None => {
+                    let span = node.span;
+                    *key = Some((key_text(node, open.start)?, span));
+                }
                 Some((name, _)) if name == "<<" => merged.extend(merged_by(node)?),
                 Some((name, key_span)) => {
                     self.duplicates.extend(entries.add(Entry { key: name, key_span, node }));
@@ -199,9 +202,9 @@ fn merged_by(node: Node) -> Result<Vec<Entry>, Problems> {
 }
 
 /// The text of a key of the mapping that begins at `mapping`.
-fn key_text(node: &Node, mapping: usize) -> Result<String, Problems> {
-    match &node.value {
-        Value::String(text) | Value::Number(text) => Ok(text.clone()),
+fn key_text(node: Node, mapping: usize) -> Result<String, Problems> {
+    match node.value {
+        Value::String(text) | Value::Number(text) => Ok(text),
         Value::Bool(value) => Ok(value.to_string()),
         Value::Null => Ok("null".into()),
         _ => {
@@ -216,16 +219,18 @@ fn key_text(node: &Node, mapping: usize) -> Result<String, Problems> {
 }
 
 /// A plain scalar's value by the core schema (YAML 1.2.2, 10.3.2), numbers written as JSON writes them.
-fn resolve(text: &str) -> Value {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" => Value::Bool(true),
-        "false" | "False" | "FALSE" => Value::Bool(false),
-        _ if is_unbounded(text) => Value::Number(text.into()),
-        _ => match number(text) {
+fn resolve(text: Cow<'_, str>) -> Value {
+    // Few texts begin as a word or a number does.
+    match (text.as_bytes().first(), &*text) {
+        (None, _) | (_, "~" | "null" | "Null" | "NULL") => Value::Null,
+        (Some(b't' | b'T'), "true" | "True" | "TRUE") => Value::Bool(true),
+        (Some(b'f' | b'F'), "false" | "False" | "FALSE") => Value::Bool(false),
+        (Some(b'+' | b'-' | b'.' | b'0'..=b'9'), _) => match number(&text) {
+            _ if is_unbounded(&text) => Value::Number(text.into_owned()),
             Some(number) => Value::Number(number),
-            None => Value::String(text.into()),
+            None => Value::String(text.into_owned()),
         },
+        _ => Value::String(text.into_owned()),
     }
 }
 
@@ -317,6 +322,15 @@ mod tests {
         );
         assert!(problem("a: 1\n---\nb: 2").contains("a second document"));
         assert!(problem(&("[".repeat(100) + &"]".repeat(100))).contains("nested deeper than 64 levels"));
+    }
+
+    #[test]
+    fn comments_may_be_as_long_as_they_like() {
+        let comment = "    # one line of it\n".repeat(500);
+        assert_eq!(
+            json(&format!("{comment}a:\n{comment}  - 1\n{comment}  - b:\n{comment}{comment}")),
+            r#"{"a":[1,{"b":null}]}"#
+        );
     }
 
     #[test]
