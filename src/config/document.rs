@@ -126,7 +126,7 @@ impl Document {
             (Written::Yaml, Syntax::Yaml | Syntax::Either(_)) => {}
         }
         let servers = self.places_of_servers(root, dialect);
-        for Duplicate { key, first, second } in &self.duplicates {
+        for (Duplicate { key, first, second }, number) in self.duplicates.iter().zip(1..=MOST_TOLD) {
             let (line, column) = source.position(first.start);
             let is_server = servers.as_ref().is_some_and(|places| places.are_names(*first, *second));
             let what = if is_server { "a server" } else { "a key" };
@@ -139,7 +139,8 @@ impl Document {
             let message = format!("`{key}` is {what} already at {line}:{column}: {fate}");
             let are_servers = !is_server && dialect.roots.iter().any(|keys| keys.last() == Some(&key.as_str()));
             let hint = if are_servers { "put the servers of both into one" } else { "keep one of them, or rename it" };
-            findings.push(code.at(*second, message).hint(hint));
+            let more = if number == MOST_TOLD { self.duplicates.len() - MOST_TOLD } else { 0 };
+            findings.push(code.at(*second, message).hint(hint).followed_by(more));
         }
     }
 

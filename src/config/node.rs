@@ -57,10 +57,9 @@ impl Entries {
             self.all.push(entry);
             return None;
         };
-        let (first, second) = (self.all[place].key_span, entry.key_span);
-        let duplicate = Duplicate { key: entry.key.clone(), first, second };
-        self.all[place] = entry;
-        Some(duplicate)
+        let second = entry.key_span;
+        let Entry { key, key_span: first, .. } = std::mem::replace(&mut self.all[place], entry);
+        Some(Duplicate { key, first, second })
     }
 
     /// One entry more, unless its key is there already.

@@ -47,6 +47,21 @@ fn a_slip_is_told_once_with_where_to_type_what() {
 }
 
 #[test]
+fn of_names_that_stand_twice_as_many_are_told_as_somebody_reads() {
+    for (name, text) in [
+        (".mcp.json", format!(r#"{{"mcpServers": {{"a": {{{} "args": []}}}}}}"#, r#""command": "x","#.repeat(1501))),
+        ("cpe.yaml", format!("mcpServers:\n  a:\n    type: stdio\n{}", "    command: x\n".repeat(1501))),
+    ] {
+        let source = Source::new(name, text);
+        let findings = examine(&source, Some(Path::new(name)), None, None).findings;
+        let messages: Vec<_> =
+            findings.iter().map(|it| &it.problem.message).filter(|it| it.contains("already")).collect();
+        assert_eq!(messages.len(), 1000, "{name}");
+        assert!(messages[999].ends_with("; 500 more follow"), "{}", messages[999]);
+    }
+}
+
+#[test]
 fn what_is_no_config_is_told_where_it_begins() {
     let conflict = "resolve the merge: keep one side and remove the lines with <<<<<<<, ======= and >>>>>>>";
     let before = "remove what stands before the `{` at";
