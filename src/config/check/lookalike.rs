@@ -58,11 +58,11 @@ pub(super) fn lookalikes<'t>(rule: &VariableRule, text: &'t str) -> Vec<Referenc
 
 /// Takes back that something like a reference is a secret, of what was found since `before`.
 pub(super) fn clear(subject: &Subject<'_>, before: usize, findings: &mut Vec<Finding>) {
-    let is_reference = |it: &&Finding| it.code == &codes::VARIABLE_FORM;
-    let mut references: Vec<_> = findings[before..].iter().filter(is_reference).map(|it| it.problem.span).collect();
-    if references.is_empty() {
+    let spans = |code| findings[before..].iter().filter(move |it| it.code == code).map(|it| it.problem.span);
+    if spans(&codes::SECRET).next().is_none() {
         return;
     }
+    let mut references: Vec<_> = spans(&codes::VARIABLE_FORM).collect();
     references.sort_unstable_by_key(|span| span.start);
     let text = &subject.source.text;
     let letters = |start: usize, end: usize| {
@@ -73,8 +73,7 @@ pub(super) fn clear(subject: &Subject<'_>, before: usize, findings: &mut Vec<Fin
         let mut within = within.iter().take_while(|it| it.start < secret.end);
         within.any(|it| letters(secret.start, it.start) + letters(it.end, secret.end) < FEW)
     };
-    let others = findings.split_off(before);
-    findings.extend(others.into_iter().filter(|it| it.code != &codes::SECRET || !is_one(it.problem.span)));
+    findings.extract_if(before.., |it| it.code == &codes::SECRET && is_one(it.problem.span)).for_each(drop);
 }
 
 #[cfg(test)]

@@ -270,12 +270,12 @@ impl Reader<'_> {
         };
         let mut wrong = Vec::new();
         let is_lost = |item: &&Node| item.is_null() && self.is_yaml_of_go();
-        let texts = items.iter().filter(|item| !is_lost(item)).filter_map(|item| {
+        let mut texts = Vec::with_capacity(items.len());
+        texts.extend(items.iter().filter(|item| !is_lost(item)).filter_map(|item| {
             let text = self.as_text(item);
             wrong.extend((text.is_none() && !self.may_be_anything(item)).then_some(item));
             text
-        });
-        let texts = texts.collect();
+        }));
         wrong.iter().take(MOST_TOLD).for_each(|item| self.no_text("each of ", key, item));
         if let Some(more) = wrong.len().checked_sub(MOST_TOLD) {
             let last = self.findings.pop().map(|last| last.followed_by(more));
