@@ -50,7 +50,9 @@ pub(super) fn lookalikes<'t>(rule: &VariableRule, text: &'t str) -> Vec<Referenc
         let name = NAMES.iter().find_map(|name| captures.name(name))?.as_str();
         // Between two pairs of braces it is something to fill in.
         let is_template = captures.name("open").is_some_and(|open| open.as_str() == "{{");
-        let is_free = !is_taken[range.clone()].contains(&true);
+        // What a dollar sign begins is another program's, and told as that.
+        let is_of_dollar = captures.name("single").is_some() && text[..range.start].ends_with('$');
+        let is_free = !is_of_dollar && !is_taken[range.clone()].contains(&true);
         (is_free && !is_template).then_some(Reference { form: Form::Braced, name, default: None, range })
     });
     found.collect()
@@ -124,6 +126,16 @@ mod tests {
             let expected = format!("W-VARIABLE-FORM {written} write ${{{{ secrets.A }}}}");
             assert_eq!(continues(&format!("Bearer {written}")), [expected], "{written}");
         }
+    }
+
+    #[test]
+    fn what_is_not_replaced_there_or_has_no_end_is_told_once_with_what_helps() {
+        let open = r#"{"servers": {"s": {"command": "x", "args": [""#;
+        let told_once = told(".vscode/mcp.json", open, "${env:ZED", r#""]}}}"#);
+        assert_eq!(told_once, ["W-VARIABLE-FORM ${env:ZED close it with }"]);
+        let open = r#"{"mcpServers": {"s": {"command": "x", "args": [""#;
+        let elsewhere = told(".amazonq/mcp.json", open, "${ZED}", r#""]}}}"#);
+        assert_eq!(elsewhere, ["W-VARIABLE-FORM ${ZED} write the value itself"]);
     }
 
     #[test]

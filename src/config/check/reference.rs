@@ -115,7 +115,8 @@ enum Why {
 
 fn replaced(rule: &VariableRule, text: Text<'_>, reference: &Reference<'_>) -> Result<(), Why> {
     if !rule.forms.contains(&reference.form) && !rule.is_known(reference) {
-        return Err(Why::Form);
+        let is_elsewhere = rule.places != Places::Nowhere && !rule.holds_in(text.field);
+        return Err(if is_elsewhere { Why::Place } else { Why::Form });
     }
     if rule.blocked.contains(&reference.name) {
         return Err(Why::Blocked);

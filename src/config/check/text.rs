@@ -70,11 +70,23 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
         let place = subject.source.part(span, value, at..at + odd.len_utf8());
         let message = format!("the text has a character that nobody sees (U+{:04X})", u32::from(odd));
         findings.push(codes::INVISIBLE.at(place, message).hint("remove it, or type an ordinary blank"));
+    } else if let Some(mark) = mark_of_block(subject, value, span) {
+        let is_one_line = value.trim_end().lines().nth(1).is_none();
+        let finding = codes::INVISIBLE.at(mark, "the line break at its end is part of the text");
+        findings.extend(is_one_line.then(|| finding.hint("add a `-` to this, which leaves it out")));
     } else if !value.trim().is_empty() && value.trim().len() < value.len() {
         let side = if value.trim_start().len() < value.len() { "before" } else { "after" };
         let message = format!("there is a blank {side} the text, which is part of it");
         findings.push(codes::INVISIBLE.at(span, message).hint("remove it"));
     }
+}
+
+/// The `|` or `>` before a text that has only a line break too much.
+fn mark_of_block(subject: &Subject<'_>, value: &str, span: Span) -> Option<Span> {
+    let is_block = value.strip_suffix('\n').is_some_and(|text| text.trim().len() == text.len());
+    let before = subject.source.text[..span.start].trim_end();
+    let end = before.len();
+    (is_block && before.ends_with(['|', '>'])).then(|| Span { start: end - 1, end })
 }
 
 /// A comma after a text of YAML without quotes, and quotes around it that are none.
@@ -100,6 +112,25 @@ mod tests {
 
     use super::*;
     use crate::config::{Source, examine};
+
+    #[test]
+    fn the_line_break_of_a_block_is_told_where_it_can_be_left_out() {
+        for (block, expected) in [
+            ("|\n        b", Some("|")),
+            (">\n        b", Some(">")),
+            ("|-\n        b", None),
+            ("|\n        b\n        c", None),
+        ] {
+            let text = format!("mcpServers:\n  s:\n    type: stdio\n    command: x\n    env:\n      A: {block}\n");
+            let examined = examine(&Source::new("cpe.yaml", text.clone()), Some(Path::new("cpe.yaml")), None, None);
+            let told: Vec<_> = examined
+                .findings
+                .iter()
+                .map(|it| (it.code, &text[it.problem.span.start..it.problem.span.end]))
+                .collect();
+            assert_eq!(told, expected.map(|mark| (&codes::INVISIBLE, mark)).into_iter().collect::<Vec<_>>(), "{block}");
+        }
+    }
 
     #[test]
     fn what_yaml_takes_for_a_part_of_a_text_is_told_at_its_place() {

@@ -43,7 +43,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("env", Field::Env, PROCESS),
         Key::of("url", Field::Url(None), REMOTE),
         Key::of("headers", Field::Headers, REMOTE),
-        Key::of("oauthScopes", Field::Scopes, REMOTE),
+        Key::new("oauthScopes", Field::Scopes),
         Key::of("oauth", Field::Own, REMOTE),
         Key::new("timeout", Field::Timeout),
         Key::new("disabled", Field::Disabled),
@@ -72,6 +72,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         places: Places::In(&[Field::Command]),
         ..VariableRule::NONE
     }),
+    writes_all: true,
     null_env: true,
     home: &[Field::Command],
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },

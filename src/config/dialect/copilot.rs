@@ -1,6 +1,6 @@
 //! GitHub Copilot: `mcp-config.json`, and the portable `.github/mcp.json` (read in microsoft/vscode, 2026).
 
-use super::{Dialect, Empty, Field, Key, Of, Place, Places, Unset, Untyped, VariableRule};
+use super::{Dialect, Empty, Field, Key, Of, Outside, Place, Places, TimeoutRule, Unset, Untyped, VariableRule};
 use crate::{
     config::{
         Form,
@@ -28,6 +28,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         Key::of("headers", Field::Headers, REMOTE),
         Key::of("oauthClientId", Field::ClientId, REMOTE),
         Key::new("tools", Field::Include),
+        // Threads 172 and 1378 of github/copilot-cli.
+        Key::new("timeout", Field::CallTimeout),
     ],
     transports: &[
         ("local", Transport::Stdio),
@@ -36,6 +38,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
     ],
     untyped: Untyped::Inferred(Transport::Http),
+    timeout: Some(TimeoutRule {
+        unit: 1,
+        default: 180_000,
+        least: 0,
+        most: u64::MAX,
+        whole: true,
+        outside: Outside::Rejected,
+    }),
     variables: VariableRule {
         forms: &[Form::Braced, Form::Defaulted, Form::Bare],
         places: Places::In(&[Field::Command, Field::Args, Field::Env, Field::Url(None), Field::Headers]),

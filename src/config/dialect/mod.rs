@@ -144,6 +144,8 @@ pub struct Dialect {
     pub command_variables: Option<VariableRule>,
     /// What `env` and `headers` may hold besides texts.
     pub loose_values: bool,
+    /// Whether the program itself writes every key, also those of the other transport, with nothing in them.
+    pub writes_all: bool,
     /// Whether `env` may be `null`, as if it were not there.
     pub null_env: bool,
     /// Whether its reader of YAML makes a date of what looks like one, as YAML 1.1 does.
@@ -450,6 +452,7 @@ impl Dialect {
         variables: VariableRule::NONE,
         command_variables: None,
         loose_values: false,
+        writes_all: false,
         null_env: false,
         dates: false,
         name_characters: None,

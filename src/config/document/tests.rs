@@ -22,6 +22,7 @@ fn a_slip_is_told_once_with_where_to_type_what() {
         (r#""command": "npx"; "args": []"#, "E-JSON-COMMA 2:17 write `,` instead"),
         (r#""command": "x", "args": "#, "E-JSON-FORM 2:17 write its value, after a colon, or remove the key"),
         (r#""command": "x", ..."#, "E-JSON-FORM 2:17 remove them with their comma, or write what belongs there"),
+        (r#""command": , "npx""#, "E-JSON-COMMA 2:12 remove one comma"),
         (r#""command": `x`"#, "E-JSON-FORM 2:12 use double quotes"),
         (r#""command: "npx""#, "E-JSON-FORM 2:1 add a double quote before the `:` at 2:9"),
         (

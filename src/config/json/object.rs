@@ -76,6 +76,10 @@ impl Reader<'_> {
     fn value_of(&mut self, key: Span, close: char) -> Result<Node, Problems> {
         let is_colon = self.colon(key)?;
         self.skip_blanks()?;
+        if is_colon && self.peek() == Some(',') && self.has_value_after_comma() {
+            self.take(LibertyKind::SurplusComma, 1);
+            self.skip_blanks()?;
+        }
         let start = self.at;
         match self.peek() {
             Some(found @ ('}' | ']')) if is_colon && self.is_unopened(found, close) => {

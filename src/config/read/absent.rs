@@ -3,7 +3,7 @@
 use super::{is_server, looks_like_servers, word::is_note};
 use crate::config::{
     Entry, Node, Span, Value,
-    dialect::{Dialect, RootKeys, is_about_other_things},
+    dialect::{Collection, Dialect, RootKeys, is_about_other_things},
     finding::{Finding, codes},
     nearest,
 };
@@ -39,6 +39,16 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
             });
             let inner = keys.get(1..).and_then(|rest| entry.node.at(rest)).unwrap_or(&entry.node);
             (finding, has_server(inner).then_some(inner))
+        }
+        (None, _) if is_server(root) => {
+            let message = format!("this is one server, and {program} looks for it under `{place}`");
+            let hint = match dialect.collection {
+                Collection::List { .. } => format!("put it below `{place}`, as an item that begins with `- name: …`"),
+                Collection::Map => {
+                    format!("put it there with a name: {{ {} }}", nested(&[&keys[..], &["name"]].concat()))
+                }
+            };
+            (codes::ROOT.at(begin, message).hint(hint), None)
         }
         (None, true) if root.as_entries().is_some() && !looks_like_servers(root) => {
             let message = format!("there are no servers under `{place}`");

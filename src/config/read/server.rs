@@ -236,6 +236,14 @@ impl<'a> Reader<'a> {
         if fits {
             return true;
         }
+        let is_empty = match &entry.node.value {
+            Value::String(text) => text.is_empty(),
+            Value::Mapping(entries) => entries.is_empty(),
+            _ => false,
+        };
+        if is_empty && self.dialect.writes_all {
+            return false;
+        }
         let what = if is_process { "a server that is started" } else { "a server at a URL" };
         let message = format!("`{}` is not for {what}", key.name);
         self.findings.push(match strict {

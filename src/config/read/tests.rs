@@ -395,6 +395,51 @@ fn servers_within_another_object_are_pointed_at() {
 }
 
 #[test]
+fn one_server_in_the_place_of_all_is_told_with_where_to_put_it() {
+    for (path, text, hint) in [
+        (
+            ".mcp.json",
+            r#"{"command": "x", "args": []}"#,
+            r#"put it there with a name: { "mcpServers": { "name": { … } } }"#,
+        ),
+        (
+            ".continue/mcpServers/b.yaml",
+            "name: b\nversion: 1.0.0\ncommand: x\n",
+            "put it below `mcpServers`, as an item that begins with `- name: …`",
+        ),
+    ] {
+        let file = at(path, text);
+        assert_eq!(
+            (told(&file), file.findings[0].problem.hint.as_deref()),
+            (vec!["E-ROOT ".into()], Some(hint)),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn what_programs_know_and_write_themselves_is_no_fault() {
+    for (path, text) in [
+        (
+            ".zed/settings.json",
+            r#"{"context_servers": {"a": {"command": "x", "args": [], "timeout": 120, "remote": true}, "b": {"url": "https://a.example/", "timeout": 30, "oauth": {"client_id": "c"}}}}"#,
+        ),
+        (
+            ".copilot/mcp-config.json",
+            r#"{"mcpServers": {"a": {"type": "local", "command": "x", "tools": ["*"], "timeout": 600000}}}"#,
+        ),
+        (
+            ".amazonq/mcp.json",
+            r#"{"mcpServers": {"a": {"type": "stdio", "url": "", "headers": {}, "oauthScopes": ["openid"], "command": "x"}}}"#,
+        ),
+    ] {
+        assert_eq!(told(&at(path, text)), [""; 0], "{path}");
+    }
+    let filled = r#"{"mcpServers": {"a": {"command": "x", "url": "https://a.example/", "headers": {"A": "b"}}}}"#;
+    assert_eq!(told(&at(".amazonq/mcp.json", filled)), [r#"W-IGNORED "url""#, r#"W-IGNORED "headers""#]);
+}
+
+#[test]
 fn claude_code_has_no_servers_in_its_settings() {
     let servers = r#""mcpServers": {"a": {"command": "x", "request_timeout_ms": 1000}}"#;
     for path in [".claude/settings.json", "/home/ada/.claude/settings.json", ".claude/settings.local.json"] {

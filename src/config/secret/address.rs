@@ -109,14 +109,21 @@ fn is_of_name(c: char) -> bool {
 }
 
 /// Where the passwords of URLs stand, `://user:password@`, and tokens in the place of a user. A password with characters
-/// that belong into escapes is taken for one as well.
+/// that belong into escapes is taken for one as well; of `://` a part may be missing.
 pub(super) fn passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut begins = text.match_indices("://").map(|(at, _)| at).peekable();
     let urls = std::iter::from_fn(move || {
         let begin = begins.next()? + 3;
         Some(begin..begins.peek().copied().unwrap_or(text.len()).max(begin))
     });
-    urls.flat_map(|url| {
+    let slashes = text.match_indices('/').map(|(at, _)| at);
+    let is_slip = |at: &usize| {
+        let (before, after) = (&text[..*at], &text[at + 1..]);
+        before.ends_with([':', '/']) && !before.ends_with(":/") && !after.starts_with('/')
+    };
+    let mut slips = slashes.filter(is_slip).map(|at| at + 1).peekable();
+    let misspelt = std::iter::from_fn(move || Some(slips.next()?..slips.peek().copied().unwrap_or(text.len())));
+    urls.chain(misspelt).flat_map(|url| {
         let (begin, rest) = (url.start, &text[url]);
         let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
         let rest = &rest[..rest.find(ends).unwrap_or(rest.len())];
@@ -194,6 +201,11 @@ mod tests {
             assert_eq!(of(url), [""; 0], "{url}");
         }
         assert_eq!(of("://c:@ a://b://c:d@e"), ["d"]);
+        for url in
+            ["https//u:geheim@h", "https:/u:geheim@h/p", "https;//u:geheim@h:1", "a //u:x@h /b:/c:d b//u:geheim@h"]
+        {
+            assert_eq!(of(url).last().map(String::as_str), Some("geheim"), "{url}");
+        }
     }
 
     #[test]

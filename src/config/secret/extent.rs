@@ -169,7 +169,7 @@ impl<'t> Extent<'t> {
     }
 
     /// Where a value of YAML ends that has no quotes: with its line and those below that are further in, if they are lines
-    /// of a text or of a list.
+    /// of a text or of a list; or with one that is no key, and too far out to be anything else.
     fn end_of_block(&self, name: usize, start: usize) -> usize {
         let line = self.text[..name].rfind('\n').map_or(0, |newline| newline + 1);
         let before = &self.text[line..name];
@@ -191,6 +191,10 @@ impl<'t> Extent<'t> {
             let trimmed = line.trim();
             let is_key = || trimmed.contains(": ") || trimmed.ends_with(':');
             let is_over = !trimmed.is_empty() && indent(line) <= depth;
+            if is_over && !is_key() && !trimmed.starts_with(['-', '#', '{', '}', '[', ']', '?', '.']) {
+                end += 1 + length;
+                break;
+            }
             if is_over || (is_first && first.is_empty() && !is_text && is_key()) {
                 break;
             }

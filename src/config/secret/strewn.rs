@@ -10,7 +10,7 @@ use super::{
     name::is_secret_name,
     written::{Name, assigned, is_flag},
 };
-use crate::config::{Node, Value};
+use crate::config::{Entry, Node, Value};
 
 /// What stands on the line of a secret's name up to the next name, word by word, so that the signs between the words can
 /// still be seen.
@@ -44,15 +44,22 @@ pub(super) fn strewn(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// What follows the name of a secret in texts where there should be an object: `"DB_PASSWORD geheim"`, `["DB_PASSWORD",
-/// "geheim"]`. An object is not looked at.
+/// "geheim"]`; and in keys that hold a value as well. The values of an object are not looked at.
 pub(super) fn in_words(node: &Node, hide: &mut impl FnMut(&Node, &str, Range<usize>)) {
+    for Entry { key, key_span, .. } in node.as_entries().unwrap_or_default() {
+        if key.contains(char::is_whitespace) {
+            let key_node = Node { span: *key_span, value: Value::Null };
+            strewn(key).for_each(|range| hide(&key_node, key, range));
+        }
+    }
     let items = node.as_items().unwrap_or(std::slice::from_ref(node));
     let mut is_value = false;
     for item in items {
         match &item.value {
             Value::Sequence(_) => in_words(item, hide),
             Value::String(text) => {
-                let is_name = is_secret_name(text) && !text.contains(char::is_whitespace);
+                let is_odd = |c: char| c.is_whitespace() || is_value && c.is_ascii_digit();
+                let is_name = is_secret_name(text) && !text.contains(is_odd);
                 if is_value && !is_name && !is_variable(text) {
                     hidden_of(text).into_iter().for_each(|range| hide(item, text, range));
                 } else {

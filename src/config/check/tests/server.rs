@@ -91,9 +91,11 @@ fn transports(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<Stri
     }
     let misplaced = dialect.keys.iter().filter_map(|key| match (key.field, key.of) {
         (Field::Headers, Of::Remote { strict }) => {
-            Some((strict, process(dialect, &format!("«\"{}\"»: {{}}", key.name))))
+            Some((strict, process(dialect, &format!("«\"{}\"»: {{\"A\": \"b\"}}", key.name))))
         }
-        (Field::Env, Of::Process { strict }) => Some((strict, http(GOOD, &format!("«\"{}\"»: {{}}", key.name))?)),
+        (Field::Env, Of::Process { strict }) => {
+            Some((strict, http(GOOD, &format!("«\"{}\"»: {{\"A\": \"b\"}}", key.name))?))
+        }
         _ => None,
     });
     for (strict, server) in misplaced {

@@ -18,8 +18,8 @@ pub(super) fn blank(scene: &Scene<'_>) -> Option<Problem> {
     let of_line = |line: Line<'_>| {
         let text = line.text;
         let (at, odd) = text.char_indices().find(|(at, c)| {
-            let before = text[..*at].trim();
-            is_odd(*c) && (before.is_empty() || before.ends_with([':', '-']))
+            let before = || text[..*at].trim();
+            is_odd(*c) && (before().is_empty() || before().ends_with([':', '-']))
         })?;
         let start = line.start + at;
         let what = format!("a character that looks like a blank (U+{:04X})", u32::from(odd));
