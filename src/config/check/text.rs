@@ -98,12 +98,21 @@ fn around(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
     if value.starts_with(['“', '”', '‘', '’']) && value.ends_with(['“', '”', '‘', '’']) {
         let message = "typographic quotes are no quotes, but a part of the text";
         findings.push(codes::YAML_FORM.at(text.at.span, message).hint("use straight quotes"));
+    } else if let Some(quote) = value.chars().next_back().filter(|end| is_lone_quote(value, *end)) {
+        let message = format!("in YAML this `{quote}` is a part of the text");
+        let hint = "remove it, or put one before the text as well";
+        findings.push(codes::YAML_FORM.at(Span { start: end - 1, end }, message).hint(hint));
     } else if value.ends_with(',') {
         let comma = Span { start: end - 1, end };
         let message = "in YAML this comma is a part of the text";
         let hint = "remove it, or put the text into quotes with it";
         findings.push(codes::YAML_FORM.at(comma, message).hint(hint));
     }
+}
+
+/// Whether a text of one word ends with the only quote in it.
+fn is_lone_quote(value: &str, end: char) -> bool {
+    matches!(end, '"' | '\'') && !value.contains(char::is_whitespace) && value.matches(end).count() == 1
 }
 
 #[cfg(test)]
@@ -138,6 +147,9 @@ mod tests {
             ("\n      - -y,\n      - b", Some(",")),
             ("[“-y”, b]", Some("“-y”")),
             ("\n      - ‘-y’", Some("‘-y’")),
+            ("\n      - -y\n      - b\"", Some("\"")),
+            ("[b', c]", Some("'")),
+            ("\n      - say \"b\"", None),
             ("[-y, b]", None),
             ("[\"-y,\", '“b”']", None),
             ("\n      - a “b”", None),

@@ -418,6 +418,19 @@ fn one_server_in_the_place_of_all_is_told_with_where_to_put_it() {
 }
 
 #[test]
+fn a_number_of_yaml_may_begin_with_a_zero_and_ends_before_a_comma() {
+    let file = |timeout: &str| {
+        let text = format!("version: 1.2.1\nmcpServers:\n  a:\n    command: x\n    args: []\n    timeout: {timeout}\n");
+        let file = at("librechat.yaml", &text);
+        let hints: Vec<_> = file.findings.iter().map(|it| it.problem.hint.clone().unwrap_or_default()).collect();
+        (told(&file), hints)
+    };
+    assert_eq!(file("030000"), (vec![], vec![]));
+    assert_eq!(file("5000,"), (vec!["E-VALUE-TYPE ,".into()], vec!["remove it".into()]));
+    assert_eq!(file("'5000,'").1, ["write a number"]);
+}
+
+#[test]
 fn what_programs_know_and_write_themselves_is_no_fault() {
     for (path, text) in [
         (

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::server::Reader;
 use crate::config::{
-    Entry, Node, Problem, Value,
+    Entry, Node, Problem, Span, Value,
     command_line::words_for_hint,
     dialect::{Field, Kind, Outside, Syntax, TimeoutRule},
     finding::{MOST_TOLD, codes},
@@ -165,6 +165,10 @@ impl Reader<'_> {
             Value::String(_) if !self.is_bare(node) => None,
             Value::String(_) if expected == "an object of texts" => of_key(text, node.span.start),
             Value::String(_) if expected == "a list of texts" => of_item(text, node.span.start),
+            Value::String(value) if value.ends_with(',') && ["a number", "true or false"].contains(&expected) => {
+                let comma = Span { start: node.span.end - 1, end: node.span.end };
+                Some(Problem::new(comma, "in YAML this comma is a part of the value").hint("remove it"))
+            }
             Value::Null if node.span.start == node.span.end => of_comment(text, node.span.start),
             _ => None,
         }
@@ -350,6 +354,7 @@ impl Reader<'_> {
             Value::Number(text) => text.parse::<f64>().ok(),
             Value::String(text) if self.dialect.coerces && references(text).next().is_some() => return None,
             Value::String(text) if self.dialect.coerces => text.parse::<f64>().ok(),
+            Value::String(text) if self.read_by_others(text, node) == Some("a number") => text.parse::<f64>().ok(),
             Value::String(text) => self.number_of_go(text, node),
             _ => None,
         };
