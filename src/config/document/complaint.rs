@@ -55,6 +55,7 @@ fn plain(kind: LibertyKind) -> (&'static Code, &'static str, &'static str) {
         Kind::SurplusComma => (&codes::JSON_COMMA, "a comma with nothing before it", "remove one comma"),
         Kind::MissingComma => (&codes::JSON_COMMA, "no comma before this", "add a comma"),
         Kind::WrongComma => (&codes::JSON_COMMA, "no comma, but what stands in its place", "write `,` instead"),
+        Kind::SurplusColon => (&codes::JSON_FORM, "a colon too many", "remove it"),
         Kind::MissingColon => (&codes::JSON_FORM, "no colon before this", "add a colon"),
         Kind::WrongColon => (&codes::JSON_FORM, "no colon, but what stands in its place", "write `:` instead"),
         Kind::NoValue => {

@@ -18,6 +18,7 @@ fn found(name: &str, text: &str) -> Vec<String> {
 fn a_slip_is_told_once_with_where_to_type_what() {
     for (members, expected) in [
         (r#""command" "npx""#, "E-JSON-FORM 2:11 add a colon"),
+        (r#""command": : "npx""#, "E-JSON-FORM 2:12 remove it"),
         (r#""command" = "npx""#, "E-JSON-FORM 2:11 write `:` instead"),
         (r#""command": "npx"; "args": []"#, "E-JSON-COMMA 2:17 write `,` instead"),
         (r#""command": "x", "args": "#, "E-JSON-FORM 2:17 write its value, after a colon, or remove the key"),

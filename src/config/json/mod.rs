@@ -81,6 +81,8 @@ pub enum LibertyKind {
     SurplusComma,
     /// `[1; 2]`, at what stands where a comma belongs.
     WrongComma,
+    /// `"a":: 1`.
+    SurplusColon,
     /// `{"a" 1}`, at the value.
     MissingColon,
     /// `{"a" = 1}`, at what stands where a colon belongs.

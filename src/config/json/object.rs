@@ -110,7 +110,13 @@ impl Reader<'_> {
     fn colon(&mut self, key: Span) -> Result<bool, Problems> {
         let signs = ["=>", "=", "：", ";"];
         match self.peek() {
-            Some(':') => self.at += 1,
+            Some(':') => {
+                self.at += 1;
+                self.skip_blanks()?;
+                if self.peek() == Some(':') {
+                    self.take(LibertyKind::SurplusColon, 1);
+                }
+            }
             Some(',') if self.has_value_after_comma() => self.take(LibertyKind::WrongColon, 1),
             Some('=' | '：' | ';') => {
                 let length = signs.iter().find(|sign| self.rest().starts_with(**sign)).map_or(1, |sign| sign.len());

@@ -361,8 +361,20 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, most: usize, findings: &mut Vec<
         }
         return Vec::new();
     };
+    if let Some(entry) = nameless_server(node, entries) {
+        let finding = codes::MISSING.at(entry.key_span, "this is one server, and it has no name");
+        findings.push(finding.hint("put it below a name: \"name\": { … }"));
+        return Vec::new();
+    }
     let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
     entries.iter().take(most).map(name).collect()
+}
+
+/// Where the address of a server stands that is in the place of all servers; a key without a value would be its name.
+fn nameless_server<'n>(node: &Node, entries: &'n [Entry]) -> Option<&'n Entry> {
+    let is_name = |entry: &Entry| entry.node.is_null() || is_server(&entry.node);
+    let is_address = |entry: &&Entry| ["command", "url"].contains(&&*entry.key);
+    entries.iter().find(is_address).filter(|_| is_server(node) && !entries.iter().any(is_name))
 }
 
 /// The servers of a list, as [`named`].

@@ -418,6 +418,14 @@ fn one_server_in_the_place_of_all_is_told_with_where_to_put_it() {
 }
 
 #[test]
+fn a_server_without_a_name_is_told_once() {
+    let file = at(".mcp.json", r#"{"mcpServers": {"command": "x", "args": ["-y"], "env": {"A": "1"}}}"#);
+    assert_eq!(told(&file), [r#"E-MISSING "command""#]);
+    let named = at(".mcp.json", r#"{"mcpServers": {"command": {"command": "x"}, "b": {"url": 1}}}"#);
+    assert!(!told(&named).contains(&r#"E-MISSING "command""#.to_owned()), "{:?}", named.findings);
+}
+
+#[test]
 fn a_number_of_yaml_may_begin_with_a_zero_and_ends_before_a_comma() {
     let file = |timeout: &str| {
         let text = format!("version: 1.2.1\nmcpServers:\n  a:\n    command: x\n    args: []\n    timeout: {timeout}\n");
