@@ -61,6 +61,12 @@ pub(super) fn comma(scene: &Scene<'_>) -> Option<Problem> {
         + if scene.rest().starts_with(':') { before.trim_end_matches(is_of_key).len() } else { before.len() };
     match scene.text[..key].trim_end() {
         first if first.ends_with([',', '{', '[', ':']) => None,
+        first if first.ends_with('$') && scene.text[key..].starts_with('{') => {
+            let start = first.trim_end_matches(is_of_key).len();
+            let end = key + scene.text[key..].find([',', '\n']).unwrap_or(1);
+            let what = "within brackets, a brace begins a mapping and ends the text before it";
+            Some(wrong(start..end, what).hint("put the whole value into quotes"))
+        }
         _ if key > scene.line.begin() => {
             let length = scene.text[key..].find(|c| !is_of_key(c) || c == ':').unwrap_or(1).max(1);
             Some(wrong(key..key + length, "no comma before this").hint("add a comma"))

@@ -22,6 +22,14 @@ fn what_was_forgotten_is_told_where_it_was() {
         ("a:\n  args: [\"-y\" \"x\"]\n", "2:15: not valid YAML: no comma before this (add a comma)"),
         ("a:\n  env: {B: 'c' D: e}\n", "2:16: not valid YAML: no comma before this (add a comma)"),
         (
+            "a:\n  args: [-y, ${{ s.B }}]\n",
+            "2:14: not valid YAML: within brackets, a brace begins a mapping and ends the text before it (put the whole value into quotes)",
+        ),
+        (
+            "a:\n  env: {A: Bearer ${X}, B: c}\n",
+            "2:19: not valid YAML: within brackets, a brace begins a mapping and ends the text before it (put the whole value into quotes)",
+        ),
+        (
             "a:\n  args: [\"-y, \"x\"]\n",
             "2:16: not valid YAML: invalid trailing content after double-quoted scalar (look at the quotes before this: one is missing, or one too many)",
         ),
