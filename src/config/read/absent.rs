@@ -31,7 +31,9 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
         return (codes::ROOT.at(entry.key_span, message).hint(hint), servers);
     }
     let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
-    match (misplaced(root), is_section) {
+    // In a file about other things, what is at a URL may be anything.
+    let is_meant = |entry: &&Entry| !is_section || is_called_like_servers(entry) || has_program(&entry.node);
+    match (misplaced(root).filter(is_meant), is_section) {
         (Some(entry), _) => {
             let finding = codes::ROOT.at(entry.key_span, message).hint(match &keys[..] {
                 [key] => format!("rename `{}` to `{key}`", entry.key),
@@ -85,6 +87,11 @@ fn within<'n>(root: &'n Node, place: &[&str]) -> Option<(&'n str, &'n Entry)> {
 fn has_server(servers: &Node) -> bool {
     let is_in = |entries: &[Entry]| entries.iter().any(|entry| is_server(&entry.node));
     servers.as_entries().is_some_and(is_in) || servers.as_items().is_some_and(|items| items.iter().any(is_server))
+}
+
+/// Whether one of these is a server that is started.
+fn has_program(servers: &Node) -> bool {
+    servers.as_entries().is_some_and(|entries| entries.iter().any(|entry| entry.node.get("command").is_some()))
 }
 
 /// Whether there is nothing but what belongs beside servers.

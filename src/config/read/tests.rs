@@ -426,6 +426,16 @@ fn a_server_without_a_name_is_told_once() {
 }
 
 #[test]
+fn what_is_at_a_url_in_a_file_about_other_things_is_no_server() {
+    let text = "version: 1.1.3\nstt:\n  openai:\n    url: http://h:8080/v1\n    model: whisper\n";
+    assert_eq!(told(&at("librechat.yaml", text)), ["A-NO-SERVERS "]);
+    let misplaced = "version: 1.1.3\nmcp_servers:\n  a:\n    url: http://h:8080/mcp\n";
+    assert_eq!(told(&at("librechat.yaml", misplaced)), ["E-ROOT mcp_servers"]);
+    let started = "version: 1.1.3\ntools:\n  a:\n    command: x\n    args: []\n";
+    assert_eq!(told(&at("librechat.yaml", started)), ["E-ROOT tools"]);
+}
+
+#[test]
 fn a_number_of_yaml_may_begin_with_a_zero_and_ends_before_a_comma() {
     let file = |timeout: &str| {
         let text = format!("version: 1.2.1\nmcpServers:\n  a:\n    command: x\n    args: []\n    timeout: {timeout}\n");
