@@ -84,7 +84,7 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
 /// The `|` or `>` before a text that has only a line break too much.
 fn mark_of_block(subject: &Subject<'_>, value: &str, span: Span) -> Option<Span> {
     let is_block = value.strip_suffix('\n').is_some_and(|text| text.trim().len() == text.len());
-    let before = subject.source.text[..span.start].trim_end();
+    let before = subject.source.text.get(..span.start)?.trim_end();
     let end = before.len();
     (is_block && before.ends_with(['|', '>'])).then(|| Span { start: end - 1, end })
 }
