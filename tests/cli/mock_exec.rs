@@ -188,20 +188,27 @@ fn the_folder_of_the_command_is_absolute_and_one_that_is_too_deep_is_named() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_on_a_terminal_can_read_from_it_and_hears_its_ctrl_c() {
-    for (command, input, said, after) in [
-        ("echo ready; read line; echo got $line; exit 4", "hello\n", "got hello", "code 4 again"),
-        ("trap \"echo heard; exit 6\" INT; sleep 4345 & echo ready; wait", "\u{3}", "heard", "code 6 again"),
+    // Whoever has read a line has the terminal: what is typed before that may meet the shell around it.
+    for (command, talk, end) in [
+        ("read line; echo got $line; exit 4", &[("got hello", "again\n")][..], "code 4 again"),
+        (
+            "trap \"echo heard; exit 6\" INT; read line; sleep 4345 & echo has it; wait",
+            &[("has it", "\u{3}"), ("heard", "again\n")],
+            "code 6 again",
+        ),
+        ("read line; kill -TTIN $$; echo went on", &[("went on", "again\n")], "code 0 again"),
     ] {
         let shell = format!(
-            "'{}' mock basic --exec -- sh -c '{command}'; code=$?; read line; echo code $code $line",
+            "'{}' mock basic --exec -- sh -c 'echo ready; {command}'; code=$?; read line; echo code $code $line",
             Rehearse::BINARY
         );
-        let mut terminal = Rehearse::new().program("script").args(["-qc", &shell, "/dev/null"]).start();
-        terminal.stdout_line("ready");
-        terminal.type_in(input);
-        terminal.stdout_line(said);
-        terminal.type_in("again\n");
-        terminal.stdout_line(after);
+        let terminal = Rehearse::new().program("script").env("SHELL", "/bin/sh");
+        let mut terminal = terminal.args(["-qc", &shell, "/dev/null"]).start();
+        for (said, input) in [("ready", "hello\n")].iter().chain(talk) {
+            terminal.stdout_line(said);
+            terminal.type_in(input);
+        }
+        terminal.stdout_line(end);
         terminal.end().code(0);
     }
 }

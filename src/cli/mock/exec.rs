@@ -76,11 +76,13 @@ impl Mock<'_> {
             tokio::select! {
                 change = job.change() => match (change, &terminal) {
                     (Ok(Change::Ended(status)), _) => break Ok(status),
-                    (Ok(Change::Stopped), Some(terminal)) => {
-                        terminal.suspend(job.group());
+                    (Ok(Change::Stopped(signal)), Some(terminal)) => {
+                        if !terminal.lacked(signal, job.group()) {
+                            terminal.suspend(job.group());
+                        }
                         job.signal(Signal::CONT);
                     }
-                    (Ok(Change::Stopped), None) => {}
+                    (Ok(Change::Stopped(_)), None) => {}
                     (Err(error), _) => break Err(Failure::cannot(format!("the command is lost: {error}"))),
                 },
                 signal = signals.next() => job.signal(signal),

@@ -27,6 +27,12 @@ impl Terminal {
         let _ = tcsetpgrp(stdin(), group);
     }
 
+    /// Whether a group that has the terminal was stopped for what it did before it had it. The system sends this signal
+    /// after it has looked whose the terminal is, so it may come when that has changed.
+    pub(super) fn lacked(&self, signal: process::Signal, group: Pid) -> bool {
+        [process::Signal::TTIN, process::Signal::TTOU].contains(&signal) && tcgetpgrp(stdin()) == Ok(group)
+    }
+
     pub(super) fn take_back(&self) {
         // Whoever sets this without having the terminal would be stopped by the signal.
         let mut signals = SigSet::empty();

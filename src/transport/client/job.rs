@@ -29,8 +29,8 @@ pub struct Job {
 /// What has become of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was stopped, and can be continued.
-    Stopped,
+    /// It was stopped by this signal, and can be continued.
+    Stopped(Signal),
     Ended(ExitStatus),
 }
 
@@ -69,19 +69,19 @@ impl Job {
             if let Some(status) = self.group.leader_status()? {
                 return Ok(Change::Ended(status));
             }
-            if self.was_stopped()? {
-                return Ok(Change::Stopped);
+            if let Some(signal) = self.stopped()? {
+                return Ok(Change::Stopped(signal));
             }
             self.changes.recv().await.ok_or(io::ErrorKind::Interrupted)?;
         }
     }
 
-    /// Whether the command was stopped since this was asked last.
-    fn was_stopped(&self) -> Result<bool, Errno> {
+    /// What has stopped the command since this was asked last.
+    fn stopped(&self) -> Result<Option<Signal>, Errno> {
         match waitid(WaitId::Pid(self.group.leader), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG) {
             // One that has ended just now is no child that could stop: its end is the next change.
-            Err(Errno::CHILD) => Ok(false),
-            stop => Ok(stop?.is_some()),
+            Err(Errno::CHILD) => Ok(None),
+            stop => Ok(stop?.and_then(|status| status.stopping_signal()).and_then(Signal::from_named_raw)),
         }
     }
 
@@ -119,7 +119,7 @@ mod tests {
     #[tokio::test]
     async fn a_command_can_be_stopped_and_continued_and_ends_with_its_code() {
         let mut job = shell("kill -STOP $$; exit 7");
-        assert_eq!(change(&mut job).await, Change::Stopped);
+        assert_eq!(change(&mut job).await, Change::Stopped(Signal::STOP));
         job.signal(Signal::CONT);
         let Change::Ended(status) = change(&mut job).await else { panic!("it was continued") };
         assert_eq!(status.code(), Some(7));
@@ -130,7 +130,7 @@ mod tests {
     async fn a_command_that_ends_while_it_is_asked_whether_it_was_stopped_was_not() {
         let mut job = shell("exit 0");
         assert!(matches!(change(&mut job).await, Change::Ended(_)));
-        assert_eq!(job.was_stopped(), Ok(false));
+        assert_eq!(job.stopped(), Ok(None));
         job.finish(PATIENCE).await;
     }
 
