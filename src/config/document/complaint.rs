@@ -30,9 +30,11 @@ pub(super) fn complaint(liberty: &Liberty, source: &Source, program: &str) -> Co
             let message = format!("JSON has no escape `{text}`: {program} does not read it");
             return (&codes::JSON_FORM, message, "write each backslash twice".into());
         }
-        LibertyKind::Unclosed | LibertyKind::WrongBracket | LibertyKind::SurplusBracket | LibertyKind::WrongPair => {
-            return of_brackets(liberty, source, program);
-        }
+        LibertyKind::Unclosed
+        | LibertyKind::WrongBracket
+        | LibertyKind::SurplusBracket
+        | LibertyKind::WrongPairOfList
+        | LibertyKind::WrongPairOfObject => return of_brackets(liberty, source, program),
         kind => plain(kind),
     };
     // There may be one for every few bytes of a file.
@@ -72,6 +74,9 @@ fn plain(kind: LibertyKind) -> (&'static Code, &'static str, &'static str) {
             "remove each + at the beginning of a line, and each line with a -",
         ),
         Kind::SingleQuotes => (&codes::JSON_FORM, "single quotes", "use double quotes"),
+        Kind::MixedQuotes => {
+            (&codes::JSON_FORM, "quotes of two kinds around a text", "use double quotes on both sides")
+        }
         Kind::Backticks => (&codes::JSON_FORM, "backticks", "use double quotes"),
         Kind::CurlyQuotes => (&codes::JSON_FORM, "typographic quotes", "use straight double quotes"),
         Kind::UnbegunText => {
@@ -97,7 +102,8 @@ fn plain(kind: LibertyKind) -> (&'static Code, &'static str, &'static str) {
         | Kind::Unclosed
         | Kind::WrongBracket
         | Kind::SurplusBracket
-        | Kind::WrongPair => (&codes::SYNTAX, "there is nothing in it", "an object with nothing in it is {}"),
+        | Kind::WrongPairOfList
+        | Kind::WrongPairOfObject => (&codes::SYNTAX, "there is nothing in it", "an object with nothing in it is {}"),
     }
 }
 
@@ -130,8 +136,11 @@ fn of_brackets(liberty: &Liberty, source: &Source, program: &str) -> Complaint {
             let message = format!("this `{text}` does not close the `{open}` at {line}:{column}");
             (&codes::JSON_UNCLOSED, message, format!("write `{}`", closing(open)).into())
         }
-        (LibertyKind::WrongPair, other) => {
-            let (what, open, close) = if text == "[" { ("an object", '{', "}") } else { ("a list", '[', "]") };
+        (kind @ (LibertyKind::WrongPairOfList | LibertyKind::WrongPairOfObject), other) => {
+            let (what, open, close) = match kind {
+                LibertyKind::WrongPairOfObject => ("an object", '{', "}"),
+                _ => ("a list", '[', "]"),
+            };
             let hint = match other {
                 Some((end, (line, column))) if end != close => {
                     format!("write `{open}` here and `{close}` at {line}:{column}")

@@ -51,6 +51,8 @@ pub enum LibertyKind {
     TrailingComma,
     /// `'text'`.
     SingleQuotes,
+    /// `'text"` or `"text'`.
+    MixedQuotes,
     /// `{ key: 1 }`.
     BareKey,
     /// `0x1F`, `+1`, `.5`, `5.`.
@@ -105,8 +107,10 @@ pub enum LibertyKind {
     WrongBracket,
     /// `{"a": 1]}`, at the bracket; or `{{"a": 1}}`, at the first of two that do not belong there.
     SurplusBracket,
-    /// `{1, 2}`, `(1, 2)` or `["a": 1]`, at the first bracket.
-    WrongPair,
+    /// `{1, 2}` or `(1, 2)`, at the first bracket.
+    WrongPairOfList,
+    /// `["a": 1]` or `("a": 1}`, at the first bracket.
+    WrongPairOfObject,
     /// Something after the value.
     TextAfter,
     /// No value at all.

@@ -44,7 +44,8 @@ impl Reader<'_> {
                 if self.takes_items(&mut members, &mut taken, before, close)? {
                     continue;
                 }
-                if members.is_empty() && self.peek() == Some(',') && !self.has_colon_after_comma() {
+                let is_list = members.is_empty() && self.peek() == Some(',') && !is_variable(&key);
+                if is_list && !self.has_colon_after_comma() {
                     return self.list_in_braces(start, before);
                 }
             }
@@ -205,6 +206,12 @@ impl Reader<'_> {
         self.liberties.push(Liberty { kind: LibertyKind::UnopenedObject, span, other: None });
         Ok(node)
     }
+}
+
+/// Whether this is written as the names of environment variables are, which no list has.
+fn is_variable(key: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    !key.is_empty() && key.bytes().all(is_of_name)
 }
 
 /// A null of which nothing is written.

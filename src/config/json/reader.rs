@@ -2,7 +2,7 @@
 
 use super::{
     Document, Liberty, LibertyKind,
-    balance::Balance,
+    balance::{Balance, length_of_text},
     bracket::{Misfit, opening},
     quote::{Line, MOST_EFFORT},
     scalar,
@@ -179,7 +179,7 @@ impl Reader<'_> {
                 None => self.within('{', Self::object),
             },
             Some('[') => self.within('[', Self::list),
-            Some('(') => self.within('[', Self::list_in_parentheses),
+            Some('(') => self.in_parentheses(),
             _ => scalar::read(self),
         }
     }
@@ -206,11 +206,23 @@ impl Reader<'_> {
         self.items(start, ']', Vec::new())
     }
 
-    fn list_in_parentheses(&mut self) -> Result<Node, Problems> {
+    /// A list, or an object if a key comes first. Its end may be the bracket that was meant.
+    fn in_parentheses(&mut self) -> Result<Node, Problems> {
         let start = self.at;
         self.at += 1;
-        let node = self.items(start, ')', Vec::new())?;
-        self.wrong_pair(start);
+        let first = self.rest().trim_start();
+        let is_key = |length| first[length..].trim_start().starts_with(':');
+        let is_object = first.starts_with('"') && length_of_text(first).is_some_and(is_key);
+        let (open, close) = if is_object { ('{', '}') } else { ('[', ']') };
+        let close = if self.balance().has_surplus(close) { close } else { ')' };
+        if close != ')' {
+            self.balance().add(open);
+        }
+        let node = self.within(open, |reader| match open {
+            '{' => reader.members(start, close),
+            _ => reader.items(start, close, Vec::new()),
+        })?;
+        self.wrong_pair(start, &node);
         Ok(node)
     }
 
@@ -219,7 +231,10 @@ impl Reader<'_> {
         while self.goes_on(start, close, items.is_empty())? {
             let (before, item) = (self.at, self.value()?);
             self.skip_blanks()?;
-            if self.peek() == Some(':') && matches!(item.value, Value::String(_)) {
+            if self.peek() == Some(':')
+                && let Value::String(text) = &item.value
+                && !is_argument(text)
+            {
                 if self.is_unopened('}', close) {
                     items.push(self.unopened_object(before)?);
                     continue;
@@ -257,7 +272,7 @@ impl Reader<'_> {
         self.open.push('[');
         let close = if self.balance().lacks('}') { ']' } else { '}' };
         let node = self.items(start, close, Vec::new())?;
-        self.wrong_pair(start);
+        self.wrong_pair(start, &node);
         Ok(node)
     }
 
@@ -272,15 +287,17 @@ impl Reader<'_> {
             ['{', ']'].into_iter().for_each(|bracket| self.balance().add(bracket));
         }
         let node = self.members(start, close)?;
-        self.wrong_pair(start);
+        self.wrong_pair(start, &node);
         Ok(node)
     }
 
     /// What begins at `start` and ends here has brackets of another kind.
-    pub(super) fn wrong_pair(&mut self, start: usize) {
+    fn wrong_pair(&mut self, start: usize, node: &Node) {
+        let is_object = matches!(node.value, Value::Mapping(_));
+        let kind = if is_object { LibertyKind::WrongPairOfObject } else { LibertyKind::WrongPairOfList };
         let end = self.text[..self.at].char_indices().next_back().map_or(start, |(at, _)| at);
         let (span, other) = (self.character_at(start), Some(Span { start: end, end: self.at }));
-        self.liberties.push(Liberty { kind: LibertyKind::WrongPair, span, other });
+        self.liberties.push(Liberty { kind, span, other });
     }
 
     /// Ends what begins at `start` before the key at `key`, which belongs to the object around it.
@@ -385,6 +402,11 @@ impl Reader<'_> {
             self.liberties.push(Liberty { kind: LibertyKind::TrailingComma, span, other: None });
         }
     }
+}
+
+/// Whether this is no key, but an option or a path, which a colon may follow in the place of a comma.
+fn is_argument(text: &str) -> bool {
+    text.starts_with(['-', '/', '.'])
 }
 
 /// The length of dots that stand for what was left out.

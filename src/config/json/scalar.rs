@@ -185,7 +185,8 @@ fn text(reader: &mut Reader<'_>, quote: char, is_key: bool) -> Result<String, Pr
     let start = reader.at;
     reader.at += quote.len_utf8();
     let close = closing(quote).unwrap_or_default();
-    let close = if is_curly(quote) && is_ended_straight(reader.rest(), close) { &['"'] } else { close };
+    let is_mixed = matches!(quote, '\'' | '\u{201c}' | '\u{201d}') && is_ended_straight(reader.rest(), close);
+    let close = if is_mixed { &['"'] } else { close };
     let mut text = String::new();
     let (mut first_control, mut goes_on_below) = (None, None);
     loop {
@@ -231,6 +232,7 @@ fn text(reader: &mut Reader<'_>, quote: char, is_key: bool) -> Result<String, Pr
     match quote {
         '"' => {}
         '`' => reader.note(LibertyKind::Backticks, start),
+        '\'' if is_mixed => reader.note(LibertyKind::MixedQuotes, start),
         '\'' => reader.note(LibertyKind::SingleQuotes, start),
         _ => reader.note(LibertyKind::CurlyQuotes, start),
     }
@@ -249,9 +251,12 @@ fn mended(reader: &mut Reader<'_>, start: usize, end: Option<usize>, is_key: boo
         Slip::Inner { first, last, end } => (LibertyKind::InnerQuotes, first..last + 1, 1..end - 1),
     };
     let text = &reader.text[start + text.start..start + text.end];
-    let straight = text.trim_end_matches(is_curly);
-    let (kind, text) =
-        if straight == text { (kind, text.to_owned()) } else { (LibertyKind::CurlyQuotes, straight.to_owned()) };
+    let (kind, text) = match text.strip_suffix('\'') {
+        Some(text) if !text.contains('\'') => (LibertyKind::MixedQuotes, text),
+        _ if text.ends_with(is_curly) => (LibertyKind::CurlyQuotes, text.trim_end_matches(is_curly)),
+        _ => (kind, text),
+    };
+    let text = text.to_owned();
     reader.go_back(start);
     reader.at = start
         + match slip {
@@ -259,7 +264,7 @@ fn mended(reader: &mut Reader<'_>, start: usize, end: Option<usize>, is_key: boo
             Slip::Doubled { at, end } => end + usize::from(at > 0),
         };
     let span = Span { start: start + span.start, end: start + span.end };
-    let other = matches!(slip, Slip::Missing(_)).then(|| reader.here());
+    let other = (kind == LibertyKind::UnendedText).then(|| reader.here());
     reader.liberties.push(Liberty { kind, span, other });
     Some(text)
 }
