@@ -294,7 +294,7 @@ fn the_formats_of_the_originals_are_told_apart() {
     assert_eq!(of(r#"{"context_servers": {}}"#), Some("zed"));
     assert_eq!(
         told("cpe", r#"{"command": "x"}"#),
-        [r#"E-TRANSPORT "s": the server `s` needs a `type` (one of stdio, http, sse)"#]
+        [r#"E-TRANSPORT "s": the server `s` needs a `type` (add "type": "stdio")"#]
     );
     assert_eq!(
         told("cpe", r#"{"type": "http", "url": "http://a", "env": {}}"#),

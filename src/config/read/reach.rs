@@ -1,9 +1,7 @@
 //! How a server is reached: its transport, and whether anything is missing for that.
 
-use std::borrow::Cow;
-
 use super::{
-    server::{Given, LONGEST_WORD, Reader, is_address},
+    server::{Given, LONGEST_WORD, Need, Reader, is_address},
     unknown::BRIDGE,
     word::meant,
 };
@@ -59,9 +57,16 @@ impl Reader<'_> {
             return Reached::Elsewhere;
         }
         if self.untyped == Untyped::Rejected && !is_open {
-            let words = self.dialect.words();
             let message = format!("the server `{}` needs a `type`", name.value);
-            self.missing_word(codes::TRANSPORT.at(name.span, message).hint(format!("one of {}", words.join(", "))));
+            let usual = match (command, url) {
+                (None, None) => None,
+                _ => self.usual_word(command.is_some(), url),
+            };
+            let hint = match usual {
+                Some(word) => format!("add \"type\": \"{word}\""),
+                None => format!("one of {}", self.dialect.words().join(", ")),
+            };
+            self.missing(Need::Transport, codes::TRANSPORT.at(name.span, message).hint(hint));
             return Reached::Unclear;
         }
         let by_url = |key: &Key| match (key.field, self.untyped) {
@@ -88,7 +93,7 @@ impl Reader<'_> {
                         [] => BRIDGE.to_owned(),
                         _ => format!("add \"type\": \"{}\"", remote[0]),
                     };
-                    self.missing_word(codes::TRANSPORT.at(entry.key_span, message).hint(hint));
+                    self.missing(Need::Transport, codes::TRANSPORT.at(entry.key_span, message).hint(hint));
                     return Reached::Unclear;
                 };
                 Reached::By(At { value: transport, span: entry.key_span })
@@ -96,28 +101,31 @@ impl Reader<'_> {
             _ => {
                 let keys = self.dialect.keys.iter().filter(|key| is_address(key));
                 let names: Vec<_> = keys.map(|key| format!("`{}`", key.name)).collect();
-                self.missing(name, &names.join(" or "), "say how to reach it".into());
+                let message = format!("the server `{}` needs {}", name.value, names.join(" or "));
+                self.missing(Need::Address, codes::MISSING.at(name.span, message).hint("say how to reach it"));
                 Reached::Unclear
             }
         }
     }
 
-    /// Tells of a word for the transport that is missing, unless it is told where that may have been meant.
-    fn missing_word(&mut self, finding: Finding) {
-        match self.meant_word {
+    /// Tells of what is missing, where it may have been meant if there is such a place.
+    fn missing(&mut self, need: Need, finding: Finding) {
+        match self.meant[need as usize] {
             Some((index, code)) => self.findings[index].code = code,
             None => self.findings.push(finding),
         }
     }
 
-    /// Tells of an address that is missing, where it may have been meant if there is such a place.
-    fn missing(&mut self, name: &At<String>, what: &str, hint: Cow<'static, str>) {
-        if let Some((index, code)) = self.meant {
-            self.findings[index].code = code;
-        } else {
-            let message = format!("the server `{}` needs {what}", name.value);
-            self.findings.push(codes::MISSING.at(name.span, message).hint(hint));
-        }
+    /// The word for the transport that a server with this command or URL most likely has.
+    fn usual_word(&self, is_process: bool, url: Option<&Given<'_>>) -> Option<&'static str> {
+        let is_sse = url.and_then(|(_, url)| url.node.as_str()).is_some_and(|url| url.ends_with("/sse"));
+        let usual = match is_process {
+            true => Transport::Stdio,
+            false if is_sse => Transport::Sse,
+            false => Transport::Http,
+        };
+        let fitting = self.dialect.transports.iter().filter(|(_, it)| (*it == Transport::Stdio) == is_process);
+        fitting.min_by_key(|(_, it)| *it != usual).map(|(word, _)| *word)
     }
 
     /// What a word says, if it is not only the other address that is there.
@@ -131,19 +139,9 @@ impl Reader<'_> {
         let is_process = named.value == Transport::Stdio;
         let (own, other) = if is_process { (command, url) } else { (url, command) };
         let (None, Some((other, _))) = (own, other) else { return Reached::By(named) };
-        let is_sse = url.and_then(|(_, url)| url.node.as_str()).is_some_and(|url| url.ends_with("/sse"));
-        let usual = match is_process {
-            false => Transport::Stdio,
-            true if is_sse => Transport::Sse,
-            true => Transport::Http,
-        };
-        let transports = self.dialect.transports.iter();
-        let fitting = transports.filter(|(_, it)| (*it == Transport::Stdio) != is_process);
         let what = if is_process { "a program to start" } else { "a URL to dial" };
         let message = format!("`{}` asks for {what}, and there is only `{}`", word.key, other.name);
-        let hint = fitting
-            .min_by_key(|(_, it)| *it != usual)
-            .map_or("remove it".into(), |(word, _)| format!("write \"{word}\""));
+        let hint = self.usual_word(!is_process, url).map_or("remove it".into(), |word| format!("write \"{word}\""));
         self.findings.push(codes::TRANSPORT.at(word.node.span, message).hint(hint));
         Reached::Unclear
     }
@@ -211,12 +209,13 @@ impl Reader<'_> {
             if given.iter().any(|(it, _)| it.name == *key || is_meant(&it.field)) {
                 continue;
             }
-            let hint = match (*key, is_process) {
-                ("args", _) => "write \"args\": [] if there are none".into(),
-                (_, true) => "name the program that is the server".into(),
-                (_, false) => format!("add \"{key}\": \"https://…\"").into(),
+            let (need, hint) = match (*key, is_process) {
+                ("args", _) => (Need::Arguments, "write `args: []` if there are none".into()),
+                (_, true) => (Need::Address, "name the program that is the server".into()),
+                (_, false) => (Need::Address, format!("add \"{key}\": \"https://…\"")),
             };
-            self.missing(&server.name, &format!("`{key}`"), hint);
+            let message = format!("the server `{}` needs `{key}`", server.name.value);
+            self.missing(need, codes::MISSING.at(server.name.span, message).hint(hint));
         }
     }
 }

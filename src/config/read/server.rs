@@ -42,10 +42,20 @@ pub(super) struct Reader<'a> {
     pub(super) meanings: Meanings<'a>,
     /// How many keys of this server the dialect does not know.
     pub(super) unknown: usize,
-    /// The finding about a key that may be meant for the address, and what it is called if there is no other.
-    pub(super) meant: Option<(usize, &'static Code)>,
-    /// The same of a key that may be meant for the transport.
-    pub(super) meant_word: Option<(usize, &'static Code)>,
+    /// For each [`Need`] the finding about a key that may be meant for it, and its code if nothing else meets the need.
+    pub(super) meant: [Option<(usize, &'static Code)>; Need::COUNT],
+}
+
+/// What a server of some dialect cannot be without.
+#[derive(Clone, Copy)]
+pub(super) enum Need {
+    Address,
+    Transport,
+    Arguments,
+}
+
+impl Need {
+    const COUNT: usize = 3;
 }
 
 /// What there is to know of a server.
@@ -75,8 +85,7 @@ impl<'a> Reader<'a> {
             deeper: 0,
             meanings: Meanings::new(),
             unknown: 0,
-            meant: None,
-            meant_word: None,
+            meant: Default::default(),
         }
     }
 
@@ -107,7 +116,7 @@ impl<'a> Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn server(&mut self, name: At<String>, node: &'a Node) -> Known {
-        (self.unknown, self.meant, self.meant_word) = (0, None, None);
+        (self.unknown, self.meant) = (0, Default::default());
         let Some(entries) = node.as_entries() else {
             if self.may_be_anything(node) {
                 return Known::Nothing;
@@ -129,7 +138,8 @@ impl<'a> Reader<'a> {
             return Known::Nothing;
         };
         let is_known = |entry: &Entry| self.dialect.keys.iter().any(|key| key.name == entry.key);
-        if holds_servers(node) && !entries.iter().any(is_known) {
+        let is_way = |entry: &Entry| matches!(&*entry.key, "transport" | "connection" | "config");
+        if holds_servers(node) && !entries.iter().any(|entry| is_known(entry) || is_way(entry)) {
             let finding =
                 codes::MISSING.at(name.span, format!("`{}` is no server: there are servers in it", name.value));
             self.findings.push(finding.hint("put them one level higher, in the place of this key"));

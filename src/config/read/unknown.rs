@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use super::{
-    server::{LONGEST_WORD, Reader, is_address},
+    server::{LONGEST_WORD, Need, Reader, is_address},
     word::{is_note, long_word, meant, synonym},
 };
 use crate::{
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
         if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
             let message = format!("{program} starts servers and dials none");
-            self.meant = Some((self.findings.len(), &codes::TRANSPORT));
+            self.meant[Need::Address as usize] = Some((self.findings.len(), &codes::TRANSPORT));
             self.loose += 2;
             self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint(BRIDGE));
             return;
@@ -146,7 +146,12 @@ impl<'a> Reader<'a> {
     fn meant_by(&mut self, entry: &'a Entry, beside: &[Entry], keys: &'static [Key]) -> Option<Meant> {
         let meaning = self.meanings.entry((&entry.key, keys.as_ptr()));
         let is_for_words = |near: &Key| keys.iter().any(|it| it.name == near.name && it.field == Field::Transport);
-        match *meaning.or_insert_with(|| Meaning::of(&entry.key, keys)) {
+        let meaning = *meaning.or_insert_with(|| Meaning::of(&entry.key, keys));
+        let is_for_object = matches!(meaning, Meaning::Same(Key { field: Field::Object(_), .. }));
+        match meaning {
+            _ if !is_for_object && let Some(address) = address_in(entry, keys) => {
+                Some((Some(address), format!("move what is in it one level up, and remove `{}`", entry.key)))
+            }
             Meaning::Same(near) if word_of(entry).is_some() && is_for_words(near) => {
                 self.typed_by(near.name, entry, beside).map(|hint| (Some(near), hint))
             }
@@ -178,13 +183,14 @@ impl<'a> Reader<'a> {
 
     /// Remembers that the next finding is about what may be meant for this key, if a server cannot be without that.
     fn keep_in_mind(&mut self, key: &Key) {
-        let (index, strict) = (self.findings.len(), self.strict);
-        let code = |usual| if strict { &codes::KEY_REJECTED } else { usual };
-        if has_address(key) {
-            self.meant = Some((index, code(&codes::MISSING)));
-        } else if key.field == Field::Transport {
-            self.meant_word = Some((index, code(&codes::TRANSPORT)));
-        }
+        let (need, usual) = match key.field {
+            _ if has_address(key) => (Need::Address, &codes::MISSING),
+            Field::Transport => (Need::Transport, &codes::TRANSPORT),
+            Field::Args => (Need::Arguments, &codes::MISSING),
+            _ => return,
+        };
+        let code = if self.strict { &codes::KEY_REJECTED } else { usual };
+        self.meant[need as usize] = Some((self.findings.len(), code));
     }
 
     /// The key of another program that may be meant, for one that nobody has and that is misspelled by a slip.
@@ -213,6 +219,12 @@ type Meant = (Option<&'static Key>, String);
 /// The value, if it may be a word for a transport.
 fn word_of(entry: &Entry) -> Option<&str> {
     entry.node.as_str().filter(|word| word.len() <= LONGEST_WORD)
+}
+
+/// The key for an address in an object that stands where its keys should.
+fn address_in(entry: &Entry, keys: &'static [Key]) -> Option<&'static Key> {
+    let inner = entry.node.as_entries()?;
+    inner.iter().find_map(|entry| keys.iter().find(|key| key.name == entry.key && is_address(key)))
 }
 
 /// Whether a key says where a server is, or something in its object does.

@@ -86,6 +86,23 @@ fn an_address_beside_its_object_or_under_a_slip_of_it_is_told_once() {
 }
 
 #[test]
+fn what_a_server_lacks_is_told_where_it_was_meant() {
+    let librechat = |rest: &str| {
+        hinted(&at("librechat.yaml", &format!("version: 1.2.8\nmcpServers:\n  s: {{ command: x, {rest} }}\n")))
+    };
+    assert_eq!(librechat("arg: [y]"), ["E-MISSING arg did you mean `args`?"]);
+    assert_eq!(librechat("arg: [y], args: [z]"), ["W-UNKNOWN-KEY arg did you mean `args`?"]);
+    assert_eq!(librechat("timeout: 9000"), ["E-MISSING s write `args: []` if there are none"]);
+    let inner = r#"{"transport": {"type": "stdio", "command": "x"}}"#;
+    let expected = "E-MISSING \"transport\" move what is in it one level up, and remove `transport`";
+    assert_eq!(of(".cursor/mcp.json", inner), [expected]);
+    for (server, word) in [(r#"{"command": ["x"]}"#, "local"), (r#"{"url": "https://a.example/sse"}"#, "remote")] {
+        let told = hinted(&at("opencode.json", &format!(r#"{{"mcp": {{"s": {server}}}}}"#)));
+        assert_eq!(told, [format!(r#"E-TRANSPORT "s" add "type": "{word}""#)]);
+    }
+}
+
+#[test]
 fn servers_under_a_root_of_another_program_are_read_all_the_same() {
     let servers = r#"{"s": {"command": "x", "args": "-y"}}"#;
     for (path, text, root) in [
