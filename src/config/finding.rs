@@ -153,7 +153,7 @@ pub mod codes {
         SERVER_UNKNOWN = "A-SERVER-UNKNOWN": "a list with the name of a server that is not in the file";
         SECRET = "W-SECRET": "a secret in the file";
         PLACEHOLDER = "W-PLACEHOLDER": "a value that nobody has filled in";
-        YAML_FORM = "W-YAML-FORM": "a comma or a quote that YAML takes for a part of the text";
+        YAML_FORM = "W-YAML-FORM": "something that YAML takes for a part of the text before it";
         INVISIBLE = "W-INVISIBLE": "a character that nobody sees";
         SUBAGENT = "E-SUBAGENT": "a subagent that cannot be offered";
         MODEL = "E-MODEL": "a model that is not described";

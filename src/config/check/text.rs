@@ -89,13 +89,18 @@ fn mark_of_block(subject: &Subject<'_>, value: &str, span: Span) -> Option<Span>
     (is_block && before.ends_with(['|', '>'])).then(|| Span { start: end - 1, end })
 }
 
-/// A comma after a text of YAML without quotes, and quotes around it that are none.
+/// What YAML takes for a part of a text without quotes: a comma after it, quotes that are none, items below it.
 fn around(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
     let (value, Span { start, end }) = (&*text.at.value, text.at.span);
-    if subject.source.text.get(start..end).is_none_or(|written| written != value) {
-        return;
-    }
-    if value.starts_with(['“', '”', '‘', '’']) && value.ends_with(['“', '”', '‘', '’']) {
+    let Some(written) = subject.source.text.get(start..end) else { return };
+    if written != value {
+        let is_plain = !written.starts_with(['"', '\'']) && !is_in_block(&subject.source.text[..start]);
+        let item = is_plain.then(|| swallowed(written, text.field == Field::Args)).flatten();
+        findings.extend(item.map(|(at, hint)| {
+            let item = Span { start: start + at, end: start + at + 1 };
+            codes::YAML_FORM.at(item, "in YAML this is a part of the text that begins above").hint(hint)
+        }));
+    } else if value.starts_with(['“', '”', '‘', '’']) && value.ends_with(['“', '”', '‘', '’']) {
         let message = "typographic quotes are no quotes, but a part of the text";
         findings.push(codes::YAML_FORM.at(text.at.span, message).hint("use straight quotes"));
     } else if let Some(quote) = value.chars().next_back().filter(|end| is_lone_quote(value, *end)) {
@@ -108,6 +113,26 @@ fn around(subject: &Subject<'_>, text: Text<'_>, findings: &mut Vec<Finding>) {
         let hint = "remove it, or put the text into quotes with it";
         findings.push(codes::YAML_FORM.at(comma, message).hint(hint));
     }
+}
+
+/// Whether what comes behind this belongs to a text after `|` or `>`.
+fn is_in_block(before: &str) -> bool {
+    let is_sign = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+');
+    before.trim_end().trim_end_matches(is_sign).ends_with(['|', '>'])
+}
+
+/// Where a line of a text over several is likely an item of a list, and what to do.
+fn swallowed(written: &str, is_item: bool) -> Option<(usize, &'static str)> {
+    let place = |line: &str| line.as_ptr() as usize - written.as_ptr() as usize;
+    let mut below = written.lines().skip(1).map(str::trim).filter(|line| !line.is_empty());
+    let dash = below.clone().find(|line| line.starts_with("- ")).map(place);
+    if let Some(dash) = dash {
+        let hint = if is_item { "indent it as far as the `-` above" } else { "put the whole text into quotes" };
+        return Some((dash, hint));
+    }
+    let is_word = |line: &str| !line.trim().contains(char::is_whitespace);
+    let next = below.next().filter(|_| is_item && written.lines().all(is_word)).map(place)?;
+    Some((next, "put a `-` before it, or quotes around the whole text"))
 }
 
 /// Whether a text of one word ends with the only quote in it.
@@ -153,6 +178,14 @@ mod tests {
             ("[-y, b]", None),
             ("[\"-y,\", '“b”']", None),
             ("\n      - a “b”", None),
+            ("\n      - b\n        - c d\n      - e", Some("-")),
+            ("\n      - b\n       - c d", Some("-")),
+            ("\n      - b\n        c\n      - d", Some("c")),
+            ("\n      - b\n        cc\n      - d", Some("c")),
+            ("\n      - a b\n        c", None),
+            ("\n      - 'b\n        c'", None),
+            ("\n      - >-\n        b\n        c", None),
+            ("\n      - |\n        b\n        - c\n        d", None),
         ] {
             let text = format!("mcpServers:\n  s:\n    type: stdio\n    command: x\n    args: {args}\n");
             let examined = examine(&Source::new("cpe.yaml", text.clone()), Some(Path::new("cpe.yaml")), None, None);

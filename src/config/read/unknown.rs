@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     config::{
-        Entry, Value,
+        Entry, Span, Value,
         dialect::{ALL, Dialect, Field, Key, Untyped},
         finding::codes,
         json::is_invisible,
@@ -26,6 +26,10 @@ const SLIP_OF: (usize, usize) = (5, 10);
 /// How a program that only starts servers reaches one at a URL.
 pub(in crate::config) const BRIDGE: &str =
     "start one that dials: \"command\": \"npx\", \"args\": [\"-y\", \"mcp-remote\", \"https://…\"]";
+
+/// What to say of a colon of YAML that no blank is after.
+pub(super) const GLUED: (&str, &str) =
+    ("without a blank after it, this `:` and what follows is a part of the key", "put a blank after the `:`");
 
 /// What was found for keys of some object. Servers have the same keys again and again.
 pub(super) type Meanings<'n> = HashMap<(&'n str, *const Key), Meaning>;
@@ -105,6 +109,14 @@ impl<'a> Reader<'a> {
             self.findings.push(codes::INVISIBLE.at(entry.key_span, message).hint("type the key anew"));
             return;
         }
+        if let Some((colon, before)) = self.glued(entry)
+            && let Some(meant) = keys.iter().find(|key| key.name == before)
+        {
+            self.keep_in_mind(meant);
+            let code = if self.strict { &codes::KEY_REJECTED } else { &codes::YAML_FORM };
+            self.findings.push(code.at(colon, GLUED.0).hint(GLUED.1));
+            return;
+        }
         let message = match self.strict {
             true => format!("{program} rejects the file for `{key}`, which it does not know"),
             false => format!("{program} does not know `{key}`"),
@@ -139,6 +151,16 @@ impl<'a> Reader<'a> {
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
         });
+    }
+
+    /// The colon in a key of YAML that has no value, and the key before it.
+    pub(super) fn glued<'e>(&self, entry: &'e Entry) -> Option<(Span, &'e str)> {
+        let Entry { key, key_span: Span { start, end }, node } = entry;
+        let is_absent = node.is_null() && node.span.start == node.span.end;
+        let (before, after) = key.split_once(':').filter(|_| is_absent)?;
+        let is_bare = self.source.text.get(*start..*end) == Some(key);
+        let colon = Span { start: start + before.len(), end: start + before.len() + 1 };
+        (is_bare && !after.is_empty()).then_some((colon, before))
     }
 
     /// What to write for a key that the dialect does not know, if somebody can have meant one that it does; and that one,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::server::Reader;
+use super::{server::Reader, unknown::GLUED};
 use crate::config::{
     Entry, Node, Problem, Span, Value,
     command_line::words_for_hint,
@@ -316,8 +316,15 @@ impl Reader<'_> {
             return Vec::new();
         };
         let mut pairs = Vec::new();
-        for Entry { key, key_span, node } in entries {
+        for entry in entries {
+            let Entry { key, key_span, node } = entry;
             self.loose += u32::from(self.dialect.loose_values && node.as_str().is_none());
+            if let Some((colon, _)) = self.glued(entry) {
+                let takes_nothing = self.dialect.loose_values || self.is_yaml_of_go();
+                let code = if takes_nothing { &codes::YAML_FORM } else { &codes::VALUE_TYPE };
+                self.findings.push(code.at(colon, GLUED.0).hint(GLUED.1));
+                continue;
+            }
             let value = match &node.value {
                 Value::Number(text) if self.dialect.loose_values => Some(At { value: text.clone(), span: node.span }),
                 Value::Null if self.dialect.loose_values => continue,

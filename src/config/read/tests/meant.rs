@@ -103,6 +103,21 @@ fn what_a_server_lacks_is_told_where_it_was_meant() {
 }
 
 #[test]
+fn a_colon_without_a_blank_behind_it_is_told_at_its_place() {
+    let cpe = "mcpServers:\n  s: {type: stdio, command: x, env: {A:\"b\", C: d}}\n";
+    let file = at("cpe.yaml", cpe);
+    assert_eq!(hinted(&file), ["W-YAML-FORM : put a blank after the `:`"]);
+    assert_eq!(file.findings[0].problem.span.start, cpe.find(":\"b").expect("the colon"));
+    let librechat = "version: 1.2.8\nmcpServers:\n  s: {command: x, args: [], env: {A:b, C: d}}\n";
+    assert_eq!(hinted(&at("librechat.yaml", librechat)), ["E-VALUE-TYPE : put a blank after the `:`"]);
+    let server = "mcpServers:\n  s: {type:stdio, command:x, args: []}\n";
+    let expected = ["E-TRANSPORT : put a blank after the `:`", "W-YAML-FORM : put a blank after the `:`"];
+    assert_eq!(hinted(&at("cpe.yaml", server)), expected);
+    let quoted = librechat.replace("A:b", "'A:b'");
+    assert_eq!(told(&at("librechat.yaml", &quoted)), ["E-VALUE-TYPE "]);
+}
+
+#[test]
 fn servers_under_a_root_of_another_program_are_read_all_the_same() {
     let servers = r#"{"s": {"command": "x", "args": "-y"}}"#;
     for (path, text, root) in [

@@ -41,6 +41,9 @@ pub(super) fn colon(scene: &Scene<'_>) -> Option<Problem> {
     if scene.says("expected ':'") || scene.says("expected '-'") {
         return of_line(scene.line);
     }
+    if scene.says("may not precede any of") {
+        return Some(glued_at(scene.at));
+    }
     if !scene.is_colon() {
         return None;
     }
@@ -71,11 +74,14 @@ fn glued(line: Line<'_>) -> Option<Problem> {
     let (_, key) = line.word()?;
     let rest = &line.text[key.end - line.start..];
     let value = rest.strip_prefix(':').filter(|value| !value.is_empty() && !value.starts_with([' ', '/']))?;
-    let colon = key.end..key.end + 1;
     Some(match value.starts_with([',', ']', '}']) && value.len() == 1 {
-        true => wrong(colon.end..colon.end + 1, &format!("this `{value}` belongs to nothing")).hint("remove it"),
-        false => wrong(colon, "there is no blank after the `:`").hint("put a blank after the `:`"),
+        true => wrong(key.end + 1..key.end + 2, &format!("this `{value}` belongs to nothing")).hint("remove it"),
+        false => glued_at(key.end),
     })
+}
+
+fn glued_at(colon: usize) -> Problem {
+    wrong(colon..colon + 1, "there is no blank after the `:`").hint("put a blank after the `:`")
 }
 
 /// A key without its colon: with an equals sign, or with nothing.
