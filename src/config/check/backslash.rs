@@ -28,19 +28,23 @@ const ESCAPES: &[(char, char, &str)] = &[
 /// like. What they hide of secrets is told all the same.
 pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, before: usize, findings: &mut Vec<Finding>) {
     let paths = server.texts().map(|text| text.at).filter(|at| is_path(&at.value));
-    let mut told: Vec<_> = paths.filter_map(|at| Some((at.span, first(subject, at)?))).collect();
+    let mut told: Vec<_> = paths.filter_map(|at| Some((at, first(subject, at)?))).collect();
     if told.is_empty() {
         return;
     }
-    told.sort_by_key(|(path, _)| path.start);
+    told.sort_by_key(|(path, _)| path.span.start);
     let is_inside = |span: Span| {
-        let after = told.partition_point(|(path, _)| path.start <= span.start);
-        after.checked_sub(1).is_some_and(|at| span.end <= told[at].0.end)
+        let after = told.partition_point(|(path, _)| path.span.start <= span.start);
+        after.checked_sub(1).is_some_and(|at| span.end <= told[at].0.span.end)
     };
     let others = findings.split_off(before);
     findings.extend(others.into_iter().filter(|it| it.code == &codes::SECRET || !is_inside(it.problem.span)));
-    for (_, (place, what)) in told {
-        let written = &subject.source.text[place.start..place.end];
+    for (path, (place, what)) in told {
+        let text = &subject.source.text;
+        if has_unknown_escape(&text[path.span.start..path.span.end], &path.value) {
+            continue;
+        }
+        let written = &text[place.start..place.end];
         let finding = codes::INVISIBLE.at(place, format!("`{written}` is {what}, and no part of a path"));
         findings.push(finding.hint("write each backslash twice, or `/`"));
     }
@@ -83,6 +87,11 @@ fn first(subject: &Subject<'_>, path: &At<String>) -> Option<(Span, &'static str
     None
 }
 
+/// Whether one of the backslashes makes no escape, which has been told: it was read as it is written.
+fn has_unknown_escape(written: &str, value: &str) -> bool {
+    value.matches('\\').count() > written.matches(r"\\").count()
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -108,6 +117,7 @@ mod tests {
             (".mcp.json", args(r"src\new\bot.js"), Some((r"\n", "a line break"))),
             (".mcp.json", args(r"cd .\nls ${X}\nls"), None),
             (".mcp.json", args(r"C:\\new\\table.js"), None),
+            (".mcp.json", args(r"C:\\Users\new"), Some((r"\n", "a line break"))),
             (".mcp.json", args(r"a:\u0062\nc"), None),
             (".mcp.json", args(r"one\ntwo"), None),
         ] {
@@ -120,6 +130,23 @@ mod tests {
                 .collect();
             let expected = expected.map(|(at, what)| (at, format!("`{at}` is {what}, and no part of a path")));
             assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_single_backslashes_of_a_text_are_one_finding() {
+        for (path, at) in
+            [(r"C:\Users\jane\Documents", r"\U"), (r"C:\new\Program\x", r"\P"), (r"C:\Program\new", r"\P")]
+        {
+            let text = format!("{{\"mcpServers\": {{\"s\": {{\"command\": \"node\", \"args\": [\"{path}\"]}}}}}}");
+            let name = "claude_desktop_config.json";
+            let examined = examine(&Source::new(name, text.clone()), Some(Path::new(name)), None, None);
+            let told: Vec<_> = examined
+                .findings
+                .iter()
+                .map(|it| (it.code.name, &text[it.problem.span.start..it.problem.span.end]))
+                .collect();
+            assert_eq!(told, [("E-JSON-FORM", at)], "{path}");
         }
     }
 

@@ -188,6 +188,7 @@ fn text(reader: &mut Reader<'_>, quote: char, is_key: bool) -> Result<String, Pr
     let is_mixed = matches!(quote, '\'' | '\u{201c}' | '\u{201d}') && is_ended_straight(reader.rest(), close);
     let close = if is_mixed { &['"'] } else { close };
     let mut text = String::new();
+    let known = reader.liberties.len();
     let (mut first_control, mut goes_on_below) = (None, None);
     loop {
         let plain = reader.rest().find(|next: char| next == '\\' || next < ' ' || close.contains(&next));
@@ -216,6 +217,13 @@ fn text(reader: &mut Reader<'_>, quote: char, is_key: bool) -> Result<String, Pr
         first_control.get_or_insert(reader.at);
         text.push(next);
         reader.at += next.len_utf8();
+    }
+    if reader.liberties.len() > known + 1 {
+        // Whoever forgets one backslash forgets all.
+        let mut is_told = false;
+        let later = reader.liberties.split_off(known);
+        let is_new = |it: &Liberty| it.kind != LibertyKind::UnknownEscape || !std::mem::replace(&mut is_told, true);
+        reader.liberties.extend(later.into_iter().filter(is_new));
     }
     if let Some(at) = first_control {
         let end = std::mem::replace(&mut reader.at, at);

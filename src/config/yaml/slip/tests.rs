@@ -18,7 +18,7 @@ fn what_was_forgotten_is_told_where_it_was() {
             "a:\n  - type:stdio\n    command: npx\n",
             "2:9: not valid YAML: there is no blank after the `:` (put a blank after the `:`)",
         ),
-        ("a: {b:\"c\", d:[e]}\n", "1:14: not valid YAML: there is no blank after the `:` (put a blank after the `:`)"),
+        ("a: {b:\"c\", d:[e]}\n", "1:13: not valid YAML: there is no blank after the `:` (put a blank after the `:`)"),
         ("a:\n- -y\n- @b/c\n", "3:3: not valid YAML: unexpected character: `@' (put the whole value into quotes)"),
         ("a:\n  args: [\"-y\" \"x\"]\n", "2:15: not valid YAML: no comma before this (add a comma)"),
         ("a:\n  env: {B: 'c' D: e}\n", "2:16: not valid YAML: no comma before this (add a comma)"),
