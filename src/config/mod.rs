@@ -16,6 +16,7 @@ mod fields;
 mod filter;
 pub mod finding;
 pub mod json;
+mod lookalike;
 mod machine;
 mod node;
 mod placeholder;

@@ -48,7 +48,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         if address(subject, command, findings) {
             return;
         }
-        let in_words = command_line(subject, command, findings);
+        let in_words = command_line(subject, server, command, findings);
         prompt(server, command, findings);
         if let Some(machine) = subject.machine_for(server).filter(|_| !in_words) {
             not_found(subject, machine, server, command, findings);
@@ -93,7 +93,12 @@ fn address(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Findi
 }
 
 /// A command with blanks in it, which is no path: whether that is so.
-fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<Finding>) -> bool {
+fn command_line(
+    subject: &Subject<'_>,
+    server: &ServerConfig,
+    command: &At<String>,
+    findings: &mut Vec<Finding>,
+) -> bool {
     let text = command.value.trim();
     // A blank within something that is replaced separates no words.
     let replaced = subject.dialect().rule(Field::Command).replaced_in(text);
@@ -108,7 +113,8 @@ fn command_line(subject: &Subject<'_>, command: &At<String>, findings: &mut Vec<
     }
     let message = "the command has its arguments in it, and is taken for the name of one program";
     let line = if replaced.is_empty() { words_for_hint(text) } else { None };
-    let hint = split(subject.dialect(), text, line.as_deref(), is_in_block(subject, command));
+    let layout = Layout { is_in_block: is_in_block(subject, command), has_args: !server.args.is_empty() };
+    let hint = split(subject.dialect(), text, line.as_deref(), layout);
     findings.push(codes::COMMAND_LINE.at(command.span, message).hint(hint));
     true
 }
@@ -123,9 +129,18 @@ fn is_in_block(subject: &Subject<'_>, command: &At<String>) -> bool {
         && key.is_some_and(|key| key.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// How to write a command line as a program with its arguments, given its words if they may be shown; in YAML if it stands
-/// in a line of its own.
-fn split(dialect: &Dialect, text: &str, words: Option<&[String]>, is_in_block: bool) -> String {
+/// What stands around a command.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// It is YAML, in a line of its own.
+    is_in_block: bool,
+    /// There are arguments beside it.
+    has_args: bool,
+}
+
+/// How to write a command line as a program with its arguments, given its words if they may be shown.
+fn split(dialect: &Dialect, text: &str, words: Option<&[String]>, layout: Layout) -> String {
+    let Layout { is_in_block, has_args } = layout;
     let pair =
         |key: &str, value: String| if is_in_block { format!("{key}: {value}") } else { format!("\"{key}\": {value}") };
     let and = if is_in_block { " and below it " } else { ", " };
@@ -133,6 +148,11 @@ fn split(dialect: &Dialect, text: &str, words: Option<&[String]>, is_in_block: b
     let (command, args) = (key(Field::Command).unwrap_or("command"), key(Field::Args).unwrap_or("args"));
     let env = key(Field::Env).unwrap_or("env");
     let started = |words: &[String]| match (key(Field::CommandLine), words) {
+        (None, [first, rest @ ..]) if has_args => {
+            let rest = format!("{rest:?}");
+            let rest = rest.trim_matches(['[', ']']);
+            format!("write {}, and put {rest} before what is in `{args}`", pair(command, format!("{first:?}")))
+        }
         (None, [first, rest @ ..]) => {
             format!("write {}{and}{}", pair(command, format!("{first:?}")), pair(args, format!("{rest:?}")))
         }
@@ -174,7 +194,7 @@ fn split(dialect: &Dialect, text: &str, words: Option<&[String]>, is_in_block: b
     }
 }
 
-/// `npx` asks before it installs a package, on an input that is the protocol's.
+/// `npx` asks before it installs a package, unless its input is no terminal (libnpmexec, `noTTY`).
 fn prompt(server: &ServerConfig, command: &At<String>, findings: &mut Vec<Finding>) {
     let mut words = std::iter::once(command).chain(&server.args).skip_while(|word| program(&word.value) != "npx");
     let Some(npx) = words.next() else { return };
@@ -190,7 +210,7 @@ fn prompt(server: &ServerConfig, command: &At<String>, findings: &mut Vec<Findin
             option if !option.starts_with("--") && option.starts_with('-') && option.contains('y') => return,
             option if option.starts_with('-') => {}
             _ => {
-                let message = "npx asks before it installs a package, and nobody answers";
+                let message = "where it has a terminal, npx asks before it installs a package";
                 let finding = codes::PACKAGE_PROMPT.at(word.span, message);
                 findings.push(finding.hint("put \"-y\" before the package"));
                 return;

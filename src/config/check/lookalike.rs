@@ -1,14 +1,13 @@
 //! What somebody meant for a reference, and nobody reads as one.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
+use std::ops::Range;
 
 use super::Subject;
 use crate::config::{
     Form, Reference, Span,
     dialect::VariableRule,
     finding::{Finding, codes},
+    lookalike::{is_of_kind, lookalikes_in, may_have_any},
     references,
 };
 
@@ -18,44 +17,18 @@ const LONGEST: usize = 10_000;
 /// So many letters and digits beside one are more than the rest of it.
 const FEW: usize = 4;
 
-/// Braces with a kind and a name, or with a dollar sign and blanks; names between signs of percent.
-static LOOKALIKE: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = [
-        r"(?<open>\$\{\{|\{\{)\s*(?<kind>env|secrets?|inputs?|vars)\s*[.:]\s*(?<name>[A-Za-z_][A-Za-z0-9_-]*)\s*\}{0,2}",
-        r"\$\{\{\s*(?<doubled>[A-Za-z_][A-Za-z0-9_]*)\s*\}\}?",
-        r"\$\{\s*(?:secrets?|vars)[.:]\s*(?<dollared>[A-Za-z_][A-Za-z0-9_-]*)\s*\}{0,2}",
-        r"\$\{\s*(?:env[.:]\s*)?(?<spaced>[A-Z_][A-Z0-9_]*)\s*\}",
-        r"\{(?:(?:process\.)?env|secrets?)[.:](?<single>[A-Za-z_][A-Za-z0-9_]*)\}?",
-        r"%(?<percent>[A-Z_][A-Z0-9_]{2,})%",
-    ];
-    #[expect(clippy::unwrap_used, reason = "the expression never changes")]
-    Regex::new(&forms.join("|")).unwrap()
-});
-
-const NAMES: [&str; 6] = ["name", "doubled", "dollared", "spaced", "single", "percent"];
-
 /// What looks like references in a text, and is none for this program or any other.
 pub(super) fn lookalikes<'t>(rule: &VariableRule, text: &'t str) -> Vec<Reference<'t>> {
-    if text.len() > LONGEST || !text.contains(['{', '%']) {
+    if text.len() > LONGEST || !may_have_any(text) {
         return Vec::new();
     }
     let mut is_taken = vec![false; text.len()];
-    let taken = rule.references(text).chain(references(text)).map(|it| it.range);
+    let others = references(text).filter(|it| !is_of_kind(text, it));
+    let taken = rule.references(text).filter(|it| !is_of_kind(text, it)).chain(others).map(|it| it.range);
     taken.chain(rule.replaced_in(text)).for_each(|range| is_taken[range].fill(true));
-    if text.match_indices(['{', '%']).all(|(at, _)| is_taken[at]) {
-        return Vec::new();
-    }
-    let found = LOOKALIKE.captures_iter(text).filter_map(|captures| {
-        let range = captures.get_match().range();
-        let name = NAMES.iter().find_map(|name| captures.name(name))?.as_str();
-        // Between two pairs of braces it is something to fill in.
-        let is_template = captures.name("open").is_some_and(|open| open.as_str() == "{{");
-        // What a dollar sign begins is another program's, and told as that.
-        let is_of_dollar = captures.name("single").is_some() && text[..range.start].ends_with('$');
-        let is_free = !is_of_dollar && !is_taken[range.clone()].contains(&true);
-        (is_free && !is_template).then_some(Reference { form: Form::Braced, name, default: None, range })
-    });
-    found.collect()
+    let is_free = |range: &Range<usize>| !is_taken[range.clone()].contains(&true);
+    let found = lookalikes_in(text).filter(|(range, _)| is_free(range));
+    found.map(|(range, name)| Reference { form: Form::Braced, name, default: None, range }).collect()
 }
 
 /// Takes back that something like a reference is a secret, of what was found since `before`.

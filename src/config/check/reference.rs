@@ -8,6 +8,7 @@ use crate::config::{
     dialect::{ALL, Dialect, Field, Places, Syntax, Unset, VariableRule},
     expand_env,
     finding::{Finding, codes},
+    lookalike::is_of_kind,
     server::{At, ServerConfig, Text},
 };
 
@@ -30,7 +31,8 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
             let message = "a reference without an end stays as it is written";
             findings.push(codes::VARIABLE_FORM.at(subject.part(text, range), message).hint("close it with }"));
         }
-        for reference in rule.references(&text.at.value) {
+        let is_whole = |it: &Reference<'_>| !is_of_kind(&text.at.value, it);
+        for reference in rule.references(&text.at.value).filter(is_whole) {
             if told == MOST {
                 break;
             }
@@ -98,11 +100,19 @@ fn swallowed(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>) -
             format!("{program} takes {what} for the name of a variable, which is not set: nothing is put in its place")
         }
     };
+    let inner = reference.name.trim_matches(['{', ' ']);
+    let last = inner.rsplit([':', '.']).next().filter(|name| name.len() < inner.len() && is_variable(name));
     let hint = match reference.name.split_once(":-") {
+        None if let Some(name) = last => format!("write ${{{name}}}, and set {name} before you start it"),
         Some((name, _)) => format!("{program} has no defaults: write ${{{name}}}, and set {name} before you start it"),
         None => format!("{program} has no way to write a `$`: put the whole value into a variable"),
     };
     codes::VARIABLE_UNSET.at(subject.part(text, reference.range.clone()), message).hint(hint)
+}
+
+/// Whether this can be the name of a variable.
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Why a reference is not replaced.
@@ -148,7 +158,7 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
     let written = reference.shown(&text.at.value);
     let (message, hint) = match why {
         Why::Form => {
-            let message = format!("{program} does not replace `{written}`: it stays as it is written");
+            let message = format!("{program} does not replace `{written}`, which stays as it is written");
             let form = rule.forms.iter().find(|form| **form != Form::Input && rule.places != Places::Nowhere);
             let lacks_default = reference.default.is_some() && !rule.forms.contains(&Form::Defaulted);
             match form {
@@ -166,11 +176,11 @@ fn kept(subject: &Subject<'_>, text: Text<'_>, reference: &Reference<'_>, why: W
             }
         }
         Why::Blocked => {
-            let message = format!("{program} gives `{written}` to no server: it stays as it is written");
+            let message = format!("`{written}` stays as it is written: {program} gives it to no server");
             (message, "put the value into a variable of another name".to_owned())
         }
         Why::Place => {
-            let message = format!("{program} does not replace `{written}` here: it stays as it is written");
+            let message = format!("{program} does not replace `{written}` here, which stays as it is written");
             let is_other = |it: &&&Dialect| it.program == program && it.variables.places == Places::Everywhere;
             let other = ALL.iter().find(is_other).and_then(|it| Some((it, it.variables.forms.first()?)));
             let hint = match other {

@@ -9,7 +9,7 @@ use crate::config::{
     finding::{Finding, codes},
     json::is_invisible,
     placeholder::placeholder,
-    secret::{secrets_in, secrets_in_argument},
+    secret::{is_secret_name, secrets_in, secrets_in_argument},
     server::{ServerConfig, Text},
 };
 
@@ -20,7 +20,9 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
             let replaced = subject.dialect().rule(text.field).replaced_in(&text.at.value);
             replaced.iter().any(|it| it.start <= range.start && range.end <= it.end)
         };
-        if let Some(range) = placeholder(&text.at.value).filter(|range| !is_replaced(range)) {
+        let is_own_name = text.field == Field::Env && is_secret_name(text.name) && text.name == text.at.value;
+        let whole = is_own_name.then_some(0..text.at.value.len());
+        if let Some(range) = whole.or_else(|| placeholder(&text.at.value)).filter(|range| !is_replaced(range)) {
             let message = "this looks as if somebody were to fill it in";
             let hint = "write what belongs there";
             findings.push(codes::PLACEHOLDER.at(subject.part(text, range), message).hint(hint));

@@ -22,10 +22,10 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     let Some(url) = &server.url else { return };
     let text = url.value.trim();
     if text.is_empty() {
-        if !server.is_enabled() || subject.dialect().empty_url {
-            return;
-        }
-        findings.push(codes::MISSING.at(url.span, "the URL is empty").hint("write where the server is"));
+        // Who takes it for one cannot reach it all the same.
+        let code = if subject.dialect().empty_url { &codes::PLACEHOLDER } else { &codes::MISSING };
+        let finding = code.at(url.span, "the URL is empty").hint("write where the server is");
+        findings.extend(server.is_enabled().then_some(finding));
         return;
     }
     // What is replaced is not known, and may be all of it.

@@ -163,7 +163,7 @@ fn a_url_alone_is_what_the_program_makes_of_it() {
         told("claude-desktop", r#"{"url": "https://a.example/mcp"}"#),
         [concat!(
             r#"E-TRANSPORT "url": Claude Desktop starts servers and dials none "#,
-            r#"(start one that dials: "command": "npx", "args": ["-y", "mcp-remote", "https://…"])"#
+            r#"(start one that dials: "command": "npx", "args": ["-y", "mcp-remote", "https://a.example/mcp"])"#
         )]
     );
 }

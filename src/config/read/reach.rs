@@ -117,7 +117,7 @@ impl Reader<'_> {
     }
 
     /// The word for the transport that a server with this command or URL most likely has.
-    fn usual_word(&self, is_process: bool, url: Option<&Given<'_>>) -> Option<&'static str> {
+    pub(super) fn usual_word(&self, is_process: bool, url: Option<&Given<'_>>) -> Option<&'static str> {
         let is_sse = url.and_then(|(_, url)| url.node.as_str()).is_some_and(|url| url.ends_with("/sse"));
         let usual = match is_process {
             true => Transport::Stdio,

@@ -13,9 +13,13 @@ use crate::{
         finding::codes,
         json::is_invisible,
         nearest,
+        secret::mask,
     },
     transport::Transport,
 };
+
+/// A longer URL is not written anew in a hint.
+const LONGEST_URL: usize = 120;
 
 /// For more unknown keys of one server nobody looks for what was meant: every one of them takes a while.
 const MOST_HINTS: usize = 20;
@@ -30,6 +34,19 @@ pub(in crate::config) const BRIDGE: &str =
 /// What to say of a colon of YAML that no blank is after.
 pub(super) const GLUED: (&str, &str) =
     ("without a blank after it, this `:` and what follows is a part of the key", "put a blank after the `:`");
+
+/// [`BRIDGE`] to this URL, with what is said of its headers.
+fn bridge_to(url: &Entry, beside: &[Entry]) -> String {
+    let is_short = |url: &&str| url.len() <= LONGEST_URL && url.starts_with("http") && mask("", url) == **url;
+    let bridge = match url.node.as_str().filter(is_short) {
+        Some(url) => BRIDGE.replace("https://…", url),
+        None => BRIDGE.to_owned(),
+    };
+    match beside.iter().any(|entry| entry.key == "headers") {
+        true => format!("{bridge}; each header becomes \"--header\", \"NAME: value\" behind it"),
+        false => bridge,
+    }
+}
 
 /// What was found for keys of some object. Servers have the same keys again and again.
 pub(super) type Meanings<'n> = HashMap<(&'n str, *const Key), Meaning>;
@@ -97,11 +114,17 @@ impl<'a> Reader<'a> {
             return;
         }
         let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
-        if !dials && matches!(key, "url" | "httpUrl" | "serverUrl") {
+        let is_url = |key: &str| matches!(key, "url" | "httpUrl" | "serverUrl");
+        let is_started = beside.iter().any(|entry| entry.key == "command");
+        if !dials && !is_url(key) && !is_started && beside.iter().any(|entry| is_url(&entry.key)) {
+            // It belongs to the URL, which is told.
+            return;
+        }
+        if !dials && is_url(key) {
             let message = format!("{program} starts servers and dials none");
             self.meant[Need::Address as usize] = Some((self.findings.len(), &codes::TRANSPORT));
             self.loose += 2;
-            self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint(BRIDGE));
+            self.findings.push(codes::EXTRA_KEY.at(entry.key_span, message).hint(bridge_to(entry, beside)));
             return;
         }
         if let Some(odd) = key.chars().find(|c| is_invisible(*c)) {
@@ -172,12 +195,18 @@ impl<'a> Reader<'a> {
         let is_for_object = matches!(meaning, Meaning::Same(Key { field: Field::Object(_), .. }));
         match meaning {
             _ if !is_for_object && let Some(address) = address_in(entry, keys) => {
-                Some((Some(address), format!("move what is in it one level up, and remove `{}`", entry.key)))
+                let is_reached = |entry: &Entry| keys.iter().any(|key| key.name == entry.key && is_address(key));
+                Some(match beside.iter().any(is_reached) {
+                    true => (None, "this is a server of its own: move it one level up, beside the others".to_owned()),
+                    false => (Some(address), format!("move what is in it one level up, and remove `{}`", entry.key)),
+                })
             }
             Meaning::Same(near) if word_of(entry).is_some() && is_for_words(near) => {
                 self.typed_by(near.name, entry, beside).map(|hint| (Some(near), hint))
             }
-            Meaning::Same(near) => Some((Some(near), written_as(near, entry))),
+            Meaning::Same(near) => {
+                Some((Some(near), self.typed_url(near, beside, keys).unwrap_or(written_as(near, entry))))
+            }
             Meaning::Within(object, key) => Some((Some(key), format!("put it under `{}`", object.name))),
             Meaning::Appended(line) => Some((None, format!("append them to `{}`", line.name))),
             _ if let Some(object) = pairs_for(entry, beside, keys) => {
@@ -186,6 +215,15 @@ impl<'a> Reader<'a> {
             Meaning::Misspelt(near) => Some((Some(near), written_as(near, entry))),
             Meaning::Nothing => None,
         }
+    }
+
+    /// What to write for a key of another program for the URL, where the transport must be said and is not.
+    fn typed_url(&self, near: &Key, beside: &[Entry], keys: &[Key]) -> Option<String> {
+        let kind = keys.iter().find(|key| key.field == Field::Transport)?;
+        let is_said = beside.iter().any(|entry| entry.key == kind.name);
+        let is_needed = matches!(near.field, Field::Url(None)) && !matches!(self.untyped, Untyped::Inferred(_));
+        let word = self.usual_word(false, None).filter(|_| is_needed && !is_said)?;
+        Some(format!("write `{}`, and beside it \"{}\": \"{word}\"", near.name, kind.name))
     }
 
     /// What to write for a word for the transport under a key that is not the dialect's; `None` if there is one under

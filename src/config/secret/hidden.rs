@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::token::scheme;
-use crate::config::{Form, Reference, placeholder::placeholder, references};
+use crate::config::{Form, Reference, lookalike::lookalikes_in, placeholder::placeholder, references};
 
 /// Words that people write where a secret might stand.
 const WORDS: [&str; 9] = ["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"];
@@ -26,6 +26,7 @@ pub(super) fn hidden_of(value: &str) -> Vec<Range<usize>> {
     let has_some = |range: &Range<usize>| text[range.clone()].contains(is_part);
     let mut gaps: Vec<_> =
         references(text).filter(Reference::is_clear).map(|it| it.range).chain(templates(text)).collect();
+    gaps.extend(lookalikes_in(text).filter(|(_, name)| is_of_words(name)).map(|(range, _)| range));
     gaps.sort_by_key(|gap| gap.start);
     let mut rest = between(&gaps, text.len());
     // A dollar sign before a word may be part of a password.
@@ -44,6 +45,15 @@ pub(super) fn hidden_of(value: &str) -> Vec<Range<usize>> {
     }
     let defaults = defaults(text).map(|(_, range)| range);
     rest.into_iter().chain(defaults).map(|range| start + range.start..start + range.end).collect()
+}
+
+/// Whether a name is written as those of variables are, and as hardly any token is.
+fn is_of_words(name: &str) -> bool {
+    let count = |of: fn(&u8) -> bool| name.bytes().filter(of).count();
+    let (upper, lower, digits) =
+        (count(u8::is_ascii_uppercase), count(u8::is_ascii_lowercase), count(u8::is_ascii_digit));
+    let is_known = upper + lower + digits + count(|byte| *byte == b'_') == name.len();
+    is_known && (lower == 0 || upper == 0 && name.contains('_')) && digits * 4 <= name.len()
 }
 
 /// Whether nobody would type it as an example.

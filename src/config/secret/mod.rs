@@ -43,7 +43,26 @@ pub const MASK: &str = "***";
 const SHORTEST: usize = 4;
 
 /// How a text begins that says where a secret is, or that there is none.
-const ELSEWHERE: [&str; 8] = ["op://", "vault:", "keyring:", "keychain:", "arn:", "not-", "no-", "%"];
+const ELSEWHERE: [&str; 18] = [
+    "op://",
+    "vault:",
+    "keyring:",
+    "keychain:",
+    "arn:",
+    "not-",
+    "no-",
+    "%",
+    "$(",
+    "`",
+    "@file:",
+    "file:",
+    "{file:",
+    "!secret ",
+    "#{",
+    "env:",
+    "env.",
+    "<",
+];
 
 /// How the names of files end that hold secrets.
 const FILES: [&str; 7] = [".json", ".pem", ".key", ".txt", ".yaml", ".yml", ".p12"];
@@ -102,7 +121,8 @@ fn is_likely(value: &str, range: &Range<usize>) -> bool {
         return false;
     }
     let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
-    let is_named_elsewhere = || ELSEWHERE.iter().any(|begin| text.starts_with(begin)) || is_variable(text);
+    let is_named_elsewhere =
+        || ELSEWHERE.iter().any(|begin| text.starts_with(begin)) || is_variable(text) || is_of_kind(value, range);
     let is_on_drive = || text.get(1..).is_some_and(|it| it.starts_with(":\\"));
     let is_file = || text.rfind('.').is_some_and(|dot| FILES.contains(&&text[dot..])) || is_on_drive();
     let is_plain = || PLAIN.contains(&text) || is_address(text);
@@ -116,6 +136,15 @@ fn is_likely(value: &str, range: &Range<usize>) -> bool {
         && (text.len() >= 8 || text.parse::<f64>().is_err())
         && !(is_beside && (text.len() < 8 || is_word()))
         && placeholder(text).is_none()
+}
+
+/// Whether it is what somebody put behind the kind of a reference: `${cmd:cat token}`, `${TOKEN:bearer:search}`.
+fn is_of_kind(value: &str, range: &Range<usize>) -> bool {
+    let (before, text) = (&value[..range.start], &value[range.clone()]);
+    let is_whole = before.is_empty() && text.starts_with("${") && text.ends_with('}');
+    let is_behind = before.ends_with(':') && before.contains("${") && value[range.end..].starts_with('}');
+    let is_of_words = |c: char| c.is_ascii_lowercase() || " :._/-".contains(c);
+    is_whole || (is_behind && text.contains(':') && text.chars().all(is_of_words))
 }
 
 /// Whether a text is a URL that opens nothing.

@@ -150,7 +150,7 @@ fn urls(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String>)) 
     let key = |field| key(dialect, field);
     let http = |url: &str, rest: &str| http(dialect, url, rest);
     let http_with = |field, value: &str| http_with(dialect, field, value);
-    add(&codes::MISSING, http("«\"\"»", "").filter(|_| !dialect.empty_url));
+    add(if dialect.empty_url { &codes::PLACEHOLDER } else { &codes::MISSING }, http("«\"\"»", ""));
     add(&codes::URL, http("«\"mcp.example.com/mcp\"»", ""));
     add(&codes::URL, http("«\"https://\"»", ""));
     add(&codes::URL_SCHEME, http("«\"ftp://mcp.example.com\"»", ""));

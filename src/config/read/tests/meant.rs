@@ -103,6 +103,36 @@ fn what_a_server_lacks_is_told_where_it_was_meant() {
 }
 
 #[test]
+fn what_stands_one_level_too_high_or_too_low_is_told_once() {
+    let of = |rest: &str| {
+        hinted(&at("claude_desktop_config.json", &format!(r#"{{"mcpServers": {{"a": {{"command": "x"}}, {rest}}}}}"#)))
+    };
+    let name = "put it below a name: \"name\": { … }";
+    assert_eq!(of(r#""command": "y", "args": ["z"]"#), [format!("E-MISSING \"command\" {name}")]);
+    assert_eq!(of(r#""env": {"DEBUG": "1"}"#), ["E-MISSING \"env\" move it into the server that it is for"]);
+    assert_eq!(of(r#""env": {"command": "y"}"#), [""; 0]);
+    let inner = r#""b": {"command": "y", "time": {"command": "z"}}"#;
+    let expected = r#"W-UNKNOWN-KEY "time" this is a server of its own: move it one level up, beside the others"#;
+    assert_eq!(of(inner), [expected]);
+}
+
+#[test]
+fn of_a_server_at_a_url_that_nobody_dials_only_that_is_told() {
+    let server = r#"{"type": "http", "url": "https://a.example/mcp", "headers": {"A": "b"}, "disabled": false}"#;
+    let bridge = r#""command": "npx", "args": ["-y", "mcp-remote", "https://a.example/mcp"]"#;
+    let headers = r#"each header becomes "--header", "NAME: value" behind it"#;
+    let expected = format!("E-TRANSPORT \"url\" start one that dials: {bridge}; {headers}");
+    assert_eq!(of("claude_desktop_config.json", server), [expected]);
+    let written = r#"write `url`, and beside it "type": "http""#;
+    assert_eq!(
+        of(".mcp.json", r#"{"serverUrl": "https://a.example"}"#),
+        [format!("E-MISSING \"serverUrl\" {written}")]
+    );
+    let typed = r#"{"type": "sse", "serverUrl": "https://a.example"}"#;
+    assert_eq!(of(".mcp.json", typed), ["E-MISSING \"serverUrl\" did you mean `url`?"]);
+}
+
+#[test]
 fn a_colon_without_a_blank_behind_it_is_told_at_its_place() {
     let cpe = "mcpServers:\n  s: {type: stdio, command: x, env: {A:\"b\", C: d}}\n";
     let file = at("cpe.yaml", cpe);
