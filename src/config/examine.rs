@@ -73,17 +73,54 @@ fn of_another(path: &Path, dialect: &Dialect, root: &Node) -> Option<Finding> {
     Some(codes::NO_SERVERS.at(entry.key_span, message).hint(hint))
 }
 
-/// Programs with servers in files that no dialect is for, by what stands in the `$schema` of such a file.
-const UNKNOWN_PROGRAMS: [(&str, &str); 1] = [("charm.land/crush", "Crush")];
+/// A file that no dialect is for, and by what it is known: a part of its name or of its `$schema`, or keys at its root.
+struct Foreign {
+    what: &'static str,
+    names: &'static [&'static str],
+    schemas: &'static [&'static str],
+    keys: &'static [&'static str],
+}
 
-/// Says that a file is one of a program that is not known here.
-fn of_unknown(root: &Node) -> Option<Finding> {
-    let schema = root.get("$schema")?;
-    let text = schema.as_str()?;
-    let (_, program) = UNKNOWN_PROGRAMS.iter().find(|(part, _)| text.contains(part))?;
-    let message = format!("this is a file of {program}, which is not known here: nothing in it is checked");
-    let hint = "if another program reads it, name that with `--dialect`";
-    Some(codes::NO_SERVERS.at(schema.span, message).hint(hint))
+const FOREIGN: [Foreign; 5] = [
+    Foreign { what: "a file of Crush, which is not known here", names: &[], schemas: &["charm.land/crush"], keys: &[] },
+    Foreign {
+        what: "a file of mcp-agent, which is not known here",
+        names: &["mcp_agent.", "mcp-agent."],
+        schemas: &["mcp-agent"],
+        keys: &["execution_engine"],
+    },
+    Foreign {
+        what: "the manifest of an extension for Claude Desktop",
+        names: &[],
+        schemas: &[],
+        keys: &["manifest_version", "dxt_version"],
+    },
+    Foreign { what: "a server's entry in the MCP registry", names: &[], schemas: &["/server.schema.json"], keys: &[] },
+    Foreign {
+        what: "a file of settings of Claude Code, which looks for no servers in it",
+        names: &[],
+        schemas: &["claude-code-settings"],
+        keys: &[],
+    },
+];
+
+/// Says that a file is one that no dialect is for.
+fn foreign(path: Option<&Path>, root: &Node) -> Option<Finding> {
+    if path.is_some_and(|path| by_path(&without_ending(path)).is_some()) {
+        return None;
+    }
+    let name = path.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+    let schema = root.get("$schema").and_then(Node::as_str).unwrap_or_default();
+    let has = |key: &&str| root.get(key).is_some();
+    let is_it = |it: &&Foreign| {
+        it.names.iter().any(|part| name.contains(part))
+            || it.schemas.iter().any(|part| schema.contains(part))
+            || it.keys.iter().any(has)
+    };
+    let Foreign { what, .. } = FOREIGN.iter().find(is_it)?;
+    let place = root.get("$schema").map_or(Span { start: root.span.start, end: root.span.start }, |node| node.span);
+    let message = format!("this is {what}: nothing in it is checked");
+    Some(codes::NO_SERVERS.at(place, message).hint("if another program reads it, name that with `--dialect`"))
 }
 
 /// Whether a value is told twice, for how it is written and for its type: whoever mends the type writes it anew.
@@ -162,8 +199,8 @@ fn judge(
     machine: Option<&Machine>,
 ) -> Judged {
     let mut findings = Vec::with_capacity(source.text.len() / DENSE);
-    let unknown = if forced.is_none() { of_unknown(&document.root) } else { None };
-    let detected = match (forced, &unknown) {
+    let foreign = if forced.is_none() { foreign(path, &document.root) } else { None };
+    let detected = match (forced, &foreign) {
         (Some(dialect), _) => Some(Detected::certain(dialect, "it was asked for")),
         (None, Some(_)) => None,
         (None, None) => detect(path, document, source),
@@ -179,6 +216,10 @@ fn judge(
         }
         let config = read_guessed(root, dialect, rivals, source, &mut findings);
         check::all(&Subject::new(&config, root, source, machine), &mut findings);
+        if forced.is_none() && dialect.is_without_servers(&source.name) {
+            // What nobody reads cannot be wrong.
+            findings.retain(|it| it.server.is_none() || it.code == &codes::SECRET);
+        }
         config
     });
     if let (Some(Detected { dialect, .. }), None) = (&detected, forced) {
@@ -187,7 +228,7 @@ fn judge(
     if document.is_empty() && findings.is_empty() {
         findings.push(document.emptiness());
     } else if detected.is_none() {
-        findings.push(unknown.unwrap_or_else(|| read::nowhere(root)));
+        findings.push(foreign.unwrap_or_else(|| read::nowhere(root)));
     }
     Judged { detected, config, part, findings }
 }

@@ -134,6 +134,7 @@ pub mod codes {
         HOME = "W-HOME": "a `~` that nobody replaces";
         ENV_NAME = "W-ENV-NAME": "a name that no environment variable should have";
         PACKAGE_PROMPT = "A-PACKAGE-PROMPT": "npx asks before it installs a package";
+        CONTAINER_INPUT = "W-CONTAINER-INPUT": "a container that does not get what the client writes";
         MACHINE_PATH = "A-MACHINE-PATH": "a path that exists on one machine only";
         URL = "E-URL": "what should be a URL and is none";
         URL_SCHEME = "E-URL-SCHEME": "a URL whose scheme the transport does not speak";

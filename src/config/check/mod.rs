@@ -4,6 +4,7 @@
 mod agent;
 mod backslash;
 mod command;
+mod container;
 mod environment;
 mod input;
 mod lookalike;
@@ -96,8 +97,16 @@ impl<'a> Subject<'a> {
 /// A check of one server.
 type Check = fn(&Subject<'_>, &ServerConfig, &mut Vec<Finding>);
 
-const CHECKS: &[Check] =
-    &[name::check, command::check, environment::check, url::check, tools::check, reference::check, text::check];
+const CHECKS: &[Check] = &[
+    name::check,
+    command::check,
+    container::check,
+    environment::check,
+    url::check,
+    tools::check,
+    reference::check,
+    text::check,
+];
 
 /// Everything that there is to say, in no order.
 pub(super) fn all(subject: &Subject<'_>, findings: &mut Vec<Finding>) {

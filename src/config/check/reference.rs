@@ -4,7 +4,7 @@ use std::{cell::LazyCell, ops::Range};
 
 use super::{Subject, command::has_shell, lookalike::lookalikes};
 use crate::config::{
-    Form, Reference,
+    Form, Node, Reference,
     dialect::{ALL, Dialect, Field, Places, Syntax, Unset, VariableRule},
     expand_env,
     finding::{Finding, codes},
@@ -288,7 +288,8 @@ fn unset(
     let is_of_machine =
         matches!(reference.form, Form::Bare | Form::Braced | Form::Env | Form::Curly) && reference.default.is_none();
     let Some(machine) = subject.machine_for(server).filter(|_| is_of_machine) else { return };
-    if rule.is_known(reference) || machine.variables.contains_key(reference.name) {
+    let is_set = machine.variables.contains_key(reference.name) || is_setting(subject.root, reference.name);
+    if rule.is_known(reference) || is_set {
         return;
     }
     let program = subject.dialect().program;
@@ -314,6 +315,12 @@ fn unset(
         false => format!("set it before you start {program}"),
     };
     findings.push(code.at(subject.part(text, reference.range.clone()), message).hint(hint));
+}
+
+/// Whether an extension of Gemini CLI asks for it when it is installed.
+fn is_setting(root: &Node, name: &str) -> bool {
+    let settings = root.get("settings").and_then(Node::as_items).unwrap_or_default();
+    settings.iter().any(|setting| setting.get("envVar").and_then(Node::as_str) == Some(name))
 }
 
 /// Tells of references in which a name is missing.

@@ -9,6 +9,8 @@ use crate::{
     config::{
         dialect::{Dialect, Field},
         finding::{Finding, codes},
+        lookalike::lookalikes_in,
+        placeholder::placeholder,
         references,
         secret::is_secret_name,
         server::{At, ServerConfig},
@@ -36,7 +38,18 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     if first.is_some() && !known.contains("://") {
         return;
     }
+    // Such a beginning is told as what it is.
+    let is_to_be_filled_in = placeholder(text).is_some_and(|range| range.start == 0);
+    if is_to_be_filled_in || lookalikes_in(text).any(|(range, _)| range.start == 0) {
+        return;
+    }
     if !scheme(subject.dialect(), server, url, text, findings) {
+        return;
+    }
+    if let Some(at) = text.find([' ', '\t', '\n']).filter(|_| first.is_none() && placeholder(text).is_none()) {
+        let at = url.value.len() - url.value.trim_start().len() + at;
+        let blank = subject.source.part(url.span, &url.value, at..at + 1);
+        findings.push(codes::INVISIBLE.at(blank, "there is a blank in the URL").hint("remove it, or write %20"));
         return;
     }
     let unknown = first.or(text.find(['<', '{']));
@@ -133,7 +146,7 @@ fn scheme(dialect: &Dialect, server: &ServerConfig, url: &At<String>, text: &str
 fn host(server: &ServerConfig, url: &At<String>, parsed: &Url, findings: &mut Vec<Finding>) {
     let address = address(parsed);
     if address.is_some_and(|address| address.is_unspecified()) {
-        let message = "a server listens on this address, and nobody can be dialled there";
+        let message = "a server listens on this address, and only some systems let anybody dial it";
         findings.push(codes::URL_HOST.at(url.span, message).hint("write 127.0.0.1 or localhost"));
         return;
     }
@@ -205,11 +218,15 @@ mod tests {
             ("//a.example/mcp", "write https: before it"),
             (r"https:\\\\a.example", "write / instead of each backslash"),
             ("a.example/mcp", "begin it with https://"),
+            ("https://a.example/ mcp", "remove it, or write %20"),
+            ("{{ url }}/mcp", "write what belongs there"),
+            ("<YOUR_URL>", "write what belongs there"),
+            ("%SERVER%/mcp", "write ${SERVER}"),
         ] {
             let text = format!("{{\"mcpServers\": {{\"s\": {{\"type\": \"http\", \"url\": \"{url}\"}}}}}}");
             let examined = examine(&Source::new(".mcp.json", text.clone()), Some(Path::new(".mcp.json")), None, None);
-            let told: Vec<_> = examined.findings.iter().map(|it| (it.code.name, it.problem.hint.as_deref())).collect();
-            assert_eq!(told, [("E-URL", Some(expected))], "{url}");
+            let told: Vec<_> = examined.findings.iter().map(|it| it.problem.hint.as_deref()).collect();
+            assert_eq!(told, [Some(expected)], "{url}");
         }
     }
 

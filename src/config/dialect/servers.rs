@@ -121,11 +121,11 @@ impl Dialect {
         root.at(above)?.as_entries()?.iter().find(|entry| entry.key == key)
     }
 
-    /// The keys beside the servers that are this program's.
+    /// The keys beside the servers that are this program's; files of all kinds have a version.
     pub(in crate::config) fn evidence(&self, root: &Node) -> Vec<&'static str> {
         let (RootKeys::Known(keys) | RootKeys::Section(keys)) = self.root_keys;
         let part = self.part(root);
-        keys.iter().copied().filter(|key| part.get(key).is_some()).collect()
+        keys.iter().copied().filter(|key| *key != "version" && part.get(key).is_some()).collect()
     }
 
     /// The words for transports, each once.

@@ -360,6 +360,40 @@ fn a_missing_bracket_and_single_backslashes_hide_nothing_of_what_else_is_wrong()
 }
 
 #[test]
+fn files_that_no_dialect_is_for_are_known_by_their_names_and_keys() {
+    let of = |path: &str, text: &str| {
+        let examined = examine(&Source::new(path, text), Some(Path::new(path)), None, None);
+        let told: Vec<_> = examined.findings.iter().map(|it| it.code.name).collect();
+        (examined.detected.map(|it| it.dialect.name), told.join(" "))
+    };
+    let none = |codes: &str| (None, codes.to_owned());
+    for (path, text) in [
+        ("mcp_agent.config.yaml", "mcp:\n  servers:\n    a: {transport: sse, url: 'http://localhost:1'}\n"),
+        ("c.yaml", "execution_engine: asyncio\nmcp:\n  servers:\n    a: {command: x}\n"),
+        ("manifest.json", r#"{"manifest_version": "0.2", "server": {"mcp_config": {"command": "x"}}}"#),
+        ("server.json", r#"{"$schema": "https://a.example/2025-07-09/server.schema.json", "packages": []}"#),
+        ("s.json", r#"{"$schema": "https://json.schemastore.org/claude-code-settings.json", "hooks": {}}"#),
+    ] {
+        assert_eq!(of(path, text), none("A-NO-SERVERS"), "{path}");
+    }
+    let mine = r#"{"manifest_version": "0.2", "mcpServers": {"a": {"command": "x"}}}"#;
+    assert_eq!(of(".mcp.json", mine).0, Some("claude-code"));
+    // A version is in files of all kinds.
+    let servers = r#"{"version": "1", "servers": {"a": {"command": "x"}}}"#;
+    let examined = examine(&Source::new("s.json", servers), Some(Path::new("s.json")), None, None);
+    assert!(examined.detected.is_some_and(|it| it.is_guess()));
+}
+
+#[test]
+fn of_servers_in_a_file_in_which_nobody_looks_only_their_secrets_are_told() {
+    let text = r#"{"mcpServers": {"a": {"url": "https://a.example", "timeoutt": 1, "headers": {"Authorization": "Bearer ghp_0123456789abcdefghij"}}}}"#;
+    let path = ".claude/settings.json";
+    let examined = examine(&Source::new(path, text), Some(Path::new(path)), None, None);
+    let told: Vec<_> = examined.findings.iter().map(|it| it.code.name).collect();
+    assert_eq!(told, ["W-UNKNOWN-KEY", "W-SECRET"]);
+}
+
+#[test]
 fn a_file_of_a_program_that_is_not_known_is_not_taken_for_anothers() {
     let text = r#"{"$schema": "https://charm.land/crush.json", "mcp": {"a": {"type": "stdio", "command": "node"}}}"#;
     let source = Source::new(".crush.json", text);

@@ -116,7 +116,8 @@ pub(in crate::config) fn nowhere(root: &Node) -> Finding {
     let hint = format!("programs look under {places}; `--dialect` says which program it is for");
     match misplaced(root) {
         Some(entry) => {
-            let finding = codes::ROOT.at(entry.key_span, format!("no program looks for servers under `{}`", entry.key));
+            let finding = codes::ROOT
+                .at(entry.key_span, format!("no program that is known here looks for servers under `{}`", entry.key));
             let meant = nearest(&entry.key, &["mcpServers", "servers", "context_servers"]);
             finding.hint(match meant.filter(|_| is_near_servers(entry)) {
                 Some(meant) => format!("rename it to `{meant}`; {hint}"),

@@ -155,7 +155,14 @@ impl<'a> Reader<'a> {
         if let Some((Some(meant), _)) = likely {
             self.keep_in_mind(meant);
         }
+        let lets_nothing = |meant: &Key| matches!(meant.field, Field::Trust | Field::AlwaysAllow | Field::Exclude);
+        let is_moot = matches!(likely, Some((Some(meant), _)) if lets_nothing(meant))
+            && entry.node.as_items().is_some_and(<[_]>::is_empty);
         self.findings.push(match likely.map(|(_, hint)| hint) {
+            Some(_) if is_moot => extra.at(entry.key_span, message).hint(passed_over),
+            None if self.is_switched_off(entry) => usual
+                .at(entry.key_span, message)
+                .hint(format!("remove the server, which {program} starts all the same")),
             Some(hint) => usual.at(entry.key_span, message).hint(hint),
             None if !is_looked_for => extra.at(entry.key_span, message).hint(passed_over),
             None if let Some(near) = self.slip_of_rivals(key) => {
@@ -174,6 +181,16 @@ impl<'a> Reader<'a> {
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
         });
+    }
+
+    /// Whether this should switch the server off, in a program that has no key for that.
+    fn is_switched_off(&self, entry: &Entry) -> bool {
+        let is_off = match &*entry.key {
+            "disabled" => entry.node.as_bool() == Some(true),
+            "enabled" => entry.node.as_bool() == Some(false),
+            _ => false,
+        };
+        is_off && !self.strict
     }
 
     /// The colon in a key of YAML that has no value, and the key before it.

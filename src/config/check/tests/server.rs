@@ -143,6 +143,8 @@ fn commands(dialect: &Dialect, add: &mut impl FnMut(&'static Code, Option<String
     if let (Some(command), Some(args)) = (key(Field::Command), key(Field::Args)) {
         let server = process(dialect, &format!("\"{command}\": \"npx\", \"{args}\": [«\"pkg\"», \"-y\"]"));
         add(&codes::PACKAGE_PROMPT, Some(server));
+        let server = process(dialect, &format!("\"{command}\": \"docker\", \"{args}\": [«\"run\"», \"image\"]"));
+        add(&codes::CONTAINER_INPUT, Some(server));
     }
 }
 

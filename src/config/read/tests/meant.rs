@@ -133,6 +133,21 @@ fn of_a_server_at_a_url_that_nobody_dials_only_that_is_told() {
 }
 
 #[test]
+fn a_switch_that_the_program_does_not_have_is_a_warning_only_if_it_is_off() {
+    for (server, expected) in [
+        (
+            r#"{"command": "x", "disabled": true}"#,
+            r#"W-UNKNOWN-KEY "disabled" remove the server, which Cursor starts all the same"#,
+        ),
+        (r#"{"command": "x", "disabled": false}"#, r#"A-EXTRA-KEY "disabled" it is a key of Cline"#),
+    ] {
+        assert_eq!(of(".cursor/mcp.json", server), [expected]);
+    }
+    let nothing = r#"{"command": "x", "autoApprove": []}"#;
+    assert_eq!(of(".gemini/settings.json", nothing), [r#"A-EXTRA-KEY "autoApprove" it is passed over"#]);
+}
+
+#[test]
 fn a_colon_without_a_blank_behind_it_is_told_at_its_place() {
     let cpe = "mcpServers:\n  s: {type: stdio, command: x, env: {A:\"b\", C: d}}\n";
     let file = at("cpe.yaml", cpe);

@@ -1,0 +1,71 @@
+//! Servers in containers: whether what the client writes gets to them.
+
+use super::{Subject, command::program};
+use crate::config::{
+    finding::{Finding, codes},
+    server::{At, ServerConfig},
+};
+
+/// Programs that run containers, with the same options.
+const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
+
+pub(super) fn check(_: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let mut words = server.command.iter().chain(&server.args).skip_while(|word| !is_engine(word));
+    let Some(run) = words.nth(1).filter(|word| word.value == "run") else { return };
+    let options: Vec<_> = words.filter(|word| word.value.starts_with('-')).collect();
+    let with_terminal = options.iter().find(|word| has_both(word) || word.value == "--tty");
+    if let Some(word) = with_terminal {
+        let message = "this asks for a terminal, and the input of a server is none";
+        findings.push(codes::CONTAINER_INPUT.at(word.span, message).hint("write `-i` alone"));
+    } else if !options.iter().any(|word| has_flag(word, 'i', "--interactive")) {
+        let message = "without `-i` the container does not get what the client writes";
+        findings.push(codes::CONTAINER_INPUT.at(run.span, message).hint("put \"-i\" after it"));
+    }
+}
+
+fn is_engine(word: &At<String>) -> bool {
+    ENGINES.contains(&program(&word.value))
+}
+
+/// Whether these are `-i` and `-t` in one; a lone `-t` may be the server's own.
+fn has_both(word: &At<String>) -> bool {
+    has_flag(word, 'i', "") && has_flag(word, 't', "")
+}
+
+/// Whether an option is this one, or one of several letters that stand together.
+fn has_flag(word: &At<String>, letter: char, long: &str) -> bool {
+    let name = word.value.split('=').next().unwrap_or_default();
+    let letters = name.strip_prefix('-').filter(|rest| rest.len() <= 3 && !rest.starts_with('-'));
+    name == long || letters.is_some_and(|letters| letters.contains(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Source, examine};
+
+    #[test]
+    fn a_container_gets_its_input_and_no_terminal() {
+        for (args, expected) in [
+            (r#"["run", "--rm", "mcp/time"]"#, Some(r#""run""#)),
+            (r#"["run", "-it", "--rm", "mcp/time"]"#, Some(r#""-it""#)),
+            (r#"["run", "-i", "--tty", "mcp/time"]"#, Some(r#""--tty""#)),
+            (r#"["run", "-i", "--rm", "mcp/time"]"#, None),
+            (r#"["run", "--interactive", "mcp/time"]"#, None),
+            (r#"["run", "--interactive=true", "mcp/time"]"#, None),
+            (r#"["run", "--rm", "-i", "-v", "a:b", "mcp/time", "-t", "9"]"#, None),
+            (r#"["mcp", "gateway", "run"]"#, None),
+            (r#"["exec", "a", "b"]"#, None),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"s": {{"command": "docker", "args": {args}}}}}}}"#);
+            let examined = examine(&Source::new(".mcp.json", text.clone()), Some(Path::new(".mcp.json")), None, None);
+            let told: Vec<_> = examined
+                .findings
+                .iter()
+                .map(|it| (it.code.name, &text[it.problem.span.start..it.problem.span.end]))
+                .collect();
+            assert_eq!(told, expected.map(|at| ("W-CONTAINER-INPUT", at)).into_iter().collect::<Vec<_>>(), "{args}");
+        }
+    }
+}
