@@ -39,14 +39,14 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         return;
     }
     // Such a beginning is told as what it is.
-    let is_to_be_filled_in = placeholder(text).is_some_and(|range| range.start == 0);
-    if is_to_be_filled_in || lookalikes_in(text).any(|(range, _)| range.start == 0) {
+    let to_be_filled_in = placeholder(text).map(|range| range.start);
+    if to_be_filled_in == Some(0) || lookalikes_in(text).any(|(range, _)| range.start == 0) {
         return;
     }
     if !scheme(subject.dialect(), server, url, text, findings) {
         return;
     }
-    if let Some(at) = text.find([' ', '\t', '\n']).filter(|_| first.is_none() && placeholder(text).is_none()) {
+    if let Some(at) = text.find([' ', '\t', '\n']).filter(|_| first.is_none() && to_be_filled_in.is_none()) {
         let at = url.value.len() - url.value.trim_start().len() + at;
         let blank = subject.source.part(url.span, &url.value, at..at + 1);
         findings.push(codes::INVISIBLE.at(blank, "there is a blank in the URL").hint("remove it, or write %20"));

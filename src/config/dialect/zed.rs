@@ -44,7 +44,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         whole: true,
         outside: Outside::Rejected,
     }),
-    loose_values: true,
     null_env: true,
     partial: true,
     ..Dialect::PLAIN

@@ -17,6 +17,9 @@ pub(super) fn complaint(liberty: &Liberty, source: &Source, program: &str) -> Co
     let text = written(source, liberty.span);
     let (code, what, hint) = match liberty.kind {
         LibertyKind::BareValue => bare_value(text),
+        LibertyKind::NoValue if text.contains('=') => {
+            (&codes::JSON_FORM, "a key without a value", "write `\": \"` in the place of the `=`")
+        }
         LibertyKind::UnendedText => {
             let hint = end_of_text(liberty, source);
             return (&codes::JSON_FORM, "a text without the quote at its end".into(), hint.into());
@@ -33,6 +36,7 @@ pub(super) fn complaint(liberty: &Liberty, source: &Source, program: &str) -> Co
         LibertyKind::Unclosed
         | LibertyKind::WrongBracket
         | LibertyKind::SurplusBracket
+        | LibertyKind::LateBracket
         | LibertyKind::WrongPairOfList
         | LibertyKind::WrongPairOfObject => return of_brackets(liberty, source, program),
         kind => plain(kind),
@@ -102,6 +106,7 @@ fn plain(kind: LibertyKind) -> (&'static Code, &'static str, &'static str) {
         | Kind::Unclosed
         | Kind::WrongBracket
         | Kind::SurplusBracket
+        | Kind::LateBracket
         | Kind::WrongPairOfList
         | Kind::WrongPairOfObject => (&codes::SYNTAX, "there is nothing in it", "an object with nothing in it is {}"),
     }
@@ -130,6 +135,11 @@ fn of_brackets(liberty: &Liberty, source: &Source, program: &str) -> Complaint {
                 _ => format!("add the missing `{}`", closing(text)),
             };
             (&codes::JSON_UNCLOSED, format!("this `{text}` is never closed"), hint.into())
+        }
+        (LibertyKind::LateBracket, other) => {
+            let (before, (line, column)) = other.unwrap_or(("", (1, 1)));
+            let message = format!("this `{text}` comes too late");
+            (&codes::JSON_UNCLOSED, message, format!("move it to {line}:{column}, before the `{before}`").into())
         }
         (LibertyKind::WrongBracket, other) => {
             let (open, (line, column)) = other.unwrap_or(("{", (1, 1)));

@@ -107,6 +107,8 @@ pub enum LibertyKind {
     WrongBracket,
     /// `{"a": 1]}`, at the bracket; or `{{"a": 1}}`, at the first of two that do not belong there.
     SurplusBracket,
+    /// `"a": [1, "b": 2]`, at the bracket that closes; the other place is where it belongs.
+    LateBracket,
     /// `{1, 2}` or `(1, 2)`, at the first bracket.
     WrongPairOfList,
     /// `["a": 1]` or `("a": 1}`, at the first bracket.

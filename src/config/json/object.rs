@@ -172,8 +172,10 @@ impl Reader<'_> {
     /// What is read of a key without a value.
     fn no_value(&mut self, key: Span) -> Node {
         self.liberties.push(Liberty { kind: LibertyKind::NoValue, span: key, other: None });
+        // The place of the colon, or else of the quote before that.
         let colon = self.text[key.end..self.at].find(':').map(|at| key.end + at);
-        colon.map_or(nothing(key.end), |start| Node { span: Span { start, end: start + 1 }, value: Value::Null })
+        let start = colon.unwrap_or_else(|| self.text[..key.end].char_indices().next_back().map_or(0, |(at, _)| at));
+        Node { span: self.character_at(start), value: Value::Null }
     }
 
     /// Passes a brace where a key belongs; true if it has its own end, and what is in between belongs to `members`.

@@ -9,6 +9,9 @@ use super::{
 };
 use crate::config::{Duplicate, Node, Problem, Problems, Span, Value};
 
+/// So many slips before a bracket may have to do with it.
+const NEAR: usize = 100;
+
 /// How far values may go.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
@@ -110,7 +113,7 @@ impl Reader<'_> {
         self.character_at(self.at)
     }
 
-    fn character_at(&self, start: usize) -> Span {
+    pub(super) fn character_at(&self, start: usize) -> Span {
         Span { start, end: start + self.text[start..].chars().next().map_or(0, char::len_utf8) }
     }
 
@@ -368,7 +371,17 @@ impl Reader<'_> {
     fn ends_at_misfit(&mut self, start: usize, found: char, close: char, is_first: bool) -> bool {
         let misfit = self.misfit(found, close);
         if misfit == Misfit::Surplus {
-            self.take(LibertyKind::SurplusBracket, 1);
+            match self.take_unclosed(found) {
+                Some(other) => {
+                    self.liberties.push(Liberty {
+                        kind: LibertyKind::LateBracket,
+                        span: self.here(),
+                        other: Some(other),
+                    });
+                    self.at += 1;
+                }
+                None => self.take(LibertyKind::SurplusBracket, 1),
+            }
             return false;
         }
         self.end_after_comma(is_first);
@@ -380,6 +393,17 @@ impl Reader<'_> {
             self.unclosed(start, Some(self.here()));
         }
         true
+    }
+
+    /// Takes back that a bracket was never closed which this one was meant to close; the place where that belongs.
+    fn take_unclosed(&mut self, close: char) -> Option<Span> {
+        let open = opening(close);
+        let is_it = |it: &Liberty| {
+            it.kind == LibertyKind::Unclosed && it.other.is_some() && self.text[it.span.start..].starts_with(open)
+        };
+        let near = self.liberties.len().saturating_sub(NEAR);
+        let at = self.liberties[near..].iter().rposition(is_it)?;
+        self.liberties.remove(near + at).other
     }
 
     /// Passes the dots for what was left out, and their comma.

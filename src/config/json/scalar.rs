@@ -7,8 +7,9 @@ use super::{
 };
 use crate::config::{Node, Problem, Problems, Span, Value};
 
-/// Words of other languages for what JSON has not, or writes otherwise; and the colon after which nothing stands.
-const NOTHINGS: [&str; 9] = [":", "undefined", "None", "nil", "NaN", "Infinity", "+Infinity", "-Infinity", "-NaN"];
+/// Words of other languages for what JSON has not, or writes otherwise; and the colon or quote after which nothing stands.
+const NOTHINGS: [&str; 10] =
+    [":", "\"", "undefined", "None", "nil", "NaN", "Infinity", "+Infinity", "-Infinity", "-NaN"];
 
 /// Whether this stands for a value that JSON does not have: it is read as null, and may have been meant as anything.
 pub(in crate::config) fn is_nothing(word: &str) -> bool {

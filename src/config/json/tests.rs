@@ -177,11 +177,7 @@ fn what_lacks_its_beginning_is_told_by_the_balance_and_read_where_it_begins() {
             &[(L::WrongPairOfObject, 6, Some(21))],
             r#"{"a":{"b":1,"c":2},"d":3}"#,
         ),
-        (
-            "{\"a\": [\"b\", \"c\": 1 ]}",
-            &[(L::Unclosed, 6, Some(10)), (L::SurplusBracket, 19, None)],
-            r#"{"a":["b"],"c":1}"#,
-        ),
+        ("{\"a\": [\"b\", \"c\": 1 ]}", &[(L::LateBracket, 19, Some(10))], r#"{"a":["b"],"c":1}"#),
         ("{\"a\":\n\"b\": 1}", &[(L::NoValue, 1, None), (L::MissingComma, 6, None)], r#"{"a":null,"b":1}"#),
     ] {
         assert_eq!((&places(text)[..], json(text)), (expected, value.to_owned()), "{text}");

@@ -3,7 +3,7 @@
 use super::{is_server, looks_like_servers, word::is_note};
 use crate::config::{
     Entry, Node, Span, Value,
-    dialect::{Collection, Dialect, RootKeys, is_about_other_things},
+    dialect::{ALL, Collection, Dialect, RootKeys, is_about_other_things},
     finding::{Finding, codes},
     nearest,
 };
@@ -31,6 +31,11 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
         return (codes::ROOT.at(entry.key_span, message).hint(hint), servers);
     }
     let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
+    if let Some((entry, place_of_another, servers)) = of_another(root).filter(|_| !is_section) {
+        let message = format!("{program} looks for servers under `{place}`, and not under `{place_of_another}`");
+        let hint = format!("put what is under `{place_of_another}` under `{place}`");
+        return (codes::ROOT.at(entry.key_span, message).hint(hint), Some(servers));
+    }
     // In a file about other things, what is at a URL may be anything.
     let is_meant = |entry: &&Entry| !is_section || is_called_like_servers(entry) || has_program(&entry.node);
     match (misplaced(root).filter(is_meant), is_section) {
@@ -66,6 +71,16 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
             (codes::ROOT.at(begin, message).hint(format!("write {{ \"{place}\": {{ … }} }}")), None)
         }
     }
+}
+
+/// Servers below two keys where another program looks for them: the first key, both, and the servers.
+fn of_another(root: &Node) -> Option<(&Entry, String, &Node)> {
+    let places = ALL.iter().flat_map(|dialect| dialect.roots).filter(|keys| keys.len() == 2);
+    places.into_iter().find_map(|keys| {
+        let servers = root.at(keys).filter(|servers| has_server(servers))?;
+        let first = root.as_entries()?.iter().find(|entry| entry.key == keys[0])?;
+        Some((first, keys.join("."), servers))
+    })
 }
 
 /// The servers that are in an object at the root and in none of its places: under their own key if they belong to the

@@ -133,6 +133,14 @@ fn of_a_server_at_a_url_that_nobody_dials_only_that_is_told() {
 }
 
 #[test]
+fn servers_in_the_place_of_another_program_are_told_with_that_place() {
+    let text = r#"{"mcp": {"servers": {"s": {"command": "x", "args": "y"}}}}"#;
+    let expected =
+        [r#"E-ROOT "mcp" put what is under `mcp.servers` under `mcpServers`"#, r#"E-VALUE-TYPE "y" write ["y"]"#];
+    assert_eq!(hinted(&at(".cursor/mcp.json", text)), expected);
+}
+
+#[test]
 fn a_switch_that_the_program_does_not_have_is_a_warning_only_if_it_is_off() {
     for (server, expected) in [
         (

@@ -6,8 +6,11 @@ use super::{Problem, Scene, line::Line, wrong};
 pub(super) fn dash(scene: &Scene<'_>) -> Option<Problem> {
     let glued = |line: Line<'_>| {
         let rest = line.bare().strip_prefix('-')?;
-        let is_glued = rest.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '"' | '\'' | '@'));
+        let long = rest.strip_prefix("--").filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
+        let is_glued =
+            rest.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '"' | '\'' | '@')) || long.is_some();
         let hint = match line.key() {
+            _ if long.is_some() => "put a blank after the first dash",
             _ if rest.starts_with(['"', '\'']) => "put a blank after the dash",
             Some(_) => "put a blank after the dash",
             None => "put a blank after the dash, or `- ` before it if it is a part of the value",

@@ -19,6 +19,10 @@ fn what_was_forgotten_is_told_where_it_was() {
             "2:9: not valid YAML: there is no blank after the `:` (put a blank after the `:`)",
         ),
         ("a: {b:\"c\", d:[e]}\n", "1:13: not valid YAML: there is no blank after the `:` (put a blank after the `:`)"),
+        (
+            "a:\n  b:\n  - c\n  ---flag\nd: e\n",
+            "4:3: not valid YAML: this dash begins no item of a list: no blank is after it (put a blank after the first dash)",
+        ),
         ("a:\n- -y\n- @b/c\n", "3:3: not valid YAML: unexpected character: `@' (put the whole value into quotes)"),
         ("a:\n  args: [\"-y\" \"x\"]\n", "2:15: not valid YAML: no comma before this (add a comma)"),
         ("a:\n  env: {B: 'c' D: e}\n", "2:16: not valid YAML: no comma before this (add a comma)"),
