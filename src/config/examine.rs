@@ -5,7 +5,7 @@ use std::{panic::resume_unwind, path::Path, sync::Arc, thread};
 use super::{
     ClientConfig, Machine, Node, Problems, Source, Span,
     check::{self, Subject},
-    dialect::{Detected, Dialect, by_path, detect, is_about_other_things, without_ending},
+    dialect::{Detected, Dialect, by_path, detect, is_about_other_things, of_others, without_ending},
     document::{self, Document},
     finding::{Finding, Severity, codes},
     read::{self, read_guessed},
@@ -71,56 +71,6 @@ fn of_another(path: &Path, dialect: &Dialect, root: &Node) -> Option<Finding> {
     let message = format!("{} looks into this file as well, and finds no servers", owner.program);
     let hint = format!("it looks for them under `{}`", owner.place_in(root, false).join("."));
     Some(codes::NO_SERVERS.at(entry.key_span, message).hint(hint))
-}
-
-/// A file that no dialect is for, and by what it is known: a part of its name or of its `$schema`, or keys at its root.
-struct Foreign {
-    what: &'static str,
-    names: &'static [&'static str],
-    schemas: &'static [&'static str],
-    keys: &'static [&'static str],
-}
-
-const FOREIGN: [Foreign; 5] = [
-    Foreign { what: "a file of Crush, which is not known here", names: &[], schemas: &["charm.land/crush"], keys: &[] },
-    Foreign {
-        what: "a file of mcp-agent, which is not known here",
-        names: &["mcp_agent.", "mcp-agent."],
-        schemas: &["mcp-agent"],
-        keys: &["execution_engine"],
-    },
-    Foreign {
-        what: "the manifest of an extension for Claude Desktop",
-        names: &[],
-        schemas: &[],
-        keys: &["manifest_version", "dxt_version"],
-    },
-    Foreign { what: "a server's entry in the MCP registry", names: &[], schemas: &["/server.schema.json"], keys: &[] },
-    Foreign {
-        what: "a file of settings of Claude Code, which looks for no servers in it",
-        names: &[],
-        schemas: &["claude-code-settings"],
-        keys: &[],
-    },
-];
-
-/// Says that a file is one that no dialect is for.
-fn foreign(path: Option<&Path>, root: &Node) -> Option<Finding> {
-    if path.is_some_and(|path| by_path(&without_ending(path)).is_some()) {
-        return None;
-    }
-    let name = path.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-    let schema = root.get("$schema").and_then(Node::as_str).unwrap_or_default();
-    let has = |key: &&str| root.get(key).is_some();
-    let is_it = |it: &&Foreign| {
-        it.names.iter().any(|part| name.contains(part))
-            || it.schemas.iter().any(|part| schema.contains(part))
-            || it.keys.iter().any(has)
-    };
-    let Foreign { what, .. } = FOREIGN.iter().find(is_it)?;
-    let place = root.get("$schema").map_or(Span { start: root.span.start, end: root.span.start }, |node| node.span);
-    let message = format!("this is {what}: nothing in it is checked");
-    Some(codes::NO_SERVERS.at(place, message).hint("if another program reads it, name that with `--dialect`"))
 }
 
 /// Whether a value is told twice, for how it is written and for its type: whoever mends the type writes it anew.
@@ -199,8 +149,8 @@ fn judge(
     machine: Option<&Machine>,
 ) -> Judged {
     let mut findings = Vec::with_capacity(source.text.len() / DENSE);
-    let foreign = if forced.is_none() { foreign(path, &document.root) } else { None };
-    let detected = match (forced, &foreign) {
+    let of_others = if forced.is_none() { of_others(path, &document.root) } else { None };
+    let detected = match (forced, &of_others) {
         (Some(dialect), _) => Some(Detected::certain(dialect, "it was asked for")),
         (None, Some(_)) => None,
         (None, None) => detect(path, document, source),
@@ -228,7 +178,7 @@ fn judge(
     if document.is_empty() && findings.is_empty() {
         findings.push(document.emptiness());
     } else if detected.is_none() {
-        findings.push(foreign.unwrap_or_else(|| read::nowhere(root)));
+        findings.push(of_others.unwrap_or_else(|| read::nowhere(root)));
     }
     Judged { detected, config, part, findings }
 }

@@ -155,7 +155,7 @@ pub mod codes {
         SECRET = "W-SECRET": "a secret in the file";
         PLACEHOLDER = "W-PLACEHOLDER": "a value that nobody has filled in";
         YAML_FORM = "W-YAML-FORM": "something that YAML takes for a part of the text before it";
-        INVISIBLE = "W-INVISIBLE": "a character that nobody sees";
+        INVISIBLE = "W-INVISIBLE": "a character that nobody sees, or takes for another";
         SUBAGENT = "E-SUBAGENT": "a subagent that cannot be offered";
         MODEL = "E-MODEL": "a model that is not described";
         CONNECT = "E-CONNECT": "a server that cannot be reached";

@@ -26,12 +26,11 @@ static LOOKALIKE: LazyLock<Regex> = LazyLock::new(|| {
 
 const NAMES: [&str; 9] = ["name", "doubled", "dollared", "spaced", "single", "percent", "shell", "code", "bare"];
 
-/// What every one of them has some of.
-const MARKS: [&str; 6] = ["{", "%", "$env:", "$input:", "env", "ENV"];
-
-/// Whether it is worth looking for them.
-pub(super) fn may_have_any(text: &str) -> bool {
-    MARKS.iter().any(|mark| text.contains(mark))
+/// Where one of them may be: at what every one of them has.
+pub(super) fn marks(text: &str) -> impl Iterator<Item = usize> {
+    let signs = text.bytes().enumerate().filter(|(_, byte)| matches!(byte, b'{' | b'%')).map(|(at, _)| at);
+    let kinds = text.as_bytes().windows(3).enumerate().filter(|(_, word)| matches!(*word, b"env" | b"ENV" | b"inp"));
+    signs.chain(kinds.map(|(at, _)| at))
 }
 
 /// Whether a dollar sign and a word are the beginning of `$env:NAME`.
@@ -41,7 +40,7 @@ pub(super) fn is_of_kind(text: &str, reference: &Reference<'_>) -> bool {
 
 /// Where such are, and the names in them.
 pub(super) fn lookalikes_in(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
-    let text = if may_have_any(text) { text } else { "" };
+    let text = if marks(text).next().is_some() { text } else { "" };
     LOOKALIKE.captures_iter(text).filter_map(move |captures| {
         let range = captures.get_match().range();
         let name = NAMES.iter().find_map(|name| captures.name(name))?.as_str();

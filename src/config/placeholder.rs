@@ -16,13 +16,7 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         r"\b(?:change|replace|fill)[-_ ]?(?:me|this|it|with)(?:\b|_)",
         r"\b(?:insert|enter|put|paste|add)[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}here\b",
         r"[/\\](?:users|home)[/\\]+(?:username|user-name|user_name|you|yourname|your-name|name)\b",
-        r"^(?:insert|enter|put|paste|add|my)[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
-        r"^(?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password|id|url|value)[-_ ](?:goes[-_ ])?here$",
-        r"^(?:sua?|seu|tu|votre|deine?|ihre?)[-_ ](?:[a-z]+[-_ ]){0,5}(?:key|token|chave|clave|aqu[ií]|ici|hier)$",
-        r"^[\[<]?(?:redacted|removed|censored|hidden)[\]>]?$",
-        r"(?-i:^\[[A-Z][A-Z0-9_ -]*\]$)",
         r"#\{[A-Za-z_][A-Za-z0-9_.]*\}",
-        r"^\{[a-z_-]*(?:key|token|secret|password)\}$",
         r"://\{[A-Za-z_-]+\}",
         r"[A-Za-z0-9]*[-_]?x{4,}",
         r"^(?:todo|placeholder)$",
@@ -37,6 +31,26 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     #[expect(clippy::unwrap_used, reason = "the expression never changes")]
     Regex::new(&format!("(?i){}", of_ascii_words(&forms.join("|")))).unwrap()
 });
+
+/// Texts that are nothing else than what somebody is to write there.
+static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = [
+        r"^(?:insert|enter|put|paste|add|my)[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
+        r"^(?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password|id|url|value)[-_ ](?:goes[-_ ])?here$",
+        r"^(?:sua?|seu|tu|votre|deine?|ihre?)[-_ ](?:[a-z]+[-_ ]){0,5}(?:key|token|chave|clave|aqu[ií]|ici|hier)$",
+        r"^[\[<]?(?:redacted|removed|censored|hidden)[\]>]?$",
+        r"(?-i:^\[[A-Z][A-Z0-9_ -]*\]$)",
+        r"^\{[a-z_-]*(?:key|token|secret|password)\}$",
+    ];
+    #[expect(clippy::unwrap_used, reason = "the expression never changes")]
+    Regex::new(&format!("(?i){}", of_ascii_words(&forms.join("|")))).unwrap()
+});
+
+/// How each [`WHOLE`] ends.
+const ENDS: [&str; 18] = [
+    "key", "token", "secret", "password", "here", "aqui", "aquí", "ici", "hier", "chave", "clave", "redacted",
+    "removed", "censored", "hidden", ">", "]", "}",
+];
 
 /// The expression with words of ASCII letters: those of Unicode make any text slow that is not ASCII.
 pub(super) fn of_ascii_words(expression: &str) -> String {
@@ -55,7 +69,17 @@ pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {
     let is_reference =
         |range: &Range<usize>| value[range.start..].starts_with('{') && value[..range.start].ends_with('$');
     let mut found = PLACEHOLDER.find_iter(value).map(|found| found.range());
-    found.find(|range| !is_reference(range)).filter(|range| !is_of_random_word(value, range))
+    let found = found.find(|range| !is_reference(range)).filter(|range| !is_of_random_word(value, range));
+    found.or_else(|| is_whole(value).then_some(0..value.len()))
+}
+
+fn is_whole(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let ends_with = |end: &&str| {
+        let at = bytes.len().checked_sub(end.len());
+        at.is_some_and(|at| bytes[at..].eq_ignore_ascii_case(end.as_bytes()))
+    };
+    ENDS.iter().any(ends_with) && WHOLE.is_match(value)
 }
 
 /// Whether what looks like blanks to fill in is part of a word that nobody would type as an example.

@@ -253,6 +253,12 @@ fn not_found(
 /// Words that only a shell understands, where there is none.
 fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
     let has_shell = LazyCell::new(|| has_shell(server));
+    for word in server.command.iter().chain(&server.args) {
+        if is_quoted(&word.value) && !*has_shell {
+            let message = "the quotes are a part of it, as no shell takes them away";
+            findings.push(codes::COMMAND_LINE.at(word.span, message).hint("remove the inner quotes"));
+        }
+    }
     for word in &server.args {
         let is_operator = OPERATORS.contains(&word.value.as_str());
         if (is_operator || word.value.contains("$(")) && !*has_shell {
@@ -262,6 +268,15 @@ fn shell_words(server: &ServerConfig, findings: &mut Vec<Finding>) {
             findings.push(codes::COMMAND_LINE.at(word.span, message).hint(hint));
         }
     }
+}
+
+/// Whether this is one word or path in quotes of its own.
+fn is_quoted(word: &str) -> bool {
+    let is_plain = |inner: &str| !inner.is_empty() && !inner.contains(['"', '\'', '{', '[', '(']);
+    ['"', '\''].into_iter().any(|quote| {
+        let inner = word.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+        inner.is_some_and(|inner| is_plain(inner) && inner.contains(['.', '/', '\\', '@']))
+    })
 }
 
 /// Several words of a command line in one argument, which a launcher takes for one word.
@@ -361,6 +376,22 @@ mod tests {
             let examined = examine(&Source::new(path, text), Some(Path::new(path)), None, None);
             let told: Vec<_> = examined.findings.iter().map(|it| (it.code, it.problem.hint.as_deref())).collect();
             assert_eq!(told, [(&codes::TRANSPORT, Some(hint))], "{path}");
+        }
+    }
+
+    #[test]
+    fn quotes_and_dashes_that_no_shell_sees_are_told_where_they_stand() {
+        for (server, expected) in [
+            (r#""command": "\"C:\\a b\\c.exe\"""#, vec!["W-COMMAND-LINE"]),
+            (r#""command": "node", "args": ["'server.js'"]"#, vec!["W-COMMAND-LINE"]),
+            (r#""command": "node", "args": ["–y", "—header", "− 1"]"#, vec!["W-INVISIBLE", "W-INVISIBLE"]),
+            (r#""command": "sh", "args": ["-c", "'/bin/x'"]"#, vec![]),
+            (r#""command": "node", "args": ["'x'", "\"{}\"", "a – b"]"#, vec![]),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"s": {{{server}}}}}}}"#);
+            let examined = examine(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
+            let told: Vec<_> = examined.findings.iter().map(|it| it.code.name).collect();
+            assert_eq!(told, expected, "{server}");
         }
     }
 

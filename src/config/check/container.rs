@@ -9,9 +9,14 @@ use crate::config::{
 /// Programs that run containers, with the same options.
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 
+/// So many words stand before the engine at most, as in `cmd /c docker` and `sudo -E docker`.
+const MOST_WORDS: usize = 4;
+
 pub(super) fn check(_: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
-    let mut words = server.command.iter().chain(&server.args).skip_while(|word| !is_engine(word));
-    let Some(run) = words.nth(1).filter(|word| word.value == "run") else { return };
+    let line = || server.command.iter().chain(&server.args);
+    let Some(engine) = line().take(MOST_WORDS).position(is_engine) else { return };
+    let mut words = line().skip(engine + 1);
+    let Some(run) = words.next().filter(|word| word.value == "run") else { return };
     let options: Vec<_> = words.filter(|word| word.value.starts_with('-')).collect();
     let with_terminal = options.iter().find(|word| has_both(word) || word.value == "--tty");
     if let Some(word) = with_terminal {

@@ -7,7 +7,7 @@ use crate::config::{
     Form, Reference, Span,
     dialect::VariableRule,
     finding::{Finding, codes},
-    lookalike::{is_of_kind, lookalikes_in, may_have_any},
+    lookalike::{is_of_kind, lookalikes_in, marks},
     references,
 };
 
@@ -19,13 +19,16 @@ const FEW: usize = 4;
 
 /// What looks like references in a text, and is none for this program or any other.
 pub(super) fn lookalikes<'t>(rule: &VariableRule, text: &'t str) -> Vec<Reference<'t>> {
-    if text.len() > LONGEST || !may_have_any(text) {
+    if text.len() > LONGEST || marks(text).next().is_none() {
         return Vec::new();
     }
     let mut is_taken = vec![false; text.len()];
     let others = references(text).filter(|it| !is_of_kind(text, it));
     let taken = rule.references(text).filter(|it| !is_of_kind(text, it)).chain(others).map(|it| it.range);
     taken.chain(rule.replaced_in(text)).for_each(|range| is_taken[range].fill(true));
+    if marks(text).all(|at| is_taken[at]) {
+        return Vec::new();
+    }
     let is_free = |range: &Range<usize>| !is_taken[range.clone()].contains(&true);
     let found = lookalikes_in(text).filter(|(range, _)| is_free(range));
     found.map(|(range, name)| Reference { form: Form::Braced, name, default: None, range }).collect()

@@ -20,7 +20,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
             let replaced = subject.dialect().rule(text.field).replaced_in(&text.at.value);
             replaced.iter().any(|it| it.start <= range.start && range.end <= it.end)
         };
-        let is_own_name = text.field == Field::Env && is_secret_name(text.name) && text.name == text.at.value;
+        let is_own_name = text.field == Field::Env && text.name == text.at.value && is_secret_name(text.name);
         let whole = is_own_name.then_some(0..text.at.value.len());
         if let Some(range) = whole.or_else(|| placeholder(&text.at.value)).filter(|range| !is_replaced(range)) {
             let message = "this looks as if somebody were to fill it in";
@@ -72,6 +72,12 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
         let place = subject.source.part(span, value, at..at + odd.len_utf8());
         let message = format!("the text has a character that nobody sees (U+{:04X})", u32::from(odd));
         findings.push(codes::INVISIBLE.at(place, message).hint("remove it, or type an ordinary blank"));
+    } else if let Some(dash) = value.chars().next().filter(|c| is_dash(*c))
+        && !value.contains(char::is_whitespace)
+    {
+        let place = subject.source.part(span, value, 0..dash.len_utf8());
+        let message = format!("this dash is not the one of the keyboard (U+{:04X})", u32::from(dash));
+        findings.push(codes::INVISIBLE.at(place, message).hint("type `-` or `--`"));
     } else if let Some(mark) = mark_of_block(subject, value, span) {
         let is_one_line = value.trim_end().lines().nth(1).is_none();
         let finding = codes::INVISIBLE.at(mark, "the line break at its end is part of the text");
@@ -81,6 +87,11 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
         let message = format!("there is a blank {side} the text, which is part of it");
         findings.push(codes::INVISIBLE.at(span, message).hint("remove it"));
     }
+}
+
+/// Whether this is a dash that text processors put in the place of one or two.
+fn is_dash(c: char) -> bool {
+    matches!(c, '\u{2010}'..='\u{2015}' | '\u{2212}')
 }
 
 /// The `|` or `>` before a text that has only a line break too much.

@@ -21,6 +21,7 @@ mod kiro;
 mod librechat;
 mod mcpilot;
 mod opencode;
+mod others;
 mod place;
 mod roo;
 mod schema;
@@ -35,6 +36,7 @@ use std::time::Duration;
 
 pub use detect::{Detected, by_path, named};
 pub(super) use detect::{detect, is_about_other_things, without_ending};
+pub(super) use others::of_others;
 pub use place::Place;
 pub(super) use servers::Set;
 pub use variables::{Empty, Places, Template, Unset, VariableRule};

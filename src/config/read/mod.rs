@@ -6,6 +6,7 @@
 mod absent;
 mod beside;
 mod listed;
+mod nameless;
 mod reach;
 mod server;
 mod unindented;
@@ -361,54 +362,16 @@ fn named<'n>(node: &'n Node, dialect: &Dialect, most: usize, findings: &mut Vec<
         }
         return Vec::new();
     };
-    if let Some(entry) = nameless_server(node, entries) {
-        let finding = codes::MISSING.at(entry.key_span, "this is one server, and it has no name");
-        findings.push(finding.hint("put it below a name: \"name\": { … }"));
-        return Vec::new();
-    }
     let name = |entry: &'n Entry| (At { value: entry.key.clone(), span: entry.key_span }, &entry.node);
-    let is_there = |entry: &Entry| is_server(&entry.node);
-    // What is below an empty key belongs to that.
-    let is_empty = |entry: &Entry| entry.node.is_null();
-    if let Some(stray) = entries.iter().find(|entry| is_stray(entry, dialect))
-        && entries.iter().any(is_there)
-        && !entries.iter().any(is_empty)
-    {
-        findings.push(belongs_to_server(stray));
-        let rest = entries.iter().filter(|entry| !is_stray(entry, dialect));
-        return rest.take(most).map(name).collect();
+    match nameless::find(node, entries, dialect) {
+        Some(found) => {
+            findings.push(found.finding);
+            let servers =
+                entries.iter().filter(|entry| found.are_servers_beside && !nameless::is_stray(entry, dialect));
+            servers.take(most).map(name).collect()
+        }
+        None => entries.iter().take(most).map(name).collect(),
     }
-    entries.iter().take(most).map(name).collect()
-}
-
-/// Whether this is a key of a server, with a value of one, in the place of a server.
-fn is_stray(entry: &Entry, dialect: &Dialect) -> bool {
-    let is_text = |entry: &Entry| entry.node.as_str().is_some();
-    let Some(key) = dialect.keys.iter().find(|key| key.name == entry.key) else { return false };
-    let is_of_pairs = matches!(key.field, Field::Env | Field::Headers);
-    match entry.node.as_entries() {
-        Some(pairs) => is_of_pairs && !pairs.is_empty() && pairs.iter().all(is_text) && !is_server(&entry.node),
-        None => !is_of_pairs && !matches!(key.field, Field::Object(_)) && !entry.node.is_null(),
-    }
-}
-
-fn belongs_to_server(stray: &Entry) -> Finding {
-    let is_address = ["command", "url"].contains(&&*stray.key);
-    match is_address {
-        true => codes::MISSING
-            .at(stray.key_span, "a server begins here, and it has no name")
-            .hint("put it below a name: \"name\": { … }"),
-        false => codes::MISSING
-            .at(stray.key_span, format!("`{}` stands beside the servers, and belongs into one", stray.key))
-            .hint("move it into the server that it is for"),
-    }
-}
-
-/// Where the address of a server stands that is in the place of all servers; a key without a value would be its name.
-fn nameless_server<'n>(node: &Node, entries: &'n [Entry]) -> Option<&'n Entry> {
-    let is_name = |entry: &Entry| entry.node.is_null() || is_server(&entry.node);
-    let is_address = |entry: &&Entry| ["command", "url"].contains(&&*entry.key);
-    entries.iter().find(is_address).filter(|_| is_server(node) && !entries.iter().any(is_name))
 }
 
 /// The servers of a list, as [`named`].

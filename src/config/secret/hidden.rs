@@ -26,7 +26,9 @@ pub(super) fn hidden_of(value: &str) -> Vec<Range<usize>> {
     let has_some = |range: &Range<usize>| text[range.clone()].contains(is_part);
     let mut gaps: Vec<_> =
         references(text).filter(Reference::is_clear).map(|it| it.range).chain(templates(text)).collect();
-    gaps.extend(lookalikes_in(text).filter(|(_, name)| is_of_words(name)).map(|(range, _)| range));
+    if gaps.is_empty() {
+        gaps.extend(lookalikes_in(text).filter(|(_, name)| is_of_words(name)).map(|(range, _)| range));
+    }
     gaps.sort_by_key(|gap| gap.start);
     let mut rest = between(&gaps, text.len());
     // A dollar sign before a word may be part of a password.
