@@ -65,12 +65,16 @@ const MANY: usize = 10;
 
 /// Where a value has something that is not meant to stay.
 pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {
+    marked(value).or_else(|| is_whole(value).then_some(0..value.len()))
+}
+
+/// As [`placeholder`], without texts that somebody could also mean as they are: `my_password`.
+pub(super) fn marked(value: &str) -> Option<Range<usize>> {
     // Behind a dollar sign, braces are those of a reference.
     let is_reference =
         |range: &Range<usize>| value[range.start..].starts_with('{') && value[..range.start].ends_with('$');
     let mut found = PLACEHOLDER.find_iter(value).map(|found| found.range());
-    let found = found.find(|range| !is_reference(range)).filter(|range| !is_of_random_word(value, range));
-    found.or_else(|| is_whole(value).then_some(0..value.len()))
+    found.find(|range| !is_reference(range)).filter(|range| !is_of_random_word(value, range))
 }
 
 fn is_whole(value: &str) -> bool {

@@ -40,7 +40,7 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     }
     // Such a beginning is told as what it is.
     let to_be_filled_in = placeholder(text).map(|range| range.start);
-    if to_be_filled_in == Some(0) || lookalikes_in(text).any(|(range, _)| range.start == 0) {
+    if to_be_filled_in == Some(0) || lookalikes_in(text).next().is_some_and(|(range, _)| range.start == 0) {
         return;
     }
     if !scheme(subject.dialect(), server, url, text, findings) {

@@ -13,7 +13,8 @@ struct Other {
     what: &'static str,
     names: &'static [&'static str],
     schemas: &'static [&'static str],
-    keys: &'static [&'static str],
+    /// All of one of these.
+    keys: &'static [&'static [&'static str]],
 }
 
 const OTHERS: [Other; 5] = [
@@ -22,13 +23,13 @@ const OTHERS: [Other; 5] = [
         what: "a file of mcp-agent, which is not known here",
         names: &["mcp_agent.", "mcp-agent."],
         schemas: &["mcp-agent"],
-        keys: &["execution_engine"],
+        keys: &[&["execution_engine"]],
     },
     Other {
         what: "the manifest of an extension for Claude Desktop",
         names: &[],
         schemas: &[],
-        keys: &["manifest_version", "dxt_version"],
+        keys: &[&["manifest_version", "server"], &["dxt_version", "server"]],
     },
     Other { what: "a server's entry in the MCP registry", names: &[], schemas: &["/server.schema.json"], keys: &[] },
     Other {
@@ -50,7 +51,7 @@ pub(in crate::config) fn of_others(path: Option<&Path>, root: &Node) -> Option<F
     let is_it = |it: &&Other| {
         it.names.iter().any(|part| name.contains(part))
             || it.schemas.iter().any(|part| schema.contains(part))
-            || it.keys.iter().any(has)
+            || it.keys.iter().any(|keys| keys.iter().all(has))
     };
     let Other { what, .. } = OTHERS.iter().find(is_it)?;
     let place = root.get("$schema").map_or(Span { start: root.span.start, end: root.span.start }, |node| node.span);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::token::scheme;
-use crate::config::{Form, Reference, lookalike::lookalikes_in, placeholder::placeholder, references};
+use crate::config::{Form, Reference, lookalike::lookalikes_in, placeholder::marked, references};
 
 /// Words that people write where a secret might stand.
 const WORDS: [&str; 9] = ["true", "false", "null", "none", "undefined", "bearer", "basic", "oauth", "token"];
@@ -39,7 +39,7 @@ pub(super) fn hidden_of(value: &str) -> Vec<Range<usize>> {
     if !gaps.is_empty() {
         rest.retain(has_some);
     }
-    if let Some(gap) = placeholder(text).filter(|gap| !is_random(&text[gap.clone()])) {
+    if let Some(gap) = marked(text).filter(|gap| !is_random(&text[gap.clone()])) {
         let around = rest.iter().flat_map(|part| text[part.clone()].char_indices().map(|(at, c)| (part.start + at, c)));
         if around.filter(|(at, c)| is_part(*c) && !gap.contains(at)).count() < FEW {
             rest.clear();

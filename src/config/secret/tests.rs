@@ -269,6 +269,22 @@ fn what_a_password_is_around_a_reference_is_warned_of_and_a_word_is_not() {
 }
 
 #[test]
+fn what_may_be_to_fill_in_is_hidden_and_not_warned_of() {
+    for value in ["my_password", "my-dog-token", "add your key", "[API_KEY]", "REDACTED"] {
+        assert_eq!((mask("API_KEY", value).as_ref(), secrets_in("API_KEY", value)), (MASK, vec![]), "{value}");
+    }
+    for value in ["$env:API_KEY", "process.env.API_KEY", "os.environ['A_KEY']", "%API_KEY%", "env:API_KEY_2"] {
+        assert_eq!((mask("API_KEY", value).as_ref(), secrets_in("API_KEY", value)), (value, vec![]), "{value}");
+    }
+    for value in ["%A8F3K2J1%", "env:A8F3K2J1", "$env:Xk29fJ3", "x-env:API_KEY-9f8d7s6a"] {
+        assert_eq!(mask("API_KEY", value), MASK, "{value}");
+    }
+    for value in ["$(cat token)", "{file:./key}", "!secret api_key", "${cmd:cat /run/key}"] {
+        assert!(secrets_in("API_KEY", value).is_empty(), "{value}");
+    }
+}
+
+#[test]
 fn a_sentence_keeps_its_words() {
     for sentence in [
         "the key `token`: nobody knows it",
