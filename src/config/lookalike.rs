@@ -4,12 +4,12 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use super::Reference;
+use super::{Reference, expression::any_of};
 
 /// Braces with a kind and a name, or with a dollar sign and blanks; names between signs of percent; what PowerShell and
 /// other languages have.
 static LOOKALIKE: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = [
+    any_of(&[
         r"(?<open>\$\{\{|\{\{)\s*(?<kind>env|secrets?|inputs?|vars)\s*[.:]\s*(?<name>[A-Za-z_][A-Za-z0-9_-]*)\s*\}{0,2}",
         r"\$\{\{\s*(?<doubled>[A-Za-z_][A-Za-z0-9_]*)\s*\}\}?",
         r"\$\{\s*(?:secrets?|vars)[.:]\s*(?<dollared>[A-Za-z_][A-Za-z0-9_-]*)\s*\}{0,2}",
@@ -19,9 +19,7 @@ static LOOKALIKE: LazyLock<Regex> = LazyLock::new(|| {
         r"\$(?:env|input):(?<shell>[A-Za-z_][A-Za-z0-9_]*)",
         r#"\b(?:process\.env\.|os\.environ\[["']|os\.getenv\(["'])(?<code>[A-Za-z_][A-Za-z0-9_]*)(?:["'][\])])?"#,
         r"^(?:env|ENV)[:.](?<bare>[A-Z_][A-Z0-9_]{2,})$",
-    ];
-    #[expect(clippy::unwrap_used, reason = "the expression never changes")]
-    Regex::new(&forms.join("|")).unwrap()
+    ])
 });
 
 const NAMES: [&str; 9] = ["name", "doubled", "dollared", "spaced", "single", "percent", "shell", "code", "bare"];

@@ -12,6 +12,7 @@ mod document;
 mod dotenv;
 mod examine;
 mod expand_env;
+mod expression;
 mod fields;
 mod filter;
 pub mod finding;

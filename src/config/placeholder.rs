@@ -4,10 +4,13 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
+use super::expression::any_of;
+
 /// What people write where others are to write something else.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = [
-        r"<[A-Za-z][A-Za-z0-9 _./:-]{1,60}>",
+    any_of(&[
+        // Whatever case they are in.
+        r"(?i)<[A-Za-z][A-Za-z0-9 _./:-]{1,60}>",
         r"\[(?:your|insert|replace|enter)[^\]\n]{0,60}\]",
         r"\byour[-_][A-Za-z0-9_-]*[A-Za-z0-9]",
         r"^your [a-z ]+$",
@@ -27,23 +30,20 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         r"(?-i:\{[A-Z][A-Z0-9]*_[A-Z0-9_]*\})",
         r"(?-i:\b__[A-Z][A-Z0-9_]*__\b)",
         r"(?-i:@@[A-Z][A-Z0-9_]*@@)",
-    ];
-    #[expect(clippy::unwrap_used, reason = "the expression never changes")]
-    Regex::new(&format!("(?i){}", of_ascii_words(&forms.join("|")))).unwrap()
+    ])
 });
 
 /// Texts that are nothing else than what somebody is to write there.
 static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = [
-        r"^(?:insert|enter|put|paste|add|my)[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
+    any_of(&[
+        r"(?i)^(?:insert|enter|paste|my)[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
+        r"^(?:add|put)[-_ ]your[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
         r"^(?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password|id|url|value)[-_ ](?:goes[-_ ])?here$",
         r"^(?:sua?|seu|tu|votre|deine?|ihre?)[-_ ](?:[a-z]+[-_ ]){0,5}(?:key|token|chave|clave|aqu[ií]|ici|hier)$",
         r"^[\[<]?(?:redacted|removed|censored|hidden)[\]>]?$",
         r"(?-i:^\[[A-Z][A-Z0-9_ -]*\]$)",
         r"^\{[a-z_-]*(?:key|token|secret|password)\}$",
-    ];
-    #[expect(clippy::unwrap_used, reason = "the expression never changes")]
-    Regex::new(&format!("(?i){}", of_ascii_words(&forms.join("|")))).unwrap()
+    ])
 });
 
 /// How each [`WHOLE`] ends.
@@ -51,11 +51,6 @@ const ENDS: [&str; 18] = [
     "key", "token", "secret", "password", "here", "aqui", "aquí", "ici", "hier", "chave", "clave", "redacted",
     "removed", "censored", "hidden", ">", "]", "}",
 ];
-
-/// The expression with words of ASCII letters: those of Unicode make any text slow that is not ASCII.
-pub(super) fn of_ascii_words(expression: &str) -> String {
-    expression.replace(r"\b", r"(?-u:\b)")
-}
 
 /// What stands in the place of letters and digits.
 const BLANKS: &str = "xxxx";

@@ -4,11 +4,11 @@ use std::{ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
-use crate::config::placeholder::of_ascii_words;
+use crate::config::expression::any_of;
 
 /// Tokens that are known by their form.
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = [
+    any_of(&[
         r"\bgh[pousr]_[A-Za-z0-9]{16,}",
         r"\bgithub_pat_[A-Za-z0-9_]{16,}",
         r"\bglpat-[A-Za-z0-9_-]{16,}",
@@ -52,23 +52,18 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
         r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
         // To the dashes of its end; what is encoded has quotes no more than five dashes.
         r#"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:-{0,4}[^-"'])*"#,
-    ];
-    regex(&forms.join("|"))
+    ])
 });
 
 /// A scheme of an `Authorization` header, or a cookie's name, before what is secret.
-static SCHEME: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)^\s*(?:bearer|basic|token|apikey|api-key|digest)[\s:]+"));
+static SCHEME: LazyLock<Regex> =
+    LazyLock::new(|| any_of(&[r"(?i)^\s*(?:bearer|basic|token|apikey|api-key|digest)[\s:]+"]));
 
 /// A scheme of an `Authorization` header, with what is secret.
-static BEARER: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9+/=_.~-]{8,}"));
+static BEARER: LazyLock<Regex> = LazyLock::new(|| any_of(&[r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9+/=_.~-]{8,}"]));
 
 /// No text of a [`TOKEN`] or with a [`BEARER`] is shorter.
 const SHORTEST: usize = 14;
-
-fn regex(text: &str) -> Regex {
-    #[expect(clippy::unwrap_used, reason = "the expressions never change")]
-    Regex::new(&of_ascii_words(text)).unwrap()
-}
 
 /// Tokens, and what stands after a scheme of an `Authorization` header.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> {
