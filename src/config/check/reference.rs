@@ -58,6 +58,31 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         }
     }
     nameless(subject, server, findings);
+    undescribed(subject, server, findings);
+}
+
+/// Tells of templates with a name that is neither the program's own nor described for the server.
+fn undescribed(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
+    let Some((template, (own, place))) = subject.dialect().variables.template.and_then(|it| Some((it, it.described?)))
+    else {
+        return;
+    };
+    let described = subject.dialect().servers(subject.root).and_then(|all| all.at(&[&server.name.value, place]));
+    for text in server.texts().filter(|text| subject.dialect().rule(text.field).holds_in(text.field)) {
+        for range in template.ranges(&text.at.value).into_iter().take(MOST) {
+            let name = text.at.value[range.start + template.open.len()..range.end - template.close.len()].trim();
+            let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if !is_name || name.starts_with(own) || described.is_some_and(|all| all.get(name).is_some()) {
+                continue;
+            }
+            let message = format!(
+                "{} puts nothing here: the server describes no `{place}` of this name",
+                subject.dialect().program
+            );
+            let hint = format!("describe it under `{place}`, or write a variable: ${{NAME}}");
+            findings.push(codes::VARIABLE_FORM.at(subject.part(text, range), message).hint(hint));
+        }
+    }
 }
 
 /// A reference that is opened and never closed.
@@ -349,4 +374,30 @@ fn without_name(text: &str, begin: &str) -> impl Iterator<Item = Range<usize>> {
             Some(_) => None,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Source, examine};
+
+    #[test]
+    fn what_librechat_puts_in_must_be_its_own_or_described() {
+        let of = |rest: &str| {
+            let server = "version: 1.2.8\nmcpServers:\n  s:\n    type: streamable-http\n    url: https://a.example\n";
+            let text = format!("{server}{rest}");
+            let path = "librechat.yaml";
+            let examined = examine(&Source::new(path, text.clone()), Some(Path::new(path)), None, None);
+            let shown = |it: &crate::config::finding::Finding| {
+                format!("{} {}", it.code.name, &text[it.problem.span.start..it.problem.span.end])
+            };
+            examined.findings.iter().map(shown).collect::<Vec<_>>()
+        };
+        let header = |name: &str| format!("    headers:\n      Authorization: \"Bearer {{{{{name}}}}}\"\n");
+        assert_eq!(of(&header("PAT")), ["W-VARIABLE-FORM {{PAT}}"]);
+        assert_eq!(of(&header(" LIBRECHAT_USER_ID ")), [""; 0]);
+        let described = "    customUserVars:\n      PAT:\n        title: a\n        description: b\n";
+        assert_eq!(of(&format!("{described}{}", header("PAT"))), [""; 0]);
+    }
 }

@@ -73,7 +73,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         places: Places::Everywhere,
         unset: Unset::Kept,
         empty: Empty::Nothing,
-        template: Some(Template { open: "${{", close: "}}", prefix: "inputs." }),
+        template: Some(Template { open: "${{", close: "}}", prefix: "inputs.", described: None }),
         ..VariableRule::NONE
     },
     policy: Policy {

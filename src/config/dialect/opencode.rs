@@ -73,7 +73,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         places: Places::Everywhere,
         unset: Unset::Empty,
         empty: Empty::Nothing,
-        template: Some(Template { open: "{file:", close: "}", prefix: "" }),
+        template: Some(Template { open: "{file:", close: "}", prefix: "", described: None }),
         ..VariableRule::NONE
     },
     partial: true,

@@ -37,6 +37,9 @@ pub struct Template {
     pub close: &'static str,
     /// What their names begin with.
     pub prefix: &'static str,
+    /// What the program's own names begin with, and the key of a server under which all others are described; `None` if
+    /// any name will do.
+    pub described: Option<(&'static str, &'static str)>,
 }
 
 /// What a variable is that is set to nothing.
@@ -149,7 +152,7 @@ impl VariableRule {
 impl Template {
     /// Where the templates of a text are, in its order. What is open twice begins where it is open last.
     pub(in crate::config) fn ranges(self, text: &str) -> Vec<Range<usize>> {
-        let Template { open, close, prefix } = self;
+        let Template { open, close, prefix, .. } = self;
         let (mut found, mut at) = (Vec::new(), 0);
         while let Some(length) = text[at..].find(open) {
             let inner = at + length + open.len();
