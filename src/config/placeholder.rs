@@ -22,7 +22,7 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
         r"#\{[A-Za-z_][A-Za-z0-9_.]*\}",
         r"://\{[A-Za-z_-]+\}",
         r"[A-Za-z0-9]*[-_]?x{4,}",
-        r"^(?:todo|placeholder)$",
+        r"^(?:(?-i:TODO)|placeholder)$",
         r"\bdummy[-_]?(?:key|token|secret)\b",
         r"^[A-Za-z_-]*(?:\.{3,}|…)$",
         r"\*{3,}",
@@ -36,7 +36,7 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
 /// Texts that are nothing else than what somebody is to write there.
 static WHOLE: LazyLock<Regex> = LazyLock::new(|| {
     any_of(&[
-        r"(?i)^(?:insert|enter|paste|my)[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
+        r"(?i)^(?:insert|enter|paste|(?-i:my))[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
         r"^(?:add|put)[-_ ]your[-_ ](?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password)$",
         r"^(?:[A-Za-z0-9]+[-_ ]){0,5}(?:key|token|secret|password|id|url|value)[-_ ](?:goes[-_ ])?here$",
         r"^(?:sua?|seu|tu|votre|deine?|ihre?)[-_ ](?:[a-z]+[-_ ]){0,5}(?:key|token|chave|clave|aqu[ií]|ici|hier)$",
@@ -68,8 +68,11 @@ pub(super) fn marked(value: &str) -> Option<Range<usize>> {
     // Behind a dollar sign, braces are those of a reference.
     let is_reference =
         |range: &Range<usize>| value[range.start..].starts_with('{') && value[..range.start].ends_with('$');
+    // A path of a URL may have such words.
+    let is_of_url =
+        |range: &Range<usize>| value[range.start..].starts_with("/path") && value[..range.start].contains("://");
     let mut found = PLACEHOLDER.find_iter(value).map(|found| found.range());
-    found.find(|range| !is_reference(range)).filter(|range| !is_of_random_word(value, range))
+    found.find(|range| !is_reference(range) && !is_of_url(range)).filter(|range| !is_of_random_word(value, range))
 }
 
 fn is_whole(value: &str) -> bool {
@@ -173,6 +176,9 @@ mod tests {
             "[1]",
             "#channel",
             "tu-madre",
+            "todo",
+            "MY_API_KEY",
+            "https://a.example/path/to/mcp",
         ] {
             assert_eq!(placeholder(value), None, "{value}");
         }

@@ -16,6 +16,9 @@ pub(super) fn check(_: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<F
             _ if name.contains(|c: char| c.is_ascii_whitespace()) => {
                 ("no shell takes a variable with a blank in its name", "write _ instead of the blank")
             }
+            _ if name.contains(['"', '\'', '[', ']', '{', '}']) => {
+                ("no shell takes a variable with a quote or bracket in its name", "remove it from the name")
+            }
             _ => continue,
         };
         findings.push(codes::ENV_NAME.at(pair.name.span, message).hint(hint));

@@ -22,7 +22,10 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         };
         let is_own_name = text.field == Field::Env && text.name == text.at.value && is_secret_name(text.name);
         let whole = is_own_name.then_some(0..text.at.value.len());
-        if let Some(range) = whole.or_else(|| placeholder(&text.at.value)).filter(|range| !is_replaced(range)) {
+        // What stands behind such a flag is the name of a variable.
+        let is_name = text.field == Field::Args && text.name.ends_with("-env");
+        let found = whole.or_else(|| placeholder(&text.at.value)).filter(|range| !is_name && !is_replaced(range));
+        if let Some(range) = found {
             let message = "this looks as if somebody were to fill it in";
             let hint = "write what belongs there";
             findings.push(codes::PLACEHOLDER.at(subject.part(text, range), message).hint(hint));
@@ -65,14 +68,23 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
     if bytes.iter().all(|byte| (b' '..=b'~').contains(byte)) && bytes.trim_ascii().len() == bytes.len() {
         return;
     }
-    let is_odd = |c: char| {
-        is_invisible(c) || (c.is_whitespace() && !c.is_ascii()) || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+    let is_odd = |(at, c): &(usize, char)| {
+        (is_invisible(*c) && !is_joiner(value, *at, *c))
+            || (c.is_whitespace() && !c.is_ascii())
+            || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
     };
-    if let Some((at, odd)) = value.char_indices().find(|(_, c)| is_odd(*c)) {
+    // A line that goes on in the next has been told.
+    let is_broken = || {
+        let written = subject.source.text.get(span.start..span.end);
+        written.is_some_and(|text| text.starts_with('"') && text.contains('\n'))
+    };
+    let is_code = value.ends_with('\n') && value.trim_end().contains(char::is_whitespace);
+    if let Some((at, odd)) = value.char_indices().find(is_odd) {
         let place = subject.source.part(span, value, at..at + odd.len_utf8());
         let message = format!("the text has a character that nobody sees (U+{:04X})", u32::from(odd));
         findings.push(codes::INVISIBLE.at(place, message).hint("remove it, or type an ordinary blank"));
     } else if let Some(dash) = value.chars().next().filter(|c| is_dash(*c))
+        && value[dash.len_utf8()..].starts_with(|c: char| c.is_ascii_alphanumeric() || is_dash(c))
         && !value.contains(char::is_whitespace)
     {
         let place = subject.source.part(span, value, 0..dash.len_utf8());
@@ -82,11 +94,18 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
         let is_one_line = value.trim_end().lines().nth(1).is_none();
         let finding = codes::INVISIBLE.at(mark, "the line break at its end is part of the text");
         findings.extend(is_one_line.then(|| finding.hint("add a `-` to this, which leaves it out")));
-    } else if !value.trim().is_empty() && value.trim().len() < value.len() {
+    } else if !value.trim().is_empty() && value.trim().len() < value.len() && !is_code && !is_broken() {
         let side = if value.trim_start().len() < value.len() { "before" } else { "after" };
         let message = format!("there is a blank {side} the text, which is part of it");
         findings.push(codes::INVISIBLE.at(span, message).hint("remove it"));
     }
+}
+
+/// Whether this joins or directs letters that need it: of emojis, of scripts that are written from the right.
+fn is_joiner(value: &str, at: usize, c: char) -> bool {
+    let is_other = |c: Option<char>| c.is_some_and(|c| !c.is_ascii());
+    matches!(c, '\u{200c}'..='\u{200f}')
+        && (is_other(value[..at].chars().next_back()) || is_other(value[at + c.len_utf8()..].chars().next()))
 }
 
 /// Whether this is a dash that text processors put in the place of one or two.
@@ -176,6 +195,25 @@ mod tests {
                 .map(|it| (it.code, &text[it.problem.span.start..it.problem.span.end]))
                 .collect();
             assert_eq!(told, expected.map(|mark| (&codes::INVISIBLE, mark)).into_iter().collect::<Vec<_>>(), "{block}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_a_text_is_no_blank_too_much() {
+        for (server, expected) in [
+            (r#""args": ["-c", "import a\nprint(a)\n"]"#, vec![]),
+            (r#""args": ["x\n"]"#, vec!["W-INVISIBLE"]),
+            ("\"args\": [\"x\n\"]", vec!["E-JSON-FORM"]),
+            ("\"args\": [\"\u{1f469}\u{200d}\u{1f4bb}\", \"\u{645}\u{200c}\u{6cc}\"]", vec![]),
+            ("\"args\": [\"a\u{200d}b\"]", vec!["W-INVISIBLE"]),
+            (r#""args": ["—", "--api-key-env", "YOUR_TOKEN"]"#, vec![]),
+            (r#""args": ["--api-key", "YOUR_TOKEN"]"#, vec!["W-PLACEHOLDER"]),
+            (r#""env": {"A": "b", "A_TOKEN\"": "c"}"#, vec!["W-ENV-NAME"]),
+        ] {
+            let text = format!(r#"{{"mcpServers": {{"s": {{"command": "x", {server}}}}}}}"#);
+            let examined = examine(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
+            let told: Vec<_> = examined.findings.iter().map(|it| it.code.name).collect();
+            assert_eq!(told, expected, "{server}");
         }
     }
 

@@ -52,9 +52,12 @@ fn plain(kind: LibertyKind) -> (&'static Code, &'static str, &'static str) {
         Kind::ByteOrderMark => {
             (&codes::BYTE_ORDER_MARK, "an invisible byte order mark (U+FEFF)", "save the file as UTF-8 without it")
         }
-        Kind::Comment | Kind::HashComment => {
-            (&codes::JSON_COMMENT, "a comment", "remove it, or put it under a key such as \"_comment\"")
-        }
+        Kind::Comment => (&codes::JSON_COMMENT, "a comment", "remove it, or put it under a key such as \"_comment\""),
+        Kind::HashComment => (
+            &codes::JSON_COMMENT,
+            "a comment with `#`",
+            "remove it, or put it under a key such as \"_comment\"; where the program takes comments, they begin with `//`",
+        ),
         Kind::BareReference => (&codes::JSON_FORM, "a reference without quotes", "put it in double quotes"),
         Kind::Fragment => (&codes::JSON_FORM, "an object without its braces", "put { } around all of it"),
         Kind::TrailingComma => (&codes::JSON_COMMA, "a comma after the last value", "remove the comma"),

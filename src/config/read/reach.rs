@@ -43,8 +43,8 @@ impl Reader<'_> {
             if entry.node.as_str().is_some_and(|word| self.dialect.elsewhere_word == Some(word)) {
                 return Reached::Elsewhere;
             }
-            let is_http = url.and_then(|(_, url)| url.node.as_str()).is_some_and(is_http);
-            match self.named_transport(key, &entry.node, is_http) {
+            let url_text = url.and_then(|(_, url)| url.node.as_str()).unwrap_or_default();
+            match self.named_transport(key, &entry.node, url_text) {
                 None if self.dialect.guesses && entry.node.as_str().is_some() => {}
                 // It tells only these two from each other.
                 Some(At { value: Transport::Sse, .. }) if self.dialect.guesses && url.is_none() => {}
@@ -118,14 +118,16 @@ impl Reader<'_> {
 
     /// The word for the transport that a server with this command or URL most likely has.
     pub(super) fn usual_word(&self, is_process: bool, url: Option<&Given<'_>>) -> Option<&'static str> {
-        let is_sse = url.and_then(|(_, url)| url.node.as_str()).is_some_and(|url| url.ends_with("/sse"));
+        let text = url.and_then(|(_, url)| url.node.as_str()).unwrap_or_default();
+        let (is_sse, is_socket) = (text.ends_with("/sse"), text.starts_with("ws"));
         let usual = match is_process {
             true => Transport::Stdio,
+            false if is_socket => Transport::Ws,
             false if is_sse => Transport::Sse,
             false => Transport::Http,
         };
         let fitting = self.dialect.transports.iter().filter(|(_, it)| (*it == Transport::Stdio) == is_process);
-        fitting.min_by_key(|(_, it)| *it != usual).map(|(word, _)| *word)
+        fitting.min_by_key(|(_, it)| (*it != usual, (*it == Transport::Ws) != is_socket)).map(|(word, _)| *word)
     }
 
     /// What a word says, if it is not only the other address that is there.
@@ -147,14 +149,14 @@ impl Reader<'_> {
     }
 
     /// The transport of that name. Of several that share it, that of HTTP is meant if the URL is one.
-    fn named_transport(&mut self, key: &Key, node: &Node, is_http: bool) -> Option<At<Transport>> {
+    fn named_transport(&mut self, key: &Key, node: &Node, url: &str) -> Option<At<Transport>> {
         let Some(word) = node.as_str() else {
             self.wrong_type(key.name, node, "a text");
             return None;
         };
         let mut named = self.dialect.transports.iter().filter(|(known, _)| *known == word).map(|(_, it)| it);
         let first = named.next();
-        if let Some(transport) = named.find(|it| is_http && **it == Transport::Http).or(first) {
+        if let Some(transport) = named.find(|it| is_http(url) && **it == Transport::Http).or(first) {
             return Some(At { value: *transport, span: node.span });
         }
         let words = self.dialect.words();
@@ -163,8 +165,11 @@ impl Reader<'_> {
             true => format!("{} has no transport `{word}`", self.dialect.program),
             false => format!("{} has no such transport", self.dialect.program),
         };
-        let same =
-            meant(word).and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
+        let meant = match meant(word) {
+            Some(Transport::Http) if url.ends_with("/sse") => Some(Transport::Sse),
+            meant => meant,
+        };
+        let same = meant.and_then(|meant| self.dialect.transports.iter().find(|(_, transport)| *transport == meant));
         // Of its two keys only the first is strict.
         let is_first = self.dialect.keys.iter().find(|key| key.field == Field::Transport) == Some(key);
         if let Some((_, transport)) = same.filter(|_| !is_first) {

@@ -128,6 +128,10 @@ impl<'a> Reader<'a> {
             return;
         }
         if let Some(odd) = key.chars().find(|c| is_invisible(*c)) {
+            let seen: String = key.chars().filter(|c| !is_invisible(*c)).collect();
+            if let Some(meant) = keys.iter().find(|key| key.name == seen) {
+                self.keep_in_mind(meant);
+            }
             let message = format!("the key has a character that nobody sees (U+{:04X})", u32::from(odd));
             self.findings.push(codes::INVISIBLE.at(entry.key_span, message).hint("type the key anew"));
             return;

@@ -134,6 +134,7 @@ impl Reader<'_> {
             (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
             (Value::String(text), "a number") if text.parse::<f64>().is_err() => finding.hint("write a number"),
             (_, whole) if whole.contains("whole number") => finding.hint("write it in digits, without quotes"),
+            (Value::Null, _) if self.dialect.required.contains(&key) => finding.hint("write [] if there are none"),
             (Value::Null, _) => finding.hint("remove it, or give it a value"),
             (Value::String(text), "true or false") => finding.hint(match text.as_str() {
                 "true" | "false" => "write it without quotes",
@@ -395,7 +396,14 @@ impl Reader<'_> {
             self.findings.push(codes::VALUE_TYPE.at(node.span, message).hint(hint));
             return None;
         }
-        let hint = if looks_like_other { other_hint } else { format!("write a number {limits}") };
+        // Nobody means a fraction of a unit.
+        let is_likely = meant >= 1.0 && meant.fract() == 0.0;
+        let hint = match looks_like_other {
+            true if is_likely => other_hint,
+            true if number > high => format!("write a number {limits}, or {meant} if {other} were meant"),
+            true => other_hint,
+            false => format!("write a number {limits}"),
+        };
         let message = format!("`{key}` is in {name}");
         if !is_inside && outside == Outside::Rejected {
             let message = format!("{message}, {limits}, found {number}");

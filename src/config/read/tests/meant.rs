@@ -93,6 +93,17 @@ fn what_a_server_lacks_is_told_where_it_was_meant() {
     assert_eq!(librechat("arg: [y]"), ["E-MISSING arg did you mean `args`?"]);
     assert_eq!(librechat("arg: [y], args: [z]"), ["W-UNKNOWN-KEY arg did you mean `args`?"]);
     assert_eq!(librechat("timeout: 9000"), ["E-MISSING s write `args: []` if there are none"]);
+    assert_eq!(librechat("args:"), ["E-VALUE-TYPE  write [] if there are none"]);
+    let unseen = of(".cursor/mcp.json", "{\"comm\u{200b}and\": \"x\"}");
+    assert_eq!(unseen, ["E-MISSING \"comm\u{200b}and\" type the key anew"]);
+    for word in ["stdio", "http"] {
+        let connection = r#"{"url": "https://a.example/sse"}"#;
+        let text = format!(r#"{{"mcpServers": {{"s": {{"transport": "{word}", "connection": {connection}}}}}}}"#);
+        let engine = crate::config::dialect::named("engine");
+        let examined = super::examine(&super::Source::new("t.json", text), None, engine, None);
+        assert_eq!(hinted(&examined).len(), 1);
+        assert!(hinted(&examined)[0].contains("sse"), "{word}");
+    }
     let inner = r#"{"transport": {"type": "stdio", "command": "x"}}"#;
     let expected = "E-MISSING \"transport\" move what is in it one level up, and remove `transport`";
     assert_eq!(of(".cursor/mcp.json", inner), [expected]);
