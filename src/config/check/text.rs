@@ -84,8 +84,7 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
         let message = format!("the text has a character that nobody sees (U+{:04X})", u32::from(odd));
         findings.push(codes::INVISIBLE.at(place, message).hint("remove it, or type an ordinary blank"));
     } else if let Some(dash) = value.chars().next().filter(|c| is_dash(*c))
-        && value[dash.len_utf8()..].starts_with(|c: char| c.is_ascii_alphanumeric() || is_dash(c))
-        && !value.contains(char::is_whitespace)
+        && begins_option(subject, value, span, dash)
     {
         let place = subject.source.part(span, value, 0..dash.len_utf8());
         let message = format!("this dash is not the one of the keyboard (U+{:04X})", u32::from(dash));
@@ -98,6 +97,16 @@ fn invisible(subject: &Subject<'_>, value: &str, span: Span, findings: &mut Vec<
         let side = if value.trim_start().len() < value.len() { "before" } else { "after" };
         let message = format!("there is a blank {side} the text, which is part of it");
         findings.push(codes::INVISIBLE.at(span, message).hint("remove it"));
+    }
+}
+
+/// Whether such a dash stands where an option begins, or is typed in the place of `--`.
+fn begins_option(subject: &Subject<'_>, value: &str, span: Span, dash: char) -> bool {
+    let rest = &value[dash.len_utf8()..];
+    let is_typed = || subject.source.text.get(span.start..span.end).is_some_and(|written| written.contains(dash));
+    match rest.chars().next() {
+        None => is_typed(),
+        Some(next) => (next.is_ascii_alphanumeric() || is_dash(next)) && !rest.contains(char::is_whitespace),
     }
 }
 
@@ -206,7 +215,8 @@ mod tests {
             ("\"args\": [\"x\n\"]", vec!["E-JSON-FORM"]),
             ("\"args\": [\"\u{1f469}\u{200d}\u{1f4bb}\", \"\u{645}\u{200c}\u{6cc}\"]", vec![]),
             ("\"args\": [\"a\u{200d}b\"]", vec!["W-INVISIBLE"]),
-            (r#""args": ["—", "--api-key-env", "YOUR_TOKEN"]"#, vec![]),
+            (r#""args": ["\u2014", "--api-key-env", "YOUR_TOKEN"]"#, vec![]),
+            (r#""args": ["—", "x"]"#, vec!["W-INVISIBLE"]),
             (r#""args": ["--api-key", "YOUR_TOKEN"]"#, vec!["W-PLACEHOLDER"]),
             (r#""env": {"A": "b", "A_TOKEN\"": "c"}"#, vec!["W-ENV-NAME"]),
         ] {

@@ -45,6 +45,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("sse", Transport::Sse),
         ("streamable", Transport::Http),
     ],
+    // The first two as it documents them, the last as it reads them in fact.
+    url_keys: &[("sse", "url"), ("http", "httpUrl"), ("streamable", "url")],
     untyped: Untyped::Inferred(Transport::Sse),
     // The program wants it in its own form, and tells it only from the keys of Claude's.
     is_explicit: true,

@@ -127,6 +127,8 @@ pub struct Dialect {
     pub beside: &'static [Beside],
     /// Keys that a server which is started needs besides its command.
     pub required: &'static [&'static str],
+    /// Words for transports whose URL stands under one key and no other.
+    pub url_keys: &'static [(&'static str, &'static str)],
     /// Whether an object in a server that has a key for the transport must have it.
     pub typed_objects: bool,
     /// The words for transports. The first word for a transport is what is written; where one stands for several, the URL
@@ -443,6 +445,7 @@ impl Dialect {
         strict: false,
         beside: &[],
         required: &[],
+        url_keys: &[],
         typed_objects: false,
         transports: &[],
         guesses: false,

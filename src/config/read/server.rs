@@ -148,6 +148,7 @@ impl<'a> Reader<'a> {
         }
         let mut given = Vec::new();
         self.collect(entries, self.dialect.keys, &mut given);
+        self.keep_fitting_url(&mut given);
         self.keep_one_url(&mut given);
         let (transport, is_clear) = match self.transport(&name, &given) {
             Reached::By(transport) => (transport, true),
@@ -165,6 +166,21 @@ impl<'a> Reader<'a> {
         }
         self.check_complete(&server, &given);
         Known::All(server)
+    }
+
+    /// Tells of URLs under another key than that for the word that names the transport.
+    fn keep_fitting_url(&mut self, given: &mut Vec<Given<'_>>) {
+        let word =
+            given.iter().find(|(key, _)| key.field == Field::Transport).and_then(|(_, entry)| entry.node.as_str());
+        let Some((word, wanted)) = self.dialect.url_keys.iter().find(|(known, _)| Some(*known) == word) else { return };
+        let has_wanted = given.iter().any(|(key, _)| key.name == *wanted);
+        let is_other = |key: &Key| matches!(key.field, Field::Url(_)) && key.name != *wanted;
+        for (key, entry) in given.iter().filter(|(key, _)| is_other(key)) {
+            let message = format!("`{}` is not for `{word}`", key.name);
+            let hint = if has_wanted { "remove it".to_owned() } else { format!("write it as `{wanted}`") };
+            self.findings.push(codes::FORBIDDEN.at(entry.key_span, message).hint(hint));
+        }
+        given.retain(|(key, _)| !has_wanted || !is_other(key));
     }
 
     /// Of several keys for the URL, only the first in the table counts.

@@ -134,7 +134,9 @@ impl Reader<'_> {
             (Value::Bool(value), "a text") => finding.hint(format!("write \"{value}\"")),
             (Value::String(text), "a number") if text.parse::<f64>().is_err() => finding.hint("write a number"),
             (_, whole) if whole.contains("whole number") => finding.hint("write it in digits, without quotes"),
-            (Value::Null, _) if self.dialect.required.contains(&key) => finding.hint("write [] if there are none"),
+            (Value::Null, _) if part.is_empty() && self.dialect.required.contains(&key) => {
+                finding.hint("write [] if there are none")
+            }
             (Value::Null, _) => finding.hint("remove it, or give it a value"),
             (Value::String(text), "true or false") => finding.hint(match text.as_str() {
                 "true" | "false" => "write it without quotes",

@@ -47,6 +47,16 @@ impl Dialect {
             Untyped::Process => json!({ "if": untyped, "then": command }),
             Untyped::Inferred(_) => json!({ "if": untyped, "then": { "anyOf": [command, url] } }),
         });
+        for (word, wanted) in self.url_keys {
+            let kind = |key: &&Key| key.field == Field::Transport;
+            let words = self.keys.iter().filter(kind).map(|key| (key.name.to_owned(), json!({ "const": word })));
+            let words: Map<_, _> = words.collect();
+            let names: Vec<_> = words.keys().collect();
+            let others = self.keys.iter().filter(|key| matches!(key.field, Field::Url(_)) && key.name != *wanted);
+            let others: Map<_, _> = others.map(|key| (key.name.to_owned(), false.into())).collect();
+            let named = json!({ "required": names, "properties": words });
+            rules.push(json!({ "if": named, "then": { "properties": others } }));
+        }
         if self.both == Both::Rejected {
             rules.push(json!({ "not": { "allOf": [command, url] } }));
         }

@@ -182,6 +182,23 @@ fn a_colon_without_a_blank_behind_it_is_told_at_its_place() {
 }
 
 #[test]
+fn code_agent_has_a_key_of_its_own_for_the_url_of_each_transport() {
+    let of = |server: &str| {
+        hinted(&at(".code_agent/config.json", &format!(r#"{{"mcp": {{"servers": {{"s": {{{server}}}}}}}}}"#)))
+    };
+    let url = "https://a.example/mcp";
+    for (word, key, other) in [("http", "url", "httpUrl"), ("sse", "httpUrl", "url"), ("streamable", "httpUrl", "url")]
+    {
+        let told = of(&format!(r#""type": "{word}", "{key}": "{url}""#));
+        assert_eq!(told, [format!("E-FORBIDDEN \"{key}\" write it as `{other}`")], "{word}");
+        let both = of(&format!(r#""type": "{word}", "{key}": "{url}", "{other}": "{url}""#));
+        assert_eq!(both, [format!("E-FORBIDDEN \"{key}\" remove it")], "{word}");
+        assert_eq!(of(&format!(r#""type": "{word}", "{other}": "{url}""#)), [""; 0], "{word}");
+    }
+    assert_eq!(of(&format!(r#""httpUrl": "{url}""#)), [""; 0]);
+}
+
+#[test]
 fn servers_under_a_root_of_another_program_are_read_all_the_same() {
     let servers = r#"{"s": {"command": "x", "args": "-y"}}"#;
     for (path, text, root) in [
