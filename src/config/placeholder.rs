@@ -1,6 +1,6 @@
 //! Values that somebody forgot to fill in.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{cell::LazyCell, ops::Range, sync::LazyLock};
 
 use regex::Regex;
 
@@ -69,8 +69,9 @@ pub(super) fn marked(value: &str) -> Option<Range<usize>> {
     let is_reference =
         |range: &Range<usize>| value[range.start..].starts_with('{') && value[..range.start].ends_with('$');
     // A path of a URL may have such words.
+    let scheme = LazyCell::new(|| value.find("://"));
     let is_of_url =
-        |range: &Range<usize>| value[range.start..].starts_with("/path") && value[..range.start].contains("://");
+        |range: &Range<usize>| value[range.start..].starts_with("/path") && scheme.is_some_and(|at| at < range.start);
     let mut found = PLACEHOLDER.find_iter(value).map(|found| found.range());
     found.find(|range| !is_reference(range) && !is_of_url(range)).filter(|range| !is_of_random_word(value, range))
 }

@@ -15,6 +15,12 @@ use crate::config::{
 /// So many references of one text are told of, and as many that have no name.
 const MOST: usize = 20;
 
+/// No extension asks for more.
+const MOST_SETTINGS: usize = 200;
+
+/// No server describes more.
+const MOST_DESCRIBED: usize = 200;
+
 /// How references begin that need a name, and how one is written with it.
 const NAMED: [(Form, &str, &str); 2] =
     [(Form::Env, "${env:", "name the variable: ${env:NAME}"), (Form::Input, "${input:", "name the input: ${input:id}")];
@@ -67,12 +73,20 @@ fn undescribed(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<
     else {
         return;
     };
-    let described = subject.dialect().servers(subject.root).and_then(|all| all.at(&[&server.name.value, place]));
+    let all = subject.dialect().servers(subject.root).and_then(Node::as_entries).unwrap_or_default();
+    let at = all.partition_point(|entry| entry.key_span.start < server.name.span.start);
+    // What an alias stands for is elsewhere.
+    let Some(entry) = all.get(at).filter(|entry| entry.key_span == server.name.span) else { return };
+    let described = entry.node.get(place).and_then(Node::as_entries).unwrap_or_default();
+    let is_described = |name: &str| described.iter().any(|entry| entry.key == name);
+    if described.len() > MOST_DESCRIBED {
+        return;
+    }
     for text in server.texts().filter(|text| subject.dialect().rule(text.field).holds_in(text.field)) {
         for range in template.ranges(&text.at.value).into_iter().take(MOST) {
             let name = text.at.value[range.start + template.open.len()..range.end - template.close.len()].trim();
             let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            if !is_name || name.starts_with(own) || described.is_some_and(|all| all.get(name).is_some()) {
+            if !is_name || name.starts_with(own) || is_described(name) {
                 continue;
             }
             let message = format!(
@@ -345,7 +359,7 @@ fn unset(
 /// Whether an extension of Gemini CLI asks for it when it is installed.
 fn is_setting(root: &Node, name: &str) -> bool {
     let settings = root.get("settings").and_then(Node::as_items).unwrap_or_default();
-    settings.iter().any(|setting| setting.get("envVar").and_then(Node::as_str) == Some(name))
+    settings.iter().take(MOST_SETTINGS).any(|setting| setting.get("envVar").and_then(Node::as_str) == Some(name))
 }
 
 /// Tells of references in which a name is missing.

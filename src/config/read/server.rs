@@ -42,6 +42,8 @@ pub(super) struct Reader<'a> {
     pub(super) meanings: Meanings<'a>,
     /// How many keys of this server the dialect does not know.
     pub(super) unknown: usize,
+    /// Whether this server is only at a URL, in a program that dials none.
+    pub(super) is_out_of_reach: bool,
     /// For each [`Need`] the finding about a key that may be meant for it, and its code if nothing else meets the need.
     pub(super) meant: [Option<(usize, &'static Code)>; Need::COUNT],
 }
@@ -85,6 +87,7 @@ impl<'a> Reader<'a> {
             deeper: 0,
             meanings: Meanings::new(),
             unknown: 0,
+            is_out_of_reach: false,
             meant: Default::default(),
         }
     }
@@ -146,6 +149,7 @@ impl<'a> Reader<'a> {
             self.deeper += 1;
             return Known::Nothing;
         }
+        self.is_out_of_reach = !self.dials() && node.get("command").is_none() && entries.iter().any(is_url);
         let mut given = Vec::new();
         self.collect(entries, self.dialect.keys, &mut given);
         self.keep_fitting_url(&mut given);
@@ -280,6 +284,11 @@ impl<'a> Reader<'a> {
         });
         false
     }
+}
+
+/// Whether this is a URL for some program.
+pub(super) fn is_url(entry: &Entry) -> bool {
+    matches!(&*entry.key, "url" | "httpUrl" | "serverUrl")
 }
 
 pub(super) fn is_address(key: &Key) -> bool {

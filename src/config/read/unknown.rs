@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use super::{
-    server::{LONGEST_WORD, Need, Reader, is_address},
+    server::{LONGEST_WORD, Need, Reader, is_address, is_url},
     word::{is_note, long_word, meant, synonym},
 };
 use crate::{
@@ -113,14 +113,11 @@ impl<'a> Reader<'a> {
         if is_note(key) && !self.strict {
             return;
         }
-        let dials = self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio);
-        let is_url = |key: &str| matches!(key, "url" | "httpUrl" | "serverUrl");
-        let is_started = beside.iter().any(|entry| entry.key == "command");
-        if !dials && !is_url(key) && !is_started && beside.iter().any(|entry| is_url(&entry.key)) {
+        if self.is_out_of_reach && !is_url(entry) {
             // It belongs to the URL, which is told.
             return;
         }
-        if !dials && is_url(key) {
+        if !self.dials() && is_url(entry) {
             let message = format!("{program} starts servers and dials none");
             self.meant[Need::Address as usize] = Some((self.findings.len(), &codes::TRANSPORT));
             self.loose += 2;
@@ -185,6 +182,10 @@ impl<'a> Reader<'a> {
                 extra.at(entry.key_span, message).hint(hint.map_or(passed_over.into(), Cow::from))
             }
         });
+    }
+
+    pub(super) fn dials(&self) -> bool {
+        self.dialect.transports.iter().any(|(_, transport)| *transport != Transport::Stdio)
     }
 
     /// Whether this should switch the server off, in a program that has no key for that.
