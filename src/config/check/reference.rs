@@ -30,6 +30,9 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
     let has_shell = LazyCell::new(|| has_shell(server) || server.args.iter().any(is_remote));
     for text in server.texts() {
         let rule = subject.dialect().rule(text.field);
+        if text.at.value.contains('{') {
+            undescribed(subject, server, text, findings);
+        }
         // A shell replaces what is left over, and so does mcp-remote.
         let is_for_shell = || text.field == Field::Args && *has_shell;
         let mut told = 0;
@@ -64,35 +67,29 @@ pub(super) fn check(subject: &Subject<'_>, server: &ServerConfig, findings: &mut
         }
     }
     nameless(subject, server, findings);
-    undescribed(subject, server, findings);
 }
 
 /// Tells of templates with a name that is neither the program's own nor described for the server.
-fn undescribed(subject: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<Finding>) {
-    let Some((template, (own, place))) = subject.dialect().variables.template.and_then(|it| Some((it, it.described?)))
-    else {
+fn undescribed(subject: &Subject<'_>, server: &ServerConfig, text: Text<'_>, findings: &mut Vec<Finding>) {
+    let dialect = subject.dialect();
+    let template = dialect.variables.template.and_then(|template| Some((template, template.described?)));
+    let Some((template, (own, place))) = template.filter(|_| dialect.rule(text.field).holds_in(text.field)) else {
         return;
     };
-    let all = subject.dialect().servers(subject.root).and_then(Node::as_entries).unwrap_or_default();
+    let all = dialect.servers(subject.root).and_then(Node::as_entries).unwrap_or_default();
     let at = all.partition_point(|entry| entry.key_span.start < server.name.span.start);
     // What an alias stands for is elsewhere.
     let Some(entry) = all.get(at).filter(|entry| entry.key_span == server.name.span) else { return };
     let described = entry.node.get(place).and_then(Node::as_entries).unwrap_or_default();
-    let is_described = |name: &str| described.iter().any(|entry| entry.key == name);
     if described.len() > MOST_DESCRIBED {
         return;
     }
-    for text in server.texts().filter(|text| subject.dialect().rule(text.field).holds_in(text.field)) {
-        for range in template.ranges(&text.at.value).into_iter().take(MOST) {
-            let name = text.at.value[range.start + template.open.len()..range.end - template.close.len()].trim();
-            let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            if !is_name || name.starts_with(own) || is_described(name) {
-                continue;
-            }
-            let message = format!(
-                "{} puts nothing here: the server describes no `{place}` of this name",
-                subject.dialect().program
-            );
+    for range in template.ranges(&text.at.value).into_iter().take(MOST) {
+        let name = text.at.value[range.start + template.open.len()..range.end - template.close.len()].trim();
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_name && !name.starts_with(own) && described.iter().all(|entry| entry.key != name) {
+            let message =
+                format!("{} puts nothing here: the server describes no `{place}` of this name", dialect.program);
             let hint = format!("describe it under `{place}`, or write a variable: ${{NAME}}");
             findings.push(codes::VARIABLE_FORM.at(subject.part(text, range), message).hint(hint));
         }

@@ -174,6 +174,9 @@ impl<'a> Reader<'a> {
 
     /// Tells of URLs under another key than that for the word that names the transport.
     fn keep_fitting_url(&mut self, given: &mut Vec<Given<'_>>) {
+        if self.dialect.url_keys.is_empty() {
+            return;
+        }
         let word =
             given.iter().find(|(key, _)| key.field == Field::Transport).and_then(|(_, entry)| entry.node.as_str());
         let Some((word, wanted)) = self.dialect.url_keys.iter().find(|(known, _)| Some(*known) == word) else { return };
