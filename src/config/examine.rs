@@ -5,7 +5,7 @@ use std::{panic::resume_unwind, path::Path, sync::Arc, thread};
 use super::{
     ClientConfig, Machine, Node, Problems, Source, Span,
     check::{self, Subject},
-    dialect::{Detected, Dialect, by_path, detect, is_about_other_things, of_others, without_ending},
+    dialect::{Detected, Dialect, by_path, detect, is_about_other_things, of_other_program, without_ending},
     document::{self, Document},
     finding::{Finding, Severity, codes},
     read::{self, read_guessed},
@@ -149,8 +149,8 @@ fn judge(
     machine: Option<&Machine>,
 ) -> Judged {
     let mut findings = Vec::with_capacity(source.text.len() / DENSE);
-    let of_others = if forced.is_none() { of_others(path, &document.root) } else { None };
-    let detected = match (forced, &of_others) {
+    let of_other_program = if forced.is_none() { of_other_program(path, &document.root) } else { None };
+    let detected = match (forced, &of_other_program) {
         (Some(dialect), _) => Some(Detected::certain(dialect, "it was asked for")),
         (None, Some(_)) => None,
         (None, None) => detect(path, document, source),
@@ -178,7 +178,7 @@ fn judge(
     if document.is_empty() && findings.is_empty() {
         findings.push(document.emptiness());
     } else if detected.is_none() {
-        findings.push(of_others.unwrap_or_else(|| read::nowhere(root)));
+        findings.push(of_other_program.unwrap_or_else(|| read::nowhere(root)));
     }
     Judged { detected, config, part, findings }
 }

@@ -18,11 +18,12 @@ pub(super) fn check(_: &Subject<'_>, server: &ServerConfig, findings: &mut Vec<F
     let mut words = line().skip(engine + 1);
     let Some(run) = words.next().filter(|word| word.value == "run") else { return };
     let options: Vec<_> = words.filter(|word| word.value.starts_with('-')).collect();
-    let with_terminal = options.iter().find(|word| has_both(word) || word.value == "--tty");
+    // A lone `-t` may be the server's own.
+    let with_terminal = options.iter().find(|word| option(word) == "--tty" || "it".chars().all(|it| has(word, it)));
     if let Some(word) = with_terminal {
         let message = "this asks for a terminal, and the input of a server is none";
         findings.push(codes::CONTAINER_INPUT.at(word.span, message).hint("write `-i` alone"));
-    } else if !options.iter().any(|word| has_flag(word, 'i', "--interactive")) {
+    } else if !options.iter().any(|word| option(word) == "--interactive" || has(word, 'i')) {
         let message = "without `-i` the container does not get what the client writes";
         findings.push(codes::CONTAINER_INPUT.at(run.span, message).hint("put \"-i\" after it"));
     }
@@ -32,16 +33,15 @@ fn is_engine(word: &At<String>) -> bool {
     ENGINES.contains(&program(&word.value))
 }
 
-/// Whether these are `-i` and `-t` in one; a lone `-t` may be the server's own.
-fn has_both(word: &At<String>) -> bool {
-    has_flag(word, 'i', "") && has_flag(word, 't', "")
+/// An option without its value.
+fn option(word: &At<String>) -> &str {
+    word.value.split('=').next().unwrap_or_default()
 }
 
-/// Whether an option is this one, or one of several letters that stand together.
-fn has_flag(word: &At<String>, letter: char, long: &str) -> bool {
-    let name = word.value.split('=').next().unwrap_or_default();
-    let letters = name.strip_prefix('-').filter(|rest| rest.len() <= 3 && !rest.starts_with('-'));
-    name == long || letters.is_some_and(|letters| letters.contains(letter))
+/// Whether an option is this letter, or has it among others.
+fn has(word: &At<String>, letter: char) -> bool {
+    let letters = option(word).strip_prefix('-').filter(|rest| rest.len() <= 3 && !rest.starts_with('-'));
+    letters.is_some_and(|letters| letters.contains(letter))
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ fn begins_option(subject: &Subject<'_>, value: &str, span: Span, dash: char) -> 
 
 /// Whether this joins or directs letters that need it: of emojis, of scripts that are written from the right.
 fn is_joiner(value: &str, at: usize, c: char) -> bool {
-    let is_other = |c: Option<char>| c.is_some_and(|c| !c.is_ascii());
+    let is_other = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_invisible(c));
     matches!(c, '\u{200c}'..='\u{200f}')
         && (is_other(value[..at].chars().next_back()) || is_other(value[at + c.len_utf8()..].chars().next()))
 }
@@ -214,7 +214,7 @@ mod tests {
             (r#""args": ["x\n"]"#, vec!["W-INVISIBLE"]),
             ("\"args\": [\"x\n\"]", vec!["E-JSON-FORM"]),
             ("\"args\": [\"\u{1f469}\u{200d}\u{1f4bb}\", \"\u{645}\u{200c}\u{6cc}\"]", vec![]),
-            ("\"args\": [\"a\u{200d}b\"]", vec!["W-INVISIBLE"]),
+            ("\"args\": [\"a\u{200d}b\", \"a\u{200d}\u{200d}b\"]", vec!["W-INVISIBLE", "W-INVISIBLE"]),
             (r#""args": ["\u2014", "--api-key-env", "YOUR_TOKEN"]"#, vec![]),
             (r#""args": ["—", "x"]"#, vec!["W-INVISIBLE"]),
             (r#""args": ["--api-key", "YOUR_TOKEN"]"#, vec!["W-PLACEHOLDER"]),

@@ -36,7 +36,7 @@ use std::time::Duration;
 
 pub use detect::{Detected, by_path, named};
 pub(super) use detect::{detect, is_about_other_things, without_ending};
-pub(super) use others::of_others;
+pub(super) use others::of_other_program;
 pub use place::Place;
 pub(super) use servers::Set;
 pub use variables::{Empty, Places, Template, Unset, VariableRule};

@@ -41,7 +41,7 @@ const OTHERS: [Other; 5] = [
 ];
 
 /// Says that a file is one that no dialect is for.
-pub(in crate::config) fn of_others(path: Option<&Path>, root: &Node) -> Option<Finding> {
+pub(in crate::config) fn of_other_program(path: Option<&Path>, root: &Node) -> Option<Finding> {
     if path.is_some_and(|path| by_path(&without_ending(path)).is_some()) {
         return None;
     }

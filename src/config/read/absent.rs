@@ -31,7 +31,7 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
         return (codes::ROOT.at(entry.key_span, message).hint(hint), servers);
     }
     let is_section = matches!(dialect.root_keys, RootKeys::Section(_)) || is_about_other_things(name);
-    if let Some((entry, place_of_another, servers)) = of_another(root).filter(|_| !is_section) {
+    if let Some((entry, place_of_another, servers)) = in_place_of_another(root).filter(|_| !is_section) {
         let message = format!("{program} looks for servers under `{place}`, and not under `{place_of_another}`");
         let hint = format!("put what is under `{place_of_another}` under `{place}`");
         return (codes::ROOT.at(entry.key_span, message).hint(hint), Some(servers));
@@ -74,7 +74,7 @@ pub(super) fn no_servers<'n>(root: &'n Node, dialect: &Dialect, name: &str) -> (
 }
 
 /// Servers below two keys where another program looks for them: the first key, both, and the servers.
-fn of_another(root: &Node) -> Option<(&Entry, String, &Node)> {
+fn in_place_of_another(root: &Node) -> Option<(&Entry, String, &Node)> {
     let places = ALL.iter().flat_map(|dialect| dialect.roots).filter(|keys| keys.len() == 2);
     places.into_iter().find_map(|keys| {
         let servers = root.at(keys).filter(|servers| has_server(servers))?;
