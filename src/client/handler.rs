@@ -45,15 +45,17 @@ impl UnderWay {
         token.drop_guard()
     }
 
-    /// Waits for the end of all that are under way now. Where there are none, that is never.
-    async fn over(&self) {
+    /// Waits for the end of all that are under way when this is called. Where there are none, that is never.
+    fn over(&self) -> impl Future<Output = ()> + use<> {
         let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let tokens: Vec<_> = tokens.into_iter().filter(|token| !token.is_cancelled()).collect();
-        if tokens.is_empty() {
-            return std::future::pending().await;
-        }
-        for token in tokens {
-            token.cancelled().await;
+        async move {
+            if tokens.is_empty() {
+                return std::future::pending().await;
+            }
+            for token in tokens {
+                token.cancelled().await;
+            }
         }
     }
 }
@@ -69,13 +71,16 @@ impl Handler {
         matches!(method, "tools/call" | "prompts/get" | "resources/read").then(|| self.under_way.begin())
     }
 
-    /// Waits until nobody waits for an answer that is asked for now: the server has cancelled its request, what it was
-    /// asked for is over, or the connection is.
-    async fn withdrawn(&self, request: CancellationToken) {
-        tokio::select! {
-            () = request.cancelled() => {}
-            () = self.under_way.over() => {}
-            _ = self.tap.wait_for(self.tap.len(), |_| false) => {}
+    /// Waits until nobody waits for an answer that is asked for when this is called: the server has cancelled its
+    /// request, what it was asked for is over, or the connection is.
+    fn withdrawn(&self, request: CancellationToken) -> impl Future<Output = ()> {
+        let (over, written) = (self.under_way.over(), self.tap.len());
+        async move {
+            tokio::select! {
+                () = request.cancelled() => {}
+                () = over => {}
+                _ = self.tap.wait_for(written, |_| false) => {}
+            }
         }
     }
 
@@ -96,6 +101,8 @@ impl Handler {
         };
         let mut asked = serde_json::to_value(&request).unwrap_or_default();
         let params = asked.get_mut("params").map(Value::take).unwrap_or_default();
+        // What is over while somebody is being asked was under way before.
+        let withdrawn = self.withdrawn(cancelled);
         let answering = async {
             let answering = self.answers.answer(method, params);
             match place {
@@ -106,7 +113,7 @@ impl Handler {
         let answer = tokio::select! {
             biased;
             answer = answering => answer,
-            () = self.withdrawn(cancelled) => Some(Answer::to_withdrawn(method)),
+            () = withdrawn => Some(Answer::to_withdrawn(method)),
         };
         match answer {
             Some(Answer::Result(result)) => Ok(ClientResult::CustomResult(CustomResult::new(result))),
