@@ -4,7 +4,7 @@ use std::path::Path;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use mcp_rehearsal::{
-    client::{CallOptions, CommandSpec, Endpoint, Protocol, ServerConfig, Session, Target},
+    client::{CallOptions, CommandSpec, Endpoint, Protocol, ServerParams, Session, Target},
     mock::{
         engine::Engine,
         journal::Journal,
@@ -39,7 +39,7 @@ fn cells() -> impl Iterator<Item = (Transport, Version)> {
     all.filter(|(transport, version)| transport.carries(*version))
 }
 
-fn connect(runtime: &Runtime, config: &ServerConfig, version: Version) -> Session {
+fn connect(runtime: &Runtime, config: &ServerParams, version: Version) -> Session {
     let session = runtime.block_on(Session::connect(config, Protocol::Exact(version)));
     session.unwrap_or_else(|error| panic!("{error}"))
 }
@@ -49,7 +49,7 @@ fn transports(c: &mut Criterion) {
     let script = Script::load(Path::new("basic")).unwrap_or_else(|error| panic!("{error}"));
     let engine = Engine::new(script, 1, Journal::default());
     let server = runtime.block_on(MockServer::start(engine, Listen::default())).expect("a free port");
-    let config = |transport| ServerConfig::new("basic", target(&server, transport));
+    let config = |transport| ServerParams::new("basic", target(&server, transport));
 
     let mut group = c.benchmark_group("discovery");
     group.sample_size(20);

@@ -33,7 +33,7 @@ fn main() {}
 #[cfg(test)]
 mod tests {
     use mcp_rehearsal::{
-        client::{CallOptions, Endpoint, Protocol, ServerConfig, Session, Target},
+        client::{CallOptions, Endpoint, Protocol, ServerParams, Session, Target},
         mock::{MockServer, Rule, Tool, builder::Builder, script::Kind},
         transport::Transport,
     };
@@ -92,7 +92,7 @@ mod tests {
         let server = MockServer::builder().tool(Tool::new("forecast").reply(celsius(1.0)).expect(1)).start().await?;
         let url = server.url(Transport::Http).ok_or("no URL")?;
         let target = Target::Http(Endpoint { url, headers: Vec::new() });
-        let client = Session::connect(&ServerConfig::new("weather", target), Protocol::Auto).await?;
+        let client = Session::connect(&ServerParams::new("weather", target), Protocol::Auto).await?;
         let outcome = client.call_tool("forecast", None, CallOptions::default()).await?;
         assert_eq!(outcome.text(), r#"{"celsius":1.0}"#);
         client.close().await;

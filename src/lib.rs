@@ -6,14 +6,14 @@
 //!                                      │
 //!                              Trace + RunResult ──> report::{human,json,junit} ──> exit code
 //!
-//! Session(rmcp) ─ transport ─[tap]─ ··· wire ··· ─ serve ─ Engine(Script)
+//! Session(rmcp) ─ transport ─[recorder]─ ··· wire ··· ─ serve ─ Engine(Script)
 //!                                    └ or any real client / server of the world
 //! ```
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`wire`] | frames, JSON-RPC messages, versions and eras, the SSE codec |
-//! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the tap |
+//! | [`transport`] | bytes ⇄ frames: stdio, HTTP, HTTP+SSE, WebSocket, memory; the recorder |
 //! | [`config`] | files with a position for everything; diagnostics |
 //! | [`json_schema`] | compiled JSON Schemas, and what they find wrong with a value |
 //! | [`mirrored`] | parameters of tools that are repeated in HTTP headers |
@@ -37,7 +37,7 @@
 //! 3. All randomness of a mock comes from one seed, which is in every report; the same seed repeats the run, in every
 //!    release. Only what strangers must not guess (sessions, tokens; keys unless a seed was given) is the system's.
 //! 4. Every task and child process has an owner that stops and awaits it. No run leaves a process behind,
-//!    not even one that is killed: see [`transport::client::Guard`].
+//!    not even one that is killed: see [`transport::client::ReaperProcess`].
 //! 5. Only [`cli`] prints. A mock on stdio writes protocol frames to stdout and nothing else.
 //! 6. JSON from the other side is passed on as the bytes that came, never re-serialised through a type that drops members.
 //! 7. Every error about a file has its position, says what is wrong, and hints at what to do.

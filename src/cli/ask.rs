@@ -21,7 +21,7 @@ pub(super) use self::keyboard::{Editor, Keyboard, Plain, Turn, Typed, is_coloure
 use super::style::{self, BAD, DIM, STRONG, printable};
 use crate::{
     client::{
-        Answer, Asked, CallOptions, Content, Failure, Question, Respondent,
+        Answer, CallOptions, Content, Failure, InputHandler, InputKind, InputRequest,
         hub::{Approval, Approver, Decision, Request},
     },
     report::text::printable_lines,
@@ -163,15 +163,15 @@ impl Person {
     }
 
     /// Answers what a server asks.
-    pub(super) fn respondent(&self, server: &str) -> Respondent {
+    pub(super) fn respondent(&self, server: &str) -> InputHandler {
         let (person, server) = (self.clone(), server.to_owned());
-        Arc::new(move |Asked { question, params }| {
+        Arc::new(move |InputRequest { kind, params }| {
             let (person, server) = (person.clone(), server.clone());
             Box::pin(async move {
-                Some(match question {
-                    Question::Elicitation => Answer::Result(person.elicit(&server, &params).await),
-                    Question::Sampling => person.sample(&server, &params).await,
-                    Question::Roots => Answer::Result(person.roots(&server).await),
+                Some(match kind {
+                    InputKind::Elicitation => Answer::Result(person.elicit(&server, &params).await),
+                    InputKind::Sampling => person.sample(&server, &params).await,
+                    InputKind::Roots => Answer::Result(person.roots(&server).await),
                 })
             })
         })

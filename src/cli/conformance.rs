@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, Failure, signals::Signals, style};
 use crate::{
     client::{
-        Answer, AnswerScript, Answers, Asked, CallOptions, Endpoint, Protocol, Question, Respondent, ServerConfig,
-        Session, Target, example,
+        Answer, AnswerScript, Answers, CallOptions, Endpoint, InputHandler, InputKind, InputRequest, Protocol,
+        ServerParams, Session, Target, example,
         hub::{Registry, registry::Listed},
         oauth::{
             AuthError, Authorizer, ClientSecret, GrantKind, Identity, IdentityProvider, Interaction, Options,
-            Registered, Secret, SigningKey,
+            PreregisteredClient, Secret, SigningKey,
         },
         skill::{self, Skill},
     },
@@ -96,11 +96,11 @@ async fn use_everything(
     stop: CancellationToken,
 ) -> Result<Exit, Failure> {
     let authorizer = context.authorizer(&url).map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut config = ServerConfig::new("server", Target::Http(Endpoint { url, headers: Vec::new() }));
+    let mut config = ServerParams::new("server", Target::Http(Endpoint { url, headers: Vec::new() }));
     config.authorizer = Some(authorizer);
-    let respondent: Respondent = Arc::new(|asked| Box::pin(std::future::ready(Some(answer(&asked)))));
-    config.answers = Answers::given_by(AnswerScript::default(), respondent);
-    config.haste = stop.clone();
+    let respondent: InputHandler = Arc::new(|asked| Box::pin(std::future::ready(Some(answer(&asked)))));
+    config.answers = Answers::with_handler(AnswerScript::default(), respondent);
+    config.shutdown = stop.clone();
     let session = tokio::select! {
         session = Session::connect(&config, protocol) => session.map_err(|error| Failure::cannot(error.to_string()))?,
         () = stop.cancelled() => return Ok(Exit::CannotRun),
@@ -123,7 +123,7 @@ struct User<'s> {
 
 impl User<'_> {
     async fn tools(&self, context: &Context) {
-        let (listing, failure) = self.session.list_tools_as_far_as_possible(self.options.clone()).await;
+        let (listing, failure) = self.session.list_tools_partial(self.options.clone()).await;
         self.told("tools/list", failure.map_or(Ok(()), Err));
         let (server, filter) = ("server".into(), ToolFilter::default());
         let mirrors = self.session.info().version.era() == Era::Modern;
@@ -212,7 +212,7 @@ impl Context {
             (None, Some(key)) => ClientSecret::Key(Arc::new(SigningKey::from_pem(&key)?)),
             (None, None) => ClientSecret::None,
         };
-        let registered = text("client_id").map(|id| Registered { id, secret, issuer: None });
+        let registered = text("client_id").map(|id| PreregisteredClient { id, secret, issuer: None });
         let options = Options {
             identity: Identity { registered, document: Some(METADATA_DOCUMENT.to_owned()), ..Identity::default() },
             grant: self.grant(),
@@ -227,12 +227,16 @@ impl Context {
         let text = |name: &str| self.0[name].as_str().map(str::to_owned);
         let is_for_itself = || text("name").is_some_and(|name| name.contains("client-credentials"));
         match (text("valid_jwt"), text("idp_token_endpoint"), text("idp_client_id"), text("idp_id_token")) {
-            (Some(certificate), ..) => GrantKind::Workload(Secret::new(certificate)),
+            (Some(certificate), ..) => GrantKind::WorkloadIdentity(Secret::new(certificate)),
             (None, Some(token_endpoint), Some(client_id), Some(id_token)) => {
-                GrantKind::Enterprise(IdentityProvider { token_endpoint, client_id, id_token: Secret::new(id_token) })
+                GrantKind::EnterpriseManaged(IdentityProvider {
+                    token_endpoint,
+                    client_id,
+                    id_token: Secret::new(id_token),
+                })
             }
-            _ if is_for_itself() => GrantKind::Client,
-            _ => GrantKind::Person,
+            _ if is_for_itself() => GrantKind::ClientCredentials,
+            _ => GrantKind::AuthorizationCode,
         }
     }
 
@@ -267,18 +271,18 @@ fn members(items: &[Box<RawValue>], name: &str) -> Vec<String> {
 }
 
 /// What a user says who takes every default.
-fn answer(asked: &Asked) -> Answer {
-    Answer::Result(match asked.question {
-        Question::Elicitation => match asked.params.get("requestedSchema") {
+fn answer(asked: &InputRequest) -> Answer {
+    Answer::Result(match asked.kind {
+        InputKind::Elicitation => match asked.params.get("requestedSchema") {
             Some(schema) => json!({ "action": "accept", "content": example::object(schema) }),
             None => json!({ "action": "accept" }),
         },
-        Question::Sampling => json!({
+        InputKind::Sampling => json!({
             "role": "assistant",
             "content": { "type": "text", "text": "test" },
             "model": "rehearse",
             "stopReason": "endTurn",
         }),
-        Question::Roots => json!({ "roots": [] }),
+        InputKind::Roots => json!({ "roots": [] }),
     })
 }

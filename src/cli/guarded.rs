@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::Command};
 
 use super::Failure;
-use crate::client::Guard;
+use crate::client::ReaperProcess;
 
 /// The guard of this process is to be this program itself, whose path is returned.
 ///
@@ -14,7 +14,7 @@ pub(super) fn install_guard() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
     let mut guard = Command::new(&rehearse);
     guard.arg("guard");
-    Guard::install(guard);
+    ReaperProcess::install(guard);
     Ok(rehearse)
 }
 
@@ -28,6 +28,6 @@ pub(super) fn with_servers<T>(work: impl Future<Output = Result<T, Failure>>) ->
     let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
     let done = runtime.block_on(Box::pin(work));
     drop(runtime);
-    Guard::dismiss();
+    ReaperProcess::dismiss();
     done
 }

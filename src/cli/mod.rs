@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::{failure::Failure, format::Format};
-use crate::client::Guard;
+use crate::client::ReaperProcess;
 
 /// What the exit code of `rehearse` says. The codes are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl Command {
             Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),
             Command::Guard => {
-                Guard::watch(std::io::stdin().lock());
+                ReaperProcess::watch(std::io::stdin().lock());
                 Ok(Exit::Success)
             }
             Command::Relay(args) => mock::relay(&args),

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Exit, Failure, guarded::install_guard, output, signals::Signals};
 use crate::{
-    client::Guard,
+    client::ReaperProcess,
     report::{Layout, RunFormat, cell_mark},
     scenario::{self, Event, Mode, Options, Plan, RunResult, Scenario, ScenarioError, Selection, find},
 };
@@ -113,7 +113,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
     let done = runtime.block_on(execute(plan, options));
     drop(runtime);
-    Guard::dismiss();
+    ReaperProcess::dismiss();
     let Some((result, interrupted)) = done? else {
         super::style::print("interrupted again: what was left is killed, and there is no report\n");
         return Ok(Exit::CannotRun);

@@ -78,7 +78,7 @@ impl Signals {
     /// haste; at one after that it is dropped, with all processes of it, and the result is `None`.
     pub(super) async fn hasten<T>(
         &mut self,
-        haste: &CancellationToken,
+        shutdown: &CancellationToken,
         told: &str,
         leaving: impl Future<Output = T>,
     ) -> Option<T> {
@@ -88,12 +88,12 @@ impl Signals {
                 left = &mut leaving => return Some(left),
                 _ = self.next() => {}
             }
-            if haste.is_cancelled() {
+            if shutdown.is_cancelled() {
                 return None;
             }
             style::leave_line();
             style::print(told);
-            haste.cancel();
+            shutdown.cancel();
         }
     }
 }

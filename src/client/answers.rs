@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 
 use crate::wire::RpcError;
 
-/// The code of a question that was not answered before it was withdrawn; that of a user who refuses.
+/// The code of a kind that was not answered before it was withdrawn; that of a user who refuses.
 const WITHDRAWN: i64 = -1;
 
 /// What a server can ask a client for (2026-07-28, Multi Round-Trip Requests: Input Requests).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Question {
+pub enum InputKind {
     Elicitation,
     Sampling,
     Roots,
@@ -30,7 +30,7 @@ pub enum Answer {
     Error(RpcError),
 }
 
-/// Answers that were written down beforehand. Those to one kind of question are used in order, and the last of them
+/// Answers that were written down beforehand. Those to one kind of kind are used in order, and the last of them
 /// again and again; a kind without answers is not answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnswerScript {
@@ -45,63 +45,63 @@ pub struct Answers(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    declared: Vec<Question>,
+    declared: Vec<InputKind>,
     layers: Mutex<Vec<Layer>>,
-    respondent: Option<Respondent>,
+    handler: Option<InputHandler>,
 }
 
 /// Whoever answers what no script answers: a user at a terminal, a model. `None` is no answer. What one server asks is
 /// begun with in its order.
-pub type Respondent = Arc<dyn Fn(Asked) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send>> + Send + Sync>;
+pub type InputHandler = Arc<dyn Fn(InputRequest) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send>> + Send + Sync>;
 
 /// What a server asks.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    pub question: Question,
+pub struct InputRequest {
+    pub kind: InputKind,
     /// The parameters of the request.
     pub params: Value,
 }
 
-/// Answers of which some have been given. The newest layer that knows a kind of question answers it.
+/// Answers of which some have been given. The newest layer that knows a kind of kind answers it.
 #[derive(Default)]
 struct Layer {
     number: u64,
     script: AnswerScript,
-    given: [usize; Question::ALL.len()],
+    given: [usize; InputKind::ALL.len()],
 }
 
 /// Answers that stand before others until this is dropped.
 #[derive(Debug)]
 #[must_use = "the answers count only as long as this lives"]
-pub struct Overlay {
+pub struct ScopedAnswers {
     answers: Answers,
     number: u64,
 }
 
-impl Question {
-    pub const ALL: [Question; 3] = [Question::Elicitation, Question::Sampling, Question::Roots];
+impl InputKind {
+    pub const ALL: [InputKind; 3] = [InputKind::Elicitation, InputKind::Sampling, InputKind::Roots];
 
     /// The method of the request, in both eras.
     pub const fn method(self) -> &'static str {
         match self {
-            Question::Elicitation => "elicitation/create",
-            Question::Sampling => "sampling/createMessage",
-            Question::Roots => "roots/list",
+            InputKind::Elicitation => "elicitation/create",
+            InputKind::Sampling => "sampling/createMessage",
+            InputKind::Roots => "roots/list",
         }
     }
 
-    /// The kind of question that a method asks.
-    pub fn of(method: &str) -> Option<Question> {
-        Question::ALL.into_iter().find(|question| question.method() == method)
+    /// The kind of kind that a method asks.
+    pub fn from_method(method: &str) -> Option<InputKind> {
+        InputKind::ALL.into_iter().find(|kind| kind.method() == method)
     }
 }
 
 impl Answer {
-    /// The answer to a question that nobody can answer any more, for a server that still waits for one (2025-11-25,
+    /// The answer to a kind that nobody can answer any more, for a server that still waits for one (2025-11-25,
     /// Elicitation: Response Actions).
-    pub(super) fn to_withdrawn(method: &str) -> Answer {
-        match Question::of(method) {
-            Some(Question::Elicitation) => Answer::Result(json!({ "action": "cancel" })),
+    pub(super) fn for_withdrawn(method: &str) -> Answer {
+        match InputKind::from_method(method) {
+            Some(InputKind::Elicitation) => Answer::Result(json!({ "action": "cancel" })),
             _ => Answer::Error(RpcError::new(WITHDRAWN, "what this was asked for is over")),
         }
     }
@@ -109,15 +109,15 @@ impl Answer {
 
 impl AnswerScript {
     /// The kinds of questions that it answers.
-    pub fn questions(&self) -> impl Iterator<Item = Question> {
-        Question::ALL.into_iter().filter(|question| !self.to(*question).is_empty())
+    pub fn kinds(&self) -> impl Iterator<Item = InputKind> {
+        InputKind::ALL.into_iter().filter(|kind| !self.answers_to(*kind).is_empty())
     }
 
-    fn to(&self, question: Question) -> &[Answer] {
-        match question {
-            Question::Elicitation => &self.elicitation,
-            Question::Sampling => &self.sampling,
-            Question::Roots => &self.roots,
+    fn answers_to(&self, kind: InputKind) -> &[Answer] {
+        match kind {
+            InputKind::Elicitation => &self.elicitation,
+            InputKind::Sampling => &self.sampling,
+            InputKind::Roots => &self.roots,
         }
     }
 }
@@ -125,45 +125,45 @@ impl AnswerScript {
 impl Answers {
     /// The answers of a script. What `also` names is declared as well, for an [overlay](Answers::overlay) to answer:
     /// a legacy session declares its capabilities once.
-    pub fn scripted(script: AnswerScript, also: impl IntoIterator<Item = Question>) -> Answers {
-        let mut declared: Vec<_> = script.questions().chain(also).collect();
+    pub fn from_script(script: AnswerScript, also: impl IntoIterator<Item = InputKind>) -> Answers {
+        let mut declared: Vec<_> = script.kinds().chain(also).collect();
         declared.sort();
         declared.dedup();
         let layers = vec![Layer { script, ..Layer::default() }];
-        Answers(Arc::new(Shared { declared, layers: Mutex::new(layers), respondent: None }))
+        Answers(Arc::new(Shared { declared, layers: Mutex::new(layers), handler: None }))
     }
 
-    /// The answers of a script, and those of the respondent to what the script does not answer.
-    pub fn given_by(script: AnswerScript, respondent: Respondent) -> Answers {
+    /// The answers of a script, and those of the handler to what the script does not answer.
+    pub fn with_handler(script: AnswerScript, handler: InputHandler) -> Answers {
         let layers = vec![Layer { script, ..Layer::default() }];
-        let declared = Question::ALL.to_vec();
-        Answers(Arc::new(Shared { declared, layers: Mutex::new(layers), respondent: Some(respondent) }))
+        let declared = InputKind::ALL.to_vec();
+        Answers(Arc::new(Shared { declared, layers: Mutex::new(layers), handler: Some(handler) }))
     }
 
     /// Puts other answers before those that are there.
-    pub fn overlay(&self, script: AnswerScript) -> Overlay {
+    pub fn push_scoped(&self, script: AnswerScript) -> ScopedAnswers {
         let mut layers = self.layers();
         let number = layers.last().map_or(0, |layer| layer.number + 1);
         layers.push(Layer { number, script, given: Default::default() });
         drop(layers);
-        Overlay { answers: self.clone(), number }
+        ScopedAnswers { answers: self.clone(), number }
     }
 
     /// The answer to a request of this method, if there is one.
     pub(super) async fn answer(&self, method: &str, params: Value) -> Option<Answer> {
-        let question = Question::of(method)?;
-        match (self.next(question), &self.0.respondent) {
-            (None, Some(respondent)) => respondent(Asked { question, params }).await,
+        let kind = InputKind::from_method(method)?;
+        match (self.next(kind), &self.0.handler) {
+            (None, Some(handler)) => handler(InputRequest { kind, params }).await,
             (answer, _) => answer,
         }
     }
 
     /// The next answer that was written down beforehand.
-    fn next(&self, question: Question) -> Option<Answer> {
+    fn next(&self, kind: InputKind) -> Option<Answer> {
         let mut layers = self.layers();
-        let layer = layers.iter_mut().rev().find(|layer| !layer.script.to(question).is_empty())?;
-        let answers = layer.script.to(question);
-        let given = &mut layer.given[question as usize];
+        let layer = layers.iter_mut().rev().find(|layer| !layer.script.answers_to(kind).is_empty())?;
+        let answers = layer.script.answers_to(kind);
+        let given = &mut layer.given[kind as usize];
         let answer = answers.get(*given).or(answers.last()).cloned();
         *given += 1;
         answer
@@ -171,10 +171,10 @@ impl Answers {
 
     /// The client's capabilities: every mode of what can be answered at all.
     pub(super) fn capabilities(&self) -> Map<String, Value> {
-        let capability = |question: &Question| match question {
-            Question::Elicitation => ("elicitation".to_owned(), json!({ "form": {}, "url": {} })),
-            Question::Sampling => ("sampling".to_owned(), json!({ "tools": {} })),
-            Question::Roots => ("roots".to_owned(), json!({})),
+        let capability = |kind: &InputKind| match kind {
+            InputKind::Elicitation => ("elicitation".to_owned(), json!({ "form": {}, "url": {} })),
+            InputKind::Sampling => ("sampling".to_owned(), json!({ "tools": {} })),
+            InputKind::Roots => ("roots".to_owned(), json!({})),
         };
         self.0.declared.iter().map(capability).collect()
     }
@@ -184,7 +184,7 @@ impl Answers {
     }
 }
 
-impl Drop for Overlay {
+impl Drop for ScopedAnswers {
     fn drop(&mut self) {
         self.answers.layers().retain(|layer| layer.number != self.number);
     }
@@ -205,8 +205,8 @@ mod tests {
         AnswerScript { elicitation: results(elicitation), roots: results(roots), ..AnswerScript::default() }
     }
 
-    fn next(answers: &Answers, question: Question) -> Option<Value> {
-        match answers.next(question)? {
+    fn next(answers: &Answers, kind: InputKind) -> Option<Value> {
+        match answers.next(kind)? {
             Answer::Result(value) => Some(value),
             Answer::Error(_) => None,
         }
@@ -214,19 +214,19 @@ mod tests {
 
     #[test]
     fn answers_are_used_in_order_and_the_last_one_again_and_again() {
-        let answers = Answers::scripted(script(&[1, 2], &[7]), []);
-        let elicited: Vec<_> = (0..4).map(|_| next(&answers.clone(), Question::Elicitation)).collect();
+        let answers = Answers::from_script(script(&[1, 2], &[7]), []);
+        let elicited: Vec<_> = (0..4).map(|_| next(&answers.clone(), InputKind::Elicitation)).collect();
         assert_eq!(elicited, [1, 2, 2, 2].map(|number| Some(json!(number))));
-        assert_eq!((next(&answers, Question::Roots), next(&answers, Question::Sampling)), (Some(json!(7)), None));
+        assert_eq!((next(&answers, InputKind::Roots), next(&answers, InputKind::Sampling)), (Some(json!(7)), None));
     }
 
     #[tokio::test]
     async fn a_respondent_answers_what_no_script_does() {
-        let respondent: Respondent = Arc::new(|asked: Asked| {
-            let answer = (asked.question == Question::Elicitation).then(|| Answer::Result(asked.params["a"].clone()));
+        let handler: InputHandler = Arc::new(|asked: InputRequest| {
+            let answer = (asked.kind == InputKind::Elicitation).then(|| Answer::Result(asked.params["a"].clone()));
             Box::pin(async move { answer })
         });
-        let answers = Answers::given_by(script(&[], &[7]), respondent);
+        let answers = Answers::with_handler(script(&[], &[7]), handler);
         let answer = |method: &'static str| {
             let answers = answers.clone();
             async move { answers.answer(method, json!({ "a": 5 })).await }
@@ -239,19 +239,19 @@ mod tests {
 
     #[test]
     fn an_overlay_answers_first_and_leaves_the_others_where_they_were() {
-        let answers = Answers::scripted(script(&[1, 2], &[7]), []);
-        assert_eq!(next(&answers, Question::Elicitation), Some(json!(1)));
-        let overlay = answers.overlay(script(&[8, 9], &[]));
-        assert_eq!(next(&answers, Question::Elicitation), Some(json!(8)));
-        assert_eq!(next(&answers, Question::Roots), Some(json!(7)));
+        let answers = Answers::from_script(script(&[1, 2], &[7]), []);
+        assert_eq!(next(&answers, InputKind::Elicitation), Some(json!(1)));
+        let overlay = answers.push_scoped(script(&[8, 9], &[]));
+        assert_eq!(next(&answers, InputKind::Elicitation), Some(json!(8)));
+        assert_eq!(next(&answers, InputKind::Roots), Some(json!(7)));
         drop(overlay);
-        assert_eq!(next(&answers, Question::Elicitation), Some(json!(2)));
+        assert_eq!(next(&answers, InputKind::Elicitation), Some(json!(2)));
     }
 
     #[test]
     fn only_what_can_be_answered_is_declared() {
         assert_eq!(Value::from(Answers::default().capabilities()), json!({}));
-        let answers = Answers::scripted(script(&[1], &[]), [Question::Sampling, Question::Elicitation]);
+        let answers = Answers::from_script(script(&[1], &[]), [InputKind::Sampling, InputKind::Elicitation]);
         let declared = json!({ "elicitation": { "form": {}, "url": {} }, "sampling": { "tools": {} } });
         assert_eq!(Value::from(answers.capabilities()), declared);
     }

@@ -16,29 +16,29 @@ pub(super) struct Backlog(watch::Sender<usize>);
 
 /// A request that is open as long as a clone of this lives.
 #[derive(Clone, Debug)]
-pub(super) struct Open(#[expect(dead_code, reason = "it is there to be dropped")] Arc<Counted>);
+pub(super) struct OpenRequest(#[expect(dead_code, reason = "it is there to be dropped")] Arc<OpenCount>);
 
 #[derive(Debug)]
-struct Counted(watch::Sender<usize>);
+struct OpenCount(watch::Sender<usize>);
 
 impl Backlog {
     pub(super) fn new() -> Backlog {
         Backlog(watch::Sender::new(0))
     }
 
-    pub(super) fn open(&self) -> Open {
+    pub(super) fn open(&self) -> OpenRequest {
         self.0.send_modify(|open| *open += 1);
-        Open(Arc::new(Counted(self.0.clone())))
+        OpenRequest(Arc::new(OpenCount(self.0.clone())))
     }
 
     /// Ends when there is room for one more. Cancel-safe.
-    pub(super) async fn room(&self) {
+    pub(super) async fn wait_for_room(&self) {
         // The sender that it would miss is here.
         let _ = self.0.subscribe().wait_for(|open| *open < MOST).await;
     }
 }
 
-impl Drop for Counted {
+impl Drop for OpenCount {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open -= 1);
     }

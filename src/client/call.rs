@@ -13,7 +13,7 @@ const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// How to make one request.
 ///
 /// Every request carries a `progressToken`, which rmcp adds and nothing can leave out. Whoever wants the progress or
-/// log notifications of a request reads them, and the token in the request itself, from [`Session::tap`].
+/// log notifications of a request reads them, and the token in the request itself, from [`Session::recorder`].
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
     /// Instead of the session's timeout. Progress does not extend it.
@@ -26,14 +26,14 @@ pub struct CallOptions {
 
 impl CallOptions {
     /// With another timeout than the session's.
-    pub fn within(timeout: Duration) -> Self {
+    pub fn with_timeout(timeout: Duration) -> Self {
         CallOptions { timeout: Some(timeout), ..CallOptions::default() }
     }
 }
 
 /// Of what an argument is completed.
 #[derive(Clone, Copy, Debug)]
-pub enum Reference<'a> {
+pub enum CompletionReference<'a> {
     Prompt(&'a str),
     /// A resource's URI, or the template of one.
     Resource(&'a str),
@@ -51,7 +51,7 @@ impl Session {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<ToolOutcome, Failure> {
-        let result = self.request_in_rounds("tools/call", named(name, arguments), options).await?;
+        let result = self.request_in_rounds("tools/call", call_params(name, arguments), options).await?;
         ToolOutcome::parse(result).map_err(Failure::Malformed)
     }
 
@@ -75,7 +75,7 @@ impl Session {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        self.request_in_rounds("prompts/get", named(name, arguments), options).await
+        self.request_in_rounds("prompts/get", call_params(name, arguments), options).await
     }
 
     /// Asks how the value of an argument can go on, and returns the result as it came. `context` has the values of other
@@ -85,15 +85,15 @@ impl Session {
     /// Any [`Failure`].
     pub async fn complete(
         &self,
-        reference: Reference<'_>,
+        reference: CompletionReference<'_>,
         argument: &str,
         value: &str,
         context: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
         let reference = match reference {
-            Reference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
-            Reference::Resource(uri) => json!({ "type": "ref/resource", "uri": uri }),
+            CompletionReference::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+            CompletionReference::Resource(uri) => json!({ "type": "ref/resource", "uri": uri }),
         };
         let argument = json!({ "name": argument, "value": value });
         let mut params = Map::from_iter([("ref".to_owned(), reference), ("argument".to_owned(), argument)]);
@@ -131,7 +131,7 @@ impl Session {
     }
 }
 
-pub(super) fn named(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
+pub(super) fn call_params(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
     let mut params = Map::from_iter([("name".to_owned(), name.into())]);
     if let Some(arguments) = arguments {
         params.insert("arguments".to_owned(), arguments.into());

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{
     Protocol,
     failure::{link_error, rpc_error},
-    request::quoted,
+    request::stderr_excerpt,
 };
 use crate::{
     transport::{
@@ -37,7 +37,7 @@ pub enum ConnectError {
     #[error("cannot reach {target}: {detail}{}{}", other_scheme(.target, .detail), certificate(.detail))]
     Unreachable { target: String, detail: String },
     /// The handshake did not end in time.
-    #[error("no answer within {after:?}{}{}", older(*.is_newest_first, *.after), quoted(.stderr))]
+    #[error("no answer within {after:?}{}{}", older(*.is_newest_first, *.after), stderr_excerpt(.stderr))]
     Timeout {
         after: Duration,
         /// Whether the newest way to begin was tried before the older one.
@@ -73,11 +73,11 @@ pub enum ConnectError {
     #[error("{target} wants an authorization: {why}")]
     Unauthorized { target: String, why: String },
     /// The server ended the connection before the end of the handshake.
-    #[error("the server left during the handshake: {detail}{}", quoted(.stderr))]
+    #[error("the server left during the handshake: {detail}{}", stderr_excerpt(.stderr))]
     Closed { detail: String, stderr: Vec<String> },
     /// Whoever wanted the connection does so no more.
     #[error("the attempt was given up")]
-    GivenUp,
+    Cancelled,
     /// The server's answer is not one.
     #[error("the server's handshake is malformed: {0}")]
     Malformed(String),

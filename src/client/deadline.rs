@@ -31,12 +31,12 @@ impl<'a> Deadline<'a> {
     }
 
     /// What is left.
-    pub(super) fn rest(&self) -> Duration {
+    pub(super) fn remaining(&self) -> Duration {
         self.instant().saturating_duration_since(Instant::now())
     }
 
     /// Ends when it has passed, also beside something that uses up all of the time that tokio gives to a task.
-    pub(super) async fn passed(self) {
+    pub(super) async fn wait(self) {
         loop {
             unconstrained(sleep_until(self.instant())).await;
             if self.instant() <= Instant::now() {

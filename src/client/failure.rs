@@ -8,7 +8,7 @@ use rmcp::{
 };
 
 use crate::{
-    transport::{Stray, client::LinkError},
+    transport::{UnsolicitedFrame, client::LinkError},
     wire::RpcError,
 };
 
@@ -93,10 +93,10 @@ impl Failure {
     }
 
     /// A frame that does not carry the id of the request, but can only be its answer.
-    pub(super) fn from_stray(stray: Stray) -> Failure {
-        match stray {
-            Stray::Unaddressed(error) => Failure::Rpc(error),
-            stray => Failure::Malformed(stray.to_string()),
+    pub(super) fn from_unsolicited(unsolicited: UnsolicitedFrame) -> Failure {
+        match unsolicited {
+            UnsolicitedFrame::ErrorWithoutId(error) => Failure::Rpc(error),
+            unsolicited => Failure::Malformed(unsolicited.to_string()),
         }
     }
 

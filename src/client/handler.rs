@@ -15,29 +15,29 @@ use rmcp::{
 };
 
 use super::{
-    answers::{Answer, Answers, Question},
-    backlog::Open,
-    order::Place,
+    answers::{Answer, Answers, InputKind},
+    backlog::OpenRequest,
+    order::QueueTicket,
 };
 use crate::{
-    transport::Tap,
+    transport::TraceRecorder,
     wire::{RpcError, message::METHOD_NOT_FOUND},
 };
 
-/// Answers the requests of a server. Notifications are read from the tap by whoever wants them.
+/// Answers the requests of a server. Notifications are read from the recorder by whoever wants them.
 pub(super) struct Handler {
     config: ClientConfig,
     answers: Answers,
-    tap: Tap,
-    under_way: UnderWay,
+    recorder: TraceRecorder,
+    active: ActiveRequests,
 }
 
 /// The requests in the course of which a server may ask something, one token for each, which its end cancels.
 #[derive(Default)]
-struct UnderWay(Mutex<Vec<CancellationToken>>);
+struct ActiveRequests(Mutex<Vec<CancellationToken>>);
 
-impl UnderWay {
-    fn begin(&self) -> DropGuard {
+impl ActiveRequests {
+    fn start(&self) -> DropGuard {
         let token = CancellationToken::new();
         let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.retain(|token| !token.is_cancelled());
@@ -46,7 +46,7 @@ impl UnderWay {
     }
 
     /// Waits for the end of all that are under way when this is called. Where there are none, that is never.
-    fn over(&self) -> impl Future<Output = ()> + use<> {
+    fn all_ended(&self) -> impl Future<Output = ()> + use<> {
         let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let tokens: Vec<_> = tokens.into_iter().filter(|token| !token.is_cancelled()).collect();
         async move {
@@ -61,25 +61,25 @@ impl UnderWay {
 }
 
 impl Handler {
-    pub(super) fn new(config: ClientConfig, answers: Answers, tap: Tap) -> Handler {
-        Handler { config, answers, tap, under_way: UnderWay::default() }
+    pub(super) fn new(config: ClientConfig, answers: Answers, recorder: TraceRecorder) -> Handler {
+        Handler { config, answers, recorder, active: ActiveRequests::default() }
     }
 
     /// A request of this method begins, and ends when this is dropped. What a legacy server asks does not say which
     /// request it belongs to; once all are over in whose course it may have been asked, nobody waits for the answer.
-    pub(super) fn begin(&self, method: &str) -> Option<DropGuard> {
-        matches!(method, "tools/call" | "prompts/get" | "resources/read").then(|| self.under_way.begin())
+    pub(super) fn start_request(&self, method: &str) -> Option<DropGuard> {
+        matches!(method, "tools/call" | "prompts/get" | "resources/read").then(|| self.active.start())
     }
 
     /// Waits until nobody waits for an answer that is asked for when this is called: the server has cancelled its
     /// request, what it was asked for is over, or the connection is.
     fn withdrawn(&self, request: CancellationToken) -> impl Future<Output = ()> {
-        let (over, written) = (self.under_way.over(), self.tap.len());
+        let (over, written) = (self.active.all_ended(), self.recorder.len());
         async move {
             tokio::select! {
                 () = request.cancelled() => {}
                 () = over => {}
-                _ = self.tap.wait_for(written, |_| false) => {}
+                _ = self.recorder.wait_for(written, |_| false) => {}
             }
         }
     }
@@ -87,14 +87,14 @@ impl Handler {
     async fn answer(
         &self,
         request: ServerRequest,
-        place: Option<Place>,
+        ticket: Option<QueueTicket>,
         cancelled: CancellationToken,
     ) -> Result<ClientResult, ErrorData> {
         let method = match &request {
             ServerRequest::PingRequest(_) => return Ok(ClientResult::empty(())),
-            ServerRequest::ElicitRequest(_) => Question::Elicitation.method(),
-            ServerRequest::CreateMessageRequest(_) => Question::Sampling.method(),
-            ServerRequest::ListRootsRequest(_) => Question::Roots.method(),
+            ServerRequest::ElicitRequest(_) => InputKind::Elicitation.method(),
+            ServerRequest::CreateMessageRequest(_) => InputKind::Sampling.method(),
+            ServerRequest::ListRootsRequest(_) => InputKind::Roots.method(),
             // Also a request of the kinds above that rmcp cannot read.
             ServerRequest::CustomRequest(request) => &request.method,
             _ => "a request of an unknown kind",
@@ -105,15 +105,15 @@ impl Handler {
         let withdrawn = self.withdrawn(cancelled);
         let answering = async {
             let answering = self.answers.answer(method, params);
-            match place {
-                Some(place) => place.begin(answering).await,
+            match ticket {
+                Some(ticket) => ticket.run_in_turn(answering).await,
                 None => answering.await,
             }
         };
         let answer = tokio::select! {
             biased;
             answer = answering => answer,
-            () = withdrawn => Some(Answer::to_withdrawn(method)),
+            () = withdrawn => Some(Answer::for_withdrawn(method)),
         };
         match answer {
             Some(Answer::Result(result)) => Ok(ClientResult::CustomResult(CustomResult::new(result))),
@@ -129,7 +129,7 @@ impl Service<RoleClient> for Handler {
         request: ServerRequest,
         mut context: RequestContext<RoleClient>,
     ) -> impl Future<Output = Result<ClientResult, ErrorData>> + Send + '_ {
-        let open = context.extensions.remove::<Open>();
+        let open = context.extensions.remove::<OpenRequest>();
         let answering = self.answer(request, context.extensions.remove(), context.ct);
         async move {
             let _until_it_is_answered = open;

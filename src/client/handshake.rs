@@ -1,4 +1,4 @@
-//! The handshake: rmcp performs it while the tap is watched for what rmcp would overlook.
+//! The handshake: rmcp performs it while the recorder is watched for what rmcp would overlook.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use rmcp::{
 use tokio::time::timeout;
 
 use super::{
-    Answers, ConnectError, PeerInfo, Protocol, ServerConfig,
+    Answers, ConnectError, PeerInfo, Protocol, ServerParams,
     handler::Handler,
-    order::InOrder,
-    probe::{Probing, patience},
+    order::OrderedTransport,
+    probe::{ProbeTransport, probe_timeout},
 };
 use crate::{
     transport::{
-        Tap, Transport,
+        TraceRecorder, Transport,
         client::{Link, http::HttpClient},
     },
     wire::{Direction, Era, Frame, Id, Message, Version},
@@ -36,17 +36,17 @@ pub(super) type Running = RunningService<RoleClient, Handler>;
 /// # Errors
 /// Any [`ConnectError`] that has to do with the server's answers.
 pub(super) async fn perform(
-    tap: &Tap,
+    recorder: &TraceRecorder,
     link: Link,
     protocol: Protocol,
-    config: &ServerConfig,
+    config: &ServerParams,
     target: &str,
 ) -> Result<(Running, PeerInfo), ConnectError> {
     let answers = &config.answers;
     let (identity, lifecycle) = lifecycle(config.target.transport(), protocol, answers);
-    let service = Handler::new(identity, answers.clone(), tap.clone());
+    let service = Handler::new(identity, answers.clone(), recorder.clone());
     let may_fall_back = matches!(lifecycle, ClientLifecycleMode::Auto { .. });
-    let patience = may_fall_back.then(|| patience(config.timeouts.connect));
+    let patience = may_fall_back.then(|| probe_timeout(config.timeouts.connect));
     let http = match &link {
         Link::Http(link) => Some(link.client.clone()),
         Link::Duplex(_) => None,
@@ -54,7 +54,7 @@ pub(super) async fn perform(
     let serving = async {
         match link {
             Link::Duplex(link) => {
-                let transport = Probing::new(InOrder::new(*link), patience);
+                let transport = ProbeTransport::new(OrderedTransport::new(*link), patience);
                 Box::pin(serve_client_with_lifecycle(service, transport, lifecycle)).await
             }
             Link::Http(link) => {
@@ -62,7 +62,7 @@ pub(super) async fn perform(
                     link.client.limit_probe(patience);
                 }
                 // The client ends the wait itself, for rmcp's worker sends nothing else until the probe is over.
-                let transport = Probing::new(InOrder::new(WorkerTransport::spawn(link.worker)), None);
+                let transport = ProbeTransport::new(OrderedTransport::new(WorkerTransport::spawn(link.worker)), None);
                 Box::pin(serve_client_with_lifecycle(service, transport, lifecycle)).await
             }
         }
@@ -70,8 +70,8 @@ pub(super) async fn perform(
     let overlooked = |frame: &Frame| overlooked_answer(frame).is_some_and(|id| !(may_fall_back && id == PROBE));
     let running = tokio::select! {
         biased;
-        served = serving => served.map_err(|error| refused(error, protocol, target, http.as_ref(), tap))?,
-        Some((_, frame)) = tap.wait_for(0, overlooked) => {
+        served = serving => served.map_err(|error| refused(error, protocol, target, http.as_ref(), recorder))?,
+        Some((_, frame)) = recorder.wait_for(0, overlooked) => {
             return Err(ConnectError::Malformed(what_is_wrong(&frame)));
         }
     };
@@ -80,7 +80,7 @@ pub(super) async fn perform(
         let _ = timeout(LISTENING, http.listening()).await;
     }
     let selected = running.peer_info().map(|info| info.protocol_version.to_string()).unwrap_or_default();
-    let info = PeerInfo::read(tap.take_handshake(), &selected).map_err(ConnectError::Malformed)?;
+    let info = PeerInfo::read(recorder.take_handshake(), &selected).map_err(ConnectError::Malformed)?;
     Ok((running, info))
 }
 
@@ -144,7 +144,7 @@ fn refused(
     protocol: Protocol,
     target: &str,
     http: Option<&HttpClient>,
-    tap: &Tap,
+    recorder: &TraceRecorder,
 ) -> ConnectError {
     if let (ClientInitializeError::JsonRpcError(_), Some((status, body))) =
         (&error, http.and_then(HttpClient::rejected))
@@ -162,10 +162,10 @@ fn refused(
         error => error,
     };
     if matches!(last, ClientInitializeError::ExpectedInitResult(_)) {
-        return ConnectError::Malformed(unreadable_result(tap));
+        return ConnectError::Malformed(unreadable_result(recorder));
     }
-    let overlooked = tap.since(0).into_iter().rev().find(|frame| overlooked_answer(frame).is_some());
-    match (ConnectError::from_rmcp(error, protocol, target), overlooked, tap.closed()) {
+    let overlooked = recorder.since(0).into_iter().rev().find(|frame| overlooked_answer(frame).is_some());
+    match (ConnectError::from_rmcp(error, protocol, target), overlooked, recorder.closed()) {
         (ConnectError::Closed { .. }, Some(frame), _) => ConnectError::Malformed(what_is_wrong(&frame)),
         (ConnectError::Closed { stderr, .. }, None, Some(why)) => {
             ConnectError::Closed { detail: why.to_string(), stderr }
@@ -178,8 +178,8 @@ fn refused(
 }
 
 /// What rmcp, which tries the results of all methods in turn, does not say.
-fn unreadable_result(tap: &Tap) -> String {
-    let Some((method, result)) = tap.take_handshake().result else { return "no result".to_owned() };
+fn unreadable_result(recorder: &TraceRecorder) -> String {
+    let Some((method, result)) = recorder.take_handshake().result else { return "no result".to_owned() };
     let error = match method.as_str() {
         "initialize" => serde_json::from_str::<InitializeResult>(result.get()).err(),
         _ => serde_json::from_str::<DiscoverResult>(result.get()).err(),

@@ -112,7 +112,7 @@ mod tests {
     fn handshake(frames: &[(Direction, &'static str)]) -> Handshake {
         let mut handshake = Handshake::default();
         for (direction, text) in frames {
-            handshake.show(&Frame { direction: *direction, at: Duration::ZERO, bytes: text.as_bytes().into() });
+            handshake.observe(&Frame { direction: *direction, at: Duration::ZERO, bytes: text.as_bytes().into() });
         }
         handshake
     }

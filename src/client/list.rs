@@ -17,10 +17,10 @@ pub struct Listing {
 }
 
 /// Where the pages of a listing come from.
-pub(super) trait Pages: Sync {
+pub(super) trait PageSource: Sync {
     /// # Errors
     /// Any [`Failure`].
-    fn page(
+    fn fetch_page(
         &self,
         method: &str,
         params: Option<Map<String, Value>>,
@@ -28,8 +28,8 @@ pub(super) trait Pages: Sync {
     ) -> impl Future<Output = Result<Box<RawValue>, Failure>> + Send;
 }
 
-impl Pages for Session {
-    async fn page(
+impl PageSource for Session {
+    async fn fetch_page(
         &self,
         method: &str,
         params: Option<Map<String, Value>>,
@@ -49,7 +49,7 @@ impl Session {
     }
 
     /// As [`Session::list_tools`], but keeps the pages that came before a failure.
-    pub async fn list_tools_as_far_as_possible(&self, options: CallOptions) -> (Listing, Option<Failure>) {
+    pub async fn list_tools_partial(&self, options: CallOptions) -> (Listing, Option<Failure>) {
         let mut listing = Listing::default();
         let failure = self.list_into(self, &mut listing, "tools/list", "tools", options).await.err();
         (listing, failure)
@@ -74,16 +74,16 @@ impl Session {
     }
 
     pub(super) async fn list(&self, method: &str, member: &str, options: CallOptions) -> Result<Listing, Failure> {
-        self.list_by(self, method, member, options).await
+        self.list_from(self, method, member, options).await
     }
 
     /// As a whole listing, with the pages that come from there.
     ///
     /// # Errors
     /// As [`Session::list_tools`].
-    pub(super) async fn list_by(
+    pub(super) async fn list_from(
         &self,
-        pages: &impl Pages,
+        pages: &impl PageSource,
         method: &str,
         member: &str,
         options: CallOptions,
@@ -95,7 +95,7 @@ impl Session {
 
     async fn list_into(
         &self,
-        pages: &impl Pages,
+        pages: &impl PageSource,
         listing: &mut Listing,
         method: &str,
         member: &str,
@@ -106,8 +106,8 @@ impl Session {
         let (mut cursors, mut cursor) = (HashSet::new(), None);
         loop {
             let params = cursor.take().map(|cursor| Map::from_iter([("cursor".to_owned(), Value::String(cursor))]));
-            let options = CallOptions { timeout: Some(deadline.rest()), ..options.clone() };
-            let page = match pages.page(method, params, options).await {
+            let options = CallOptions { timeout: Some(deadline.remaining()), ..options.clone() };
+            let page = match pages.fetch_page(method, params, options).await {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
                 page => page?,
             };

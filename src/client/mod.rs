@@ -1,4 +1,4 @@
-//! The MCP client: one [`Session`] with one server, driven by rmcp and judged by what the tap saw.
+//! The MCP client: one [`Session`] with one server, driven by rmcp and tracker by what the recorder saw.
 //!
 //! rmcp sends the requests and keeps the protocol; every answer is taken from the tapped bytes, so nothing that rmcp
 //! drops is lost, and nothing that it refuses to parse becomes a hang. The client is an honest witness: it caches
@@ -7,7 +7,6 @@
 mod answers;
 mod backlog;
 mod call;
-mod configured;
 mod connect;
 mod deadline;
 pub mod example;
@@ -28,19 +27,18 @@ mod request;
 mod rounds;
 mod session;
 pub mod skill;
-mod strays;
 mod subscription;
 mod task;
 #[cfg(test)]
 pub(crate) mod tests;
+mod unsolicited_tracker;
 
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-pub use answers::{Answer, AnswerScript, Answers, Asked, Overlay, Question, Respondent};
-pub use call::{CallOptions, Reference};
-pub use configured::NotConfigured;
+pub use answers::{Answer, AnswerScript, Answers, InputHandler, InputKind, InputRequest, ScopedAnswers};
+pub use call::{CallOptions, CompletionReference};
 pub use connect::ConnectError;
 pub use failure::Failure;
 pub use info::{PeerInfo, PeerVersion};
@@ -50,19 +48,19 @@ pub use protocol::{Protocol, UnknownProtocol};
 pub use raw::RawReply;
 pub(crate) use request::STDERR;
 pub use session::Session;
-pub use strays::Ignored;
-pub use subscription::Interest;
+pub use subscription::SubscriptionFilter;
 pub use task::TaskRun;
+pub use unsolicited_tracker::UnsolicitedPolicy;
 
 pub use crate::transport::client::{
-    Change, CommandSpec, Guard, HeaderChange, Job, LastLines, StderrLine, StderrSink, StopGrace, TempFolder,
-    memory::{self, Address},
+    CommandSpec, HeaderChange, LastLines, ProcessChange, ProcessHandle, ReaperProcess, StderrLine, StderrSink,
+    StopGrace, TempFolder,
 };
-use crate::transport::{Transport, client::web};
+use crate::transport::{Transport, client::web, pipe};
 
 /// How to reach one server.
 #[derive(Clone, Debug)]
-pub struct ServerConfig {
+pub struct ServerParams {
     pub name: String,
     pub target: Target,
     pub timeouts: Timeouts,
@@ -72,7 +70,7 @@ pub struct ServerConfig {
     pub answers: Answers,
     /// To be cancelled when this program is asked to end: from then on nobody waits for a process to exit by itself, and
     /// a leave that is being taken over the network is cut short.
-    pub haste: CancellationToken,
+    pub shutdown: CancellationToken,
 }
 
 /// Where a server is.
@@ -82,7 +80,7 @@ pub enum Target {
     Http(Endpoint),
     Sse(Endpoint),
     Ws(Endpoint),
-    Memory(Address),
+    Memory(pipe::Address),
 }
 
 impl Target {
@@ -125,15 +123,28 @@ impl Default for Timeouts {
     }
 }
 
-impl ServerConfig {
+impl ServerParams {
     /// With the default timeouts, and without answers to what the server asks.
     pub fn new(name: impl Into<String>, target: Target) -> Self {
         let (timeouts, answers) = (Timeouts::default(), Answers::default());
-        ServerConfig { name: name.into(), target, timeouts, authorizer: None, answers, haste: CancellationToken::new() }
+        ServerParams {
+            name: name.into(),
+            target,
+            timeouts,
+            authorizer: None,
+            answers,
+            shutdown: CancellationToken::new(),
+        }
     }
 }
 
 impl Target {
+    /// Streamable HTTP at this URL, without headers of its own.
+    pub fn http(url: impl Into<String>) -> Target {
+        Target::Http(Endpoint { url: url.into(), headers: Vec::new() })
+    }
+
+    /// The transport over which the server is reached.
     pub fn transport(&self) -> Transport {
         match self {
             Target::Stdio(_) => Transport::Stdio,

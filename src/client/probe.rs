@@ -24,12 +24,12 @@ const LONGEST: Duration = Duration::from_millis(9900);
 const SHORTEST: Duration = Duration::from_millis(500);
 
 /// How long to wait for the answer to `server/discover`, so that there is as much time for the older way if there is some.
-pub(super) fn patience(connect: Duration) -> Duration {
+pub(super) fn probe_timeout(connect: Duration) -> Duration {
     (connect / 2).clamp(SHORTEST, LONGEST)
 }
 
 /// A transport that ends the wait for the probe's answer, and keeps a late one from rmcp.
-pub(super) struct Probing<T> {
+pub(super) struct ProbeTransport<T> {
     transport: T,
     /// `None` if somebody else ends the wait.
     patience: Option<Duration>,
@@ -55,13 +55,13 @@ impl State {
     }
 }
 
-impl<T> Probing<T> {
-    pub(super) fn new(transport: T, patience: Option<Duration>) -> Probing<T> {
-        Probing { transport, patience, state: State::Idle }
+impl<T> ProbeTransport<T> {
+    pub(super) fn new(transport: T, patience: Option<Duration>) -> ProbeTransport<T> {
+        ProbeTransport { transport, patience, state: State::Idle }
     }
 
     /// Takes note of what rmcp sends, and says whether it goes to the server.
-    fn note(&mut self, item: &ClientJsonRpcMessage) -> bool {
+    fn track_sent(&mut self, item: &ClientJsonRpcMessage) -> bool {
         match item {
             JsonRpcMessage::Request(asked) => match (&asked.request, &mut self.state) {
                 (ClientRequest::DiscoverRequest(_), _) => {
@@ -76,8 +76,8 @@ impl<T> Probing<T> {
                 }
                 _ => {}
             },
-            JsonRpcMessage::Notification(told)
-                if matches!(told.notification, ClientNotification::InitializedNotification(_))
+            JsonRpcMessage::Notification(sent)
+                if matches!(sent.notification, ClientNotification::InitializedNotification(_))
                     && matches!(self.state, State::Modern) =>
             {
                 self.state = State::Idle;
@@ -89,7 +89,7 @@ impl<T> Probing<T> {
     }
 
     /// What rmcp is to see of a message of the server.
-    fn judge(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
+    fn filter_received(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         let (id, is_error) = match &message {
             JsonRpcMessage::Response(answer) => (Some(&answer.id), false),
             JsonRpcMessage::Error(error) => (error.id.as_ref(), true),
@@ -123,11 +123,11 @@ impl<T> Probing<T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Probing<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for ProbeTransport<T> {
     type Error = T::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        let sending = self.note(&item).then(|| self.transport.send(item));
+        let sending = self.track_sent(&item).then(|| self.transport.send(item));
         async move {
             match sending {
                 Some(sending) => sending.await,
@@ -150,7 +150,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Probing<T> {
                 },
                 _ => self.transport.receive().await?,
             };
-            if let Some(message) = self.judge(message) {
+            if let Some(message) = self.filter_received(message) {
                 return Some(message);
             }
         }

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Failure, HeaderChange, Session};
 use crate::{
-    transport::{Arrival, Stray, Wanted},
+    transport::{MatchedFrame, ResponseFilter, UnsolicitedFrame},
     wire::{Direction, Frame, Message},
 };
 
@@ -21,7 +21,7 @@ pub struct RawReply {
     /// The response with the id of the frame, an error without an id, or a frame that belongs to nothing else.
     pub answer: Option<Frame>,
     /// Why the answer is none, if it is only taken for it.
-    pub stray: Option<Stray>,
+    pub unsolicited: Option<UnsolicitedFrame>,
     /// The body of an HTTP answer that is no event stream.
     pub body: Bytes,
 }
@@ -36,7 +36,7 @@ impl Session {
     /// [`Failure::Disconnected`], [`Failure::Malformed`] for a header that cannot be sent, and [`Failure::Timeout`] if
     /// not even the bytes got through, or no HTTP status came back.
     pub async fn raw(&self, bytes: Bytes, headers: &[HeaderChange], timeout: Duration) -> Result<RawReply, Failure> {
-        let (deadline, from) = (Instant::now() + timeout, self.tap().len());
+        let (deadline, from) = (Instant::now() + timeout, self.recorder().len());
         let id = match Message::parse(&bytes) {
             Ok(Message::Request(request)) => Some(request.id),
             Err(error) => error.id().cloned(),
@@ -47,11 +47,11 @@ impl Session {
             Err(_) => return Err(Failure::Timeout(timeout)),
         };
         let mut reply = RawReply { status: sent.status, body: sent.body, ..RawReply::default() };
-        let wanted = Wanted { id: id.as_ref(), unaddressed: true, strays: self.admitted() };
+        let wanted = ResponseFilter { id: id.as_ref(), unaddressed: true, unsolicited: self.accept_unsolicited() };
         let answered = async {
             let Some(answer) = sent.answer else {
                 let accepted = reply.status.is_none_or(|status| (200..300).contains(&status));
-                return if accepted { self.tap().answer(from, wanted).await } else { None };
+                return if accepted { self.recorder().wait_for_response(from, wanted).await } else { None };
             };
             let body = answer.finish();
             tokio::pin!(body);
@@ -60,22 +60,22 @@ impl Session {
                     reply.body = body;
                     None
                 }
-                found = self.tap().answer(from, wanted) => found,
+                found = self.recorder().wait_for_response(from, wanted) => found,
             }
         };
         let found = timeout_at(deadline, answered).await.ok().flatten();
-        let found = found.or_else(|| self.tap().answered(from, wanted));
+        let found = found.or_else(|| self.recorder().find_response(from, wanted));
         let end = found.as_ref().map_or(usize::MAX, |found| found.index + 1 - from);
-        if let Some(Arrival { index, stray: Some(_), .. }) = found {
+        if let Some(MatchedFrame { index, unsolicited: Some(_), .. }) = found {
             self.take(index);
         }
-        let frames = self.tap().since(from).into_iter().take(end);
+        let frames = self.recorder().since(from).into_iter().take(end);
         reply.frames = frames.filter(|frame| frame.direction == Direction::ServerToClient).collect();
-        if let Some(Arrival { frame, stray, .. }) = found {
+        if let Some(MatchedFrame { frame, unsolicited, .. }) = found {
             reply.answer = Some(frame);
-            reply.stray = stray;
+            reply.unsolicited = unsolicited;
         }
-        if reply.answer.is_none() && reply.status.is_none() && self.tap().closed().is_some() {
+        if reply.answer.is_none() && reply.status.is_none() && self.recorder().closed().is_some() {
             return Err(self.disconnected().await);
         }
         Ok(reply)

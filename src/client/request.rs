@@ -1,4 +1,4 @@
-//! One request: sent by rmcp, answered by the tap, ended by whatever comes first.
+//! One request: sent by rmcp, answered by the recorder, ended by whatever comes first.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{CallOptions, Failure, Session};
 use crate::{
-    transport::{Arrival, Wanted},
+    transport::{MatchedFrame, ResponseFilter},
     wire::{Frame, Id, Message, ParseError, Version, message::split_batch},
 };
 
 /// How long a cancellation may take to leave. It is queued by then, and goes out even if nobody waits for it.
 const CANCELLATION: Duration = Duration::from_millis(500);
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A request that is under way.
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     handle: RequestHandle<RoleClient>,
     pub(super) id: Id,
-    /// The first frame of the tap in which its answer may be.
+    /// The first frame of the recorder in which its answer may be.
     pub(super) from: usize,
     _under_way: Option<DropGuard>,
 }
@@ -50,11 +50,11 @@ impl Session {
         tokio::select! {
             biased;
             outcome = self.outcome(&mut sent) => outcome,
-            () = cancelled(options.cancel) => {
+            () = wait_cancelled(options.cancel) => {
                 sent.abandon("cancelled by the user").await;
                 Err(Failure::Cancelled)
             }
-            () = deadline.passed() => {
+            () = deadline.wait() => {
                 sent.abandon("timeout").await;
                 Err(Failure::Timeout(limit))
             }
@@ -70,9 +70,9 @@ impl Session {
         method: &str,
         params: Option<Map<String, Value>>,
         meta: Option<Map<String, Value>>,
-    ) -> Result<Sent, Failure> {
-        let from = self.tap().len();
-        let under_way = self.handler().begin(method);
+    ) -> Result<SentRequest, Failure> {
+        let from = self.recorder().len();
+        let active = self.handler().start_request(method);
         let meta = match self.log_level_meta() {
             None => meta,
             Some(mut own) => {
@@ -84,7 +84,7 @@ impl Session {
         with.meta = meta.map(|meta| RequestMetaObject(MetaObject(meta)));
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
         match self.peer().send_cancellable_request(request, with).await {
-            Ok(handle) => Ok(Sent { id: wire_id(&handle.id), from, handle, _under_way: under_way }),
+            Ok(handle) => Ok(SentRequest { id: wire_id(&handle.id), from, handle, _under_way: active }),
             Err(error) => Err(self.failed(error).await),
         }
     }
@@ -93,19 +93,19 @@ impl Session {
     ///
     /// # Errors
     /// Any [`Failure`] but a timeout and a cancellation.
-    pub(super) async fn outcome(&self, sent: &mut Sent) -> Result<Box<RawValue>, Failure> {
-        let Sent { handle, id, from, .. } = sent;
-        let wanted = Wanted { id: Some(id), unaddressed: false, strays: self.admitted() };
+    pub(super) async fn outcome(&self, sent: &mut SentRequest) -> Result<Box<RawValue>, Failure> {
+        let SentRequest { handle, id, from, .. } = sent;
+        let wanted = ResponseFilter { id: Some(id), unaddressed: false, unsolicited: self.accept_unsolicited() };
         tokio::select! {
             biased;
-            arrival = self.tap().answer(*from, wanted) => match arrival {
+            arrival = self.recorder().wait_for_response(*from, wanted) => match arrival {
                 Some(arrival) => self.accept(arrival, id),
                 None => Err(self.disconnected().await),
             },
-            outcome = &mut handle.rx => match (self.tap().answered(*from, wanted), outcome) {
+            outcome = &mut handle.rx => match (self.recorder().find_response(*from, wanted), outcome) {
                 (Some(arrival), _) => self.accept(arrival, id),
                 (None, outcome) => {
-                    // Whatever rmcp has found out about the frames since then, they are not stray as well.
+                    // Whatever rmcp has found out about the frames since then, they are not unsolicited as well.
                     self.take_since(*from);
                     match outcome {
                         Ok(Ok(_)) => Err(Failure::Malformed(format!("the answer carries another type of id than {id}"))),
@@ -117,10 +117,10 @@ impl Session {
         }
     }
 
-    fn accept(&self, arrival: Arrival, id: &Id) -> Result<Box<RawValue>, Failure> {
-        let Some(stray) = arrival.stray else { return self.read(&arrival.frame, id) };
+    fn accept(&self, arrival: MatchedFrame, id: &Id) -> Result<Box<RawValue>, Failure> {
+        let Some(unsolicited) = arrival.unsolicited else { return self.read(&arrival.frame, id) };
         self.take(arrival.index);
-        Err(Failure::from_stray(stray))
+        Err(Failure::from_unsolicited(unsolicited))
     }
 
     fn read(&self, answer: &Frame, id: &Id) -> Result<Box<RawValue>, Failure> {
@@ -140,24 +140,26 @@ impl Session {
     async fn failed(&self, error: ServiceError) -> Failure {
         match error {
             ServiceError::TransportClosed => self.disconnected().await,
-            error => self.with_last_words(Failure::from_service(error)).await,
+            error => self.with_exit_details(Failure::from_service(error)).await,
         }
     }
 
     /// A lost connection or response stream, with what is known about why.
     pub(super) async fn disconnected(&self) -> Failure {
-        let detail =
-            self.tap().closed().map_or_else(|| "the stream ended before the answer".to_owned(), |why| why.to_string());
-        self.with_last_words(Failure::Disconnected { detail }).await
+        let detail = self
+            .recorder()
+            .closed()
+            .map_or_else(|| "the stream ended before the answer".to_owned(), |why| why.to_string());
+        self.with_exit_details(Failure::Disconnected { detail }).await
     }
 
     /// Adds what the process left behind, if there is one that ended.
-    async fn with_last_words(&self, failure: Failure) -> Failure {
+    async fn with_exit_details(&self, failure: Failure) -> Failure {
         match (failure, self.child()) {
             (Failure::Disconnected { detail }, Some(child)) => {
-                let (status, lines) = child.obituary(LAST_WORDS).await;
+                let (status, lines) = child.exit_details(EXIT_PATIENCE).await;
                 let status = status.map(|status| format!("; the process ended with {status}")).unwrap_or_default();
-                Failure::Disconnected { detail: format!("{detail}{status}{}", quoted(&lines)) }
+                Failure::Disconnected { detail: format!("{detail}{status}{}", stderr_excerpt(&lines)) }
             }
             (failure, _) => failure,
         }
@@ -168,7 +170,7 @@ impl Session {
 pub(crate) const STDERR: &str = "last lines of its standard error:";
 
 /// The last lines of standard error as the end of a message.
-pub(super) fn quoted(lines: &[String]) -> String {
+pub(super) fn stderr_excerpt(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("\n{STDERR}\n  {}", lines.join("\n  ")) }
 }
 
@@ -188,14 +190,14 @@ pub(super) fn wire_id(id: &RequestId) -> Id {
     }
 }
 
-pub(super) async fn cancelled(token: Option<CancellationToken>) {
+pub(super) async fn wait_cancelled(token: Option<CancellationToken>) {
     match token {
         Some(token) => token.cancelled_owned().await,
         None => std::future::pending().await,
     }
 }
 
-impl Sent {
+impl SentRequest {
     /// Tells the server that nobody waits for the answer any more.
     pub(super) async fn abandon(self, reason: &str) {
         let _ = timeout(CANCELLATION, self.handle.cancel(Some(reason.to_owned()))).await;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, CallOptions, Failure, Session, request::cancelled};
+use super::{Answer, CallOptions, Failure, Session, request::wait_cancelled};
 use crate::wire::Era;
 
 /// How often a server may ask before the client gives up.
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What tells the kinds of results apart.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Kind {
+struct ResultType {
     result_type: Option<String>,
 }
 
@@ -32,7 +32,7 @@ struct InputRequired {
 }
 
 /// A finished request: its result, and the `resultType` of it.
-pub(super) struct Finished {
+pub(super) struct FinalResult {
     pub(super) result: Box<RawValue>,
     pub(super) kind: Option<String>,
     /// Whether it is what the request brought as it was made first, without answers.
@@ -51,7 +51,7 @@ impl Session {
         params: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        let Finished { result, kind, .. } = self.finish(method, Some(params), options).await?;
+        let FinalResult { result, kind, .. } = self.request_until_final(method, Some(params), options).await?;
         complete_result(result, kind.as_deref())
     }
 
@@ -59,30 +59,30 @@ impl Session {
     ///
     /// # Errors
     /// Any [`Failure`].
-    pub(super) async fn finish(
+    pub(super) async fn request_until_final(
         &self,
         method: &str,
         params: Option<Map<String, Value>>,
         options: CallOptions,
-    ) -> Result<Finished, Failure> {
+    ) -> Result<FinalResult, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
         let deadline = self.deadline(limit);
         let mut with_answers = params.clone();
         for round in 0..MAX_ROUNDS {
             let is_plain = round == 0;
-            let rest = deadline.rest();
+            let rest = deadline.remaining();
             let within = CallOptions { timeout: Some(rest), ..options.clone() };
             let result = match self.request(method, with_answers, within).await {
                 Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
                 result => result?,
             };
             if self.info().version.era() == Era::Legacy {
-                return Ok(Finished { result, kind: None, is_plain });
+                return Ok(FinalResult { result, kind: None, is_plain });
             }
-            let kind = serde_json::from_str::<Kind>(result.get());
+            let kind = serde_json::from_str::<ResultType>(result.get());
             let kind = kind.map_err(|error| Failure::Malformed(error.to_string()))?.result_type;
             if kind.as_deref() != Some("input_required") {
-                return Ok(Finished { result, kind, is_plain });
+                return Ok(FinalResult { result, kind, is_plain });
             }
             let asked: InputRequired =
                 serde_json::from_str(result.get()).map_err(|error| malformed(&error.to_string()))?;
@@ -121,8 +121,8 @@ impl Session {
         tokio::select! {
             biased;
             answers = self.answer_all(requests) => answers,
-            () = cancelled(cancel) => Err(Failure::Cancelled),
-            _ = self.tap().wait_for(self.tap().len(), |_| false) => Err(self.disconnected().await),
+            () = wait_cancelled(cancel) => Err(Failure::Cancelled),
+            _ = self.recorder().wait_for(self.recorder().len(), |_| false) => Err(self.disconnected().await),
         }
     }
 

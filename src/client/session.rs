@@ -11,40 +11,40 @@ use rmcp::{RoleClient, service::Peer};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Answers, ConnectError, Failure, PeerInfo, Protocol, ServerConfig, StderrSink, Target, Timeouts,
+    Answers, ConnectError, Failure, PeerInfo, Protocol, ServerParams, StderrSink, Target, Timeouts,
     deadline::Deadline,
     handler::Handler,
     handshake::{self, Running},
     oauth::Authorizer,
-    strays::Judged,
     subscription::Subscription,
+    unsolicited_tracker::UnsolicitedTracker,
 };
 use crate::transport::{
-    Stray, Tap, Transport,
-    client::{self, Child, OpenError, Opened, RawSender},
+    TraceRecorder, Transport, UnsolicitedFrame,
+    client::{self, Child, OpenConnection, OpenError, RawSender},
 };
 
 /// rmcp gives handlers 2 s to finish, and the DELETE of a session 5 s.
 const CLOSE: Duration = Duration::from_secs(8);
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A session with one server, usable from many tasks at once. Dropping it kills the server's process, if there is one;
 /// [`Session::close`] takes leave.
 pub struct Session {
     name: String,
     running: Running,
-    tap: Tap,
+    recorder: TraceRecorder,
     sender: RawSender,
     child: Option<Child>,
     info: PeerInfo,
     timeouts: Timeouts,
     authorizer: Option<Authorizer>,
     answers: Answers,
-    haste: CancellationToken,
+    shutdown: CancellationToken,
     /// The least severe log messages that every request of a modern session asks for.
     log_level: Mutex<Option<String>>,
     subscriptions: Mutex<Vec<Subscription>>,
-    strays: Mutex<Judged>,
+    unsolicited: Mutex<UnsolicitedTracker>,
 }
 
 impl Session {
@@ -52,35 +52,35 @@ impl Session {
     ///
     /// # Errors
     /// [`ConnectError`] says how far it came. Nothing is left running.
-    pub async fn connect(config: &ServerConfig, protocol: Protocol) -> Result<Session, ConnectError> {
-        Session::connect_with(config, protocol, None, Tap::new()).await
+    pub async fn connect(config: &ServerParams, protocol: Protocol) -> Result<Session, ConnectError> {
+        Session::connect_with(config, protocol, None, TraceRecorder::new()).await
     }
 
-    /// As [`Session::connect`], and hands on what the server's process writes to its standard error. The tap, which must be
+    /// As [`Session::connect`], and hands on what the server's process writes to its standard error. The recorder, which must be
     /// new, has what went over the wire also if there is no session in the end.
     ///
     /// # Errors
     /// As [`Session::connect`].
     pub async fn connect_with(
-        config: &ServerConfig,
+        config: &ServerParams,
         protocol: Protocol,
         stderr: Option<StderrSink>,
-        tap: Tap,
+        recorder: TraceRecorder,
     ) -> Result<Session, ConnectError> {
-        Session::connect_unless(&CancellationToken::new(), config, protocol, stderr, tap).await
+        Session::connect_unless(&CancellationToken::new(), config, protocol, stderr, recorder).await
     }
 
     /// As [`Session::connect_with`], until whoever wanted the session cancels `given_up`. To drop the attempt instead kills
     /// the server's process; so it has the time to terminate.
     ///
     /// # Errors
-    /// As [`Session::connect`], and [`ConnectError::GivenUp`].
+    /// As [`Session::connect`], and [`ConnectError::Cancelled`].
     pub async fn connect_unless(
         given_up: &CancellationToken,
-        config: &ServerConfig,
+        config: &ServerParams,
         protocol: Protocol,
         stderr: Option<StderrSink>,
-        tap: Tap,
+        recorder: TraceRecorder,
     ) -> Result<Session, ConnectError> {
         let transport = config.target.transport();
         if !protocol.is_carried_by(transport) {
@@ -92,55 +92,56 @@ impl Session {
         let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, is_newest_first, stderr };
         let opened = tokio::select! {
             biased;
-            () = given_up.cancelled() => return Err(ConnectError::GivenUp),
-            opened = Box::pin(open(config, stderr, tap.clone())) => opened,
-            () = deadline.passed() => return Err(late(Vec::new())),
+            () = given_up.cancelled() => return Err(ConnectError::Cancelled),
+            opened = Box::pin(open(config, stderr, recorder.clone())) => opened,
+            () = deadline.wait() => return Err(late(Vec::new())),
         };
         let opened = opened.map_err(|error| ConnectError::from_open(error, &target))?;
-        let Opened { link, raw, child } = opened;
-        let shaking = handshake::perform(&tap, link, protocol, config, &target);
+        let OpenConnection { link, raw, child } = opened;
+        let shaking = handshake::perform(&recorder, link, protocol, config, &target);
         let shaken = tokio::select! {
             biased;
             shaken = Box::pin(shaking) => Some(shaken),
             () = given_up.cancelled() => None,
-            () = deadline.passed() => None,
+            () = deadline.wait() => None,
         };
         let (running, info) = match shaken {
             Some(Ok(shaken)) => shaken,
             Some(Err(error)) => {
                 // As long as it lives the process's standard input is open.
                 drop(raw);
-                return Err(autopsy(error, child, &config.haste).await);
+                return Err(add_exit_details(error, child, &config.shutdown).await);
             }
             None => {
                 drop(raw);
                 let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
                 if let Some(child) = child {
                     // There is nothing that it could have to finish.
-                    let haste = CancellationToken::new();
-                    haste.cancel();
-                    child.stop(&haste).await;
+                    let shutdown = CancellationToken::new();
+                    shutdown.cancel();
+                    child.stop(&shutdown).await;
                 }
-                return Err(if given_up.is_cancelled() { ConnectError::GivenUp } else { late(lines) });
+                return Err(if given_up.is_cancelled() { ConnectError::Cancelled } else { late(lines) });
             }
         };
         let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());
-        let (answers, haste) = (config.answers.clone(), config.haste.clone());
-        let (log_level, subscriptions, strays) = (Mutex::default(), Mutex::default(), Mutex::new(Judged::after(&tap)));
+        let (answers, shutdown) = (config.answers.clone(), config.shutdown.clone());
+        let (log_level, subscriptions, unsolicited) =
+            (Mutex::default(), Mutex::default(), Mutex::new(UnsolicitedTracker::after(&recorder)));
         let session = Session {
             name,
             running,
-            tap,
+            recorder,
             sender: raw,
             child,
             info,
             timeouts,
             authorizer,
             answers,
-            haste,
+            shutdown,
             log_level,
             subscriptions,
-            strays,
+            unsolicited,
         };
         Ok(session)
     }
@@ -155,8 +156,8 @@ impl Session {
     }
 
     /// Everything that went over the connection.
-    pub fn tap(&self) -> &Tap {
-        &self.tap
+    pub fn recorder(&self) -> &TraceRecorder {
+        &self.recorder
     }
 
     pub fn timeouts(&self) -> Timeouts {
@@ -182,27 +183,27 @@ impl Session {
 
     /// Takes leave: ends the HTTP session, closes the socket, or closes the process's standard input and stops the
     /// process if need be. Returns the exit status of the process. Takes at most 8 s and the process's
-    /// [`StopGrace`](super::StopGrace); less once there is [haste](ServerConfig::haste).
+    /// [`StopGrace`](super::StopGrace); less once there is [haste](ServerParams::haste).
     pub async fn close(self) -> Option<ExitStatus> {
         self.leave().await.0
     }
 
-    /// As [`Session::close`], with the [strays](Session::strays) that came until then.
-    pub(super) async fn leave(mut self) -> (Option<ExitStatus>, Vec<Stray>) {
-        let haste = self.haste.clone();
+    /// As [`Session::close`], with the [unsolicited frames](Session::take_unsolicited) that came until then.
+    pub(super) async fn leave(mut self) -> (Option<ExitStatus>, Vec<UnsolicitedFrame>) {
+        let shutdown = self.shutdown.clone();
         let closing = self.running.close_with_timeout(CLOSE);
-        if haste.is_cancelled() {
+        if shutdown.is_cancelled() {
             // Whoever is in haste from the beginning takes leave all the same.
             let _ = closing.await;
         } else {
-            let _ = haste.run_until_cancelled(closing).await;
+            let _ = shutdown.run_until_cancelled(closing).await;
         }
-        self.tap.close("the session was closed");
+        self.recorder.close("the session was closed");
         let status = match self.child.take() {
-            Some(child) => child.stop(&haste).await,
+            Some(child) => child.stop(&shutdown).await,
             None => None,
         };
-        (status, self.strays())
+        (status, self.take_unsolicited())
     }
 
     /// So long from now; time in which a person is asked to authorize the client does not count.
@@ -218,8 +219,8 @@ impl Session {
         self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn judged(&self) -> MutexGuard<'_, Judged> {
-        self.strays.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn unsolicited_tracker(&self) -> MutexGuard<'_, UnsolicitedTracker> {
+        self.unsolicited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn peer(&self) -> &Peer<RoleClient> {
@@ -245,14 +246,18 @@ impl fmt::Debug for Session {
     }
 }
 
-async fn open(config: &ServerConfig, stderr: Option<StderrSink>, tap: Tap) -> Result<Opened, OpenError> {
-    let gate = || config.authorizer.as_ref().map(Authorizer::gate);
+async fn open(
+    config: &ServerParams,
+    stderr: Option<StderrSink>,
+    recorder: TraceRecorder,
+) -> Result<OpenConnection, OpenError> {
+    let auth = || config.authorizer.as_ref().map(Authorizer::middleware);
     match &config.target {
-        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, tap),
-        Target::Http(at) => client::http::open(&at.url, &at.headers, gate(), tap),
-        Target::Sse(at) => client::sse::open(&at.url, &at.headers, gate(), tap).await,
-        Target::Ws(at) => client::ws::open(&at.url, &at.headers, gate(), tap).await,
-        Target::Memory(address) => client::memory::open(address, tap),
+        Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, recorder),
+        Target::Http(at) => client::http::open(&at.url, &at.headers, auth(), recorder),
+        Target::Sse(at) => client::sse::open(&at.url, &at.headers, auth(), recorder).await,
+        Target::Ws(at) => client::ws::open(&at.url, &at.headers, auth(), recorder).await,
+        Target::Memory(address) => client::memory::open(address, recorder),
     }
 }
 
@@ -265,16 +270,16 @@ fn describe(target: &Target) -> String {
 }
 
 /// Adds what the process left behind, and stops it.
-async fn autopsy(error: ConnectError, child: Option<Child>, haste: &CancellationToken) -> ConnectError {
+async fn add_exit_details(error: ConnectError, child: Option<Child>, shutdown: &CancellationToken) -> ConnectError {
     let Some(child) = child else { return error };
     let error = match error {
         ConnectError::Closed { detail, .. } => {
-            let (status, stderr) = child.obituary(LAST_WORDS).await;
+            let (status, stderr) = child.exit_details(EXIT_PATIENCE).await;
             let status = status.map(|status| format!("; the process ended with {status}")).unwrap_or_default();
             ConnectError::Closed { detail: format!("{detail}{status}"), stderr }
         }
         error => error,
     };
-    child.stop(haste).await;
+    child.stop(shutdown).await;
     error
 }

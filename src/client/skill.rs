@@ -74,7 +74,7 @@ impl Session {
     /// [`SkillError::Unverified`] if it is not what the entry says; of a `SKILL.md` also its frontmatter.
     pub async fn read_skill(&self, skill: &Skill, uri: &str, options: CallOptions) -> Result<Vec<u8>, SkillError> {
         let result = self.read_resource(uri, options).await?;
-        let content = content_of(result.get()).ok_or_else(|| Failure::Malformed("no content".to_owned()))?;
+        let content = first_content(result.get()).ok_or_else(|| Failure::Malformed("no content".to_owned()))?;
         match skill.verify(uri, &content) {
             Ok(()) => Ok(content),
             Err(what) => Err(SkillError::Unverified { uri: uri.to_owned(), what }),
@@ -124,7 +124,7 @@ fn frontmatter(content: &[u8]) -> Option<Map<String, Value>> {
 }
 
 /// The bytes of the first content of a `resources/read` result.
-fn content_of(result: &str) -> Option<Vec<u8>> {
+fn first_content(result: &str) -> Option<Vec<u8>> {
     let result: Value = serde_json::from_str(result).ok()?;
     let content = result["contents"].get(0)?;
     match (content["text"].as_str(), content["blob"].as_str()) {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn texts_and_blobs_are_bytes() {
-        let read = |content: Value| content_of(&json!({ "contents": [content] }).to_string());
+        let read = |content: Value| first_content(&json!({ "contents": [content] }).to_string());
         assert_eq!(read(json!({ "text": "é" })), Some("é".into()));
         assert_eq!(read(json!({ "blob": "AAE=" })), Some(vec![0, 1]));
         assert_eq!(read(json!({})), None);

@@ -9,7 +9,7 @@ const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Which notifications to ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interest {
+pub struct SubscriptionFilter {
     /// `notifications/tools/list_changed`.
     pub tools: bool,
     /// `notifications/prompts/list_changed`.
@@ -22,14 +22,14 @@ pub struct Interest {
 
 /// An open `subscriptions/listen`.
 pub(super) struct Subscription {
-    request: request::Sent,
-    interest: Interest,
+    request: request::SentRequest,
+    filter: SubscriptionFilter,
 }
 
-impl Interest {
+impl SubscriptionFilter {
     /// In the updates of one resource.
-    pub fn in_resource(uri: &str) -> Interest {
-        Interest { uris: vec![uri.to_owned()], ..Interest::default() }
+    pub fn for_resource(uri: &str) -> SubscriptionFilter {
+        SubscriptionFilter { uris: vec![uri.to_owned()], ..SubscriptionFilter::default() }
     }
 
     fn lists(&self) -> impl Iterator<Item = &'static str> {
@@ -41,7 +41,7 @@ impl Interest {
         self.lists().next().is_none() && self.uris.is_empty()
     }
 
-    fn filter(&self) -> Map<String, Value> {
+    fn to_json(&self) -> Map<String, Value> {
         let mut filter: Map<_, _> = self.lists().map(|list| (format!("{list}ListChanged"), true.into())).collect();
         if !self.uris.is_empty() {
             filter.insert("resourceSubscriptions".to_owned(), self.uris.clone().into());
@@ -65,25 +65,25 @@ fn list_changed(list: &str) -> String {
 }
 
 impl Session {
-    /// Asks for notifications, which arrive in the tap from then on. A modern session waits until the server has
+    /// Asks for notifications, which arrive in the recorder from then on. A modern session waits until the server has
     /// acknowledged all of them, within the timeout; a legacy server sends changes of its lists unasked, so that only its
     /// capabilities are consulted, and resources are subscribed to one by one.
     ///
     /// # Errors
     /// [`Failure::Unacknowledged`] if the server will not send all of them, after which it sends none; or any other
     /// [`Failure`].
-    pub async fn listen(&self, interest: &Interest, options: CallOptions) -> Result<(), Failure> {
+    pub async fn listen(&self, filter: &SubscriptionFilter, options: CallOptions) -> Result<(), Failure> {
         if self.info().version.era() == Era::Modern {
-            return self.open_subscription(interest, options).await;
+            return self.open_subscription(filter, options).await;
         }
         let capabilities = serde_json::from_str::<Value>(self.info().capabilities.get()).unwrap_or_default();
-        let silent = interest.lists().filter(|list| capabilities[*list]["listChanged"] != true);
+        let silent = filter.lists().filter(|list| capabilities[*list]["listChanged"] != true);
         let silent: Vec<_> = silent.map(list_changed).collect();
         if !silent.is_empty() {
             return Err(Failure::Unacknowledged(silent));
         }
-        for uri in &interest.uris {
-            self.request("resources/subscribe", Some(of_resource(uri)), options.clone()).await?;
+        for uri in &filter.uris {
+            self.request("resources/subscribe", Some(uri_params(uri)), options.clone()).await?;
         }
         Ok(())
     }
@@ -95,12 +95,12 @@ impl Session {
     /// As [`Session::listen`].
     pub async fn unsubscribe(&self, uri: &str, options: CallOptions) -> Result<(), Failure> {
         if self.info().version.era() == Era::Legacy {
-            return self.request("resources/unsubscribe", Some(of_resource(uri)), options).await.map(drop);
+            return self.request("resources/unsubscribe", Some(uri_params(uri)), options).await.map(drop);
         }
         let ended: Vec<_> =
-            self.subscriptions().extract_if(.., |it| it.interest.uris.iter().any(|known| known == uri)).collect();
-        for Subscription { request, interest } in ended {
-            let mut rest = interest;
+            self.subscriptions().extract_if(.., |it| it.filter.uris.iter().any(|known| known == uri)).collect();
+        for Subscription { request, filter } in ended {
+            let mut rest = filter;
             rest.uris.retain(|known| known != uri);
             if !rest.is_empty() {
                 self.open_subscription(&rest, options.clone()).await?;
@@ -110,42 +110,42 @@ impl Session {
         Ok(())
     }
 
-    async fn open_subscription(&self, interest: &Interest, options: CallOptions) -> Result<(), Failure> {
+    async fn open_subscription(&self, filter: &SubscriptionFilter, options: CallOptions) -> Result<(), Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
         let deadline = self.deadline(limit);
-        let params = Map::from_iter([("notifications".to_owned(), interest.filter().into())]);
+        let params = Map::from_iter([("notifications".to_owned(), filter.to_json().into())]);
         let mut sent = self.send("subscriptions/listen", Some(params), options.meta).await?;
         let (from, id) = (sent.from, sent.id.clone());
         let acknowledged = tokio::select! {
             biased;
-            Some((_, frame)) = self.tap().wait_for(from, |frame| acknowledgement(frame, &id).is_some()) => {
+            Some((_, frame)) = self.recorder().wait_for(from, |frame| acknowledgement(frame, &id).is_some()) => {
                 acknowledgement(&frame, &id).unwrap_or_default()
             }
             outcome = self.outcome(&mut sent) => {
                 // An orderly end before anything was acknowledged.
                 outcome?;
-                return Err(Failure::Unacknowledged(interest.missing_in(&Value::Null)));
+                return Err(Failure::Unacknowledged(filter.missing_in(&Value::Null)));
             }
-            () = request::cancelled(options.cancel) => {
+            () = request::wait_cancelled(options.cancel) => {
                 sent.abandon("cancelled by the user").await;
                 return Err(Failure::Cancelled);
             }
-            () = deadline.passed() => {
+            () = deadline.wait() => {
                 sent.abandon("timeout").await;
                 return Err(Failure::Timeout(limit));
             }
         };
-        let missing = interest.missing_in(&acknowledged);
+        let missing = filter.missing_in(&acknowledged);
         if !missing.is_empty() {
             sent.abandon("not all of it was acknowledged").await;
             return Err(Failure::Unacknowledged(missing));
         }
-        self.subscriptions().push(Subscription { request: sent, interest: interest.clone() });
+        self.subscriptions().push(Subscription { request: sent, filter: filter.clone() });
         Ok(())
     }
 }
 
-fn of_resource(uri: &str) -> Map<String, Value> {
+fn uri_params(uri: &str) -> Map<String, Value> {
     Map::from_iter([("uri".to_owned(), uri.into())])
 }
 

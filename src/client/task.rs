@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::{
     CallOptions, Failure, Session, ToolOutcome,
     deadline::Deadline,
-    request::cancelled,
-    rounds::{Finished, complete_result},
+    request::wait_cancelled,
+    rounds::{FinalResult, complete_result},
 };
 use crate::wire::RpcError;
 
@@ -21,7 +21,7 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const POLL: Duration = Duration::from_millis(200);
 const FASTEST_POLL: Duration = Duration::from_millis(10);
 /// How long a task that nobody waits for may take to hear of it.
-const FAREWELL: Duration = Duration::from_millis(500);
+const CANCEL_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A tool call that may have been a task.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ struct Task {
     error: Option<RpcError>,
 }
 
-/// A task that is being polled.
-struct Polled<'a> {
+/// A task that is being poller.
+struct TaskPoller<'a> {
     session: &'a Session,
     id: String,
     options: CallOptions,
@@ -57,7 +57,7 @@ struct Polled<'a> {
 }
 
 impl Session {
-    /// Calls a tool with the tasks extension declared. If the server makes a task of it, the task is polled until its
+    /// Calls a tool with the tasks extension declared. If the server makes a task of it, the task is poller until its
     /// end, at the server's pace, and what it asks meanwhile is answered from the session's answers. A cancellation of
     /// the caller is passed on to the task, whose end is awaited all the same; on any other failure the server is told
     /// that nobody waits.
@@ -68,7 +68,7 @@ impl Session {
         options: CallOptions,
     ) -> TaskRun {
         let mut statuses = Vec::new();
-        let outcome = self.run_task(super::call::named(name, arguments), options, &mut statuses).await;
+        let outcome = self.run_task(super::call::call_params(name, arguments), options, &mut statuses).await;
         let outcome = outcome.and_then(|result| ToolOutcome::parse(result).map_err(Failure::Malformed));
         TaskRun { statuses, outcome }
     }
@@ -84,26 +84,27 @@ impl Session {
         let mut capabilities = self.answers().capabilities();
         capabilities.insert("extensions".to_owned(), json!({ EXTENSION: {} }));
         options.meta.get_or_insert_default().insert(CAPABILITIES.to_owned(), capabilities.into());
-        let Finished { result, kind, .. } = self.finish("tools/call", Some(params), options.clone()).await?;
+        let FinalResult { result, kind, .. } =
+            self.request_until_final("tools/call", Some(params), options.clone()).await?;
         if kind.as_deref() != Some("task") {
             return complete_result(result, kind.as_deref());
         }
         let task = Task::parse(&result)?;
         let answered = HashSet::new();
-        let mut polled = Polled { session: self, id: task.task_id.clone(), options, deadline, statuses, answered };
-        let outcome = match polled.follow(task).await {
+        let mut poller = TaskPoller { session: self, id: task.task_id.clone(), options, deadline, statuses, answered };
+        let outcome = match poller.follow(task).await {
             Err(Failure::Timeout(_)) => Err(Failure::Timeout(limit)),
             outcome => outcome,
         };
         if matches!(outcome, Err(Failure::Timeout(_) | Failure::Unanswered { .. } | Failure::Malformed(_))) {
-            polled.deadline = self.deadline(FAREWELL);
-            let _ = polled.request("tasks/cancel", None).await;
+            poller.deadline = self.deadline(CANCEL_TIMEOUT);
+            let _ = poller.request("tasks/cancel", None).await;
         }
         outcome
     }
 }
 
-impl Polled<'_> {
+impl TaskPoller<'_> {
     /// Polls until the end.
     ///
     /// # Errors
@@ -144,12 +145,12 @@ impl Polled<'_> {
     /// Waits, and passes a cancellation on.
     async fn sleep(&self, until: Instant, cancel: &mut Option<CancellationToken>) -> Result<(), Failure> {
         if until > self.deadline.instant() {
-            self.deadline.passed().await;
+            self.deadline.wait().await;
             return Err(Failure::Timeout(Duration::ZERO));
         }
         tokio::select! {
             biased;
-            () = cancelled(cancel.clone()) => {
+            () = wait_cancelled(cancel.clone()) => {
                 *cancel = None;
                 self.request("tasks/cancel", None).await.map(drop)
             }
@@ -174,7 +175,7 @@ impl Polled<'_> {
         if let Some(responses) = responses {
             params.insert("inputResponses".to_owned(), responses.into());
         }
-        let timeout = Some(self.deadline.rest());
+        let timeout = Some(self.deadline.remaining());
         self.session.request(method, Some(params), CallOptions { timeout, ..self.options.clone() }).await
     }
 }

@@ -24,9 +24,9 @@ impl Live {
         limit: Duration,
     ) -> Result<Json, Observation> {
         let disconnected = |detail: &str| Observation::failed("disconnected", detail);
-        let tap = self.session.as_ref().ok_or_else(|| disconnected("the session is not open"))?.tap();
+        let recorder = self.session.as_ref().ok_or_else(|| disconnected("the session is not open"))?.recorder();
         let (mut index, mut found, mut others) = (0, None, Vec::new());
-        let waiting = tap.wait_for(0, |frame| {
+        let waiting = recorder.wait_for(0, |frame| {
             let here = index;
             index += 1;
             let Some(view) = view(frame) else { return false };
@@ -48,7 +48,7 @@ impl Live {
         });
         match timeout(limit, waiting).await {
             Ok(Some(_)) => Ok(found.unwrap_or_default()),
-            Ok(None) => Err(disconnected(tap.closed().as_deref().unwrap_or("the connection is closed"))),
+            Ok(None) => Err(disconnected(recorder.closed().as_deref().unwrap_or("the connection is closed"))),
             Err(_) => {
                 others.sort();
                 others.dedup();

@@ -14,8 +14,8 @@ use super::{
     result::{CellResult, Problem, Status, StepResult, TraceLine},
 };
 use crate::{
-    client::{Answers, ConnectError, Ignored, LastLines, Session, StderrLine, StderrSink},
-    transport::{Stray, Tap},
+    client::{Answers, ConnectError, LastLines, Session, StderrLine, StderrSink, UnsolicitedPolicy},
+    transport::{TraceRecorder, UnsolicitedFrame},
     wire::Version,
 };
 
@@ -92,10 +92,10 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    async fn start(&mut self, options: &Options, haste: &CancellationToken) -> Result<(), String> {
+    async fn start(&mut self, options: &Options, shutdown: &CancellationToken) -> Result<(), String> {
         for (index, spec) in self.scenario.servers.iter().enumerate() {
-            let answers = Answers::scripted(self.scenario.answers.clone(), self.scenario.questions(index));
-            self.servers.push(Live::start(spec, answers, self.cell.transport, options, haste).await?);
+            let answers = Answers::from_script(self.scenario.answers.clone(), self.scenario.questions(index));
+            self.servers.push(Live::start(spec, answers, self.cell.transport, options, shutdown).await?);
         }
         Ok(())
     }
@@ -152,8 +152,8 @@ impl Runner<'_> {
     }
 
     /// What has come from the servers since the last call and belongs to nothing.
-    fn strays(&self) -> Vec<Stray> {
-        self.servers.iter().filter_map(|live| live.session.as_ref()).flat_map(Session::strays).collect()
+    fn strays(&self) -> Vec<UnsolicitedFrame> {
+        self.servers.iter().filter_map(|live| live.session.as_ref()).flat_map(Session::take_unsolicited).collect()
     }
 
     /// The problems of a step; `None` if it does not exist in this cell.
@@ -236,20 +236,20 @@ impl Runner<'_> {
     /// Opens the session of a step's server. The inner error is what the step observes if that fails.
     async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, String> {
         // Where a step expects noise, everything that is some is passed over.
-        let ignored = if self.is_noisy { Ignored::Everything } else { Ignored::Nothing };
+        let ignored = if self.is_noisy { UnsolicitedPolicy::IgnoreAll } else { UnsolicitedPolicy::FailOnAny };
         let live = self.servers.get_mut(step.server).ok_or("there is no server whose version could be known")?;
         if let Some(session) = &live.session {
-            session.ignore(ignored);
+            session.set_unsolicited_policy(ignored);
             return Ok(Ok(()));
         }
         let mut config = live.config.clone();
         if let (Action::Connect, Some(limit)) = (&step.action, step.timeout) {
             config.timeouts.connect = limit;
         }
-        let tap = live.tap.insert(Tap::new()).clone();
-        match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone()), tap).await {
+        let recorder = live.recorder.insert(TraceRecorder::new()).clone();
+        match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone()), recorder).await {
             Ok(session) => {
-                session.ignore(ignored);
+                session.set_unsolicited_policy(ignored);
                 live.session = Some(session);
                 Ok(Ok(()))
             }
@@ -299,18 +299,18 @@ impl Runner<'_> {
     }
 
     /// How much has gone over every connection so far.
-    fn marks(&self) -> Vec<Option<(Tap, usize)>> {
-        let mark = |tap: &Tap| (tap.clone(), tap.len());
-        self.servers.iter().map(|live| live.tap.as_ref().map(mark)).collect()
+    fn marks(&self) -> Vec<Option<(TraceRecorder, usize)>> {
+        let mark = |recorder: &TraceRecorder| (recorder.clone(), recorder.len());
+        self.servers.iter().map(|live| live.recorder.as_ref().map(mark)).collect()
     }
 
     /// The last frames since the marks.
-    fn trace(&self, marks: &[Option<(Tap, usize)>]) -> Vec<TraceLine> {
+    fn trace(&self, marks: &[Option<(TraceRecorder, usize)>]) -> Vec<TraceLine> {
         let mut lines = Vec::new();
         for (live, mark) in self.servers.iter().zip(marks) {
-            let Some(tap) = &live.tap else { continue };
-            let from = mark.as_ref().filter(|(marked, _)| marked.is(tap)).map_or(0, |(_, from)| *from);
-            let frames = tap.since(from);
+            let Some(recorder) = &live.recorder else { continue };
+            let from = mark.as_ref().filter(|(marked, _)| marked.is_same_as(recorder)).map_or(0, |(_, from)| *from);
+            let frames = recorder.since(from);
             let left_out = frames.len().saturating_sub(TRACE_LINES);
             for (index, frame) in frames.into_iter().enumerate().skip(left_out) {
                 let text = String::from_utf8_lossy(&frame.bytes);

@@ -7,7 +7,7 @@ use crate::{
     client::Failure,
     config::{Node, Problem, Problems, Value, nearest},
     mock::matcher::Matcher,
-    transport::Stray,
+    transport::UnsolicitedFrame,
 };
 
 const KEYS: &[&str] = &[
@@ -156,15 +156,15 @@ impl Expect {
     }
 
     /// What is wrong with the frames that belonged to nothing. None may come unless they are expected.
-    pub(super) fn judge_noise(expect: Option<&Expect>, strays: &[Stray]) -> Vec<String> {
+    pub(super) fn judge_noise(expect: Option<&Expect>, strays: &[UnsolicitedFrame]) -> Vec<String> {
         let mut found = Vec::new();
         match expect.and_then(|expect| expect.noise.as_ref()) {
             None => found.extend(strays.iter().map(|stray| format!("noise: {stray}"))),
             Some(Noise::Any) if strays.is_empty() => found.push("noise: expected some, but none came".into()),
             Some(Noise::Any) => {}
             Some(Noise::Matches(matcher)) => {
-                let text = |stray: &Stray| match stray {
-                    Stray::NoMessage { text, .. } => text.clone(),
+                let text = |stray: &UnsolicitedFrame| match stray {
+                    UnsolicitedFrame::NotAMessage { text, .. } => text.clone(),
                     stray => stray.to_string(),
                 };
                 let texts: Json = strays.iter().map(text).collect();

@@ -11,24 +11,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Options, ServerSpec, server::Kind};
 use crate::{
-    client::{Answers, CommandSpec, Endpoint, ServerConfig, Session, Target, memory},
+    client::{Answers, CommandSpec, Endpoint, ServerParams, Session, Target},
     mock::{
         engine::Engine,
         journal::Journal,
         script::Script,
         serve::{Listen, MockServer, Pipes},
     },
-    transport::{Tap, Transport},
+    transport::{TraceRecorder, Transport, pipe},
 };
 
 const MOCK_GRACE: Duration = Duration::from_millis(500);
 
 /// A server of the cell.
 pub(super) struct Live {
-    pub(super) config: ServerConfig,
+    pub(super) config: ServerParams,
     mock: Option<LocalMock>,
     /// The record of the last attempt to open a session.
-    pub(super) tap: Option<Tap>,
+    pub(super) recorder: Option<TraceRecorder>,
     /// Open from the first step that needs it.
     pub(super) session: Option<Session>,
     /// The frames with notifications that steps have waited for.
@@ -49,15 +49,15 @@ impl Live {
         answers: Answers,
         transport: Transport,
         options: &Options,
-        haste: &CancellationToken,
+        shutdown: &CancellationToken,
     ) -> Result<Live, String> {
         let (mock, target) = match &spec.kind {
             Kind::Target(target) => (None, target.clone()),
             Kind::Mock(path, headers) => start_mock(path, headers, transport, options).await?,
         };
-        let (timeouts, haste) = (spec.timeouts, haste.clone());
-        let config = ServerConfig { timeouts, answers, haste, ..ServerConfig::new(&spec.name, target) };
-        Ok(Live { config, mock, tap: None, session: None, taken: Mutex::default() })
+        let (timeouts, shutdown) = (spec.timeouts, shutdown.clone());
+        let config = ServerParams { timeouts, answers, shutdown, ..ServerParams::new(&spec.name, target) };
+        Ok(Live { config, mock, recorder: None, session: None, taken: Mutex::default() })
     }
 
     /// Closes the session and ends the mock. Nothing of it is left running.
@@ -90,7 +90,7 @@ async fn start_mock(
     let script = Script::load(path).map_err(|error| error.to_string())?;
     let engine = Engine::new(script, options.seed, Journal::default());
     if transport == Transport::Memory {
-        let (address, listener) = memory::listen();
+        let (address, listener) = pipe::listen();
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve_memory(engine, listener, stop.clone()));
         return Ok((Some(LocalMock::Memory { stop, serving }), Target::Memory(address)));
@@ -106,7 +106,7 @@ async fn start_mock(
     Ok((Some(LocalMock::Network(server)), target))
 }
 
-async fn serve_memory(engine: Arc<Engine>, mut listener: memory::Listener, stop: CancellationToken) {
+async fn serve_memory(engine: Arc<Engine>, mut listener: pipe::Listener, stop: CancellationToken) {
     let pipes = Pipes::new(engine);
     let mut connections = tokio::task::JoinSet::new();
     loop {

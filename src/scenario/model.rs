@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Redaction, ServerSpec, Step, answers, captured, snapshot};
 use crate::{
-    client::{AnswerScript, Protocol, Question},
+    client::{AnswerScript, InputKind, Protocol},
     config::{Diagnostics, Node, Problem, Problems, Source, parse_yaml},
     mock::template::Templates,
     transport::Transport,
@@ -195,9 +195,9 @@ impl Scenario {
     }
 
     /// The questions that steps with this server answer, besides those that the whole scenario does.
-    pub(super) fn questions(&self, server: usize) -> Vec<Question> {
+    pub(super) fn questions(&self, server: usize) -> Vec<InputKind> {
         let steps = self.steps.iter().filter(|step| step.with_parallel().any(|step| step.server == server));
-        steps.flat_map(|step| &step.answers).flat_map(AnswerScript::questions).collect()
+        steps.flat_map(|step| &step.answers).flat_map(AnswerScript::kinds).collect()
     }
 
     fn not_applicable(&self, cell: Cell) -> Option<String> {

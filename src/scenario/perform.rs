@@ -14,9 +14,12 @@ use super::{
     observe::{self, Outcome, without_envelope},
 };
 use crate::{
-    client::{CallOptions, Failure, HeaderChange, Interest, Listing, Overlay, Reference, Session, TaskRun},
+    client::{
+        CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
+        TaskRun,
+    },
     mock::template::{Data, ProcessEnvironment, Text},
-    transport::Stray,
+    transport::UnsolicitedFrame,
     wire::{Direction, Era, Frame, Message, Version},
 };
 
@@ -28,18 +31,18 @@ impl Runner<'_> {
     }
 
     /// Puts the answers of a step before those of the scenario, in the session with a server.
-    pub(super) fn overlay(&self, step: &Step, server: usize) -> Option<Overlay> {
+    pub(super) fn overlay(&self, step: &Step, server: usize) -> Option<ScopedAnswers> {
         let session = self.servers[server].session.as_ref()?;
-        step.answers.clone().map(|answers| session.answers().overlay(answers))
+        step.answers.clone().map(|answers| session.answers().push_scoped(answers))
     }
 
     /// Performs a step, and collects the notifications that came meanwhile.
     pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
         let session = self.session(step.server)?;
-        let from = session.tap().len();
+        let from = session.recorder().len();
         let _overlay = self.overlay(step, step.server);
         let mut observation = self.perform(step).await?;
-        let frames = session.tap().since(from);
+        let frames = session.recorder().since(from);
         let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
         // What comes after the answer belongs to no step.
         let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
@@ -79,7 +82,7 @@ impl Runner<'_> {
             }
             _ => session.timeouts().call,
         });
-        let options = CallOptions::within(limit);
+        let options = CallOptions::with_timeout(limit);
         Ok(match &step.action {
             Action::Connect => Observation::result(self.info(session)),
             Action::Discover => listed("tools", session.list_tools(options).await),
@@ -92,10 +95,10 @@ impl Runner<'_> {
             Action::Cancel { call, after } => {
                 let token = CancellationToken::new();
                 let options = CallOptions { cancel: Some(token.clone()), ..options };
-                let from = session.tap().len();
+                let from = session.recorder().len();
                 let is_due = async {
                     if call.is_task {
-                        session.tap().wait_for(from, is_task).await;
+                        session.recorder().wait_for(from, is_task).await;
                     }
                     tokio::time::sleep(*after).await;
                 };
@@ -117,12 +120,14 @@ impl Runner<'_> {
                 observed_raw(session.get_prompt(&name, args, options).await)
             }
             Action::Complete(completion) => self.complete(session, completion, options).await?,
-            Action::Subscribe { uri } => done(session.listen(&Interest::in_resource(&self.text(uri)?), options).await),
+            Action::Subscribe { uri } => {
+                done(session.listen(&SubscriptionFilter::for_resource(&self.text(uri)?), options).await)
+            }
             Action::Unsubscribe { uri } => done(session.unsubscribe(&self.text(uri)?, options).await),
             Action::Listen(Listen { tools, prompts, resources, uris }) => {
                 let uris = uris.iter().map(|uri| self.text(uri)).collect::<Result<_, _>>()?;
-                let interest = Interest { tools: *tools, prompts: *prompts, resources: *resources, uris };
-                done(session.listen(&interest, options).await)
+                let filter = SubscriptionFilter { tools: *tools, prompts: *prompts, resources: *resources, uris };
+                done(session.listen(&filter, options).await)
             }
             Action::AwaitNotification { method, params } => {
                 let method = self.text(method)?;
@@ -193,8 +198,8 @@ impl Runner<'_> {
         let (Completed::Prompt(name) | Completed::Resource(name)) = of;
         let name = self.text(name)?;
         let of = match of {
-            Completed::Prompt(_) => Reference::Prompt(&name),
-            Completed::Resource(_) => Reference::Resource(&name),
+            Completed::Prompt(_) => CompletionReference::Prompt(&name),
+            Completed::Resource(_) => CompletionReference::Resource(&name),
         };
         Ok(observed_raw(session.complete(of, &argument, &value, context, options).await))
     }
@@ -220,8 +225,12 @@ impl Runner<'_> {
         };
         let refused = reply.status.filter(|status| !(200..300).contains(status));
         let mut observation = match reply.answer.as_ref().map(crate::wire::Frame::message) {
-            _ if reply.stray.as_ref().is_some_and(|stray| !matches!(stray, Stray::Unaddressed(_))) => {
-                Observation::failed("malformed", reply.stray.map(|stray| stray.to_string()).unwrap_or_default())
+            _ if reply
+                .unsolicited
+                .as_ref()
+                .is_some_and(|stray| !matches!(stray, UnsolicitedFrame::ErrorWithoutId(_))) =>
+            {
+                Observation::failed("malformed", reply.unsolicited.map(|stray| stray.to_string()).unwrap_or_default())
             }
             Some(Ok(Message::Response(response))) => match response.outcome {
                 Ok(result) => observed_raw(Ok(result.to_owned())),

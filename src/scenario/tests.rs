@@ -7,7 +7,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Mode, Options, Plan, RunResult, Scenario, Selection, Status, run, server::Kind};
 use crate::{
-    client::tests::server::{greet, in_memory, result},
+    client::{
+        Target,
+        tests::server::{greet, in_memory, result},
+    },
     config::Source,
 };
 
@@ -18,7 +21,7 @@ async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'st
     let source = Source::new("test.yaml", format!("servers: {{ s: {{ mock: basic }} }}\n{matrix}{text}"));
     let mut scenario = Scenario::parse(&source, Path::new("/nowhere/test.yaml")).expect(text);
     let server = in_memory(answer);
-    scenario.servers[0].kind = Kind::Target(server.target.clone());
+    scenario.servers[0].kind = Kind::Target(Target::Memory(server.address.clone()));
     let options = Options {
         jobs: 1,
         seed: 1,

@@ -1,20 +1,23 @@
 //! Bytes ⇄ frames, in both directions: one file per transport, for clients in [`client`].
 //!
-//! Nothing here interprets a message. What goes over the wire is recorded, byte for byte, by a [`Tap`].
+//! Nothing here interprets a message. What goes over the wire is recorded, byte for byte, by a [`TraceRecorder`].
 
 pub mod client;
 mod lines;
+pub mod pipe;
+mod recorder;
 pub mod server;
-mod stray;
-mod tap;
+mod unsolicited;
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
 pub use lines::{LineReader, LineWriter};
-pub use stray::{Stray, Strays};
-pub use tap::{Admitted, Arrival, Entry, Handshake, HttpPart, Place, Tap, Wanted};
+pub use recorder::{
+    AcceptUnsolicited, Handshake, HttpPart, MatchedFrame, ReadPosition, ResponseFilter, TraceEntry, TraceRecorder,
+};
+pub use unsolicited::{UnsolicitedDetector, UnsolicitedFrame};
 
 use crate::wire::{Era, Version};
 

@@ -20,6 +20,7 @@ mod mcp_policy;
 mod mock;
 mod mock_exec;
 mod mock_scripts;
+mod oauth_transports;
 mod orphans;
 mod parity;
 mod rehearse;

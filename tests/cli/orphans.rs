@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mcp_rehearsal::client::{CommandSpec, ConnectError, Guard, Protocol, ServerConfig, Session, Target};
+use mcp_rehearsal::client::{CommandSpec, ConnectError, Protocol, ReaperProcess, ServerParams, Session, Target};
 
 use crate::rehearse::{Rehearse, Running, children};
 
@@ -234,13 +234,13 @@ async fn a_guard_is_told_before_a_process_starts_when_it_runs_and_when_it_has_en
     let told = folder.path().join("told");
     let mut guard = std::process::Command::new("sh");
     guard.args(["-c", "cat >> \"$0\""]).arg(&told);
-    Guard::install(guard);
+    ReaperProcess::install(guard);
     let args = vec!["-c".into(), "echo $$ >&2; exit 1".into()];
     let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };
-    let config = ServerConfig::new("shell", Target::Stdio(spec));
+    let config = ServerParams::new("shell", Target::Stdio(spec));
     let error = Session::connect(&config, Protocol::Auto).await.expect_err("no server");
     let ConnectError::Closed { stderr, .. } = &error else { panic!("{error:?}") };
-    Guard::dismiss();
+    ReaperProcess::dismiss();
     let told = fs::read_to_string(told).expect("written");
     let [came, runs, went] = told.split_terminator('\0').collect::<Vec<_>>()[..] else { panic!("{told:?}") };
     let mark = came.strip_prefix('+').expect("what came");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mcp_rehearsal::{
-    client::{CallOptions, CommandSpec, Endpoint, Failure, Protocol, ServerConfig, Session, Target, memory},
+    client::{CallOptions, CommandSpec, Endpoint, Failure, Protocol, ServerParams, Session, Target},
     config::Source,
     mock::{
         engine::Engine,
@@ -11,7 +11,7 @@ use mcp_rehearsal::{
         script::Script,
         serve::{Listen, MockServer, serve_pipe},
     },
-    transport::Transport,
+    transport::{Transport, pipe},
     wire::Version,
 };
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn calls() -> impl Strategy<Value = Vec<(usize, Json)>> {
 
 /// Every answer, in order; what only the modern envelope adds is the same in every cell, for all have one version.
 async fn answers(target: Target, version: Version, calls: &[(usize, Json)]) -> Vec<String> {
-    let session = Session::connect(&ServerConfig::new("p", target), Protocol::Exact(version)).await;
+    let session = Session::connect(&ServerParams::new("p", target), Protocol::Exact(version)).await;
     let session = session.unwrap_or_else(|error| panic!("{error}"));
     let tools = session.list_tools(CallOptions::default()).await.expect("a list");
     let mut answers: Vec<_> = tools.items.iter().map(|tool| tool.get().to_owned()).collect();
@@ -86,7 +86,7 @@ async fn compare(path: &Path, version: Version, calls: &[(usize, Json)]) -> Resu
         let source = Source::read(path).expect("reads");
         Engine::new(Script::parse(&source).unwrap_or_else(|error| panic!("{error}")), 1, Journal::default())
     };
-    let (address, mut listener) = memory::listen();
+    let (address, mut listener) = pipe::listen();
     let (served, stop) = (engine(), CancellationToken::new());
     let serving = tokio::spawn(async move {
         let pipe = listener.accept().await.expect("a client");

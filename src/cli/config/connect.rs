@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     cli::{Failure, guarded::with_servers, signals::Signals},
-    client::{CallOptions, ConnectError, LastLines, ServerConfig, Session, StderrLine},
+    client::{CallOptions, ConnectError, LastLines, ServerParams, Session, StderrLine},
     config::{
         ClientConfig, Project,
         finding::{Finding, codes},
@@ -22,7 +22,7 @@ use crate::{
         server,
     },
     report::findings::Contact,
-    transport::Tap,
+    transport::TraceRecorder,
 };
 
 const AT_ONCE: usize = 8;
@@ -136,7 +136,7 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
         Ok(prepared) => prepared,
         Err(findings) => return of(Contact::Failed, findings),
     };
-    config.haste = cancel.clone();
+    config.shutdown = cancel.clone();
     if cancel.is_cancelled() {
         return of(Contact::GivenUp, Vec::new());
     }
@@ -167,10 +167,10 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
 }
 
 /// The names of a server's tools.
-async fn reach(config: &ServerConfig, stderr: LastLines, cancel: &CancellationToken) -> Result<Vec<String>, String> {
+async fn reach(config: &ServerParams, stderr: LastLines, cancel: &CancellationToken) -> Result<Vec<String>, String> {
     let protocol = usual_protocol(config);
     let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
-    let connecting = Box::pin(Session::connect_unless(cancel, config, protocol, Some(sink), Tap::new()));
+    let connecting = Box::pin(Session::connect_unless(cancel, config, protocol, Some(sink), TraceRecorder::new()));
     let session = connecting.await.map_err(|error| reason(&error))?;
     let tools = tools(&session, cancel).await;
     session.close().await;

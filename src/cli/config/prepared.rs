@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use crate::{
-    client::{Protocol, STDERR, ServerConfig, Target, Timeouts, oauth::Authorizer},
+    client::{
+        Protocol, STDERR, ServerParams, Target,
+        hub::configured::{default_timeouts, server_params},
+        oauth::Authorizer,
+    },
     config::{
         Machine, Unresolved,
         dialect::Dialect,
@@ -24,7 +28,7 @@ const LONG_ENOUGH_TO_ASK_TWICE: Duration = Duration::from_secs(12);
 /// A server that can be connected to, and what must not be told of it.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Prepared {
-    pub(in crate::cli) config: ServerConfig,
+    pub(in crate::cli) config: ServerParams,
     /// What the config says about who issues tokens, with its variables replaced.
     pub(in crate::cli) oauth: server::OAuth,
     pub(in crate::cli) secrets: Secrets,
@@ -76,21 +80,16 @@ pub(in crate::cli) fn prepare(
         };
         unresolved.iter().map(finding).collect::<Vec<_>>()
     })?;
-    let config =
-        ServerConfig::configured(&resolved, &dialect.policy, Timeouts::usual(dialect), folder).map_err(|error| {
-            vec![
-                codes::CONNECT
-                    .at(name.span, format!("cannot connect to `{}`: {error}", name.value))
-                    .about(&*name.value),
-            ]
-        })?;
+    let config = server_params(&resolved, &dialect.policy, default_timeouts(dialect), folder).map_err(|error| {
+        vec![codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&*name.value)]
+    })?;
     let secrets = Secrets::of(server, &resolved, &config, variables);
     Ok(Prepared { secrets, oauth: resolved.auth.oauth.map(|oauth| *oauth).unwrap_or_default(), config })
 }
 
 /// The version that a server is asked for unless somebody wants another: the newest, if there is time to ask for an older
 /// one after that.
-pub(in crate::cli) fn usual_protocol(config: &ServerConfig) -> Protocol {
+pub(in crate::cli) fn usual_protocol(config: &ServerParams) -> Protocol {
     let is_asked_over_http = matches!(config.target.transport(), Transport::Http | Transport::Sse);
     match is_asked_over_http || config.timeouts.connect >= LONG_ENOUGH_TO_ASK_TWICE {
         true => Protocol::Auto,
@@ -103,7 +102,7 @@ impl Secrets {
     pub(in crate::cli) fn of(
         server: &server::ServerConfig,
         resolved: &server::ServerConfig,
-        config: &ServerConfig,
+        config: &ServerParams,
         variables: &BTreeMap<String, String>,
     ) -> Secrets {
         let mut secrets = Vec::new();
@@ -182,6 +181,7 @@ impl Secrets {
 mod tests {
     use super::*;
     use crate::{
+        client::Timeouts,
         config::{
             Source, Span,
             server::{At, Pair},
@@ -197,7 +197,7 @@ mod tests {
         server.command = Some(at("c"));
         server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
         let policy = crate::config::policy::Policy::USUAL;
-        let config = ServerConfig::configured(&server, &policy, Timeouts::default(), Path::new("")).expect("a command");
+        let config = server_params(&server, &policy, Timeouts::default(), Path::new("")).expect("a command");
         let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
         assert_eq!(Secrets::default().and(&secrets).texts, secrets.texts);

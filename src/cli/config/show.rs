@@ -17,7 +17,7 @@ use crate::{
         Exit, Failure, Format, output,
         style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     },
-    client::Timeouts,
+    client::hub::configured::default_timeouts,
     config::{
         Machine,
         finding::Severity,
@@ -113,7 +113,7 @@ fn known(effective: &Effective, show_secrets: bool) -> Option<Known<'_>> {
 
 /// What is known about a server, and what holds for the rest of it when it is called.
 fn all_settings(kept: &Kept) -> Vec<Setting> {
-    settings(kept, Timeouts::usual(kept.dialect).call)
+    settings(kept, default_timeouts(kept.dialect).call)
 }
 
 fn value(setting: &Setting, known: Option<&Known<'_>>) -> Json {

@@ -18,8 +18,8 @@ use crate::{
         style::{self, BAD, DOUBTFUL, GOOD, STRONG, printable},
     },
     client::oauth::{
-        AuthError, Authorizer, ClientSecret, GrantKind, Interaction, Logout, Options, Registered, Secret, TokenStatus,
-        TokenStore,
+        AuthError, Authorizer, ClientSecret, GrantKind, Interaction, Logout, Options, PreregisteredClient, Secret,
+        TokenStatus, TokenStore,
     },
 };
 
@@ -74,7 +74,7 @@ impl AuthArgs {
     async fn traced<T>(&self, server: &Server, authorizer: &Authorizer, work: impl Future<Output = T>) -> T {
         let tracer = self.trace.then(|| {
             let tracer = Tracer::new(Some(server.prepared.secrets.clone()), false);
-            tracer.follow(&server.name().into(), &authorizer.record());
+            tracer.follow(&server.name().into(), &authorizer.recorder());
             tracer
         });
         let done = Box::pin(work).await;
@@ -317,10 +317,10 @@ fn failed(server: &Server, error: &AuthError) -> Failure {
         AuthError::Internal { .. } => {
             failure.hint("--issuer names an authorization server that you trust, wherever it is")
         }
-        AuthError::Stranger { issuer } => {
+        AuthError::UntrustedIssuer { issuer } => {
             failure.hint(format!("if the client is registered there, say --issuer {}", authorization::word(issuer)))
         }
-        AuthError::OtherIssuer { .. } => failure.hint("if it has moved, --issuer says to where"),
+        AuthError::IssuerMismatch { .. } => failure.hint("if it has moved, --issuer says to where"),
         _ => failure,
     }
 }
@@ -333,7 +333,8 @@ impl ClientArgs {
             options.scopes = Some(self.scopes.clone());
         }
         if let Some(id) = &self.client_id {
-            options.identity.registered = Some(Registered { id: id.clone(), secret: ClientSecret::None, issuer: None });
+            options.identity.registered =
+                Some(PreregisteredClient { id: id.clone(), secret: ClientSecret::None, issuer: None });
         }
         if let Some(name) = &self.client_secret_env {
             let secret = std::env::var(name).ok().filter(|secret| !secret.is_empty());
@@ -354,14 +355,14 @@ impl ClientArgs {
             options.identity.document = Some(url.clone());
         }
         if self.client_credentials {
-            let has_secret = |registered: &Registered| registered.secret != ClientSecret::None;
+            let has_secret = |registered: &PreregisteredClient| registered.secret != ClientSecret::None;
             if !options.identity.registered.as_ref().is_some_and(has_secret) {
                 return Err(Failure::Usage(
                     "--client-credentials wants an id and a secret: --client-id and --client-secret-env".to_owned(),
                 ));
             }
-            options.grant = GrantKind::Client;
-            options.interaction = Interaction::Nobody;
+            options.grant = GrantKind::ClientCredentials;
+            options.interaction = Interaction::None;
         }
         Ok(options)
     }

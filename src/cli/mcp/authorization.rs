@@ -8,7 +8,8 @@ use crate::{
     client::{
         Endpoint, Target,
         hub::Member,
-        oauth::{AuthError, Authorizer, Browser, Choice, Interaction, Options, TokenStore, open_browser},
+        hub::configured::oauth_options,
+        oauth::{AuthError, Authorizer, Browser, Interaction, Options, SavedOptions, TokenStore, open_browser},
     },
 };
 
@@ -42,7 +43,7 @@ impl Ask {
 
     fn interaction(self, server: &str, port: Option<u16>) -> Interaction {
         let opens = match self {
-            Ask::Nobody => return Interaction::Nobody,
+            Ask::Nobody => return Interaction::None,
             Ask::Headless => return Interaction::Headless { redirect_uri: REDIRECT_URI.to_owned() },
             Ask::Browser => true,
             Ask::Shown => false,
@@ -63,7 +64,7 @@ impl Ask {
 pub(super) fn options(server: &Server, ask: Ask) -> Options {
     let oauth = &server.prepared.oauth;
     let port = oauth.callback_port.as_ref().map(|port| port.value);
-    let mut options = Options::configured(oauth);
+    let mut options = oauth_options(oauth);
     options.identity.lookup = |name| std::env::var(name).ok();
     Options { interaction: ask.interaction(server.name(), port), store: store(), ..options }
 }
@@ -88,11 +89,11 @@ pub(super) fn has_authorization(server: &Server) -> bool {
 
 /// Where tokens are kept between commands; without a home nothing is.
 fn store() -> TokenStore {
-    TokenStore::usual_folder(|name| std::env::var(name).ok()).map_or_else(TokenStore::memory, TokenStore::Folder)
+    TokenStore::default_folder(|name| std::env::var(name).ok()).map_or_else(TokenStore::memory, TokenStore::Folder)
 }
 
 /// The command that gets a token for the server, with what was said for the last one.
-fn command(server: &Server, choice: &Choice, scopes: &[String]) -> String {
+fn command(server: &Server, choice: &SavedOptions, scopes: &[String]) -> String {
     let mut words = vec!["rehearse mcp auth".to_owned()];
     match (server.is_ad_hoc(), endpoint(server)) {
         (true, Some(endpoint)) => {
@@ -101,7 +102,7 @@ fn command(server: &Server, choice: &Choice, scopes: &[String]) -> String {
         }
         _ => words.push(word(server.name())),
     }
-    words.extend(choice.is_alone.then(|| "--client-credentials".to_owned()));
+    words.extend(choice.is_unattended.then(|| "--client-credentials".to_owned()));
     for (flag, value) in [
         ("--client-id", &choice.client_id),
         ("--client-secret-env", &choice.secret_variable),
@@ -140,12 +141,12 @@ impl Authorizers {
 
     /// What to do about the servers that somebody has to authorize; `None` if there are none.
     pub(super) fn hint(&self) -> Option<String> {
-        let is_waiting = |authorizer: &Authorizer| authorizer.failure().is_some_and(|error| error.wants_somebody());
+        let is_waiting = |authorizer: &Authorizer| authorizer.failure().is_some_and(|error| error.needs_user());
         let waiting = self.0.iter().filter(|(authorizer, _)| is_waiting(authorizer));
-        let choice = |authorizer: &Authorizer| authorizer.choice().unwrap_or_default();
+        let choice = |authorizer: &Authorizer| authorizer.saved_options().unwrap_or_default();
         let strangers = self.0.iter().filter_map(|(authorizer, server)| match authorizer.failure() {
-            Some(AuthError::Stranger { issuer }) => {
-                let choice = Choice { issuer: Some(issuer.clone()), ..choice(authorizer) };
+            Some(AuthError::UntrustedIssuer { issuer }) => {
+                let choice = SavedOptions { issuer: Some(issuer.clone()), ..choice(authorizer) };
                 let command = command(server, &choice, &authorizer.missing_scopes());
                 Some(format!("if the client is registered at {}, {command}", printable(&issuer)))
             }

@@ -13,7 +13,7 @@ use crate::{
         Exit, Failure, Format,
         style::{self, DIM, printable},
     },
-    client::{self, Reference},
+    client::{self, CompletionReference},
 };
 
 const EXAMPLES: &str = "\
@@ -67,8 +67,8 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
     let context = Some(context).filter(|context| !context.is_empty());
     let servers = args.common.one(args.server.as_deref(), "--server")?;
     let reference = match (&args.prompt, &args.resource) {
-        (_, Some(uri)) => Reference::Resource(uri),
-        (prompt, None) => Reference::Prompt(prompt.as_deref().unwrap_or_default()),
+        (_, Some(uri)) => CompletionReference::Resource(uri),
+        (prompt, None) => CompletionReference::Prompt(prompt.as_deref().unwrap_or_default()),
     };
     visit(
         &args.common,

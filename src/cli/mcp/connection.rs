@@ -113,7 +113,7 @@ impl ConnectionArgs {
         servers: &[Server],
         answers: &AnswerScript,
         person: Option<&Person>,
-        haste: &CancellationToken,
+        shutdown: &CancellationToken,
     ) -> Result<Vec<Member>, Failure> {
         if let ([server], Some(protocol)) = (servers, self.protocol) {
             let transport = server.prepared.config.target.transport();
@@ -130,10 +130,10 @@ impl ConnectionArgs {
                 config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
             }
             config.authorizer = authorizer(server, ask);
-            config.haste = haste.clone();
+            config.shutdown = shutdown.clone();
             config.answers = match person {
-                Some(person) => Answers::given_by(answers.clone(), person.respondent(server.name())),
-                None => Answers::scripted(answers.clone(), []),
+                Some(person) => Answers::with_handler(answers.clone(), person.respondent(server.name())),
+                None => Answers::from_script(answers.clone(), []),
             };
             let written = &server.written;
             let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));

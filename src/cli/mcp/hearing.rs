@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::visit::Visit;
 use crate::{
     client::Session,
-    transport::Entry,
+    transport::TraceEntry,
     wire::{Direction, Frame, Message},
 };
 
@@ -17,11 +17,11 @@ pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "err
 
 /// Does something over a session, and tells what the server says meanwhile.
 pub(super) async fn heard<T>(visit: &Visit, session: &Session, work: impl Future<Output = T>) -> T {
-    let tap = session.tap();
-    let mut read = tap.place();
-    let tell = |entries: Vec<Entry>| {
+    let recorder = session.recorder();
+    let mut read = recorder.position();
+    let tell = |entries: Vec<TraceEntry>| {
         for entry in entries {
-            let Entry::Frame(frame) = entry else { continue };
+            let TraceEntry::Frame(frame) = entry else { continue };
             match said(&frame) {
                 Some(Said { is_bad: true, text }) => visit.warn(&format!("{}: {text}", session.name())),
                 Some(Said { is_bad: false, text }) => visit.note(&format!("{}: {text}", session.name())),
@@ -31,8 +31,8 @@ pub(super) async fn heard<T>(visit: &Visit, session: &Session, work: impl Future
     };
     let done = {
         let hearing = async {
-            while tap.has_more(read).await {
-                tell(tap.entries(&mut read));
+            while recorder.has_more(read).await {
+                tell(recorder.entries(&mut read));
             }
             std::future::pending().await
         };
@@ -42,7 +42,7 @@ pub(super) async fn heard<T>(visit: &Visit, session: &Session, work: impl Future
             never = hearing => never,
         }
     };
-    tell(tap.entries(&mut read));
+    tell(recorder.entries(&mut read));
     done
 }
 

@@ -12,7 +12,7 @@ use crate::{
         Exit, Failure, Format,
         style::{DOUBTFUL, printable},
     },
-    client::Timeouts,
+    client::{Timeouts, hub::configured::default_timeouts},
     config::{
         secret::{Known, mask, mask_argument},
         server::{Pair, ServerConfig},
@@ -94,7 +94,7 @@ impl<'a> Shown<'a> {
         });
         Shown {
             server,
-            usual: found.kept.as_ref().map(|kept| Timeouts::usual(kept.dialect)).unwrap_or_default(),
+            usual: found.kept.as_ref().map(|kept| default_timeouts(kept.dialect)).unwrap_or_default(),
             origin: found.kept.as_ref().map(|kept| kept.origin().to_string()),
             name: text("", &server.name.value),
             command,

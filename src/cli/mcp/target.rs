@@ -17,7 +17,7 @@ use crate::{
         },
         style::{self, DOUBTFUL, STRONG, printable},
     },
-    client::{ServerConfig, Timeouts},
+    client::{Timeouts, hub::configured::server_params},
     config::{
         Diagnostics, Machine, Source,
         dialect::Dialect,
@@ -341,7 +341,7 @@ fn server_of(
 
 fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, Failure> {
     let folder = std::env::current_dir().unwrap_or_default();
-    let config = ServerConfig::configured(&written, &AD_HOC, Timeouts::default(), &folder)
+    let config = server_params(&written, &AD_HOC, Timeouts::default(), &folder)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let secrets = match show_secrets {
         true => Secrets::default(),

@@ -15,13 +15,13 @@ use crate::{
         config::prepared::Secrets,
         style::{self, DIM, STRONG, printable},
     },
-    client::{ServerConfig, StderrLine, StderrSink, hub::RecordSink},
+    client::{ServerParams, StderrLine, StderrSink, hub::RecordSink},
     config::{
         Source,
         secret::{MASK, is_secret_name, secrets_of},
     },
     report::palette::{ADDED, GOOD},
-    transport::{Entry, HttpPart, Place, Tap},
+    transport::{HttpPart, ReadPosition, TraceEntry, TraceRecorder},
     wire::Direction,
 };
 
@@ -57,29 +57,29 @@ struct All {
 
 struct Followed {
     server: Arc<str>,
-    tap: Tap,
+    recorder: TraceRecorder,
     /// How far its record has been taken.
-    read: Place,
+    read: ReadPosition,
     /// What was recorded when it was looked at already, and so may be later than what another one records.
-    later: Vec<Entry>,
+    later: Vec<TraceEntry>,
 }
 
 /// Something to show.
 struct Due {
     at: Instant,
     server: Arc<str>,
-    entry: Entry,
+    entry: TraceEntry,
 }
 
 impl All {
     /// What was recorded up to a time and not taken yet, in order.
     fn take(&mut self, until: Instant) -> Vec<Due> {
         let mut due = Vec::new();
-        for Followed { server, tap, read, later } in &mut self.connections {
+        for Followed { server, recorder, read, later } in &mut self.connections {
             let mut entries = std::mem::take(later);
-            entries.extend(tap.entries(read));
+            entries.extend(recorder.entries(read));
             for entry in entries {
-                match tap.opened() + entry.at() {
+                match recorder.opened() + entry.at() {
                     at if at <= until => due.push(Due { at, server: server.clone(), entry }),
                     _ => later.push(entry),
                 }
@@ -111,21 +111,21 @@ impl Tracer {
     /// For the records of a hub.
     pub(in crate::cli) fn records(&self) -> RecordSink {
         let tracer = self.clone();
-        Arc::new(move |server, tap| tracer.follow(server, tap))
+        Arc::new(move |server, recorder| tracer.follow(server, recorder))
     }
 
     /// Shows what goes over a connection with a server; must be called within a tokio runtime.
-    pub(in crate::cli) fn follow(&self, server: &Arc<str>, tap: &Tap) {
+    pub(in crate::cli) fn follow(&self, server: &Arc<str>, recorder: &TraceRecorder) {
         {
             let mut all = locked(&self.0.followed);
-            all.began.get_or_insert(tap.opened());
-            let (server, tap, read) = (server.clone(), tap.clone(), Place::default());
-            all.connections.push(Followed { server, tap, read, later: Vec::new() });
+            all.began.get_or_insert(recorder.opened());
+            let (server, recorder, read) = (server.clone(), recorder.clone(), ReadPosition::default());
+            all.connections.push(Followed { server, recorder, read, later: Vec::new() });
         }
-        let (inner, tap) = (self.0.clone(), tap.clone());
+        let (inner, recorder) = (self.0.clone(), recorder.clone());
         let task = tokio::spawn(async move {
-            follow(&tap, inner.stop.clone(), || inner.show_all()).await;
-            locked(&inner.followed).connections.retain(|followed| !followed.tap.is(&tap));
+            follow(&recorder, inner.stop.clone(), || inner.show_all()).await;
+            locked(&inner.followed).connections.retain(|followed| !followed.recorder.is_same_as(&recorder));
         });
         let mut tasks = locked(&self.0.tasks);
         tasks.retain(|task| !task.is_finished());
@@ -133,9 +133,9 @@ impl Tracer {
     }
 
     /// Shows how tokens are got for a server; must be called within a tokio runtime.
-    pub(in crate::cli) fn follow_authorizer(&self, config: &ServerConfig) {
+    pub(in crate::cli) fn follow_authorizer(&self, config: &ServerParams) {
         if let Some(authorizer) = &config.authorizer {
-            self.follow(&config.name.as_str().into(), &authorizer.record());
+            self.follow(&config.name.as_str().into(), &authorizer.recorder());
         }
     }
 
@@ -166,15 +166,15 @@ impl Tracer {
 }
 
 /// Has everything shown as it comes, until the connection or the command ends.
-async fn follow(tap: &Tap, stop: CancellationToken, show: impl Fn()) {
-    let mut seen = Place::default();
+async fn follow(recorder: &TraceRecorder, stop: CancellationToken, show: impl Fn()) {
+    let mut seen = ReadPosition::default();
     loop {
         let has_more = tokio::select! {
             biased;
             () = stop.cancelled() => false,
-            has_more = tap.has_more(seen) => has_more,
+            has_more = recorder.has_more(seen) => has_more,
         };
-        seen = tap.place();
+        seen = recorder.position();
         show();
         if !has_more {
             return;
@@ -193,13 +193,13 @@ impl Inner {
         }
     }
 
-    fn show(&self, server: &str, at: Duration, entry: &Entry) {
+    fn show(&self, server: &str, at: Duration, entry: &TraceEntry) {
         if !(self.shows)(server) {
             return;
         }
         let (direction, text) = match entry {
-            Entry::Frame(frame) => (frame.direction, self.hidden(&String::from_utf8_lossy(&frame.bytes))),
-            Entry::Http { part, .. } => self.http(part),
+            TraceEntry::Frame(frame) => (frame.direction, self.hidden(&String::from_utf8_lossy(&frame.bytes))),
+            TraceEntry::Http { part, .. } => self.http(part),
         };
         let (arrow, style) = match direction {
             Direction::ClientToServer => ("→", GOOD),
@@ -299,26 +299,26 @@ fn without_secrets(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn record(tap: &Tap, text: &'static str) {
-        tap.record(Direction::ClientToServer, bytes::Bytes::from_static(text.as_bytes()));
+    fn record(recorder: &TraceRecorder, text: &'static str) {
+        recorder.record(Direction::ClientToServer, bytes::Bytes::from_static(text.as_bytes()));
     }
 
     fn texts(due: &[Due]) -> Vec<String> {
         let text = |due: &Due| match &due.entry {
-            Entry::Frame(frame) => format!("{} {}", due.server, String::from_utf8_lossy(&frame.bytes)),
-            Entry::Http { .. } => unreachable!("there is no HTTP"),
+            TraceEntry::Frame(frame) => format!("{} {}", due.server, String::from_utf8_lossy(&frame.bytes)),
+            TraceEntry::Http { .. } => unreachable!("there is no HTTP"),
         };
         due.iter().map(text).collect()
     }
 
     #[tokio::test]
     async fn whoever_follows_a_connection_is_told_of_every_frame_also_if_the_end_comes_first() {
-        let (tap, stop) = (Tap::new(), CancellationToken::new());
+        let (recorder, stop) = (TraceRecorder::new(), CancellationToken::new());
         let shown = std::cell::Cell::new(0);
-        record(&tap, "1");
-        let mut following = Box::pin(follow(&tap, stop.clone(), || shown.set(tap.len())));
+        record(&recorder, "1");
+        let mut following = Box::pin(follow(&recorder, stop.clone(), || shown.set(recorder.len())));
         assert!(futures_util::FutureExt::now_or_never(&mut following).is_none());
-        record(&tap, "2");
+        record(&recorder, "2");
         stop.cancel();
         following.await;
         assert_eq!(shown.get(), 2);
@@ -327,15 +327,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn frames_of_all_connections_are_shown_once_and_in_the_order_of_time() {
         let step = || tokio::time::advance(Duration::from_millis(1));
-        let (one, mut all) = (Tap::new(), All::default());
+        let (one, mut all) = (TraceRecorder::new(), All::default());
         step().await;
-        let two = Tap::new();
-        for (server, tap) in [("two", &two), ("one", &one)] {
-            let (server, tap, read) = (server.into(), tap.clone(), Place::default());
-            all.connections.push(Followed { server, tap, read, later: Vec::new() });
+        let two = TraceRecorder::new();
+        for (server, recorder) in [("two", &two), ("one", &one)] {
+            let (server, recorder, read) = (server.into(), recorder.clone(), ReadPosition::default());
+            all.connections.push(Followed { server, recorder, read, later: Vec::new() });
         }
-        for (tap, text) in [(&one, "a"), (&two, "b"), (&one, "c"), (&two, "d")] {
-            record(tap, text);
+        for (recorder, text) in [(&one, "a"), (&two, "b"), (&one, "c"), (&two, "d")] {
+            record(recorder, text);
             step().await;
         }
         let before = Instant::now();

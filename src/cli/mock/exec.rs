@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Mock, announce, cannot_listen, relay, runtime_failure, stage::Stage, start_admin, terminal::Terminal};
 use crate::{
     cli::{Exit, Failure, guarded::install_guard, signals::Signals, style},
-    client::{Change, Guard, Job},
+    client::{ProcessChange, ProcessHandle, ReaperProcess},
     mock::{
         admin::AdminServer,
         serve::{Listen, MockServer},
@@ -44,22 +44,28 @@ impl Mock<'_> {
         let _ = tokio::time::timeout(LEFT, relays).await;
         server.stop(Duration::ZERO).await;
         drop(stage);
-        Guard::dismiss();
+        ReaperProcess::dismiss();
         ended.map(exit)
     }
 
-    fn start(&self, stage: &Stage, server: &MockServer, admin: Option<&AdminServer>) -> Result<Job, Failure> {
+    fn start(&self, stage: &Stage, server: &MockServer, admin: Option<&AdminServer>) -> Result<ProcessHandle, Failure> {
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
         let mut command = Command::new(program);
         command.args(args).envs(stage.variables(server).map_err(runtime_failure)?);
         if let Some(admin) = admin {
             command.env("REHEARSE_ADMIN_URL", admin.url()).env("REHEARSE_ADMIN_TOKEN", admin.token());
         }
-        Job::start(command).map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))
+        ProcessHandle::start(command)
+            .map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))
     }
 
     /// Waits for the end of the command; passes on the signals, and the terminal if there is one.
-    async fn attend(&self, mut job: Job, server: &MockServer, signals: &mut Signals) -> Result<ExitStatus, Failure> {
+    async fn attend(
+        &self,
+        mut job: ProcessHandle,
+        server: &MockServer,
+        signals: &mut Signals,
+    ) -> Result<ExitStatus, Failure> {
         let terminal = Terminal::held();
         if let Some(terminal) = &terminal {
             terminal.lend(job.group());
@@ -75,14 +81,14 @@ impl Mock<'_> {
         let status = loop {
             tokio::select! {
                 change = job.change() => match (change, &terminal) {
-                    (Ok(Change::Ended(status)), _) => break Ok(status),
-                    (Ok(Change::Stopped(signal)), Some(terminal)) => {
+                    (Ok(ProcessChange::Ended(status)), _) => break Ok(status),
+                    (Ok(ProcessChange::Stopped(signal)), Some(terminal)) => {
                         if !terminal.lacked(signal, job.group()) {
                             terminal.suspend(job.group());
                         }
                         job.signal(Signal::CONT);
                     }
-                    (Ok(Change::Stopped(_)), None) => {}
+                    (Ok(ProcessChange::Stopped(_)), None) => {}
                     (Err(error), _) => break Err(Failure::cannot(format!("the command is lost: {error}"))),
                 },
                 signal = signals.next() => job.signal(signal),

@@ -130,7 +130,7 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
             Next::Signal => {
                 style::leave_line();
                 style::print(INTERRUPTED);
-                shell.haste.cancel();
+                shell.shutdown.cancel();
                 return Exit::CannotRun;
             }
             Next::Interrupted if was_interrupted => return Exit::Success,
@@ -173,7 +173,7 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
         let is_end = signal != Signal::INT || input.is_piped();
         if is_end {
             style::print(INTERRUPTED);
-            shell.haste.cancel();
+            shell.shutdown.cancel();
         }
         // Another signal does not wait for what does not end.
         tokio::select! {

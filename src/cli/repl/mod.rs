@@ -124,7 +124,7 @@ async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files, answers: Answe
             _ = &mut connecting => closing.await,
         }
     };
-    signals.hasten(&shell.haste, input::INTERRUPTED, leaving).await;
+    signals.hasten(&shell.shutdown, input::INTERRUPTED, leaving).await;
     output::nothing_lost()?;
-    Ok(if shell.haste.is_cancelled() { Exit::CannotRun } else { exit })
+    Ok(if shell.shutdown.is_cancelled() { Exit::CannotRun } else { exit })
 }

@@ -116,7 +116,7 @@ impl Shell {
         }
         let member = self.hub.member(server).ok();
         let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
-        let follow = |authorizer: &Authorizer| self.tracer.follow(&server.into(), &authorizer.record());
+        let follow = |authorizer: &Authorizer| self.tracer.follow(&server.into(), &authorizer.recorder());
         match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser, follow)).await {
             Ok(told) => {
                 tell(&told);
@@ -141,7 +141,7 @@ impl Shell {
         if status.state == State::Connected {
             let told = Box::pin(self.hub.over(server, async |session, _| {
                 let (frames, bytes) = session
-                    .tap()
+                    .recorder()
                     .since(0)
                     .iter()
                     .fold((0, 0), |(frames, bytes), frame| (frames + 1, bytes + frame.bytes.len()));

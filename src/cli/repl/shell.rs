@@ -56,7 +56,7 @@ pub(super) struct Shell {
     listed: Mutex<Known>,
     pub(super) attempts: Attempts,
     /// Somebody wants this process to end.
-    pub(super) haste: CancellationToken,
+    pub(super) shutdown: CancellationToken,
     /// One config is taken over at a time.
     pub(super) reloading: tokio::sync::Mutex<()>,
 }
@@ -109,14 +109,14 @@ impl Shell {
         });
         options.records = Some({
             let (follow, started) = (tracer.records(), started.clone());
-            Arc::new(move |server, tap| {
+            Arc::new(move |server, recorder| {
                 locked(&started).insert(server.clone(), Instant::now());
-                follow(server, tap);
+                follow(server, recorder);
             })
         });
         let unreachable = options.unreachable;
-        let haste = CancellationToken::new();
-        let members = args.connection.members(&loaded.servers, &answers, person.as_ref(), &haste)?;
+        let shutdown = CancellationToken::new();
+        let members = args.connection.members(&loaded.servers, &answers, person.as_ref(), &shutdown)?;
         members.iter().for_each(|member| tracer.follow_authorizer(&member.config));
         Ok(Shell {
             hub: Hub::new(members, options),
@@ -132,7 +132,7 @@ impl Shell {
             last_words,
             listed: Mutex::default(),
             attempts: Attempts::default(),
-            haste,
+            shutdown,
             reloading: tokio::sync::Mutex::default(),
         })
     }
@@ -146,7 +146,7 @@ impl Shell {
     /// # Errors
     /// The only server's transport does not have the version that was asked for.
     pub(super) fn load(&self, servers: Vec<Server>, files: Files) -> Result<Vec<Member>, Failure> {
-        let members = self.args.connection.members(&servers, &self.answers, self.person.as_ref(), &self.haste)?;
+        let members = self.args.connection.members(&servers, &self.answers, self.person.as_ref(), &self.shutdown)?;
         suggest(&self.switch, &servers);
         let loaded = Loaded::of(servers, files);
         self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));
@@ -192,7 +192,7 @@ impl Shell {
                 Ok(Some(failure)) => visit.warn(&format!("failed to list MCP tools for server {name}: {failure}")),
                 // Somebody was faster.
                 Err(HubError::Disabled(_) | HubError::NoServer(_)) => {}
-                Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::GivenUp) => {}
+                Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::Cancelled) => {}
                 Err(HubError::Unreachable { server, error }) => {
                     failed += 1;
                     visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
@@ -359,7 +359,7 @@ impl Shell {
     pub(super) fn tell_authorization(&self, server: &str) {
         let Ok(member) = self.hub.member(server) else { return };
         let Some(authorizer) = &member.config.authorizer else { return };
-        if authorizer.failure().is_some_and(|error| error.wants_somebody()) {
+        if authorizer.failure().is_some_and(|error| error.needs_user()) {
             let server = quoted(server.to_owned());
             style::print(&format!("{STRONG}hint:{STRONG:#} auth {}\n", style::printable(&server)));
         }

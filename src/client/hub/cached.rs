@@ -7,9 +7,9 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{Hub, Member};
 use crate::client::{
     CallOptions, Failure, Listing, Session,
-    list::Pages,
+    list::PageSource,
     oauth::Authorizer,
-    rounds::{Finished, complete_result},
+    rounds::{FinalResult, complete_result},
 };
 
 /// A session whose server is not asked again what it has said to hold still. What a change, a call that does not only
@@ -35,7 +35,7 @@ impl Cached<'_> {
     /// # Errors
     /// Any [`Failure`].
     pub async fn list_resources(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.session.list_by(self, "resources/list", "resources", options).await
+        self.session.list_from(self, "resources/list", "resources", options).await
     }
 
     /// As [`Session::list_resource_templates`].
@@ -43,7 +43,7 @@ impl Cached<'_> {
     /// # Errors
     /// Any [`Failure`].
     pub async fn list_resource_templates(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.session.list_by(self, "resources/templates/list", "resourceTemplates", options).await
+        self.session.list_from(self, "resources/templates/list", "resourceTemplates", options).await
     }
 
     /// As [`Session::list_prompts`].
@@ -51,7 +51,7 @@ impl Cached<'_> {
     /// # Errors
     /// Any [`Failure`].
     pub async fn list_prompts(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.session.list_by(self, "prompts/list", "prompts", options).await
+        self.session.list_from(self, "prompts/list", "prompts", options).await
     }
 
     /// As [`Session::read_resource`]. What the server has asked something for is not kept.
@@ -76,7 +76,7 @@ impl Cached<'_> {
         if let Some(result) = results.get(&asked) {
             return Ok(result);
         }
-        let Finished { result, kind, is_plain } = self.session.finish(method, params, options).await?;
+        let FinalResult { result, kind, is_plain } = self.session.request_until_final(method, params, options).await?;
         let result = complete_result(result, kind.as_deref())?;
         if is_plain {
             results.put(asked, &result, now());
@@ -85,8 +85,8 @@ impl Cached<'_> {
     }
 }
 
-impl Pages for Cached<'_> {
-    async fn page(
+impl PageSource for Cached<'_> {
+    async fn fetch_page(
         &self,
         method: &str,
         params: Option<Map<String, Value>>,
@@ -98,5 +98,5 @@ impl Pages for Cached<'_> {
 
 /// Which token requests to a server go with at the moment; it says nothing of what is in it.
 pub(super) fn authorization(member: &Member) -> u64 {
-    member.config.authorizer.as_ref().map(Authorizer::number).unwrap_or_default()
+    member.config.authorizer.as_ref().map(Authorizer::generation).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Event, Hub, RegisteredTool, State, approval::Denial, cached::authorization, slot::Live, usage::Came};
 use crate::{
-    client::{CallOptions, ConnectError, Failure, ToolOutcome, call::named, request::cancelled},
+    client::{CallOptions, ConnectError, Failure, ToolOutcome, call::call_params, request::wait_cancelled},
     config::nearest,
 };
 
@@ -72,7 +72,7 @@ impl Hub {
         let approved = tokio::select! {
             biased;
             approved = self.0.granted.decide(&self.0.options.approval, &member, &tool, arguments.as_ref()) => approved,
-            () = cancelled(options.cancel.clone()) => return Err(Failure::Cancelled.into()),
+            () = wait_cancelled(options.cancel.clone()) => return Err(Failure::Cancelled.into()),
         };
         approved.map_err(|denial| CallError::Denied { tool: tool.name.clone(), denial })?;
         let started = Instant::now();
@@ -80,7 +80,7 @@ impl Hub {
         let results = &self.0.results;
         let (reads, now) = (tool.annotations.read_only, || authorization(&member));
         let asked = (results.is_used() && reads).then(|| {
-            let params = named(&tool.original, arguments.clone());
+            let params = call_params(&tool.original, arguments.clone());
             results.asked(&tool.server, "tools/call", Some(&params), now())
         });
         let kept = asked.as_ref().and_then(|asked| results.get(asked));
@@ -146,7 +146,7 @@ async fn call_over(
     options: CallOptions,
 ) -> Result<ToolOutcome, Failure> {
     let cancel = live.calls.child_token();
-    let forward = cancelled(options.cancel.clone());
+    let forward = wait_cancelled(options.cancel.clone());
     let call = live.session.call_tool(tool, arguments, CallOptions { cancel: Some(cancel.clone()), ..options.clone() });
     tokio::pin!(call, forward);
     tokio::select! {

@@ -146,7 +146,7 @@ impl Hub {
             let enough = enough.clone();
             async move {
                 let came = match enough.is_cancelled() {
-                    true => Err(Arc::new(ConnectError::GivenUp)),
+                    true => Err(Arc::new(ConnectError::Cancelled)),
                     false => self.connect_and_list(&slot).await,
                 };
                 Attempt { place, server: slot.name.clone(), came }

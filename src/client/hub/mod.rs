@@ -16,13 +16,13 @@
 //!
 //! ```no_run
 //! use mcp_rehearsal::client::{
-//!     CallOptions, CommandSpec, ServerConfig, Target,
+//!     CallOptions, CommandSpec, ServerParams, Target,
 //!     hub::{Hub, HubOptions, Member},
 //! };
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let command = CommandSpec { program: "weather-server".into(), ..CommandSpec::default() };
-//! let weather = ServerConfig::new("weather", Target::Stdio(command));
+//! let weather = ServerParams::new("weather", Target::Stdio(command));
 //! let hub = Hub::new([Member::new(weather)], HubOptions::default());
 //! let discovery = hub.discover().await?;
 //! for (server, error) in &discovery.unreachable {
@@ -43,7 +43,7 @@
 //!
 //! use mcp_rehearsal::{
 //!     client::{
-//!         CallOptions, Endpoint, Protocol, ServerConfig, Session, Target,
+//!         CallOptions, Endpoint, Protocol, ServerParams, Session, Target,
 //!         hub::{Registry, registry::Listed},
 //!     },
 //!     config::{
@@ -66,7 +66,7 @@
 //! for (name, mock) in &mocks {
 //!     let url = mock.url(Transport::Http).ok_or("it listens")?;
 //!     let target = Target::Http(Endpoint { url, headers: Vec::new() });
-//!     sessions.push(Session::connect(&ServerConfig::new(*name, target), Protocol::Auto).await?);
+//!     sessions.push(Session::connect(&ServerParams::new(*name, target), Protocol::Auto).await?);
 //! }
 //!
 //! // Discover.
@@ -108,6 +108,7 @@
 mod approval;
 mod cached;
 mod call;
+pub mod configured;
 mod discovery;
 mod options;
 pub mod registry;
@@ -143,7 +144,7 @@ pub use self::{
 };
 use self::{approval::Granted, registry::Listed, slot::Slot, store::ResultStore, usage::Usages};
 use super::{ConnectError, Failure, Session};
-use crate::transport::Stray;
+use crate::transport::UnsolicitedFrame;
 
 /// How many events a reader may be behind.
 const EVENTS: usize = 256;
@@ -297,13 +298,13 @@ impl Hub {
     }
 
     /// What servers have sent, since this was last asked, that is no message or answers nothing.
-    pub fn strays(&self) -> Vec<(Arc<str>, Stray)> {
+    pub fn strays(&self) -> Vec<(Arc<str>, UnsolicitedFrame)> {
         let mut strays = Vec::new();
         for slot in self.slots() {
             strays.extend(slot.late().into_iter().map(|stray| (slot.name.clone(), stray)));
             // Whoever is still being connected to has sent nothing that anybody waits for.
             let Some(session) = slot.session_at_once() else { continue };
-            let found = session.as_ref().map(|live| live.session.strays()).unwrap_or_default();
+            let found = session.as_ref().map(|live| live.session.take_unsolicited()).unwrap_or_default();
             strays.extend(found.into_iter().map(|stray| (slot.name.clone(), stray)));
         }
         strays
@@ -351,7 +352,7 @@ impl Hub {
         }
         let unreachable = |error| HubError::Unreachable { server: slot.name.clone(), error };
         let (session, is_new) = slot.session(&self.0.options).await.map_err(unreachable)?;
-        let given_up = || unreachable(Arc::new(ConnectError::GivenUp));
+        let given_up = || unreachable(Arc::new(ConnectError::Cancelled));
         let live = session.as_ref().ok_or_else(given_up)?;
         if is_new {
             self.tell(Event::Status(slot.name.clone()));

@@ -6,18 +6,18 @@ use serde_json::{Map, Value};
 
 use super::RegisteredTool;
 use crate::{
-    client::{ConnectError, Protocol, ServerConfig, StderrSink},
+    client::{ConnectError, Protocol, ServerParams, StderrSink},
     config::{
         policy::{ApprovalRule, Duplicates, Naming, Policy, Unreachable},
         server::ToolFilter,
     },
-    transport::Tap,
+    transport::TraceRecorder,
 };
 
 /// A server of a hub.
 #[derive(Clone, Debug)]
 pub struct Member {
-    pub config: ServerConfig,
+    pub config: ServerParams,
     /// Which version it is asked for, instead of the hub's.
     pub protocol: Option<Protocol>,
     pub is_enabled: bool,
@@ -62,7 +62,7 @@ pub struct HubOptions {
 }
 
 /// Called with the name of a server and the record of a connection that is about to be opened.
-pub type RecordSink = Arc<dyn Fn(&Arc<str>, &Tap) + Send + Sync>;
+pub type RecordSink = Arc<dyn Fn(&Arc<str>, &TraceRecorder) + Send + Sync>;
 
 /// Called when connecting to a server has failed and is tried again after a pause.
 pub type RetrySink = Arc<dyn Fn(&Arc<str>, &ConnectError, Duration) + Send + Sync>;
@@ -120,7 +120,7 @@ pub enum Decision {
 
 impl Member {
     /// With all its tools, as most programs would treat it.
-    pub fn new(config: ServerConfig) -> Member {
+    pub fn new(config: ServerParams) -> Member {
         Member {
             config,
             protocol: None,

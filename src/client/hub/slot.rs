@@ -19,8 +19,8 @@ use super::{
     status::{State, Status},
 };
 use crate::{
-    client::{CallOptions, ConnectError, Failure, Ignored, PeerVersion, Session},
-    transport::{Stray, Tap, Transport},
+    client::{CallOptions, ConnectError, Failure, PeerVersion, Session, UnsolicitedPolicy},
+    transport::{TraceRecorder, Transport, UnsolicitedFrame},
     wire::Era,
 };
 
@@ -42,7 +42,7 @@ pub(super) struct Slot {
     /// What the server lists; kept from one listing to the next.
     listing: Mutex<Arc<Listing>>,
     /// Answers to nothing that came when the server was left.
-    late: Mutex<Vec<Stray>>,
+    late: Mutex<Vec<UnsolicitedFrame>>,
     /// Leaves that are being taken beside a newer session. It is closed, so that one can wait for those that there are.
     leaving: TaskTracker,
 }
@@ -121,7 +121,7 @@ impl Slot {
         &self,
         options: &HubOptions,
     ) -> Result<(RwLockReadGuard<'_, Option<Live>>, bool), Arc<ConnectError>> {
-        let is_usable = |session: &Session| session.tap().closed().is_none() && !session.is_lost();
+        let is_usable = |session: &Session| session.recorder().closed().is_none() && !session.is_lost();
         let is_open = |live: &Option<Live>| live.as_ref().is_some_and(|live| is_usable(&live.session));
         let open = self.session.read().await;
         if is_open(&open) {
@@ -162,15 +162,15 @@ impl Slot {
         match Box::pin(self.attempt(options, &calls)).await {
             Ok(session) if calls.is_cancelled() => {
                 session.close().await;
-                Err(Arc::new(ConnectError::GivenUp))
+                Err(Arc::new(ConnectError::Cancelled))
             }
             Ok(session) => {
                 // Many servers log to their standard output, and are of use all the same.
-                session.ignore(Ignored::Noise);
+                session.set_unsolicited_policy(UnsolicitedPolicy::IgnoreOutput);
                 self.set(State::Connected, None);
                 Ok(Live { session, calls, is_hung: AtomicBool::default() })
             }
-            Err(ConnectError::GivenUp) => Err(Arc::new(ConnectError::GivenUp)),
+            Err(ConnectError::Cancelled) => Err(Arc::new(ConnectError::Cancelled)),
             Err(error) => {
                 self.set(State::Failed, Some(error.to_string().into()));
                 Err(Arc::new(error))
@@ -184,12 +184,12 @@ impl Slot {
         let protocol = member.protocol.unwrap_or(options.protocol);
         let mut pauses = options.retry.pauses();
         loop {
-            let (stderr, mut tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
+            let (stderr, mut recorder) = (options.stderr.clone(), TraceRecorder::with_limit(FRAMES));
             if let Some(records) = &options.records {
-                tap = tap.with_http();
-                records(&self.name, &tap);
+                recorder = recorder.with_http();
+                records(&self.name, &recorder);
             }
-            let connecting = Session::connect_unless(given_up, &member.config, protocol, stderr, tap);
+            let connecting = Session::connect_unless(given_up, &member.config, protocol, stderr, recorder);
             let error = match Box::pin(connecting).await {
                 Ok(session) => match &session.info().version {
                     PeerVersion::Known(_) => return Ok(session),
@@ -209,7 +209,7 @@ impl Slot {
                         told(&self.name, &error, pause);
                     }
                     if given_up.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
-                        return Err(ConnectError::GivenUp);
+                        return Err(ConnectError::Cancelled);
                     }
                 }
                 None => return Err(error),
@@ -221,7 +221,7 @@ impl Slot {
     pub(super) async fn list(&self, live: &Live) -> Option<Failure> {
         let (listing, failure) = if live.session.info().declares("tools") {
             let options = CallOptions { cancel: Some(live.calls.clone()), ..CallOptions::default() };
-            match live.session.list_tools_as_far_as_possible(options).await {
+            match live.session.list_tools_partial(options).await {
                 (_, Some(Failure::Cancelled)) => return Some(Failure::Cancelled),
                 listed => listed,
             }
@@ -244,21 +244,23 @@ impl Slot {
         if let Some(Live { session, .. }) = live {
             let (_, late) = session.leave().await;
             // What a server logs on its way out disturbs nobody any more.
-            let answers = late.into_iter().filter(|stray| matches!(stray, Stray::Again(_) | Stray::Unasked(_)));
+            let answers = late.into_iter().filter(|stray| {
+                matches!(stray, UnsolicitedFrame::DuplicateResponse(_) | UnsolicitedFrame::UnknownId(_))
+            });
             locked(&self.late).extend(answers);
         }
         self.leaving.wait().await;
     }
 
     /// Answers that belonged to nothing and came when the server was left, since this was last asked.
-    pub(super) fn late(&self) -> Vec<Stray> {
+    pub(super) fn late(&self) -> Vec<UnsolicitedFrame> {
         std::mem::take(&mut locked(&self.late))
     }
 
     /// The connection with this record broke. False if there is another by now.
-    pub(super) async fn broke(&self, tap: &Tap, why: &str) -> bool {
+    pub(super) async fn broke(&self, recorder: &TraceRecorder, why: &str) -> bool {
         let session = self.session.read().await;
-        let is_this = session.as_ref().is_some_and(|live| live.session.tap().is(tap));
+        let is_this = session.as_ref().is_some_and(|live| live.session.recorder().is_same_as(recorder));
         if is_this {
             self.set(State::Failed, Some(why.into()));
         }
@@ -286,7 +288,7 @@ fn may_pass(error: &ConnectError) -> bool {
     let is_unauthorized = matches!(error, ConnectError::Unauthorized { .. });
     let is_wrong =
         matches!(error, ConnectError::NotApplicable { .. } | ConnectError::Invalid(_) | ConnectError::Version { .. });
-    !is_wrong && !is_unauthorized && !matches!(error, ConnectError::GivenUp)
+    !is_wrong && !is_unauthorized && !matches!(error, ConnectError::Cancelled)
 }
 
 /// By up to half, so that clients which failed together do not come back together.

@@ -10,8 +10,8 @@ use super::{
     slot::{Live, Slot},
 };
 use crate::{
-    client::{CallOptions, Failure, Interest},
-    transport::Tap,
+    client::{CallOptions, Failure, SubscriptionFilter},
+    transport::TraceRecorder,
     wire::{Direction, Era, Frame},
 };
 
@@ -34,17 +34,18 @@ impl Hub {
             serde_json::from_str(live.session.info().capabilities.get()).unwrap_or_default();
         let is_caching = self.0.results.is_used();
         let tells = |list: &str| capabilities[list]["listChanged"] == true;
-        let interest = Interest {
+        let filter = SubscriptionFilter {
             tools: tells("tools"),
             prompts: is_caching && tells("prompts"),
             resources: is_caching && tells("resources"),
             uris: Vec::new(),
         };
-        if interest != Interest::default() && live.session.info().version.era() == Era::Modern {
+        if filter != SubscriptionFilter::default() && live.session.info().version.era() == Era::Modern {
             // Whoever does not send them is listed again when somebody asks for it.
-            let _ = live.session.listen(&interest, CallOptions::default()).await;
+            let _ = live.session.listen(&filter, CallOptions::default()).await;
         }
-        let watched = Watched { hub: Arc::downgrade(&self.0), slot: slot.clone(), tap: live.session.tap().clone() };
+        let watched =
+            Watched { hub: Arc::downgrade(&self.0), slot: slot.clone(), recorder: live.session.recorder().clone() };
         let (stop, closed) = (self.0.stop.clone(), live.calls.clone());
         let watching = watched.run();
         self.0.tasks.spawn(async move {
@@ -61,7 +62,7 @@ impl Hub {
 struct Watched {
     hub: Weak<Inner>,
     slot: Arc<Slot>,
-    tap: Tap,
+    recorder: TraceRecorder,
 }
 
 impl Watched {
@@ -74,13 +75,13 @@ impl Watched {
         let Some(health) = self.hub.upgrade().map(|inner| inner.options.health) else { return };
         let mut seen = 0;
         loop {
-            let changed = self.tap.wait_for(seen, |frame| change(frame).is_some());
+            let changed = self.recorder.wait_for(seen, |frame| change(frame).is_some());
             let found = match health {
                 None => changed.await,
                 Some(every) => match tokio::time::timeout(every, changed).await {
                     Ok(found) => found,
                     Err(_) => {
-                        seen = self.tap.len();
+                        seen = self.recorder.len();
                         self.ask_for_life().await;
                         continue;
                     }
@@ -99,7 +100,9 @@ impl Watched {
     /// Lists the tools anew; of several changes in a row one listing is enough.
     async fn list_again(&self, hub: &Hub) {
         let session = self.slot.open_session().await;
-        let Some(live) = session.as_ref().filter(|live| live.session.tap().is(&self.tap)) else { return };
+        let Some(live) = session.as_ref().filter(|live| live.session.recorder().is_same_as(&self.recorder)) else {
+            return;
+        };
         if let Some(failure) = self.slot.list(live).await {
             hub.tell(Event::Unlisted { server: self.slot.name.clone(), failure });
         }
@@ -110,7 +113,9 @@ impl Watched {
     /// A server that does not answer any more is as good as gone.
     async fn ask_for_life(&self) {
         let session = self.slot.open_session().await;
-        let Some(live) = session.as_ref().filter(|live| live.session.tap().is(&self.tap)) else { return };
+        let Some(live) = session.as_ref().filter(|live| live.session.recorder().is_same_as(&self.recorder)) else {
+            return;
+        };
         // An error is an answer.
         let method = match live.session.info().version.era() {
             Era::Legacy => "ping",
@@ -119,13 +124,13 @@ impl Watched {
         let asked = live.session.request(method, None, CallOptions::default()).await;
         if matches!(asked, Err(Failure::Timeout(_) | Failure::Disconnected { .. })) {
             live.is_hung.store(true, Ordering::Relaxed);
-            self.tap.close(format!("{method} was not answered"));
+            self.recorder.close(format!("{method} was not answered"));
         }
     }
 
     async fn broke(&self, hub: &Hub) {
-        let why = self.tap.closed().unwrap_or_else(|| "the connection ended".into());
-        if !self.slot.broke(&self.tap, &why).await {
+        let why = self.recorder.closed().unwrap_or_else(|| "the connection ended".into());
+        if !self.slot.broke(&self.recorder, &why).await {
             return;
         }
         hub.0.results.forget(&self.slot.name);

@@ -11,17 +11,17 @@ use reqwest::{StatusCode, header::HeaderValue};
 use tokio::sync::Notify;
 
 use super::{
-    AuthError, Challenge, Choice, GrantKind, Identity, Interaction, Logout, Secret, TokenStatus, TokenStore,
-    current::{Current, Origin},
+    AuthError, Challenge, GrantKind, Identity, Interaction, Logout, SavedOptions, Secret, TokenStatus, TokenStore,
+    current_token::{CurrentToken, TokenOrigin},
+    deadline_pause::DeadlinePause,
     fetch::Fetcher,
-    flow::{Flow, Found, Obtained},
-    pause::Pause,
-    perimeter::Perimeter,
+    flow::{Discovery, Flow, NewToken},
+    ssrf_guard::SsrfGuard,
     store::Record,
     token::Token,
 };
 use crate::transport::client::{
-    gate::{Gate, Pass, Refusal},
+    auth::{AuthHeader, AuthMiddleware, RefusedRequest},
     web,
 };
 
@@ -54,11 +54,11 @@ struct Shared {
     flow: Flow,
     grant: GrantKind,
     store: TokenStore,
-    current: Mutex<Current>,
+    current: Mutex<CurrentToken>,
     /// Held by whoever gets a token. What is in it: the scopes that were asked for in addition, once for each time.
     upgrades: tokio::sync::Mutex<Vec<Vec<String>>>,
     /// Tells whoever waits for a person that there is no need to.
-    given_up: Notify,
+    cancelled: Notify,
 }
 
 impl Default for Options {
@@ -66,11 +66,11 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             identity: Identity::default(),
-            grant: GrantKind::Person,
+            grant: GrantKind::AuthorizationCode,
             scopes: None,
             metadata_url: None,
             issuer: None,
-            interaction: Interaction::Nobody,
+            interaction: Interaction::None,
             store: TokenStore::memory(),
         }
     }
@@ -90,18 +90,18 @@ impl Authorizer {
         let server =
             web::parse_url(&server, &["http", "https"]).map_err(|error| AuthError::Invalid(error.to_string()))?;
         let Options { identity, grant, scopes, metadata_url, issuer, interaction, store } = options;
-        let perimeter = Perimeter::of(server.clone());
+        let ssrf_guard = SsrfGuard::new(server.clone());
         let provider = match &grant {
-            GrantKind::Enterprise(provider) => Some(&provider.token_endpoint),
-            GrantKind::Person | GrantKind::Client | GrantKind::Workload(_) => None,
+            GrantKind::EnterpriseManaged(provider) => Some(&provider.token_endpoint),
+            GrantKind::AuthorizationCode | GrantKind::ClientCredentials | GrantKind::WorkloadIdentity(_) => None,
         };
         for url in metadata_url.iter().chain(&issuer).chain(provider) {
-            perimeter.trust(url);
+            ssrf_guard.trust(url);
         }
-        let (fetcher, pause) = (Fetcher::new(perimeter.clone()), Pause::default());
-        let flow = Flow { server, identity, scopes, metadata_url, issuer, perimeter, interaction, fetcher, pause };
+        let (fetcher, pause) = (Fetcher::new(ssrf_guard.clone()), DeadlinePause::default());
+        let flow = Flow { server, identity, scopes, metadata_url, issuer, ssrf_guard, interaction, fetcher, pause };
         let (current, upgrades) = (Mutex::default(), tokio::sync::Mutex::default());
-        Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades, given_up: Notify::new() })))
+        Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades, cancelled: Notify::new() })))
     }
 
     /// Gets a new token, as the server asks for one whom nobody has authorized. Where a person is asked, it is in this
@@ -114,8 +114,8 @@ impl Authorizer {
         let _turn = shared.upgrades.lock().await;
         let challenge = shared.flow.challenge().await;
         let obtained = Box::pin(shared.grant(&challenge, None)).await;
-        shared.settle(obtained.map(|token| (token, Origin::Granted)))?;
-        self.status()?.ok_or(AuthError::Nobody)
+        shared.finish_attempt(obtained.map(|token| (token, TokenOrigin::Granted)))?;
+        self.status()?.ok_or(AuthError::InteractionRequired)
     }
 
     /// What is known about the token.
@@ -123,15 +123,15 @@ impl Authorizer {
     /// # Errors
     /// [`AuthError::Store`].
     pub fn status(&self) -> Result<Option<TokenStatus>, AuthError> {
-        Ok(TokenStatus::of(&self.0.load()?, &self.0.flow))
+        Ok(TokenStatus::from_record(&self.0.load()?, &self.0.flow))
     }
 
     /// What the user said for the token, where the config does not say the same.
     ///
     /// # Errors
     /// [`AuthError::Store`].
-    pub fn choice(&self) -> Result<Choice, AuthError> {
-        Ok(Choice::of(&self.0.load()?, &self.0.flow))
+    pub fn saved_options(&self) -> Result<SavedOptions, AuthError> {
+        Ok(SavedOptions::from_record(&self.0.load()?, &self.0.flow))
     }
 
     /// Has those who issued tokens revoke them, as far as they do such things, and forgets them and how the client is
@@ -142,9 +142,9 @@ impl Authorizer {
     pub async fn logout(&self) -> Result<Logout, AuthError> {
         let shared = &self.0;
         let server = &shared.flow.server;
-        shared.given_up.notify_waiters();
+        shared.cancelled.notify_waiters();
         let _turn = shared.upgrades.lock().await;
-        shared.leave();
+        shared.clear_token();
         if !shared.store.has(server) {
             return Ok(Logout { was_there: false, revoked: Ok(false) });
         }
@@ -159,10 +159,10 @@ impl Authorizer {
 
     /// Goes on with what is kept, where somebody else has got a token meanwhile. Nobody is waited for any more.
     pub async fn reload(&self) {
-        self.0.given_up.notify_waiters();
+        self.0.cancelled.notify_waiters();
         let _turn = self.0.upgrades.lock().await;
         let mut current = self.0.current();
-        *current = Current { number: current.number + 1, ..Current::default() };
+        *current = CurrentToken { generation: current.generation + 1, ..CurrentToken::default() };
     }
 
     /// Why the last attempt to get a token brought none.
@@ -171,8 +171,8 @@ impl Authorizer {
     }
 
     /// Counts the tokens; what was got with one of them need not be for whoever has another.
-    pub(crate) fn number(&self) -> u64 {
-        self.0.current().number
+    pub fn generation(&self) -> u64 {
+        self.0.current().generation
     }
 
     /// A text with this in place of the tokens that are in use, for whoever shows what others say.
@@ -184,8 +184,8 @@ impl Authorizer {
     }
 
     /// The record of the requests for tokens from now on. What is secret of them is not in it.
-    pub fn record(&self) -> crate::transport::Tap {
-        self.0.flow.fetcher.record()
+    pub fn recorder(&self) -> crate::transport::TraceRecorder {
+        self.0.flow.fetcher.recorder()
     }
 
     /// The scopes that the server wanted in addition, the last time that it did.
@@ -194,14 +194,14 @@ impl Authorizer {
     }
 
     /// What HTTP requests to the server ask.
-    pub(crate) fn gate(&self) -> Gate {
+    pub(crate) fn middleware(&self) -> AuthMiddleware {
         let authorizer = self.clone();
-        Gate::new(move |refusal| {
+        AuthMiddleware::new(move |refused| {
             let shared = authorizer.0.clone();
             async move {
-                let answer = match refusal {
-                    None => shared.pass().await.map(Some),
-                    Some(refusal) => shared.refused(refusal).await,
+                let answer = match refused {
+                    None => shared.auth_header().await.map(Some),
+                    Some(refused) => shared.refused(refused).await,
                 };
                 answer.map_err(|error| error.to_string())
             }
@@ -216,14 +216,14 @@ impl Authorizer {
 }
 
 impl Shared {
-    fn current(&self) -> MutexGuard<'_, Current> {
+    fn current(&self) -> MutexGuard<'_, CurrentToken> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has no token any more.
-    fn leave(&self) {
+    fn clear_token(&self) {
         let mut current = self.current();
-        *current = Current { number: current.number + 1, is_loaded: true, ..Current::default() };
+        *current = CurrentToken { generation: current.generation + 1, is_loaded: true, ..CurrentToken::default() };
     }
 
     /// What is kept. Issuers that the user named once may be anywhere.
@@ -233,57 +233,57 @@ impl Shared {
     fn load(&self) -> Result<Record, AuthError> {
         let record = self.store.load(&self.flow.server)?;
         for (issuer, _) in record.issuers.iter().filter(|(_, issued)| issued.is_chosen) {
-            self.flow.perimeter.trust(issuer);
+            self.flow.ssrf_guard.trust(issuer);
         }
         Ok(record)
     }
 
     /// What a request goes with: the token that there is, if there is one. One that expires is replaced first, where that
     /// needs nobody.
-    async fn pass(&self) -> Result<Pass, AuthError> {
-        if let Some(pass) = self.current().ready() {
-            return Ok(pass);
+    async fn auth_header(&self) -> Result<AuthHeader, AuthError> {
+        if let Some(header) = self.current().ready_header() {
+            return Ok(header);
         }
         let _turn = self.upgrades.lock().await;
-        if let Some(pass) = self.current().ready() {
-            return Ok(pass);
+        if let Some(header) = self.current().ready_header() {
+            return Ok(header);
         }
         if !self.current().is_loaded {
             let token = self.load()?.token().cloned();
             let mut current = self.current();
             (current.is_loaded, current.token) = (true, token);
         }
-        if let Some(pass) = self.current().ready() {
-            return Ok(pass);
+        if let Some(header) = self.current().ready_header() {
+            return Ok(header);
         }
         match Box::pin(self.refresh(None)).await {
-            Ok(Some(found)) => drop(self.settle(Ok(found))),
+            Ok(Some(found)) => drop(self.finish_attempt(Ok(found))),
             // The server will say what it wants.
             Ok(None) | Err(_) => self.current().is_stuck = true,
         }
-        Ok(self.current().pass())
+        Ok(self.current().header())
     }
 
     /// With what the refused request is to be made again; `None` if a token is not what it lacks.
-    async fn refused(&self, refusal: Refusal) -> Result<Option<Pass>, AuthError> {
-        let challenge = Challenge::of(&refusal.headers);
-        let is_more_wanted = refusal.status == StatusCode::FORBIDDEN;
+    async fn refused(&self, refused: RefusedRequest) -> Result<Option<AuthHeader>, AuthError> {
+        let challenge = Challenge::from_headers(&refused.headers);
+        let is_more_wanted = refused.status == StatusCode::FORBIDDEN;
         let needed = challenge.as_ref().filter(|it| it.wants_more_scopes()).and_then(|it| it.scopes.clone());
-        let is_other_scheme = challenge.is_none() && refusal.headers.contains_key(reqwest::header::WWW_AUTHENTICATE);
+        let is_other_scheme = challenge.is_none() && refused.headers.contains_key(reqwest::header::WWW_AUTHENTICATE);
         if is_other_scheme || (is_more_wanted && needed.is_none()) {
             return Ok(None);
         }
         let mut upgrades = self.upgrades.lock().await;
         {
             let current = self.current();
-            if current.number != refusal.pass.number {
+            if current.generation != refused.header.generation {
                 return match &current.failure {
                     Some(error) => Err(error.clone()),
-                    None => Ok(Some(current.pass())),
+                    None => Ok(Some(current.header())),
                 };
             }
         }
-        let (challenge, version) = (challenge.unwrap_or_default(), refusal.version.as_ref());
+        let (challenge, version) = (challenge.unwrap_or_default(), refused.version.as_ref());
         let got = match needed.filter(|_| is_more_wanted) {
             Some(mut needed) => {
                 needed.sort();
@@ -292,35 +292,39 @@ impl Shared {
                     return Err(AuthError::Scopes(needed));
                 }
                 upgrades.push(needed);
-                Box::pin(self.grant(&challenge, version)).await.map(|token| (token, Origin::Granted))
+                Box::pin(self.grant(&challenge, version)).await.map(|token| (token, TokenOrigin::Granted))
             }
             None => Box::pin(self.renew(&challenge, version)).await,
         };
-        self.settle(got)?;
-        Ok(Some(self.current().pass()))
+        self.finish_attempt(got)?;
+        Ok(Some(self.current().header()))
     }
 
     /// A valid token in place of one that is none, or of none.
-    async fn renew(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<(Token, Origin), AuthError> {
+    async fn renew(
+        &self,
+        challenge: &Challenge,
+        version: Option<&HeaderValue>,
+    ) -> Result<(Token, TokenOrigin), AuthError> {
         let (origin, is_valid, is_unproven) = {
             let current = self.current();
             (current.origin, current.is_valid(), current.is_valid() && !current.is_accepted())
         };
         let record = self.load()?;
         let is_last = match origin {
-            Origin::Granted => true,
+            TokenOrigin::Granted => true,
             // What nobody is asked for is renewed by asking for it.
-            Origin::Refreshed => self.asks_nobody() || matches!(self.grant, GrantKind::Client),
-            Origin::Stored => false,
+            TokenOrigin::Refreshed => self.asks_nobody() || matches!(self.grant, GrantKind::ClientCredentials),
+            TokenOrigin::Stored => false,
         };
         if is_unproven && is_last {
             let issuer = record.issuer.unwrap_or_default();
-            return Err(AuthError::Rejected { issuer, said: challenge.said() });
+            return Err(AuthError::Rejected { issuer, said: challenge.error_text() });
         }
-        let is_to_be_renewed = !(is_unproven && origin == Origin::Refreshed);
+        let is_to_be_renewed = !(is_unproven && origin == TokenOrigin::Refreshed);
         let kept = record.issued().and_then(|issued| Some((issued, issued.token.as_ref()?)));
         if let Some((issued, token)) = kept.filter(|_| is_to_be_renewed) {
-            let can_be_renewed = token.refresh.is_some() || issued.is_alone(token);
+            let can_be_renewed = token.refresh.is_some() || issued.is_unattended(token);
             if can_be_renewed || !self.asks_nobody() {
                 // Who issues tokens may have changed; nobody else is shown the refresh token (2026-07-28,
                 // Authorization Server Binding).
@@ -329,26 +333,26 @@ impl Shared {
                     return Ok(renewed);
                 }
                 if !self.asks_nobody() {
-                    return self.grant_with(&found, challenge).await.map(|token| (token, Origin::Granted));
+                    return self.grant_with(&found, challenge).await.map(|token| (token, TokenOrigin::Granted));
                 }
             } else if let Some(of_another) = self.refresh(None).await? {
                 return Ok(of_another);
             }
             if is_valid && self.asks_nobody() {
-                return Err(AuthError::Worn { said: challenge.said() });
+                return Err(AuthError::ReauthorizationRequired { said: challenge.error_text() });
             }
         }
-        self.grant(challenge, version).await.map(|token| (token, Origin::Granted))
+        self.grant(challenge, version).await.map(|token| (token, TokenOrigin::Granted))
     }
 
     /// Whether a token that needs a person cannot be got.
     fn asks_nobody(&self) -> bool {
-        matches!((&self.grant, &self.flow.interaction), (GrantKind::Person, Interaction::Nobody))
+        matches!((&self.grant, &self.flow.interaction), (GrantKind::AuthorizationCode, Interaction::None))
     }
 
     /// A token without asking anybody: that of another process, or the next one by the refresh token. `None` if there is
     /// no such, or its issuer does not want it any more.
-    async fn refresh(&self, found: Option<&Found>) -> Result<Option<(Token, Origin)>, AuthError> {
+    async fn refresh(&self, found: Option<&Discovery>) -> Result<Option<(Token, TokenOrigin)>, AuthError> {
         let server = &self.flow.server;
         let lock = self.store.lock(server).await?;
         let record = self.load()?;
@@ -359,10 +363,10 @@ impl Shared {
         }
         let is_of_another = self.current().token.as_ref() != Some(&token);
         if is_of_another && !token.is_expired() {
-            return Ok(Some((token, Origin::Stored)));
+            return Ok(Some((token, TokenOrigin::Stored)));
         }
-        let is_alone = issued.is_alone(&token);
-        if token.refresh.is_none() && !is_alone {
+        let is_unattended = issued.is_unattended(&token);
+        if token.refresh.is_none() && !is_unattended {
             return Ok(None);
         }
         let metadata = match found {
@@ -380,11 +384,11 @@ impl Shared {
             Ok(Some(renewed)) => {
                 issued.token = Some(renewed.clone());
                 self.store.save(&lock, server, &record)?;
-                Ok(Some((renewed, Origin::Refreshed)))
+                Ok(Some((renewed, TokenOrigin::Refreshed)))
             }
             Ok(None) => Ok(None),
-            Err(error) if is_alone || error.is_passing() => Err(error),
-            Err(error) if error.is_end() => {
+            Err(error) if is_unattended || error.is_temporary() => Err(error),
+            Err(error) if error.is_permanent() => {
                 if matches!(&error, AuthError::Token { error, .. } if error == "invalid_client") {
                     issued.client = None;
                 }
@@ -399,19 +403,19 @@ impl Shared {
     /// A token by the grant. Where nobody can be asked, nobody has to say whom to ask.
     async fn grant(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<Token, AuthError> {
         if self.asks_nobody() {
-            return Err(AuthError::Nobody);
+            return Err(AuthError::InteractionRequired);
         }
         let found = self.discover(challenge, version, &self.load()?).await?;
         self.grant_with(&found, challenge).await
     }
 
-    async fn grant_with(&self, found: &Found, challenge: &Challenge) -> Result<Token, AuthError> {
+    async fn grant_with(&self, found: &Discovery, challenge: &Challenge) -> Result<Token, AuthError> {
         let (server, issuer) = (&self.flow.server, &found.issuer.issuer);
         let record = self.load()?;
         let obtained = match &self.grant {
-            GrantKind::Person => tokio::select! {
+            GrantKind::AuthorizationCode => tokio::select! {
                 obtained = Box::pin(self.flow.authorize(found, challenge, &record)) => obtained,
-                () = self.given_up.notified() => Err(AuthError::GivenUp),
+                () = self.cancelled.notified() => Err(AuthError::Cancelled),
             },
             alone => self.flow.obtain_alone(alone, found, challenge, &record).await,
         };
@@ -419,7 +423,7 @@ impl Shared {
         // Somebody may have been waited for, and other processes have gone on.
         let mut record = self.load()?;
         let issued = record.issuers.entry(issuer.clone()).or_default();
-        let Obtained { token, client, holder } = match obtained {
+        let NewToken { token, client, stored_client } = match obtained {
             Ok(obtained) => obtained,
             Err(error) => {
                 if matches!(&error, AuthError::Token { error, .. } if error == "invalid_client")
@@ -434,8 +438,11 @@ impl Shared {
         issued.token = Some(token.clone());
         issued.client = client.or_else(|| issued.client.take());
         issued.is_chosen |= self.flow.issuer.as_ref() == Some(issuer);
-        let registered = holder.as_ref().filter(|holder| !holder.is_document).map(|holder| holder.id.clone());
-        issued.holder = holder;
+        let registered = stored_client
+            .as_ref()
+            .filter(|stored_client| !stored_client.is_document)
+            .map(|stored_client| stored_client.id.clone());
+        issued.stored_client = stored_client;
         record.bound.extend(registered.map(|id| (id, issuer.clone())));
         record.issuer = Some(issuer.clone());
         self.store.save(&lock, server, &record)?;
@@ -447,7 +454,7 @@ impl Shared {
         challenge: &Challenge,
         version: Option<&HeaderValue>,
         record: &Record,
-    ) -> Result<Found, AuthError> {
+    ) -> Result<Discovery, AuthError> {
         let registered = self.flow.identity.registered.as_ref();
         let stated = registered.and_then(|registered| registered.issuer.as_deref());
         let bound = registered.and_then(|registered| record.bound.get(&registered.id).map(String::as_str));
@@ -458,9 +465,9 @@ impl Shared {
     ///
     /// # Errors
     /// That of the attempt.
-    fn settle(&self, got: Result<(Token, Origin), AuthError>) -> Result<(), AuthError> {
+    fn finish_attempt(&self, got: Result<(Token, TokenOrigin), AuthError>) -> Result<(), AuthError> {
         let mut current = self.current();
-        current.number += 1;
+        current.generation += 1;
         current.is_loaded = true;
         match got {
             Ok((token, origin)) => {

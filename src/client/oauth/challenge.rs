@@ -20,7 +20,7 @@ pub struct Challenge {
 impl Challenge {
     /// The challenge in these headers: of several the first that says where the metadata are. `None` if no `Bearer` is
     /// asked for.
-    pub fn of(headers: &HeaderMap) -> Option<Challenge> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Challenge> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let mut challenges: Vec<_> = values
             .flat_map(parse)
@@ -40,7 +40,7 @@ impl Challenge {
     }
 
     /// Why the token is refused, as far as the server says it, on one line.
-    pub(super) fn said(&self) -> Option<String> {
+    pub(super) fn error_text(&self) -> Option<String> {
         let parts: Vec<&str> = self.error.iter().chain(&self.error_description).map(String::as_str).collect();
         (!parts.is_empty()).then(|| quoted(&parts.join(": ")))
     }
@@ -121,12 +121,12 @@ mod tests {
 
     use super::*;
 
-    fn of(values: &[&str]) -> Option<Challenge> {
+    fn parse_all(values: &[&str]) -> Option<Challenge> {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(value).expect("a header value"));
         }
-        Challenge::of(&headers)
+        Challenge::from_headers(&headers)
     }
 
     fn challenge(metadata: Option<&str>, scopes: Option<&[&str]>, error: Option<&str>) -> Option<Challenge> {
@@ -167,13 +167,13 @@ mod tests {
             (&["Basic realm=\"resource_metadata=evil\", Bearer error=\"e\""], challenge(None, None, Some("e"))),
             (&["=, Bearer"], None),
         ] {
-            assert_eq!(of(values), expected, "{values:?}");
+            assert_eq!(parse_all(values), expected, "{values:?}");
         }
     }
 
     #[test]
     fn what_a_server_says_about_a_token_is_one_line() {
-        let said = |value| of(&[value]).expect("a challenge").said();
+        let said = |value| parse_all(&[value]).expect("a challenge").error_text();
         let value = "Bearer error=\"invalid_token\", Error_Description=\"made for\tanother\"";
         assert_eq!(said(value).as_deref(), Some("invalid_token: made for another"));
         assert_eq!(said("Bearer error_description=late").as_deref(), Some("late"));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn only_insufficient_scope_asks_for_more() {
-        assert!(of(&["Bearer error=\"insufficient_scope\""]).expect("a challenge").wants_more_scopes());
-        assert!(!of(&["Bearer error=\"invalid_token\""]).expect("a challenge").wants_more_scopes());
+        assert!(parse_all(&["Bearer error=\"insufficient_scope\""]).expect("a challenge").wants_more_scopes());
+        assert!(!parse_all(&["Bearer error=\"invalid_token\""]).expect("a challenge").wants_more_scopes());
     }
 }

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::{AuthError, perimeter::Perimeter};
+use super::{AuthError, ssrf_guard::SsrfGuard};
 use crate::transport::client::web::display_url;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
@@ -144,16 +144,16 @@ pub(super) fn canonical(server: &Url) -> String {
 /// An endpoint of an authorization server, if it may be used from this server.
 ///
 /// # Errors
-/// [`AuthError::NoEndpoint`] if there is none, and those of [`Perimeter::admit`] (2026-07-28, Communication Security).
+/// [`AuthError::NoEndpoint`] if there is none, and those of [`SsrfGuard::check`] (2026-07-28, Communication Security).
 pub(super) fn endpoint(
     metadata: &ServerMetadata,
     stated: Option<&String>,
     name: &'static str,
-    perimeter: &Perimeter,
+    ssrf_guard: &SsrfGuard,
 ) -> Result<Url, AuthError> {
     let none = || AuthError::NoEndpoint { issuer: metadata.issuer.clone(), endpoint: name };
     let url = Url::parse(stated.ok_or_else(none)?).map_err(|_| none())?;
-    perimeter.admit(url)
+    ssrf_guard.check(url)
 }
 
 fn at(base: &Url, path: &str) -> Url {

@@ -26,7 +26,7 @@ pub enum AuthError {
     Internal { url: String },
     /// The server names others than the one authorization server that is wanted.
     #[error("the server names {named}, and not the authorization server {wanted}")]
-    NotNamed { wanted: String, named: String },
+    IssuerNotOffered { wanted: String, named: String },
     /// The metadata are those of another resource (RFC 9728, section 3.3).
     #[error("the metadata of the server are those of {resource:?}, and it is {server}")]
     Resource { resource: String, server: String },
@@ -51,13 +51,13 @@ pub enum AuthError {
     NoIdentity { issuer: String },
     /// The client is registered with another authorization server (2026-07-28, Authorization Server Binding).
     #[error("the client id belongs to the authorization server {registered}, and the server now names {issuer}")]
-    OtherIssuer { registered: String, issuer: String },
+    IssuerMismatch { registered: String, issuer: String },
     /// Nobody but the server says that the client's secret is for this authorization server, which is elsewhere
     /// (2026-07-28, Authorization Server Binding).
     #[error(
         "the server names {issuer}, which is not on its own host, and nobody has said that the client secret is for it"
     )]
-    Stranger { issuer: String },
+    UntrustedIssuer { issuer: String },
     /// The registration was refused (RFC 7591, section 3.2.2).
     #[error("the authorization server refused to register the client: {0}")]
     Registration(String),
@@ -78,13 +78,13 @@ pub enum AuthError {
     NoSecret { variable: String },
     /// A person would have to be asked.
     #[error("somebody has to authorize it in a browser")]
-    Nobody,
+    InteractionRequired,
     /// The same, for the server takes the token no more that there is, and there will be no other without.
     #[error("the server refuses the token that there is{}; somebody has to authorize it anew in a browser", and_says(.said))]
-    Worn { said: Option<String> },
+    ReauthorizationRequired { said: Option<String> },
     /// Nobody wants the answer of the person any more that was waited for.
     #[error("the authorization was given up")]
-    GivenUp,
+    Cancelled,
     /// The person has not come back.
     #[error("nobody authorized it within {0:?}")]
     TimedOut(Duration),
@@ -101,13 +101,13 @@ pub enum AuthError {
 
 impl AuthError {
     /// Whether there will be a token as soon as somebody authorizes the client.
-    pub fn wants_somebody(&self) -> bool {
-        matches!(self, AuthError::Nobody | AuthError::Worn { .. })
+    pub fn needs_user(&self) -> bool {
+        matches!(self, AuthError::InteractionRequired | AuthError::ReauthorizationRequired { .. })
     }
 
     /// Whether it may be otherwise in a while, and says nothing of what was asked with (RFC 6749, section 5.2; RFC 9110,
     /// section 15.6; RFC 6585, section 4).
-    pub(super) fn is_passing(&self) -> bool {
+    pub(super) fn is_temporary(&self) -> bool {
         match self {
             AuthError::Token { status, error, .. } => {
                 let codes = ["temporarily_unavailable", "server_error", "slow_down"];
@@ -118,9 +118,9 @@ impl AuthError {
     }
 
     /// Whether it means that what was asked with is not good any more (RFC 6749, section 5.2).
-    pub(super) fn is_end(&self) -> bool {
-        let is_end = |error: &str| matches!(error, "invalid_grant" | "invalid_client");
-        !self.is_passing() && matches!(self, AuthError::Token { error, .. } if is_end(error))
+    pub(super) fn is_permanent(&self) -> bool {
+        let is_dead_grant = |error: &str| matches!(error, "invalid_grant" | "invalid_client");
+        !self.is_temporary() && matches!(self, AuthError::Token { error, .. } if is_dead_grant(error))
     }
 }
 

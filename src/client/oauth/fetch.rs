@@ -18,11 +18,11 @@ use url::form_urlencoded;
 
 use super::{
     AuthError, Challenge,
-    perimeter::{Nearer, Perimeter},
+    ssrf_guard::{BlockedAddress, SsrfGuard},
 };
 use crate::{
     config::secret::MASK,
-    transport::{HttpPart, Tap, client::web},
+    transport::{HttpPart, TraceRecorder, client::web},
     wire::{Era, Version},
 };
 
@@ -49,33 +49,33 @@ const PLAIN: [&str; 10] = [
 const MCP_TYPES: &str = "application/json, text/event-stream";
 const SESSION: &str = "mcp-session-id";
 
-/// The HTTP client of one authorizer. It follows no redirects by itself, and goes nowhere beyond the perimeter.
+/// The HTTP client of one authorizer. It follows no redirects by itself, and goes nowhere beyond the ssrf_guard.
 #[derive(Debug)]
 pub(super) struct Fetcher {
-    perimeter: Perimeter,
+    ssrf_guard: SsrfGuard,
     near: OnceLock<Client>,
     far: OnceLock<Client>,
     /// What goes over the wire, for whoever wants to see it.
-    tap: Tap,
+    recorder: TraceRecorder,
 }
 
 /// How sure it is that something is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MetadataLocation {
     /// The server has said so.
-    Named,
+    Stated,
     /// It is where it should be if it is at all.
     WellKnown,
 }
 
 impl Fetcher {
-    pub(super) fn new(perimeter: Perimeter) -> Fetcher {
-        Fetcher { perimeter, near: OnceLock::new(), far: OnceLock::new(), tap: Tap::keeping(KEPT) }
+    pub(super) fn new(ssrf_guard: SsrfGuard) -> Fetcher {
+        Fetcher { ssrf_guard, near: OnceLock::new(), far: OnceLock::new(), recorder: TraceRecorder::with_limit(KEPT) }
     }
 
     /// The record of the requests from now on, without what is secret in them.
-    pub(super) fn record(&self) -> Tap {
-        self.tap.clone().with_http()
+    pub(super) fn recorder(&self) -> TraceRecorder {
+        self.recorder.clone().with_http()
     }
 
     /// A JSON document; `None` if there is none, which is so if what is said to be there is not a JSON object, and it is
@@ -86,7 +86,7 @@ impl Fetcher {
     pub(super) async fn metadata<T: DeserializeOwned>(
         &self,
         url: &Url,
-        place: Place,
+        location: MetadataLocation,
         version: Option<&HeaderValue>,
         what: &'static str,
     ) -> Result<Option<T>, AuthError> {
@@ -109,15 +109,15 @@ impl Fetcher {
             if status == StatusCode::OK {
                 let body = body(response, &at).await?;
                 let read = serde_json::from_slice(&body);
-                web::note_body(&self.tap, body);
-                return match (read, place) {
+                web::note_body(&self.recorder, body);
+                return match (read, location) {
                     (Ok(document), _) => Ok(Some(document)),
-                    (Err(_), Place::WellKnown) => Ok(None),
-                    (Err(_), Place::Named) => Err(AuthError::Malformed { url: shown(&at), what }),
+                    (Err(_), MetadataLocation::WellKnown) => Ok(None),
+                    (Err(_), MetadataLocation::Stated) => Err(AuthError::Malformed { url: shown(&at), what }),
                 };
             }
-            return match (status.is_client_error(), place) {
-                (true, Place::WellKnown) => Ok(None),
+            return match (status.is_client_error(), location) {
+                (true, MetadataLocation::WellKnown) => Ok(None),
                 _ => Err(http(&at, status)),
             };
         }
@@ -132,7 +132,7 @@ impl Fetcher {
         if let Some(challenge) = challenge_of(&self.send(request, server, None).await.ok()?) {
             return Some(challenge);
         }
-        for (version, method, params) in greetings() {
+        for (version, method, params) in first_requests() {
             let body = json!({ "jsonrpc": "2.0", "id": 0, "method": method, "params": params });
             let mut request = client.post(server.clone()).header(ACCEPT, MCP_TYPES).json(&body);
             if version.era() == Era::Modern {
@@ -155,7 +155,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// [`AuthError::Unreachable`] and [`AuthError::Malformed`].
-    pub(super) async fn form(
+    pub(super) async fn post_form(
         &self,
         url: &Url,
         form: &[(&'static str, String)],
@@ -167,18 +167,18 @@ impl Fetcher {
             request = request.header(AUTHORIZATION, authorization);
         }
         let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(text);
-        let told = form.iter().map(|(name, value)| {
+        let shown_body = form.iter().map(|(name, value)| {
             let value = if PLAIN.contains(name) { value } else { MASK };
             format!("{name}={value}")
         });
-        self.answer(self.send(request, url, Some(told.collect::<Vec<_>>().join("&"))).await?, url).await
+        self.answer(self.send(request, url, Some(shown_body.collect::<Vec<_>>().join("&"))).await?, url).await
     }
 
     /// Sends a JSON document, and returns the status and body of the answer.
     ///
     /// # Errors
     /// [`AuthError::Unreachable`] and [`AuthError::Malformed`].
-    pub(super) async fn json(&self, url: &Url, document: &Value) -> Result<(StatusCode, Bytes), AuthError> {
+    pub(super) async fn post_json(&self, url: &Url, document: &Value) -> Result<(StatusCode, Bytes), AuthError> {
         let request = self.client(url)?.post(url.clone()).header(ACCEPT, "application/json").json(document);
         self.answer(self.send(request, url, Some(document.to_string())).await?, url).await
     }
@@ -186,19 +186,19 @@ impl Fetcher {
     /// Where an authorization server leads that asks nobody: follows its redirects to the first URL that is `wanted`.
     ///
     /// # Errors
-    /// [`AuthError::Nobody`] if it leads nowhere, for then somebody has to do something.
-    pub(super) async fn led_to(&self, url: &Url, wanted: impl Fn(&Url) -> bool) -> Result<Url, AuthError> {
+    /// [`AuthError::InteractionRequired`] if it leads nowhere, for then somebody has to do something.
+    pub(super) async fn follow_redirects(&self, url: &Url, wanted: impl Fn(&Url) -> bool) -> Result<Url, AuthError> {
         let mut at = url.clone();
         for _ in 0..MAX_STEPS {
             let response = self.send(self.client(&at)?.get(at.clone()), &at, None).await?;
             match (response.status().is_redirection(), target(&response, &at)) {
                 (true, Some(next)) if wanted(&next) => return Ok(next),
                 (true, Some(next)) if next.origin() == at.origin() => at = next,
-                _ if response.status().is_success() => return Err(AuthError::Nobody),
+                _ if response.status().is_success() => return Err(AuthError::InteractionRequired),
                 _ => return Err(http(&at, response.status())),
             }
         }
-        Err(AuthError::Nobody)
+        Err(AuthError::InteractionRequired)
     }
 
     fn client(&self, url: &Url) -> Result<&Client, AuthError> {
@@ -208,24 +208,29 @@ impl Fetcher {
             return Ok(client);
         }
         let builder = web::builder(is_near).redirect(redirect::Policy::none()).timeout(LIMIT);
-        let builder = builder.dns_resolver(Arc::new(self.perimeter.clone()));
+        let builder = builder.dns_resolver(Arc::new(self.ssrf_guard.clone()));
         let client = builder.build().map_err(|error| AuthError::Invalid(web::describe(error)))?;
         Ok(slot.get_or_init(|| client))
     }
 
-    /// Sends a request, of which `told` is the body as it may be shown. Codes stand in queries, which are not.
-    async fn send(&self, request: RequestBuilder, url: &Url, told: Option<String>) -> Result<Response, AuthError> {
+    /// Sends a request, of which `shown_body` is the body as it may be shown. Codes stand in queries, which are not.
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        url: &Url,
+        shown_body: Option<String>,
+    ) -> Result<Response, AuthError> {
         let (client, request) = request.build_split();
         let request = request.map_err(|error| unreachable(url, error))?;
-        self.tap.note(|| {
+        self.recorder.note_http(|| {
             let (method, headers) = (request.method().clone(), request.headers().clone());
             HttpPart::Request { method, target: shown(url), headers }
         });
-        if let Some(told) = told {
-            self.tap.note(|| HttpPart::Sent(told.into()));
+        if let Some(shown_body) = shown_body {
+            self.recorder.note_http(|| HttpPart::Sent(shown_body.into()));
         }
         let response = client.execute(request).await.map_err(|error| unreachable(url, error))?;
-        self.tap.note(|| {
+        self.recorder.note_http(|| {
             let mut headers = response.headers().clone();
             let to = target(&response, url).and_then(|to| HeaderValue::from_str(&shown(&to)).ok());
             if let Some(location) = headers.get_mut(LOCATION) {
@@ -241,7 +246,7 @@ impl Fetcher {
         let status = response.status();
         let body = body(response, url).await?;
         if !status.is_success() {
-            web::note_body(&self.tap, body.clone());
+            web::note_body(&self.recorder, body.clone());
         }
         Ok((status, body))
     }
@@ -249,12 +254,12 @@ impl Fetcher {
 
 impl Drop for Fetcher {
     fn drop(&mut self) {
-        self.tap.close("nobody asks for tokens any more");
+        self.recorder.close("nobody asks for tokens any more");
     }
 }
 
 /// The first request of a session, as each era begins one.
-fn greetings() -> [(Version, &'static str, Value); 2] {
+fn first_requests() -> [(Version, &'static str, Value); 2] {
     let who = json!({ "name": "rehearse", "version": env!("CARGO_PKG_VERSION") });
     let meta = |name: &str| format!("io.modelcontextprotocol/{name}");
     let modern = json!({ "_meta": {
@@ -267,7 +272,7 @@ fn greetings() -> [(Version, &'static str, Value); 2] {
 }
 
 fn challenge_of(response: &Response) -> Option<Challenge> {
-    (response.status() == StatusCode::UNAUTHORIZED).then(|| Challenge::of(response.headers())).flatten()
+    (response.status() == StatusCode::UNAUTHORIZED).then(|| Challenge::from_headers(response.headers())).flatten()
 }
 
 async fn body(mut response: Response, url: &Url) -> Result<Bytes, AuthError> {
@@ -287,7 +292,7 @@ fn target(response: &Response, url: &Url) -> Option<Url> {
 
 fn unreachable(url: &Url, error: reqwest::Error) -> AuthError {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    match causes.into_iter().any(|cause| cause.is::<Nearer>()) {
+    match causes.into_iter().any(|cause| cause.is::<BlockedAddress>()) {
         true => AuthError::Internal { url: shown(url) },
         false => AuthError::Unreachable { url: shown(url), detail: web::describe(error) },
     }

@@ -7,16 +7,16 @@ use reqwest::{Url, header::HeaderValue};
 use super::{
     AuthError, Challenge, ClientSecret, GrantKind, IdentityProvider, Interaction, Secret,
     code::Request,
+    deadline_pause::DeadlinePause,
     discovery::{self, ResourceMetadata, ServerMetadata, endpoint},
     error::quoted,
-    fetch::{Fetcher, Place},
+    fetch::{Fetcher, MetadataLocation},
     grant::Grant,
-    identity::{self, Client, Holder, Identity, Registered, SelfRegistered},
-    pause::Pause,
-    perimeter::Perimeter,
-    scope::Known,
+    identity::{self, Client, DynamicClient, Identity, PreregisteredClient, StoredClient},
+    scope::ScopeSources,
+    ssrf_guard::SsrfGuard,
     store::{Issued, Record},
-    token::{self, Purpose, Token},
+    token::{self, Token, TokenContext},
 };
 use crate::transport::client::web::display_url;
 
@@ -30,15 +30,15 @@ pub(super) struct Flow {
     pub(super) metadata_url: Option<String>,
     /// The only one who may issue tokens, if the user has named one.
     pub(super) issuer: Option<String>,
-    pub(super) perimeter: Perimeter,
+    pub(super) ssrf_guard: SsrfGuard,
     pub(super) interaction: Interaction,
     pub(super) fetcher: Fetcher,
-    pub(super) pause: Pause,
+    pub(super) pause: DeadlinePause,
 }
 
 /// What is known about who issues tokens for the server.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct Discovery {
     /// As tokens are to be asked for.
     pub(super) resource: String,
     pub(super) issuer: ServerMetadata,
@@ -51,10 +51,10 @@ pub(super) struct Found {
 
 /// A new token, and as whom the client has registered itself for it.
 #[derive(Debug)]
-pub(super) struct Obtained {
+pub(super) struct NewToken {
     pub(super) token: Token,
-    pub(super) client: Option<SelfRegistered>,
-    pub(super) holder: Option<Holder>,
+    pub(super) client: Option<DynamicClient>,
+    pub(super) stored_client: Option<StoredClient>,
 }
 
 impl Flow {
@@ -73,9 +73,9 @@ impl Flow {
         challenge: &Challenge,
         version: Option<&HeaderValue>,
         preferred: Option<&str>,
-    ) -> Result<Found, AuthError> {
+    ) -> Result<Discovery, AuthError> {
         // Whoever listens in would have the token (OAuth 2.1, section 1.5).
-        self.perimeter.admit(self.server.clone())?;
+        self.ssrf_guard.check(self.server.clone())?;
         let document = self.resource_metadata(challenge, version).await?;
         if let Some(stated) = &self.metadata_url {
             let issuer = self.stated_metadata(stated, version).await?;
@@ -84,7 +84,7 @@ impl Flow {
                 Some((_, document)) => (document.resource_of(&self.server)?.to_owned(), document.scopes_supported),
                 None => (discovery::canonical(&self.server), None),
             };
-            return Ok(Found { resource, issuer, scopes, is_old: false });
+            return Ok(Discovery { resource, issuer, scopes, is_old: false });
         }
         let Some((at, document)) = document else { return self.discover_at_origin(version).await };
         let resource = document.resource_of(&self.server)?.to_owned();
@@ -95,7 +95,9 @@ impl Flow {
         let mut failed = AuthError::NoAuthorizationServer { url: display_url(at.as_str()) };
         for (index, name) in issuers.into_iter().enumerate() {
             match self.server_metadata(name, version).await {
-                Ok(issuer) => return Ok(Found { resource, issuer, scopes: document.scopes_supported, is_old: false }),
+                Ok(issuer) => {
+                    return Ok(Discovery { resource, issuer, scopes: document.scopes_supported, is_old: false });
+                }
                 // Whom a token is from is only away for a while.
                 Err(error @ AuthError::Unreachable { .. }) if preferred == Some(name) => return Err(error),
                 Err(error @ (AuthError::NoMetadata { .. } | AuthError::Unreachable { .. })) if index == 0 => {
@@ -123,8 +125,10 @@ impl Flow {
             return Ok(metadata);
         }
         for url in discovery::server_metadata_urls(issuer)? {
-            let url = self.perimeter.admit(url)?;
-            if let Some(metadata) = self.fetcher.metadata(&url, Place::WellKnown, version, "metadata").await? {
+            let url = self.ssrf_guard.check(url)?;
+            if let Some(metadata) =
+                self.fetcher.metadata(&url, MetadataLocation::WellKnown, version, "metadata").await?
+            {
                 let metadata: ServerMetadata = metadata;
                 metadata.check_issuer(issuer)?;
                 return Ok(metadata);
@@ -136,8 +140,8 @@ impl Flow {
     /// The metadata at a place that the user has chosen; whoever's they are, the user trusts them.
     async fn stated_metadata(&self, url: &str, version: Option<&HeaderValue>) -> Result<ServerMetadata, AuthError> {
         let at = Url::parse(url).map_err(|_| AuthError::Invalid(format!("{url:?} is no URL of metadata")))?;
-        let at = self.perimeter.admit(at)?;
-        let metadata = self.fetcher.metadata(&at, Place::Named, version, "metadata").await?;
+        let at = self.ssrf_guard.check(at)?;
+        let metadata = self.fetcher.metadata(&at, MetadataLocation::Stated, version, "metadata").await?;
         metadata.ok_or_else(|| AuthError::NoMetadata { issuer: display_url(url) })
     }
 
@@ -149,12 +153,12 @@ impl Flow {
         const WHAT: &str = "the metadata of a protected resource";
         if let Some(text) = &challenge.resource_metadata {
             let url = self.server.join(text).map_err(|_| AuthError::Invalid(format!("{text:?} is no URL")))?;
-            let url = self.perimeter.admit(url)?;
-            let document = self.fetcher.metadata(&url, Place::Named, version, WHAT).await?;
+            let url = self.ssrf_guard.check(url)?;
+            let document = self.fetcher.metadata(&url, MetadataLocation::Stated, version, WHAT).await?;
             return Ok(document.map(|document| (url, document)));
         }
         for url in discovery::resource_metadata_urls(&self.server) {
-            if let Some(document) = self.fetcher.metadata(&url, Place::WellKnown, version, WHAT).await? {
+            if let Some(document) = self.fetcher.metadata(&url, MetadataLocation::WellKnown, version, WHAT).await? {
                 return Ok(Some((url, document)));
             }
         }
@@ -163,10 +167,11 @@ impl Flow {
 
     /// A server that is its own authorization server, as all were before there were protected resources (2025-03-26,
     /// Server Metadata Discovery).
-    async fn discover_at_origin(&self, version: Option<&HeaderValue>) -> Result<Found, AuthError> {
+    async fn discover_at_origin(&self, version: Option<&HeaderValue>) -> Result<Discovery, AuthError> {
         let base = discovery::base_of(&self.server);
         let url = discovery::server_metadata_urls(&base)?.swap_remove(0);
-        let found: Option<ServerMetadata> = self.fetcher.metadata(&url, Place::WellKnown, version, "metadata").await?;
+        let found: Option<ServerMetadata> =
+            self.fetcher.metadata(&url, MetadataLocation::WellKnown, version, "metadata").await?;
         let issuer = match found {
             None => ServerMetadata::without_discovery(&base),
             Some(metadata) => {
@@ -178,18 +183,18 @@ impl Flow {
             }
         };
         self.check_wanted(&[&issuer.issuer])?;
-        Ok(Found { resource: discovery::canonical(&self.server), issuer, scopes: None, is_old: true })
+        Ok(Discovery { resource: discovery::canonical(&self.server), issuer, scopes: None, is_old: true })
     }
 
     /// Whether whom the user wants is among those that the server names.
     ///
     /// # Errors
-    /// [`AuthError::NotNamed`].
+    /// [`AuthError::IssuerNotOffered`].
     fn check_wanted(&self, named: &[&str]) -> Result<(), AuthError> {
         match &self.issuer {
             Some(wanted) if !named.contains(&wanted.as_str()) => {
                 let named = if named.is_empty() { "none".to_owned() } else { quoted(&named.join(", ")) };
-                Err(AuthError::NotNamed { wanted: wanted.clone(), named })
+                Err(AuthError::IssuerNotOffered { wanted: wanted.clone(), named })
             }
             _ => Ok(()),
         }
@@ -201,16 +206,16 @@ impl Flow {
     /// Any [`AuthError`].
     pub(super) async fn authorize(
         &self,
-        found: &Found,
+        found: &Discovery,
         challenge: &Challenge,
         record: &Record,
-    ) -> Result<Obtained, AuthError> {
+    ) -> Result<NewToken, AuthError> {
         let issuer = &found.issuer;
         if !found.is_old || issuer.code_challenge_methods_supported.is_some() {
             issuer.check_pkce()?;
         }
         let authorization =
-            endpoint(issuer, issuer.authorization_endpoint.as_ref(), "authorization endpoint", &self.perimeter)?;
+            endpoint(issuer, issuer.authorization_endpoint.as_ref(), "authorization endpoint", &self.ssrf_guard)?;
         let scopes = self.choose_scopes(found, challenge, record);
         let before = record.issuers.get(&issuer.issuer).and_then(|issued| issued.client.as_ref());
         let callback = self.interaction.prepare(before.map(|client| &*client.redirect_uri)).await?;
@@ -225,13 +230,13 @@ impl Flow {
         let request = Request::new(authorization, issuer, &client.id, uri, &scopes, &found.resource);
         let request = Arc::new(request);
         let code = {
-            let _waiting = self.pause.begin();
+            let _waiting = self.pause.start();
             callback.code(&request, &self.fetcher).await?
         };
         let grant = Grant::Code { request: &request, code: &code };
         let token = self.ask(found, &client, &grant, &scopes).await?;
-        let holder = self.identity.holder(&client, false);
-        Ok(Obtained { token, client: registered, holder })
+        let stored_client = self.identity.stored_client(&client, false);
+        Ok(NewToken { token, client: registered, stored_client })
     }
 
     /// A token that nobody has to be asked for.
@@ -241,11 +246,11 @@ impl Flow {
     pub(super) async fn obtain_alone(
         &self,
         kind: &GrantKind,
-        found: &Found,
+        found: &Discovery,
         challenge: &Challenge,
         record: &Record,
-    ) -> Result<Obtained, AuthError> {
-        let needs_secret = !matches!(kind, GrantKind::Workload(_));
+    ) -> Result<NewToken, AuthError> {
+        let needs_secret = !matches!(kind, GrantKind::WorkloadIdentity(_));
         let registered = self.identity.registered.as_ref();
         let is_fit = registered.is_some_and(|it| !needs_secret || it.secret != ClientSecret::None);
         let client = self.known_client(&found.issuer, record, None)?.filter(|_| is_fit);
@@ -254,30 +259,30 @@ impl Flow {
         let scopes = self.choose_scopes(found, challenge, record);
         let exchanged;
         let grant = match kind {
-            GrantKind::Person => return Err(AuthError::Nobody),
-            GrantKind::Client => Grant::Client { scopes: &scopes },
-            GrantKind::Workload(token) => Grant::Assertion { token, scopes: &scopes },
-            GrantKind::Enterprise(provider) => {
+            GrantKind::AuthorizationCode => return Err(AuthError::InteractionRequired),
+            GrantKind::ClientCredentials => Grant::Client { scopes: &scopes },
+            GrantKind::WorkloadIdentity(token) => Grant::Assertion { token, scopes: &scopes },
+            GrantKind::EnterpriseManaged(provider) => {
                 exchanged = self.exchange(provider, found, &scopes).await?;
                 Grant::Assertion { token: &exchanged, scopes: &scopes }
             }
         };
         let token = self.ask(found, &client, &grant, &scopes).await?;
-        let holder = self.identity.holder(&client, matches!(kind, GrantKind::Client));
-        Ok(Obtained { token, client: None, holder })
+        let stored_client = self.identity.stored_client(&client, matches!(kind, GrantKind::ClientCredentials));
+        Ok(NewToken { token, client: None, stored_client })
     }
 
     /// What the provider says to the issuer about the person.
     async fn exchange(
         &self,
         provider: &IdentityProvider,
-        found: &Found,
+        found: &Discovery,
         scopes: &[String],
     ) -> Result<Secret, AuthError> {
         let wrong = |_| AuthError::Invalid(format!("{:?} is no URL", provider.token_endpoint));
-        let url = self.perimeter.admit(Url::parse(&provider.token_endpoint).map_err(wrong)?)?;
+        let url = self.ssrf_guard.check(Url::parse(&provider.token_endpoint).map_err(wrong)?)?;
         let form = provider.form(&found.issuer.issuer, &found.resource, scopes);
-        let (status, body) = self.fetcher.form(&url, &form, None).await?;
+        let (status, body) = self.fetcher.post_form(&url, &form, None).await?;
         token::exchanged(status, &body, &display_url(url.as_str()))
     }
 
@@ -293,14 +298,14 @@ impl Flow {
         record: &Record,
     ) -> Result<Option<Token>, AuthError> {
         let Some(client) = self.client_of(token, metadata, record)? else { return Ok(None) };
-        let is_alone = record.issuers.get(&metadata.issuer).is_some_and(|issued| issued.is_alone(token));
+        let is_unattended = record.issuers.get(&metadata.issuer).is_some_and(|issued| issued.is_unattended(token));
         let grant = match &token.refresh {
-            _ if is_alone => Grant::Client { scopes: &token.requested },
+            _ if is_unattended => Grant::Client { scopes: &token.requested },
             Some(refresh) => Grant::Refresh(refresh),
             None => return Ok(None),
         };
         let (resource, scopes) = (token.resource.clone(), None);
-        let found = Found { resource, issuer: metadata.clone(), scopes, is_old: false };
+        let found = Discovery { resource, issuer: metadata.clone(), scopes, is_old: false };
         self.ask(&found, &client, &grant, &token.requested).await.map(Some)
     }
 
@@ -314,11 +319,11 @@ impl Flow {
         metadata: &ServerMetadata,
         record: &Record,
     ) -> Result<Option<Client>, AuthError> {
-        let holder = record.issuers.get(&metadata.issuer).and_then(|issued| issued.holder.as_ref());
-        let holder = holder.filter(|holder| holder.id == token.client);
-        match (self.known_client(metadata, record, None), holder) {
+        let stored_client = record.issuers.get(&metadata.issuer).and_then(|issued| issued.stored_client.as_ref());
+        let stored_client = stored_client.filter(|stored_client| stored_client.id == token.client);
+        match (self.known_client(metadata, record, None), stored_client) {
             (Ok(Some(client)), _) if client.id == token.client => Ok(Some(client)),
-            (_, Some(holder)) => holder.client(self.identity.lookup),
+            (_, Some(stored_client)) => stored_client.client(self.identity.lookup),
             (known, None) => known.map(|_| None),
         }
     }
@@ -330,10 +335,10 @@ impl Flow {
         let is_known = is_it(self.identity.registered.as_ref().map(|registered| &registered.id))
             || is_it(self.identity.document.as_ref())
             || is_it(issued.client.as_ref().map(|client| &client.id))
-            || issued.holder.as_ref().is_some_and(|holder| {
-                holder.id == token.client && matches!(holder.client(self.identity.lookup), Ok(Some(_)))
+            || issued.stored_client.as_ref().is_some_and(|stored_client| {
+                stored_client.id == token.client && matches!(stored_client.client(self.identity.lookup), Ok(Some(_)))
             });
-        is_known && (token.refresh.is_some() || issued.is_alone(token))
+        is_known && (token.refresh.is_some() || issued.is_unattended(token))
     }
 
     /// As whom the client is known to the issuer; `None` if it would have to register itself. Whoever has registered
@@ -346,20 +351,20 @@ impl Flow {
     ) -> Result<Option<Client>, AuthError> {
         if let Some(registered) = &self.identity.registered {
             let bound = bound(registered, record);
-            let client = registered.at(issuer, bound)?;
+            let client = registered.client_for(issuer, bound)?;
             // Whoever says where the metadata are trusts them.
             let is_said = [&registered.issuer, &self.issuer, &self.metadata_url].into_iter().any(Option::is_some);
-            if bound.is_none() && !is_said && !registered.may_be_shown(&self.server, &issuer.issuer) {
-                return Err(AuthError::Stranger { issuer: issuer.issuer.clone() });
+            if bound.is_none() && !is_said && !registered.allows_secret_for(&self.server, &issuer.issuer) {
+                return Err(AuthError::UntrustedIssuer { issuer: issuer.issuer.clone() });
             }
             return Ok(Some(client));
         }
         if let Some(document) = self.identity.document.as_ref().filter(|_| issuer.client_id_metadata_document_supported)
         {
-            return Client::of_document(document).map(Some);
+            return Client::from_document_url(document).map(Some);
         }
         let known = record.issuers.get(&issuer.issuer).and_then(|issued| issued.client.as_ref());
-        let fits = |client: &&SelfRegistered| redirect_uri.is_none_or(|uri| uri == client.redirect_uri);
+        let fits = |client: &&DynamicClient| redirect_uri.is_none_or(|uri| uri == client.redirect_uri);
         Ok(known.filter(fits).map(Client::from))
     }
 
@@ -368,13 +373,13 @@ impl Flow {
         issuer: &ServerMetadata,
         redirect_uri: &str,
         scopes: &[String],
-    ) -> Result<SelfRegistered, AuthError> {
+    ) -> Result<DynamicClient, AuthError> {
         if issuer.registration_endpoint.is_none() {
             return Err(AuthError::NoIdentity { issuer: issuer.issuer.clone() });
         }
-        let url = endpoint(issuer, issuer.registration_endpoint.as_ref(), "registration endpoint", &self.perimeter)?;
+        let url = endpoint(issuer, issuer.registration_endpoint.as_ref(), "registration endpoint", &self.ssrf_guard)?;
         let document = identity::registration(&self.identity.name, redirect_uri, scopes, issuer);
-        let (status, body) = self.fetcher.json(&url, &document).await?;
+        let (status, body) = self.fetcher.post_json(&url, &document).await?;
         if !status.is_success() {
             return Err(AuthError::Registration(why(&body).unwrap_or_else(|| format!("HTTP {}", status.as_u16()))));
         }
@@ -384,25 +389,25 @@ impl Flow {
 
     async fn ask(
         &self,
-        found: &Found,
+        found: &Discovery,
         client: &Client,
         grant: &Grant<'_>,
         scopes: &[String],
     ) -> Result<Token, AuthError> {
         let issuer = &found.issuer;
-        let url = endpoint(issuer, issuer.token_endpoint.as_ref(), "token endpoint", &self.perimeter)?;
+        let url = endpoint(issuer, issuer.token_endpoint.as_ref(), "token endpoint", &self.ssrf_guard)?;
         let mut form = grant.form(&found.resource);
         let authorization = client.authenticate(&mut form, &issuer.issuer)?;
-        let (status, body) = self.fetcher.form(&url, &form, authorization).await?;
+        let (status, body) = self.fetcher.post_form(&url, &form, authorization).await?;
         let shown = display_url(url.as_str());
-        let purpose = Purpose { resource: &found.resource, client: &client.id, endpoint: &shown, scopes };
+        let purpose = TokenContext { resource: &found.resource, client: &client.id, endpoint: &shown, scopes };
         let refresh = if let Grant::Refresh(token) = grant { Some(*token) } else { None };
         Token::read(status, &body, purpose, refresh)
     }
 
-    fn choose_scopes(&self, found: &Found, challenge: &Challenge, record: &Record) -> Vec<String> {
+    fn choose_scopes(&self, found: &Discovery, challenge: &Challenge, record: &Record) -> Vec<String> {
         let token = record.issuers.get(&found.issuer.issuer).and_then(|issued| issued.token.as_ref());
-        let known = Known {
+        let known = ScopeSources {
             configured: self.scopes.as_deref(),
             challenged: challenge.scopes.as_deref(),
             of_resource: found.scopes.as_deref(),
@@ -414,7 +419,7 @@ impl Flow {
 }
 
 /// The issuer that a registered client was first used with.
-fn bound<'a>(registered: &Registered, record: &'a Record) -> Option<&'a str> {
+fn bound<'a>(registered: &PreregisteredClient, record: &'a Record) -> Option<&'a str> {
     if let Some(issuer) = record.bound.get(&registered.id) {
         return Some(issuer);
     }

@@ -7,13 +7,13 @@ use super::{Secret, code::Request};
 pub enum GrantKind {
     /// A person's, who is asked (`authorization_code`).
     #[default]
-    Person,
+    AuthorizationCode,
     /// Its own (`client_credentials`; MCP extension OAuth Client Credentials).
-    Client,
+    ClientCredentials,
     /// Its own, as its platform certifies with this token (`jwt-bearer`; SEP-1933).
-    Workload(Secret),
+    WorkloadIdentity(Secret),
     /// A person's, who has logged in elsewhere (MCP extension Enterprise-Managed Authorization).
-    Enterprise(IdentityProvider),
+    EnterpriseManaged(IdentityProvider),
 }
 
 /// Where a person has logged in.

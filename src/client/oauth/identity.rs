@@ -17,7 +17,7 @@ pub struct Identity {
     /// The name by which the client registers itself.
     pub name: String,
     /// As whom the authorization server knows the client already.
-    pub registered: Option<Registered>,
+    pub registered: Option<PreregisteredClient>,
     /// The https URL of the client's metadata document, which is its id wherever such are known (Client ID Metadata
     /// Documents).
     pub document: Option<String>,
@@ -31,21 +31,21 @@ pub struct Identity {
 /// apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Holder {
+pub(super) struct StoredClient {
     pub(super) id: String,
-    pub(super) method: Method,
+    pub(super) method: ClientAuthMethod,
     /// The variable that holds the secret, which itself is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) secret_variable: Option<String>,
     /// Whether the id is the URL of a document.
     pub(super) is_document: bool,
     /// Whether it acts for itself, so that nobody has to be asked for the next token.
-    pub(super) is_alone: bool,
+    pub(super) is_unattended: bool,
 }
 
 /// A client that an authorization server knows. Its id means nothing to any other.
 #[derive(Clone, Debug)]
-pub struct Registered {
+pub struct PreregisteredClient {
     pub id: String,
     pub secret: ClientSecret,
     /// The issuer that knows it; if it is not said, the first one that the server names.
@@ -64,7 +64,7 @@ pub enum ClientSecret {
 
 /// How a client shows its secret to the token endpoint (RFC 7591, section 2: `token_endpoint_auth_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Method {
+pub(super) enum ClientAuthMethod {
     #[serde(rename = "none")]
     None,
     #[serde(rename = "client_secret_basic")]
@@ -80,17 +80,17 @@ pub(super) enum Method {
 pub(super) struct Client {
     pub(super) id: String,
     pub(super) secret: ClientSecret,
-    pub(super) method: Method,
+    pub(super) method: ClientAuthMethod,
 }
 
 /// A client that registered itself, for the next time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SelfRegistered {
+pub(super) struct DynamicClient {
     pub(super) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) secret: Option<Secret>,
-    pub(super) method: Method,
+    pub(super) method: ClientAuthMethod,
     pub(super) redirect_uri: String,
 }
 
@@ -109,28 +109,28 @@ impl Default for Identity {
 
 impl Identity {
     /// What to keep of a client; nothing if it registered itself.
-    pub(super) fn holder(&self, client: &Client, is_alone: bool) -> Option<Holder> {
+    pub(super) fn stored_client(&self, client: &Client, is_unattended: bool) -> Option<StoredClient> {
         let is_registered = self.registered.as_ref().is_some_and(|registered| registered.id == client.id);
         let is_document = !is_registered && self.document.as_ref() == Some(&client.id);
-        (is_registered || is_document).then(|| Holder {
+        (is_registered || is_document).then(|| StoredClient {
             id: client.id.clone(),
             method: client.method,
             secret_variable: self.secret_variable.clone().filter(|_| is_registered),
             is_document,
-            is_alone,
+            is_unattended,
         })
     }
 }
 
-impl Holder {
+impl StoredClient {
     /// The client, if it can show who it is; `None` if its secret was not in a variable.
     ///
     /// # Errors
     /// [`AuthError::NoSecret`] if that is empty now.
     pub(super) fn client(&self, lookup: fn(&str) -> Option<String>) -> Result<Option<Client>, AuthError> {
         let secret = match (self.method, &self.secret_variable) {
-            (Method::None, _) => ClientSecret::None,
-            (Method::Basic | Method::Post, Some(variable)) => {
+            (ClientAuthMethod::None, _) => ClientSecret::None,
+            (ClientAuthMethod::Basic | ClientAuthMethod::Post, Some(variable)) => {
                 let secret = lookup(variable).filter(|secret| !secret.is_empty());
                 let none = || AuthError::NoSecret { variable: variable.clone() };
                 ClientSecret::Text(Secret::new(secret.ok_or_else(none)?))
@@ -141,74 +141,80 @@ impl Holder {
     }
 }
 
-impl Method {
-    fn named(name: &str) -> Option<Method> {
+impl ClientAuthMethod {
+    fn from_name(name: &str) -> Option<ClientAuthMethod> {
         Some(match name {
-            "none" => Method::None,
-            "client_secret_basic" => Method::Basic,
-            "client_secret_post" => Method::Post,
-            "private_key_jwt" => Method::Key,
+            "none" => ClientAuthMethod::None,
+            "client_secret_basic" => ClientAuthMethod::Basic,
+            "client_secret_post" => ClientAuthMethod::Post,
+            "private_key_jwt" => ClientAuthMethod::Key,
             _ => return None,
         })
     }
 
     /// The method for a client with this secret. What the metadata do not say is as in RFC 8414, section 2.
-    fn of(secret: &ClientSecret, metadata: &ServerMetadata) -> Method {
+    fn choose(secret: &ClientSecret, metadata: &ServerMetadata) -> ClientAuthMethod {
         match (secret, &metadata.token_endpoint_auth_methods_supported) {
-            (ClientSecret::None, _) => Method::None,
-            (ClientSecret::Key(_), _) => Method::Key,
-            (ClientSecret::Text(_), None) => Method::Basic,
+            (ClientSecret::None, _) => ClientAuthMethod::None,
+            (ClientSecret::Key(_), _) => ClientAuthMethod::Key,
+            (ClientSecret::Text(_), None) => ClientAuthMethod::Basic,
             (ClientSecret::Text(_), Some(names)) => {
-                let known = |method: Method| names.iter().any(|name| Method::named(name) == Some(method));
-                [Method::Basic, Method::Post, Method::None]
+                let known = |method: ClientAuthMethod| {
+                    names.iter().any(|name| ClientAuthMethod::from_name(name) == Some(method))
+                };
+                [ClientAuthMethod::Basic, ClientAuthMethod::Post, ClientAuthMethod::None]
                     .into_iter()
                     .find(|&method| known(method))
-                    .unwrap_or(Method::Basic)
+                    .unwrap_or(ClientAuthMethod::Basic)
             }
         }
     }
 
     /// The method that a client asks for when it registers itself: no secret is better than one that it has to keep.
-    fn wanted(metadata: &ServerMetadata) -> Method {
-        let Some(names) = &metadata.token_endpoint_auth_methods_supported else { return Method::Basic };
-        let known = |method: Method| names.iter().any(|name| Method::named(name) == Some(method));
-        [Method::None, Method::Basic, Method::Post].into_iter().find(|&method| known(method)).unwrap_or(Method::None)
+    fn preferred(metadata: &ServerMetadata) -> ClientAuthMethod {
+        let Some(names) = &metadata.token_endpoint_auth_methods_supported else { return ClientAuthMethod::Basic };
+        let known =
+            |method: ClientAuthMethod| names.iter().any(|name| ClientAuthMethod::from_name(name) == Some(method));
+        [ClientAuthMethod::None, ClientAuthMethod::Basic, ClientAuthMethod::Post]
+            .into_iter()
+            .find(|&method| known(method))
+            .unwrap_or(ClientAuthMethod::None)
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for ClientAuthMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Method::None => "none",
-            Method::Basic => "client_secret_basic",
-            Method::Post => "client_secret_post",
-            Method::Key => "private_key_jwt",
+            ClientAuthMethod::None => "none",
+            ClientAuthMethod::Basic => "client_secret_basic",
+            ClientAuthMethod::Post => "client_secret_post",
+            ClientAuthMethod::Key => "private_key_jwt",
         })
     }
 }
 
-impl Registered {
+impl PreregisteredClient {
     /// The client, if this is the authorization server that knows it; `bound` is the one that it was first used with.
     ///
     /// # Errors
-    /// [`AuthError::OtherIssuer`] (2026-07-28, Authorization Server Binding).
-    pub(super) fn at(&self, metadata: &ServerMetadata, bound: Option<&str>) -> Result<Client, AuthError> {
+    /// [`AuthError::IssuerMismatch`] (2026-07-28, Authorization Server Binding).
+    pub(super) fn client_for(&self, metadata: &ServerMetadata, bound: Option<&str>) -> Result<Client, AuthError> {
         match self.issuer.as_deref().or(bound) {
             Some(registered) if registered != metadata.issuer => {
-                Err(AuthError::OtherIssuer { registered: registered.to_owned(), issuer: metadata.issuer.clone() })
+                Err(AuthError::IssuerMismatch { registered: registered.to_owned(), issuer: metadata.issuer.clone() })
             }
             _ => {
-                let method = Method::of(&self.secret, metadata);
+                let method = ClientAuthMethod::choose(&self.secret, metadata);
                 Ok(Client { id: self.id.clone(), secret: self.secret.clone(), method })
             }
         }
     }
 }
 
-impl Registered {
+impl PreregisteredClient {
     /// Whether the secret may go to an issuer that only the server names: to one on the server's own host, above or below
     /// it, or within the same machine. A signature is of use to nobody else, and whoever has no secret can keep none.
-    pub(super) fn may_be_shown(&self, server: &Url, issuer: &str) -> bool {
+    pub(super) fn allows_secret_for(&self, server: &Url, issuer: &str) -> bool {
         let Ok(issuer) = Url::parse(issuer) else { return false };
         let host = |url: &Url| url.host_str().unwrap_or_default().trim_end_matches('.').to_owned();
         let (one, other) = (host(server), host(&issuer));
@@ -230,10 +236,10 @@ impl Client {
     ///
     /// # Errors
     /// [`AuthError::Invalid`] if it is not an https URL with a path.
-    pub(super) fn of_document(url: &str) -> Result<Client, AuthError> {
+    pub(super) fn from_document_url(url: &str) -> Result<Client, AuthError> {
         let is_fit = Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.path() != "/");
         match is_fit {
-            true => Ok(Client { id: url.to_owned(), secret: ClientSecret::None, method: Method::None }),
+            true => Ok(Client { id: url.to_owned(), secret: ClientSecret::None, method: ClientAuthMethod::None }),
             false => Err(AuthError::Invalid(format!("{url:?} is no https URL of a client's metadata document"))),
         }
     }
@@ -250,7 +256,7 @@ impl Client {
     ) -> Result<Option<HeaderValue>, AuthError> {
         form.push(("client_id", self.id.clone()));
         match (self.method, &self.secret) {
-            (Method::Basic, ClientSecret::Text(secret)) => {
+            (ClientAuthMethod::Basic, ClientSecret::Text(secret)) => {
                 let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
                 let pair = format!("{}:{}", encoded(&self.id), encoded(secret.reveal()));
                 let header = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)));
@@ -258,10 +264,10 @@ impl Client {
                 header.set_sensitive(true);
                 return Ok(Some(header));
             }
-            (Method::Post, ClientSecret::Text(secret)) => {
+            (ClientAuthMethod::Post, ClientSecret::Text(secret)) => {
                 form.push(("client_secret", secret.reveal().to_owned()));
             }
-            (Method::Key, ClientSecret::Key(key)) => {
+            (ClientAuthMethod::Key, ClientSecret::Key(key)) => {
                 let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
                 form.push(("client_assertion_type", kind.to_owned()));
                 form.push(("client_assertion", key.assertion(&self.id, issuer)?));
@@ -272,8 +278,8 @@ impl Client {
     }
 }
 
-impl From<&SelfRegistered> for Client {
-    fn from(known: &SelfRegistered) -> Client {
+impl From<&DynamicClient> for Client {
+    fn from(known: &DynamicClient) -> Client {
         let secret = known.secret.clone().map_or(ClientSecret::None, ClientSecret::Text);
         Client { id: known.id.clone(), secret, method: known.method }
     }
@@ -288,7 +294,7 @@ pub(super) fn registration(name: &str, redirect_uri: &str, scopes: &[String], me
         "application_type": "native",
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
-        "token_endpoint_auth_method": Method::wanted(metadata).to_string(),
+        "token_endpoint_auth_method": ClientAuthMethod::preferred(metadata).to_string(),
     });
     if !scopes.is_empty() {
         body["scope"] = scopes.join(" ").into();
@@ -298,7 +304,7 @@ pub(super) fn registration(name: &str, redirect_uri: &str, scopes: &[String], me
 
 /// The client that an authorization server has registered (RFC 7591, section 3.2.1); `None` if that is not what it says.
 /// An empty secret is none.
-pub(super) fn registered(body: &[u8], redirect_uri: &str, metadata: &ServerMetadata) -> Option<SelfRegistered> {
+pub(super) fn registered(body: &[u8], redirect_uri: &str, metadata: &ServerMetadata) -> Option<DynamicClient> {
     #[derive(Deserialize)]
     struct Answer {
         client_id: String,
@@ -308,13 +314,13 @@ pub(super) fn registered(body: &[u8], redirect_uri: &str, metadata: &ServerMetad
     let answer: Answer = serde_json::from_slice(body).ok()?;
     let secret = answer.client_secret.filter(|secret| !secret.reveal().is_empty());
     let kind = secret.clone().map_or(ClientSecret::None, ClientSecret::Text);
-    let stated = answer.token_endpoint_auth_method.as_deref().and_then(Method::named);
+    let stated = answer.token_endpoint_auth_method.as_deref().and_then(ClientAuthMethod::from_name);
     let method = match (stated, &secret) {
-        (Some(Method::Basic | Method::Post), None) => Method::None,
+        (Some(ClientAuthMethod::Basic | ClientAuthMethod::Post), None) => ClientAuthMethod::None,
         (Some(stated), _) => stated,
-        (None, _) => Method::of(&kind, metadata),
+        (None, _) => ClientAuthMethod::choose(&kind, metadata),
     };
-    Some(SelfRegistered { id: answer.client_id, secret, method, redirect_uri: redirect_uri.to_owned() })
+    Some(DynamicClient { id: answer.client_id, secret, method, redirect_uri: redirect_uri.to_owned() })
 }
 
 #[cfg(test)]
@@ -330,9 +336,9 @@ mod tests {
         }
     }
 
-    fn known(secret: &str, issuer: Option<&str>) -> Registered {
+    fn known(secret: &str, issuer: Option<&str>) -> PreregisteredClient {
         let secret = ClientSecret::Text(Secret::new(secret));
-        Registered { id: "me".into(), secret, issuer: issuer.map(str::to_owned) }
+        PreregisteredClient { id: "me".into(), secret, issuer: issuer.map(str::to_owned) }
     }
 
     #[test]
@@ -346,7 +352,7 @@ mod tests {
             (Some(&["client_secret_post"]), " | grant_type=x&client_id=me&client_secret=a/b:c"),
             (Some(&["none"]), " | grant_type=x&client_id=me"),
         ] {
-            let client = known("a/b:c", None).at(&metadata(methods), None).expect("a client");
+            let client = known("a/b:c", None).client_for(&metadata(methods), None).expect("a client");
             let mut form = vec![("grant_type", "x".to_owned())];
             let header = client.authenticate(&mut form, "https://as").expect("authenticates");
             let header = header.map(|header| header.to_str().expect("ASCII").to_owned()).unwrap_or_default();
@@ -358,12 +364,15 @@ mod tests {
     #[test]
     fn a_registered_client_is_known_to_one_issuer_only() {
         let metadata = metadata(None);
-        assert!(known("s", None).at(&metadata, None).is_ok());
-        assert!(known("s", None).at(&metadata, Some("https://as")).is_ok());
-        assert!(known("s", Some("https://as")).at(&metadata, Some("https://old")).is_ok());
+        assert!(known("s", None).client_for(&metadata, None).is_ok());
+        assert!(known("s", None).client_for(&metadata, Some("https://as")).is_ok());
+        assert!(known("s", Some("https://as")).client_for(&metadata, Some("https://old")).is_ok());
         for (issuer, bound) in [(Some("https://old"), None), (None, Some("https://old"))] {
-            let error = known("s", issuer).at(&metadata, bound).expect_err("another issuer");
-            assert_eq!(error, AuthError::OtherIssuer { registered: "https://old".into(), issuer: "https://as".into() });
+            let error = known("s", issuer).client_for(&metadata, bound).expect_err("another issuer");
+            assert_eq!(
+                error,
+                AuthError::IssuerMismatch { registered: "https://old".into(), issuer: "https://as".into() }
+            );
         }
     }
 
@@ -376,8 +385,8 @@ mod tests {
             lookup: |name| (name == "SECRET").then(|| "geheim".to_owned()),
             ..Identity::default()
         };
-        let client = known("geheim", None).at(&metadata(None), None).expect("a client");
-        let holder = identity.holder(&client, true).expect("something to keep");
+        let client = known("geheim", None).client_for(&metadata(None), None).expect("a client");
+        let stored_client = identity.stored_client(&client, true).expect("something to keep");
         let kept = json!({
             "id": "me",
             "method": "client_secret_basic",
@@ -385,20 +394,21 @@ mod tests {
             "isDocument": false,
             "isAlone": true,
         });
-        assert_eq!(serde_json::to_value(&holder).expect("JSON"), kept);
-        assert_eq!(holder.client(identity.lookup), Ok(Some(client.clone())));
-        assert_eq!(holder.client(|_| None), Err(AuthError::NoSecret { variable: "SECRET".to_owned() }));
-        let written_out = Identity { secret_variable: None, ..identity.clone() }.holder(&client, false);
+        assert_eq!(serde_json::to_value(&stored_client).expect("JSON"), kept);
+        assert_eq!(stored_client.client(identity.lookup), Ok(Some(client.clone())));
+        assert_eq!(stored_client.client(|_| None), Err(AuthError::NoSecret { variable: "SECRET".to_owned() }));
+        let written_out = Identity { secret_variable: None, ..identity.clone() }.stored_client(&client, false);
         assert_eq!(written_out.expect("something to keep").client(identity.lookup), Ok(None));
-        let document = Client::of_document("https://h/client.json").expect("a client");
-        let holder = identity.holder(&document, false).expect("something to keep");
-        assert_eq!((holder.is_document, holder.client(|_| None)), (true, Ok(Some(document))));
-        assert_eq!(identity.holder(&Client { id: "own".to_owned(), ..client }, false), None);
+        let document = Client::from_document_url("https://h/client.json").expect("a client");
+        let stored_client = identity.stored_client(&document, false).expect("something to keep");
+        assert_eq!((stored_client.is_document, stored_client.client(|_| None)), (true, Ok(Some(document))));
+        assert_eq!(identity.stored_client(&Client { id: "own".to_owned(), ..client }, false), None);
     }
 
     #[test]
     fn a_secret_goes_to_nobody_whom_only_the_server_knows() {
-        let shown = |server: &str, issuer: &str| known("s", None).may_be_shown(&server.parse().expect("a URL"), issuer);
+        let shown =
+            |server: &str, issuer: &str| known("s", None).allows_secret_for(&server.parse().expect("a URL"), issuer);
         for (server, issuer) in [
             ("https://h.example/mcp", "https://h.example/as"),
             ("https://h.example:8443/mcp", "https://H.example"),
@@ -422,15 +432,15 @@ mod tests {
         ] {
             assert!(!shown(server, issuer), "{server} names {issuer}");
         }
-        let public = Registered { id: "me".into(), secret: ClientSecret::None, issuer: None };
-        assert!(public.may_be_shown(&"https://h/".parse().expect("a URL"), "https://as"));
+        let public = PreregisteredClient { id: "me".into(), secret: ClientSecret::None, issuer: None };
+        assert!(public.allows_secret_for(&"https://h/".parse().expect("a URL"), "https://as"));
     }
 
     #[test]
     fn the_id_of_a_document_is_an_https_url_with_a_path() {
-        assert_eq!(Client::of_document("https://h/client.json").expect("a client").id, "https://h/client.json");
+        assert_eq!(Client::from_document_url("https://h/client.json").expect("a client").id, "https://h/client.json");
         for url in ["http://h/client.json", "https://h", "https://h/", "client.json"] {
-            assert!(Client::of_document(url).is_err(), "{url}");
+            assert!(Client::from_document_url(url).is_err(), "{url}");
         }
     }
 
@@ -462,14 +472,14 @@ mod tests {
             (client.method, client.secret.is_some())
         };
         let secret = r#"{"client_id":"c","client_secret":"s"}"#;
-        assert_eq!(method(secret, None), (Method::Basic, true));
-        assert_eq!(method(secret, Some(&["none"][..])), (Method::None, true));
-        assert_eq!(method(secret, Some(&["client_secret_post"])), (Method::Post, true));
+        assert_eq!(method(secret, None), (ClientAuthMethod::Basic, true));
+        assert_eq!(method(secret, Some(&["none"][..])), (ClientAuthMethod::None, true));
+        assert_eq!(method(secret, Some(&["client_secret_post"])), (ClientAuthMethod::Post, true));
         let stated = r#"{"client_id":"c","client_secret":"s","token_endpoint_auth_method":"client_secret_post"}"#;
-        assert_eq!(method(stated, None), (Method::Post, true));
-        assert_eq!(method(r#"{"client_id":"c","client_secret":""}"#, None), (Method::None, false));
+        assert_eq!(method(stated, None), (ClientAuthMethod::Post, true));
+        assert_eq!(method(r#"{"client_id":"c","client_secret":""}"#, None), (ClientAuthMethod::None, false));
         let lost = r#"{"client_id":"c","token_endpoint_auth_method":"client_secret_basic"}"#;
-        assert_eq!(method(lost, None), (Method::None, false));
+        assert_eq!(method(lost, None), (ClientAuthMethod::None, false));
         assert_eq!(registered(b"{}", "r", &metadata(None)), None);
     }
 }

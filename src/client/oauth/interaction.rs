@@ -19,7 +19,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub enum Interaction {
     /// Nobody: what needs a person fails.
     #[default]
-    Nobody,
+    None,
     /// A person with a browser on this machine.
     Browser(Browser),
     /// An authorization server that says yes by itself, as those of tests do. What it redirects to is read and not
@@ -68,10 +68,10 @@ impl Interaction {
     /// Gets ready to take an answer, if it can be at the URL that was used before.
     ///
     /// # Errors
-    /// [`AuthError::Nobody`], and [`AuthError::Invalid`] if nothing can be listened to.
+    /// [`AuthError::InteractionRequired`], and [`AuthError::Invalid`] if nothing can be listened to.
     pub(super) async fn prepare(&self, before: Option<&str>) -> Result<Callback<'_>, AuthError> {
         match self {
-            Interaction::Nobody => Err(AuthError::Nobody),
+            Interaction::None => Err(AuthError::InteractionRequired),
             Interaction::Headless { redirect_uri } => {
                 Ok(Callback { redirect_uri: redirect_uri.clone(), kind: Kind::Headless })
             }
@@ -100,7 +100,7 @@ impl Callback<'_> {
     /// Has somebody say yes, and returns the code.
     ///
     /// # Errors
-    /// [`AuthError::TimedOut`] if nobody does, [`AuthError::Nobody`] if an authorization server wants a person after all,
+    /// [`AuthError::TimedOut`] if nobody does, [`AuthError::InteractionRequired`] if an authorization server wants a person after all,
     /// and all that [`code::Request::code`] finds wrong.
     pub(super) async fn code(self, request: &Arc<code::Request>, fetcher: &Fetcher) -> Result<Secret, AuthError> {
         match self.kind {
@@ -108,7 +108,7 @@ impl Callback<'_> {
                 let redirect = Url::parse(&request.redirect_uri);
                 let redirect = redirect.map_err(|error| AuthError::Invalid(error.to_string()))?;
                 let place = |url: &Url| (url.origin(), url.path().to_owned());
-                let answer = fetcher.led_to(&request.url, |url| place(url) == place(&redirect)).await?;
+                let answer = fetcher.follow_redirects(&request.url, |url| place(url) == place(&redirect)).await?;
                 request.code(&answer)
             }
             Kind::Listening(listener, browser) => {
@@ -140,7 +140,7 @@ impl Callback<'_> {
                 shutdown.end(GOODBYE).await;
                 match answer {
                     Ok(Some(answer)) => answer,
-                    Ok(None) => Err(AuthError::Nobody),
+                    Ok(None) => Err(AuthError::InteractionRequired),
                     Err(_) => Err(AuthError::TimedOut(browser.limit)),
                 }
             }

@@ -3,7 +3,7 @@
 //! An [`Authorizer`] gives the requests to one server their token. When the server refuses one, it finds out who issues
 //! tokens (RFC 9728, RFC 8414), as whom the client is known there (registered, Client ID Metadata Document, RFC 7591), has
 //! somebody say yes (OAuth 2.1 with PKCE, RFC 8707, RFC 9207), and keeps the token, bound to its issuer. Give it to a
-//! session as [`ServerConfig::authorizer`](super::ServerConfig).
+//! session as [`ServerParams::authorizer`](super::ServerParams).
 //!
 //! ```text
 //! 401 ─ Challenge ─> resource metadata ─> issuer's metadata ─> Identity ─> Interaction ─> code ─> token ─> TokenStore
@@ -17,7 +17,8 @@ mod assertion;
 mod authorizer;
 mod challenge;
 mod code;
-mod current;
+mod current_token;
+mod deadline_pause;
 mod discovery;
 mod error;
 mod fetch;
@@ -25,12 +26,11 @@ mod flow;
 mod grant;
 mod identity;
 mod interaction;
-mod pause;
-mod perimeter;
 mod pkce;
 mod revocation;
 mod scope;
 mod secret;
+mod ssrf_guard;
 mod status;
 mod store;
 #[cfg(test)]
@@ -42,8 +42,8 @@ pub use authorizer::{Authorizer, Options};
 pub use challenge::Challenge;
 pub use error::AuthError;
 pub use grant::{GrantKind, IdentityProvider};
-pub use identity::{ClientSecret, Identity, Registered};
+pub use identity::{ClientSecret, Identity, PreregisteredClient};
 pub use interaction::{Browser, Interaction, open_browser};
 pub use secret::Secret;
-pub use status::{Choice, Logout, TokenStatus};
+pub use status::{Logout, SavedOptions, TokenStatus};
 pub use store::{MemoryStore, TokenStore};

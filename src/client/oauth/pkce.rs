@@ -18,7 +18,7 @@ impl Verifier {
 
     /// That of somebody else.
     #[cfg(test)]
-    pub(super) fn of(text: &str) -> Verifier {
+    pub(super) fn from_text(text: &str) -> Verifier {
         Verifier(Secret::new(text))
     }
 
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_challenge_is_that_of_the_example_in_the_rfc() {
-        let verifier = Verifier::of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
+        let verifier = Verifier::from_text("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk");
         assert_eq!(verifier.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
     }
 

@@ -65,14 +65,14 @@ impl Flow {
         token: &Secret,
         hint: Hint,
     ) -> Result<(), AuthError> {
-        let url = endpoint(metadata, metadata.revocation_endpoint.as_ref(), "revocation endpoint", &self.perimeter)?;
+        let url = endpoint(metadata, metadata.revocation_endpoint.as_ref(), "revocation endpoint", &self.ssrf_guard)?;
         let kind = match hint {
             Hint::Refresh => "refresh_token",
             Hint::Access => "access_token",
         };
         let mut form = vec![("token", token.reveal().to_owned()), ("token_type_hint", kind.to_owned())];
         let authorization = client.authenticate(&mut form, &metadata.issuer)?;
-        let (status, body) = self.fetcher.form(&url, &form, authorization).await?;
+        let (status, body) = self.fetcher.post_form(&url, &form, authorization).await?;
         check(status, &body, hint)
     }
 }

@@ -4,7 +4,7 @@ const OFFLINE: &str = "offline_access";
 
 /// What is known about the scopes of a server.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Known<'a> {
+pub(super) struct ScopeSources<'a> {
     /// Those that the user has chosen.
     pub(super) configured: Option<&'a [String]>,
     /// Those of the challenge, which the request needs.
@@ -17,7 +17,7 @@ pub(super) struct Known<'a> {
     pub(super) before: &'a [String],
 }
 
-impl Known<'_> {
+impl ScopeSources<'_> {
     /// What to ask for; nothing leaves the choice to the authorization server.
     ///
     /// `offline_access` is asked for where the authorization server offers it, and only there (2026-07-28, Refresh
@@ -61,7 +61,7 @@ mod tests {
 
     fn choose(challenged: Option<&str>, of_resource: Option<&str>, of_issuer: Option<&str>, before: &str) -> String {
         let [challenged, of_resource, of_issuer] = [challenged, of_resource, of_issuer].map(|it| it.map(list));
-        let known = Known {
+        let known = ScopeSources {
             configured: None,
             challenged: challenged.as_deref(),
             of_resource: of_resource.as_deref(),
@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn what_the_user_chose_is_asked_for_until_the_server_wants_more() {
         let (configured, challenged, before) = (list("mine"), list("theirs"), list("mine"));
-        let mut known = Known { configured: Some(&configured), challenged: Some(&challenged), ..Known::default() };
+        let mut known =
+            ScopeSources { configured: Some(&configured), challenged: Some(&challenged), ..ScopeSources::default() };
         assert_eq!(known.choose(), ["mine"]);
         known.before = &before;
         assert_eq!(known.choose(), ["mine", "theirs"]);

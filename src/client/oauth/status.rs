@@ -15,13 +15,13 @@ pub struct TokenStatus {
 
 /// What was said for the last token that the next one would have to be asked for with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct SavedOptions {
     pub issuer: Option<String>,
     pub client_id: Option<String>,
     pub secret_variable: Option<String>,
     pub document: Option<String>,
     /// Whether the client acts for itself.
-    pub is_alone: bool,
+    pub is_unattended: bool,
 }
 
 /// What became of tokens.
@@ -34,7 +34,7 @@ pub struct Logout {
 }
 
 impl TokenStatus {
-    pub(super) fn of(record: &Record, flow: &Flow) -> Option<TokenStatus> {
+    pub(super) fn from_record(record: &Record, flow: &Flow) -> Option<TokenStatus> {
         let (issuer, issued) = (record.issuer.clone()?, record.issued()?);
         let token = issued.token.as_ref()?;
         let can_be_refreshed = flow.can_renew(issued);
@@ -42,16 +42,17 @@ impl TokenStatus {
     }
 }
 
-impl Choice {
-    pub(super) fn of(record: &Record, flow: &Flow) -> Choice {
-        let Some(issued) = record.issued() else { return Choice::default() };
+impl SavedOptions {
+    pub(super) fn from_record(record: &Record, flow: &Flow) -> SavedOptions {
+        let Some(issued) = record.issued() else { return SavedOptions::default() };
         let issuer = record.issuer.clone().filter(|_| issued.is_chosen);
         let is_new = |id: &String| flow.identity.registered.as_ref().is_none_or(|registered| registered.id != *id);
-        let Some(holder) = issued.holder.as_ref().filter(|holder| is_new(&holder.id)) else {
-            return Choice { issuer, ..Choice::default() };
+        let Some(stored_client) = issued.stored_client.as_ref().filter(|stored_client| is_new(&stored_client.id))
+        else {
+            return SavedOptions { issuer, ..SavedOptions::default() };
         };
-        let (secret_variable, id) = (holder.secret_variable.clone(), Some(holder.id.clone()));
-        let (document, client_id) = if holder.is_document { (id, None) } else { (None, id) };
-        Choice { issuer, client_id, secret_variable, document, is_alone: holder.is_alone }
+        let (secret_variable, id) = (stored_client.secret_variable.clone(), Some(stored_client.id.clone()));
+        let (document, client_id) = if stored_client.is_document { (id, None) } else { (None, id) };
+        SavedOptions { issuer, client_id, secret_variable, document, is_unattended: stored_client.is_unattended }
     }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AuthError,
-    identity::{Holder, SelfRegistered},
+    identity::{DynamicClient, StoredClient},
     token::Token,
 };
 use crate::transport::client::web::display_url;
@@ -58,12 +58,12 @@ pub(super) struct Record {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Issued {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) client: Option<SelfRegistered>,
+    pub(super) client: Option<DynamicClient>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) token: Option<Token>,
     /// Who has the token, unless it is a client that registered itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) holder: Option<Holder>,
+    pub(super) stored_client: Option<StoredClient>,
     /// Whether the user has named the issuer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_chosen: bool,
@@ -89,8 +89,10 @@ impl Record {
 
 impl Issued {
     /// Whether a client has the token that acts for itself.
-    pub(super) fn is_alone(&self, token: &Token) -> bool {
-        self.holder.as_ref().is_some_and(|holder| holder.is_alone && holder.id == token.client)
+    pub(super) fn is_unattended(&self, token: &Token) -> bool {
+        self.stored_client
+            .as_ref()
+            .is_some_and(|stored_client| stored_client.is_unattended && stored_client.id == token.client)
     }
 }
 
@@ -102,7 +104,7 @@ impl TokenStore {
 
     /// The folder for programs' data, below which tokens are usually kept: `$XDG_DATA_HOME/rehearse/tokens`, or where the
     /// platform has its data. `None` without a home.
-    pub fn usual_folder(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    pub fn default_folder(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         let path = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let below_home = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
         let data = path("XDG_DATA_HOME").or_else(|| Some(path("HOME")?.join(below_home)))?;
@@ -395,7 +397,7 @@ mod tests {
     fn tokens_are_usually_among_the_data_of_programs() {
         let folder = |variables: &'static [(&str, &str)]| {
             let known: HashMap<_, _> = variables.iter().copied().collect();
-            TokenStore::usual_folder(|name| known.get(name).map(|&value| value.to_owned()))
+            TokenStore::default_folder(|name| known.get(name).map(|&value| value.to_owned()))
         };
         assert_eq!(folder(&[("XDG_DATA_HOME", "/d"), ("HOME", "/h")]), Some("/d/rehearse/tokens".into()));
         let home = folder(&[("XDG_DATA_HOME", "relative"), ("HOME", "/h")]).expect("a folder");

@@ -35,7 +35,7 @@ pub(super) struct Token {
 
 /// What a token is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Purpose<'a> {
+pub(super) struct TokenContext<'a> {
     pub(super) resource: &'a str,
     pub(super) client: &'a str,
     pub(super) endpoint: &'a str,
@@ -69,7 +69,7 @@ impl Token {
     pub(super) fn read(
         status: StatusCode,
         body: &[u8],
-        purpose: Purpose<'_>,
+        purpose: TokenContext<'_>,
         refresh: Option<&Secret>,
     ) -> Result<Token, AuthError> {
         #[derive(Deserialize)]
@@ -80,7 +80,7 @@ impl Token {
             refresh_token: Option<Secret>,
             scope: Option<String>,
         }
-        let Purpose { resource, client, endpoint, scopes } = purpose;
+        let TokenContext { resource, client, endpoint, scopes } = purpose;
         check(status, body, endpoint)?;
         let malformed = |what| AuthError::Malformed { url: endpoint.to_owned(), what };
         let answer: Answer = serde_json::from_slice(body).map_err(|_| malformed("a token"))?;
@@ -150,7 +150,8 @@ mod tests {
 
     fn read(status: u16, body: &str) -> Result<Token, AuthError> {
         let scopes = ["asked".to_owned()];
-        let purpose = Purpose { resource: "https://h", client: "me", endpoint: "https://as/token", scopes: &scopes };
+        let purpose =
+            TokenContext { resource: "https://h", client: "me", endpoint: "https://as/token", scopes: &scopes };
         let status = StatusCode::from_u16(status).expect("a status");
         Token::read(status, body.as_bytes(), purpose, Some(&Secret::new("old")))
     }

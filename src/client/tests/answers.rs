@@ -14,10 +14,11 @@ use tokio::sync::mpsc;
 use super::{
     LEGACY, MODERN, call,
     server::{HELLO, HttpServer, Seen, Server, events, greet, greet_http, in_memory, reply, result},
+    target,
 };
 use crate::{
     client::{
-        Answer, AnswerScript, Answers, CallOptions, Failure, Protocol, Question, Respondent, ServerConfig, Session,
+        Answer, AnswerScript, Answers, CallOptions, Failure, InputHandler, InputKind, Protocol, ServerParams, Session,
         Target, ToolOutcome,
     },
     transport::{LineReader, LineWriter},
@@ -30,11 +31,11 @@ fn ada() -> Value {
 
 fn script(elicitation: impl IntoIterator<Item = Answer>) -> Answers {
     let script = AnswerScript { elicitation: elicitation.into_iter().collect(), ..AnswerScript::default() };
-    Answers::scripted(script, [])
+    Answers::from_script(script, [])
 }
 
 async fn connect(target: &Target, protocol: Protocol, answers: Answers) -> Session {
-    let config = ServerConfig { answers, ..ServerConfig::new("asking", target.clone()) };
+    let config = ServerParams { answers, ..ServerParams::new("asking", target.clone()) };
     Session::connect(&config, protocol).await.expect("a session")
 }
 
@@ -65,7 +66,7 @@ fn asking() -> Server {
 #[tokio::test]
 async fn a_legacy_request_is_answered_verbatim_and_without_an_answer_with_an_error() {
     let server = asking();
-    let answered = async |answers| called(&server.target, LEGACY, answers).await.expect("a result").text();
+    let answered = async |answers| called(&target(&server), LEGACY, answers).await.expect("a result").text();
     assert_eq!(answered(script([Answer::Result(ada())])).await, ada().to_string());
     let refusal = RpcError::new(-32000, "busy").with_data(json!({ "for": 5 }));
     let expected = json!({ "code": -32000, "message": "busy", "data": { "for": 5 } }).to_string();
@@ -99,7 +100,7 @@ async fn what_a_legacy_server_asks_at_once_is_answered_in_its_order() {
     let answer = |number| Answer::Result(json!({ "action": "accept", "content": { "number": number } }));
     for _ in 0..5 {
         let answers = script((0..QUESTIONS).map(answer));
-        assert!(!called(&server.target, LEGACY, answers).await.expect("a result").is_error);
+        assert!(!called(&target(&server), LEGACY, answers).await.expect("a result").is_error);
     }
 }
 
@@ -119,9 +120,9 @@ async fn the_capabilities_are_declared_at_the_handshake_or_with_every_request() 
     {
         for (answers, expected) in [
             (Answers::default(), json!({})),
-            (Answers::scripted(AnswerScript::default(), Question::ALL), declared.clone()),
+            (Answers::from_script(AnswerScript::default(), InputKind::ALL), declared.clone()),
         ] {
-            called(&server.target, protocol, answers).await.expect("a result");
+            called(&target(&server), protocol, answers).await.expect("a result");
             let requests: Vec<_> = std::iter::from_fn(|| messages.try_recv().ok()).collect();
             let mut capabilities = requests.iter().filter_map(|message| message.pointer(pointer));
             assert!(capabilities.clone().count() >= 1 && capabilities.all(|it| *it == expected), "{requests:?}");
@@ -154,7 +155,7 @@ async fn each_round_repeats_the_request_with_its_own_answers_and_state() {
     let (server, seen) = in_rounds(&[WHO, AGAIN, WAIT, DONE]);
     let decline = json!({ "action": "decline" });
     let answers = script([Answer::Result(ada()), Answer::Result(decline.clone())]);
-    let outcome = called(&server.target, MODERN, answers).await.expect("a result");
+    let outcome = called(&target(&server), MODERN, answers).await.expect("a result");
     assert_eq!(outcome.raw.get(), DONE, "the last result byte for byte");
     let calls = seen.lock().expect("no panic").clone();
     let sent = |index: usize, member: &str| calls[index]["params"].get(member).cloned();
@@ -182,7 +183,7 @@ async fn a_round_that_cannot_be_answered_ends_the_call_with_the_reason() {
         (error(), r#"{"resultType":7}"#, "malformed"),
     ] {
         let (server, _) = in_rounds(Vec::leak(vec![first]));
-        let failure = called(&server.target, MODERN, answers).await.expect_err(first);
+        let failure = called(&target(&server), MODERN, answers).await.expect_err(first);
         assert_eq!(failure.kind(), kind, "{first}: {failure}");
     }
 }
@@ -191,18 +192,19 @@ async fn a_round_that_cannot_be_answered_ends_the_call_with_the_reason() {
 async fn rounds_are_bounded_in_number_and_by_one_timeout() {
     let answers = || script([Answer::Result(ada())]);
     let (server, seen) = in_rounds(&[WHO; 20]);
-    let failure = called(&server.target, MODERN, answers()).await.expect_err("no end");
+    let failure = called(&target(&server), MODERN, answers()).await.expect_err("no end");
     assert!(matches!(failure, Failure::Rounds(10)), "{failure}");
     assert_eq!(seen.lock().expect("no panic").len(), 10);
     let (server, _) = in_rounds(&[r#"{"resultType":"input_required","requestState":"s"}"#, HELLO]);
     let started = tokio::time::Instant::now();
-    called(&server.target, MODERN, Answers::default()).await.expect("nothing to answer");
+    called(&target(&server), MODERN, Answers::default()).await.expect("nothing to answer");
     assert_eq!(started.elapsed().as_millis(), 100, "a pause where nothing is asked");
     let (server, _) = in_rounds(&[r#"{"resultType":"input_required","requestState":"s"}"#; 3]);
-    let session = connect(&server.target, MODERN, answers()).await;
+    let session = connect(&target(&server), MODERN, answers()).await;
     let started = tokio::time::Instant::now();
     let limit = Duration::from_millis(350);
-    let failure = call(&session, "ask", CallOptions::within(limit)).await.expect_err("silence in the fourth round");
+    let failure =
+        call(&session, "ask", CallOptions::with_timeout(limit)).await.expect_err("silence in the fourth round");
     assert!(matches!(failure, Failure::Timeout(given) if given == limit), "{failure}");
     assert!(started.elapsed() < Duration::from_millis(400));
     session.close().await;
@@ -215,7 +217,7 @@ async fn resources_and_prompts_are_asked_for_in_rounds_as_well() {
         (Some("resources/read" | "prompts/get"), Some(given)) => vec![result(message, &given.to_string())],
         _ => greet(message),
     });
-    let session = connect(&server.target, MODERN, script([Answer::Result(ada())])).await;
+    let session = connect(&target(&server), MODERN, script([Answer::Result(ada())])).await;
     let expected = json!({ "who": ada() }).to_string();
     let read = session.read_resource("a://b", CallOptions::default()).await.expect("a resource");
     let prompt = session.get_prompt("p", None, CallOptions::default()).await.expect("a prompt");
@@ -266,7 +268,8 @@ async fn over_legacy_http_a_question_may_come_on_either_stream() {
             }
         })
         .await;
-        let outcome = called(&server.http(), LEGACY, script([Answer::Result(ada())])).await.expect("a result");
+        let outcome =
+            called(&Target::http(&server.url), LEGACY, script([Answer::Result(ada())])).await.expect("a result");
         assert_eq!(outcome.text(), ada().to_string());
     }
 }
@@ -274,7 +277,7 @@ async fn over_legacy_http_a_question_may_come_on_either_stream() {
 /// Asks `count` times in the course of a call, and answers it when it has the answers, which it reads meanwhile or never.
 /// What is returned says how many questions it has got rid of.
 fn insistent(question: &'static str, count: usize, is_reading: bool) -> (Target, Arc<AtomicUsize>) {
-    let (address, mut listener) = crate::client::memory::listen();
+    let (address, mut listener) = crate::transport::pipe::listen();
     let asked = Arc::<AtomicUsize>::default();
     let told = asked.clone();
     tokio::spawn(async move {
@@ -322,7 +325,7 @@ async fn a_server_that_asks_and_does_not_read_is_not_read_from_without_end() {
     for question in QUESTIONS {
         let (target, asked) = insistent(question, 50_000, false);
         let session = connect(&target, LEGACY, Answers::default()).await;
-        let limit = CallOptions::within(Duration::from_secs(1));
+        let limit = CallOptions::with_timeout(Duration::from_secs(1));
         let failure = call(&session, "ask", limit).await.expect_err("no answer");
         assert!(matches!(failure, Failure::Timeout(_)), "{failure}");
         session.close().await;
@@ -342,9 +345,9 @@ async fn a_server_that_asks_a_lot_and_reads_gets_all_its_answers() {
 #[tokio::test(start_paused = true)]
 async fn questions_that_wait_for_an_answer_are_bounded_as_well() {
     let (target, asked) = insistent(QUESTIONS[1], 3_000, true);
-    let thinking: Respondent = Arc::new(|_| Box::pin(std::future::pending()));
-    let session = connect(&target, LEGACY, Answers::given_by(AnswerScript::default(), thinking)).await;
-    let limit = CallOptions::within(Duration::from_secs(1));
+    let thinking: InputHandler = Arc::new(|_| Box::pin(std::future::pending()));
+    let session = connect(&target, LEGACY, Answers::with_handler(AnswerScript::default(), thinking)).await;
+    let limit = CallOptions::with_timeout(Duration::from_secs(1));
     call(&session, "ask", limit).await.expect_err("no answer");
     session.close().await;
     assert!(asked.load(Ordering::Relaxed) < 2_000, "{asked:?}");

@@ -9,11 +9,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     LEGACY, MODERN, call, connect, sent_methods,
     server::{Body, HttpServer, Seen, events, greet, greet_http, in_memory},
+    target,
 };
-use crate::client::{CallOptions, Failure};
+use crate::client::{CallOptions, Failure, Target};
 
 fn soon() -> CallOptions {
-    CallOptions::within(Duration::from_millis(50))
+    CallOptions::with_timeout(Duration::from_millis(50))
 }
 
 #[tokio::test(start_paused = true)]
@@ -24,7 +25,7 @@ async fn a_timeout_sends_notifications_cancelled_with_the_id_of_the_request() {
             let _ = seen.send(message.clone());
             greet(message)
         });
-        let session = connect(&server.target, protocol).await;
+        let session = connect(&target(&server), protocol).await;
         let failure = call(&session, "slow", soon()).await.expect_err("no answer");
         assert!(matches!(failure, Failure::Timeout(limit) if limit.as_millis() == 50), "{failure}");
         let mut asked = Value::Null;
@@ -51,7 +52,7 @@ async fn a_caller_can_cancel() {
         }
         greet(message)
     });
-    let session = connect(&server.target, MODERN).await;
+    let session = connect(&target(&server), MODERN).await;
     let options = CallOptions { cancel: Some(token), ..CallOptions::default() };
     let failure = call(&session, "slow", options).await.expect_err("cancelled");
     assert_eq!(failure.kind(), "cancelled");
@@ -102,7 +103,7 @@ fn posted(server: &HttpServer) -> Vec<String> {
 async fn on_modern_http_a_timeout_closes_the_response_and_posts_nothing() {
     for open_stream in [false, true] {
         let (server, mut given_up) = holding(open_stream).await;
-        let session = connect(&server.http(), MODERN).await;
+        let session = connect(&Target::http(&server.url), MODERN).await;
         let failure = call(&session, "slow", soon()).await.expect_err("no answer");
         assert_eq!(failure.kind(), "timeout");
         assert_eq!(given_up.recv().await, Some("given up"), "the server sees the disconnect");
@@ -115,11 +116,11 @@ async fn on_modern_http_a_timeout_closes_the_response_and_posts_nothing() {
 async fn on_legacy_http_a_timeout_posts_notifications_cancelled() {
     for open_stream in [false, true] {
         let (server, _given_up) = holding(open_stream).await;
-        let session = connect(&server.http(), LEGACY).await;
+        let session = connect(&Target::http(&server.url), LEGACY).await;
         let failure = call(&session, "slow", soon()).await.expect_err("no answer");
         assert_eq!(failure.kind(), "timeout");
         let cancelled = |frame: &crate::wire::Frame| frame.bytes.windows(23).any(|w| w == b"notifications/cancelled");
-        session.tap().wait_for(0, cancelled).await.expect("a cancellation");
+        session.recorder().wait_for(0, cancelled).await.expect("a cancellation");
         session.close().await;
         let posted = posted(&server);
         assert_eq!(posted[..3], ["initialize", "notifications/initialized", "tools/call"]);

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use super::{
     LEGACY, MODERN, arguments, call, connect,
     server::{HELLO, error, greet, in_memory, result},
+    target,
 };
 use crate::{
-    client::{CallOptions, Failure, Ignored, PeerVersion, Protocol, ServerConfig, Session, Target, Timeouts},
+    client::{CallOptions, Failure, PeerVersion, Protocol, ServerParams, Session, Target, Timeouts, UnsolicitedPolicy},
     wire::Version,
 };
 
@@ -30,7 +31,7 @@ async fn a_result_comes_back_byte_for_byte_in_both_eras() {
         _ => greet(message),
     });
     for protocol in [LEGACY, MODERN] {
-        let session = connect(&server.target, protocol).await;
+        let session = connect(&target(&server), protocol).await;
         let outcome = call(&session, "echo", CallOptions::default()).await.expect("a result");
         assert_eq!(outcome.raw.get(), text);
         assert_eq!(outcome.structured_content.as_ref().expect("a structure").get(), r#"{"n": 1e2 }"#);
@@ -49,7 +50,7 @@ async fn the_request_carries_arguments_and_meta_as_given() {
         }
         _ => greet(message),
     });
-    let session = connect(&server.target, MODERN).await;
+    let session = connect(&target(&server), MODERN).await;
     let meta = json!({ "vendor/x": 1 }).as_object().cloned();
     call(&session, "echo", CallOptions { meta, ..CallOptions::default() }).await.expect("a result");
     let params = requests.recv().await.expect("a request");
@@ -63,7 +64,7 @@ async fn the_request_carries_arguments_and_meta_as_given() {
 async fn a_json_rpc_error_is_a_failure_with_its_data() {
     let line = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"m","data":{"a": 1.0}}}"#;
     let server = answering(Vec::leak(vec![line]));
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     let Err(Failure::Rpc(error)) = call(&session, "echo", CallOptions::default()).await else { panic!("an error") };
     assert_eq!((error.code, error.data.expect("data").get()), (-32602, r#"{"a": 1.0}"#));
     session.close().await;
@@ -80,7 +81,7 @@ async fn an_answer_that_is_no_valid_response_is_malformed_at_once() {
         (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":7}}"#, "no result of a tool call"),
     ] {
         let server = answering(Vec::leak(vec![line]));
-        let session = connect(&server.target, LEGACY).await;
+        let session = connect(&target(&server), LEGACY).await;
         let failure = call(&session, "echo", CallOptions::default()).await.expect_err("malformed");
         assert!(matches!(&failure, Failure::Malformed(what) if what.contains(expected)), "{line}: {failure}");
         session.close().await;
@@ -103,7 +104,7 @@ async fn a_batch_is_an_answer_in_the_one_version_that_knows_batches() {
         }
         _ => Vec::new(),
     });
-    let session = connect(&server.target, Protocol::Exact(Version::V2025_03_26)).await;
+    let session = connect(&target(&server), Protocol::Exact(Version::V2025_03_26)).await;
     assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
     session.close().await;
 }
@@ -124,7 +125,7 @@ async fn answers_out_of_order_reach_their_own_callers() {
         }
         _ => greet(message),
     });
-    let session = connect(&server.target, MODERN).await;
+    let session = connect(&target(&server), MODERN).await;
     let calls = ["a", "b", "c"].map(|tool| call(&session, tool, CallOptions::default()));
     let outcomes = futures_util::future::join_all(calls).await;
     let texts: Vec<_> = outcomes.into_iter().map(|outcome| outcome.expect("a result").text()).collect();
@@ -135,7 +136,7 @@ async fn answers_out_of_order_reach_their_own_callers() {
 #[tokio::test]
 async fn a_server_that_hangs_up_is_disconnected_not_late() {
     let server = answering(&["hang up"]);
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     for _ in 0..2 {
         let failure = call(&session, "echo", CallOptions::default()).await.expect_err("a failure");
         assert!(
@@ -165,7 +166,7 @@ async fn a_listing_follows_the_cursor_to_its_end() {
         Some("two") => json!("three"),
         _ => Value::Null,
     });
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     let listing = session.list_tools(CallOptions::default()).await.expect("a listing");
     let items: Vec<_> = listing.items.iter().map(|item| item.get()).collect();
     assert_eq!(listing.pages, 3);
@@ -179,7 +180,7 @@ async fn a_listing_follows_the_cursor_to_its_end() {
 #[tokio::test]
 async fn a_cursor_that_comes_twice_ends_the_listing() {
     let server = pages(|cursor| if cursor == "a" { json!("b") } else { json!("a") });
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     let failure = session.list_tools(CallOptions::default()).await.expect_err("an endless listing");
     assert!(matches!(&failure, Failure::Malformed(what) if what.contains("\"a\" twice")), "{failure}");
     session.close().await;
@@ -194,7 +195,7 @@ async fn a_listing_has_one_deadline_for_all_its_pages() {
         _ => greet(message),
     });
     let timeouts = Timeouts { list: Duration::from_secs(3), ..Timeouts::default() };
-    let config = ServerConfig { timeouts, ..ServerConfig::new("s", server.target.clone()) };
+    let config = ServerParams { timeouts, ..ServerParams::new("s", target(&server)) };
     let session = Session::connect(&config, LEGACY).await.expect("a session");
     let started = tokio::time::Instant::now();
     let failure = session.list_tools(CallOptions::default()).await.expect_err("no second page");
@@ -214,7 +215,7 @@ async fn an_unknown_version_is_kept_as_the_server_said_it() {
         }
         _ => Vec::new(),
     });
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     assert_eq!(session.info().version, PeerVersion::Unknown("1999-01-01".into()));
     assert_eq!(session.info().capabilities.get(), r#"{"zz":{}}"#);
     session.close().await;
@@ -228,18 +229,18 @@ async fn raw_bytes_get_their_own_answer_an_error_without_id_or_silence() {
         (Some("silent"), _) => Vec::new(),
         _ => greet(message),
     });
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     let raw = async |text: &'static str| {
         session.raw(Bytes::from_static(text.as_bytes()), &[], Duration::from_secs(1)).await.expect("an open session")
     };
-    session.ignore(Ignored::Everything);
+    session.set_unsolicited_policy(UnsolicitedPolicy::IgnoreAll);
     let reply = raw(r#"{"jsonrpc":"2.0","id":"x","method":"odd"}"#).await;
     assert_eq!((reply.status, reply.frames.len()), (None, 2));
     assert!(reply.answer.expect("an answer").bytes.ends_with(br#""id":"x","error":{"code":5,"message":"scripted"}}"#));
-    session.ignore(Ignored::Nothing);
+    session.set_unsolicited_policy(UnsolicitedPolicy::FailOnAny);
     let reply = raw(r#"{"jsonrpc":"2.0","id":"y","method":"odd"}"#).await;
     assert!(reply.answer.expect("an answer").bytes.starts_with(br#"{"jsonrpc":"2.0","id":999"#));
-    session.ignore(Ignored::Everything);
+    session.set_unsolicited_policy(UnsolicitedPolicy::IgnoreAll);
     let reply = raw(r#"{"jsonrpc":"1.0","id":6,"method":"odd"}"#).await;
     assert!(reply.answer.expect("an answer").bytes.starts_with(br#"{"jsonrpc":"2.0","id":6"#));
     let reply = raw("{garbage").await;
@@ -247,7 +248,7 @@ async fn raw_bytes_get_their_own_answer_an_error_without_id_or_silence() {
     let reply = raw(r#"{"jsonrpc":"2.0","method":"silent"}"#).await;
     assert!(reply.answer.is_none() && reply.frames.is_empty());
     assert_eq!(
-        session.tap().since(0).last().map(|frame| &frame.bytes[..]),
+        session.recorder().since(0).last().map(|frame| &frame.bytes[..]),
         Some(&br#"{"jsonrpc":"2.0","method":"silent"}"#[..])
     );
     session.close().await;
@@ -259,7 +260,7 @@ async fn other_requests_return_their_results_as_they_came() {
         Some("resources/read" | "prompts/get" | "ping") => vec![result(message, &message["params"].to_string())],
         _ => greet(message),
     });
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     let read = session.read_resource("a://b", CallOptions::default()).await.expect("a resource");
     assert!(read.get().contains(r#""uri":"a://b""#), "{read}");
     let prompt = session.get_prompt("p", Some(arguments()), CallOptions::default()).await.expect("a prompt");
@@ -270,7 +271,7 @@ async fn other_requests_return_their_results_as_they_came() {
 
 #[tokio::test]
 async fn a_dropped_session_hangs_up() {
-    let (address, mut listener) = crate::client::memory::listen();
+    let (address, mut listener) = crate::transport::pipe::listen();
     let (session, mut far) = tokio::join!(connect_to(Target::Memory(address)), async {
         let mut stream = listener.accept().await.expect("a client");
         let mut line = vec![0; 4096];
@@ -290,29 +291,29 @@ async fn connect_to(target: Target) -> Session {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_message_answers_a_request_that_waits_alone_and_is_stray_otherwise() {
+async fn what_is_no_message_answers_a_request_that_waits_alone_and_is_unsolicited_otherwise() {
     let (garbage, wrong) = ("so it goes", r#"{"jsonrpc":"2.0","id":77,"result":{}}"#);
-    for (stray, expected) in [(garbage, "so it goes"), (wrong, "the id 77")] {
+    for (unsolicited, expected) in [(garbage, "so it goes"), (wrong, "the id 77")] {
         let server = in_memory(move |message| match message["params"]["name"].as_str() {
-            Some("echo") => vec![stray.to_owned(), result(message, HELLO)],
-            Some("stray") => vec![stray.to_owned()],
+            Some("echo") => vec![unsolicited.to_owned(), result(message, HELLO)],
+            Some("unsolicited") => vec![unsolicited.to_owned()],
             _ => greet(message),
         });
-        let session = connect(&server.target, MODERN).await;
+        let session = connect(&target(&server), MODERN).await;
         let failure = call(&session, "echo", CallOptions::default()).await.expect_err("taken for the answer");
         assert!(matches!(&failure, Failure::Malformed(what) if what.contains(expected)), "{failure}");
-        assert_eq!(session.strays(), [], "it was an answer");
-        session.ignore(Ignored::Everything);
+        assert_eq!(session.take_unsolicited(), [], "it was an answer");
+        session.set_unsolicited_policy(UnsolicitedPolicy::IgnoreAll);
         assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("the proper answer").text(), "hello");
-        let strays: Vec<_> = session.strays().iter().map(ToString::to_string).collect();
-        assert!(strays.len() == 1 && strays[0].contains(expected), "{strays:?}");
-        session.ignore(Ignored::Nothing);
-        let limit = || CallOptions::within(Duration::from_secs(1));
-        let two = [call(&session, "stray", limit()), call(&session, "stray", limit())];
+        let unsolicited: Vec<_> = session.take_unsolicited().iter().map(ToString::to_string).collect();
+        assert!(unsolicited.len() == 1 && unsolicited[0].contains(expected), "{unsolicited:?}");
+        session.set_unsolicited_policy(UnsolicitedPolicy::FailOnAny);
+        let limit = || CallOptions::with_timeout(Duration::from_secs(1));
+        let two = [call(&session, "unsolicited", limit()), call(&session, "unsolicited", limit())];
         for outcome in futures_util::future::join_all(two).await {
             assert_eq!(outcome.expect_err("whose it is cannot be told").kind(), "timeout");
         }
-        assert_eq!(session.strays().len(), 2);
+        assert_eq!(session.take_unsolicited().len(), 2);
         session.close().await;
     }
 }
@@ -320,15 +321,15 @@ async fn what_is_no_message_answers_a_request_that_waits_alone_and_is_stray_othe
 #[tokio::test]
 async fn an_error_without_an_id_is_for_whoever_waits_alone() {
     let server = answering(&[r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#]);
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     let failure = call(&session, "echo", CallOptions::default()).await.expect_err("an error");
     assert!(matches!(&failure, Failure::Rpc(error) if error.code == -32700), "{failure}");
-    assert_eq!(session.strays(), []);
+    assert_eq!(session.take_unsolicited(), []);
     session.close().await;
 }
 
 #[tokio::test]
-async fn what_led_to_the_fallback_is_not_stray_but_noise_is() {
+async fn what_led_to_the_fallback_is_not_unsolicited_but_noise_is() {
     let server = in_memory(|message| match message["method"].as_str() {
         Some("server/discover") => {
             vec!["Loading".to_owned(), r#"{"error":"what?"}"#.to_owned(), error(message, -32601)]
@@ -336,9 +337,9 @@ async fn what_led_to_the_fallback_is_not_stray_but_noise_is() {
         Some("initialize") => [vec!["Listening".to_owned()], greet(message)].concat(),
         _ => Vec::new(),
     });
-    let session = connect(&server.target, Protocol::Auto).await;
-    let strays: Vec<_> = session.strays().iter().map(ToString::to_string).collect();
+    let session = connect(&target(&server), Protocol::Auto).await;
+    let unsolicited: Vec<_> = session.take_unsolicited().iter().map(ToString::to_string).collect();
     let noise = |text: &str| format!("not JSON: expected value at line 1 column 1: {text}");
-    assert_eq!(strays, ["Loading", "Listening"].map(noise));
+    assert_eq!(unsolicited, ["Loading", "Listening"].map(noise));
     session.close().await;
 }

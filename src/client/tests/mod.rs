@@ -5,6 +5,7 @@ mod cancel;
 mod connect;
 mod http;
 mod memory;
+pub(crate) mod peer;
 mod resume;
 pub(crate) mod server;
 mod sse;
@@ -15,14 +16,18 @@ mod ws;
 
 use serde_json::{Map, Value, json};
 
-use super::{CallOptions, Failure, Protocol, ServerConfig, Session, Target, ToolOutcome};
+use super::{CallOptions, Failure, Protocol, ServerParams, Session, Target, ToolOutcome};
 use crate::wire::{Direction, Version};
 
 const LEGACY: Protocol = Protocol::Exact(Version::V2025_11_25);
 const MODERN: Protocol = Protocol::Exact(Version::V2026_07_28);
 
+fn target(server: &server::Server) -> Target {
+    Target::Memory(server.address.clone())
+}
+
 async fn connect(target: &Target, protocol: Protocol) -> Session {
-    Session::connect(&ServerConfig::new("scripted", target.clone()), protocol).await.expect("a session")
+    Session::connect(&ServerParams::new("scripted", target.clone()), protocol).await.expect("a session")
 }
 
 async fn call(session: &Session, tool: &str, options: CallOptions) -> Result<ToolOutcome, Failure> {
@@ -35,6 +40,6 @@ fn arguments() -> Map<String, Value> {
 
 /// The methods of what the client sent, in order.
 fn sent_methods(session: &Session) -> Vec<String> {
-    let frames = session.tap().since(0).into_iter().filter(|frame| frame.direction == Direction::ClientToServer);
+    let frames = session.recorder().since(0).into_iter().filter(|frame| frame.direction == Direction::ClientToServer);
     frames.filter_map(|frame| frame.message().ok()?.method().map(str::to_owned)).collect()
 }

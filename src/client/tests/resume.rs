@@ -8,7 +8,7 @@ use super::{
     LEGACY, MODERN, call, connect,
     server::{HELLO, HttpServer, Seen, events, greet_http, reply, result},
 };
-use crate::client::{CallOptions, Failure};
+use crate::client::{CallOptions, Failure, Target};
 
 const RETRY: Duration = Duration::from_millis(120);
 
@@ -37,7 +37,7 @@ fn gets(server: &HttpServer) -> Vec<Option<String>> {
 #[tokio::test]
 async fn a_response_stream_that_ends_early_is_resumed_after_the_time_that_the_server_named() {
     let server = breaking("id: 7\nretry: 120\ndata:\n\n", 200).await;
-    let session = connect(&server.http(), LEGACY).await;
+    let session = connect(&Target::http(&server.url), LEGACY).await;
     let started = Instant::now();
     assert_eq!(call(&session, "echo", CallOptions::default()).await.expect("a result").text(), "hello");
     assert!(started.elapsed() >= RETRY, "not before");
@@ -57,7 +57,7 @@ async fn a_stream_that_cannot_be_resumed_is_a_disconnect_at_once() {
         (MODERN, "id: 7\nretry: 1\ndata:\n\n", 200, 0),
     ] {
         let server = breaking(events, status).await;
-        let session = connect(&server.http(), protocol).await;
+        let session = connect(&Target::http(&server.url), protocol).await;
         let failure = call(&session, "echo", CallOptions::default()).await.expect_err("no answer");
         assert!(matches!(failure, Failure::Disconnected { .. }), "{failure}");
         session.close().await;
@@ -80,17 +80,17 @@ async fn the_stream_of_the_session_is_open_before_the_first_request_and_opened_a
         }
     })
     .await;
-    let session = connect(&server.http(), LEGACY).await;
+    let session = connect(&Target::http(&server.url), LEGACY).await;
     let (_, sender) = streams.try_recv().expect("a stream before the first request");
     let changed = |n: u8| {
         format!("id: e{n}\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{{\"n\":{n}}}}}\n\n")
     };
     sender.send(changed(1)).await.expect("a reader");
-    session.tap().wait_for(0, |frame| frame.bytes.ends_with(b"{\"n\":1}}")).await.expect("a notification");
+    session.recorder().wait_for(0, |frame| frame.bytes.ends_with(b"{\"n\":1}}")).await.expect("a notification");
     drop(sender);
     let (again, sender) = streams.recv().await.expect("another stream");
     assert_eq!(again.header("last-event-id"), Some("e1"));
     sender.send(changed(2)).await.expect("a reader");
-    session.tap().wait_for(0, |frame| frame.bytes.ends_with(b"{\"n\":2}}")).await.expect("a notification");
+    session.recorder().wait_for(0, |frame| frame.bytes.ends_with(b"{\"n\":2}}")).await.expect("a notification");
     session.close().await;
 }

@@ -1,4 +1,4 @@
-//! The scripted servers.
+//! Scripted servers for tests of clients, which use nothing of the client.
 
 use std::{
     convert::Infallible,
@@ -13,10 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle};
 
-use crate::{
-    client::{Target, memory},
-    transport::{LineReader, LineWriter},
-};
+use crate::transport::{LineReader, LineWriter, pipe};
 
 pub(crate) const INITIALIZED: &str =
     r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}"#;
@@ -42,7 +39,7 @@ pub(crate) fn greet(message: &Value) -> Vec<String> {
 
 /// A server task that ends with the test.
 pub(crate) struct Server {
-    pub(crate) target: Target,
+    pub(crate) address: pipe::Address,
     task: JoinHandle<()>,
 }
 
@@ -54,7 +51,7 @@ impl Drop for Server {
 
 /// Answers every line with the lines of `answer`; hangs up after an answer of `"hang up"`.
 pub(crate) fn in_memory(mut answer: impl FnMut(&Value) -> Vec<String> + Send + 'static) -> Server {
-    let (address, mut listener) = memory::listen();
+    let (address, mut listener) = pipe::listen();
     let task = tokio::spawn(async move {
         while let Some(stream) = listener.accept().await {
             let (reader, writer) = tokio::io::split(stream);
@@ -69,14 +66,13 @@ pub(crate) fn in_memory(mut answer: impl FnMut(&Value) -> Vec<String> + Send + '
             }
         }
     });
-    Server { target: Target::Memory(address), task }
+    Server { address, task }
 }
 
 /// A request as the server saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: String,
-    pub(crate) uri: hyper::Uri,
     pub(crate) headers: hyper::HeaderMap,
     pub(crate) body: Bytes,
 }
@@ -124,8 +120,7 @@ impl HttpServer {
                     async move {
                         let (parts, body) = request.into_parts();
                         let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-                        let seen =
-                            Seen { method: parts.method.to_string(), uri: parts.uri, headers: parts.headers, body };
+                        let seen = Seen { method: parts.method.to_string(), headers: parts.headers, body };
                         log.lock().expect("no panic").push(seen.clone());
                         Ok::<_, Infallible>(answer(seen).await)
                     }
@@ -138,10 +133,6 @@ impl HttpServer {
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no panic").clone()
-    }
-
-    pub(crate) fn http(&self) -> Target {
-        Target::Http(crate::client::Endpoint { url: self.url.clone(), headers: Vec::new() })
     }
 }
 

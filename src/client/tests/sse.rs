@@ -6,7 +6,7 @@ use super::{
     LEGACY, call, sent_methods,
     server::{HELLO, HttpServer, Seen, error, events, greet, reply, result},
 };
-use crate::client::{CallOptions, ConnectError, Endpoint, Failure, Protocol, ServerConfig, Session, Target};
+use crate::client::{CallOptions, ConnectError, Endpoint, Failure, Protocol, ServerParams, Session, Target};
 
 /// A server of 2024-11-05 that names `endpoint` and answers calls with these events.
 async fn server(endpoint: &'static str, answer: fn(&Value) -> Vec<String>) -> (HttpServer, Target) {
@@ -72,7 +72,7 @@ async fn the_end_of_the_stream_is_a_disconnect() {
 #[tokio::test]
 async fn an_endpoint_elsewhere_or_nowhere_is_refused() {
     let connect_error =
-        async |target: Target| Session::connect(&ServerConfig::new("s", target), LEGACY).await.expect_err("no session");
+        async |target: Target| Session::connect(&ServerParams::new("s", target), LEGACY).await.expect_err("no session");
     let (_server, target) = server("http://127.0.0.1:9/message", greet).await;
     let error = connect_error(target).await;
     assert!(matches!(&error, ConnectError::Malformed(what) if what.contains("another origin")), "{error}");

@@ -10,15 +10,15 @@ use super::{
     server::{HELLO, INITIALIZED},
 };
 use crate::{
-    client::{CallOptions, CommandSpec, ConnectError, Failure, ServerConfig, Session, StderrSink, StopGrace, Target},
-    transport::Tap,
+    client::{CallOptions, CommandSpec, ConnectError, Failure, ServerParams, Session, StderrSink, StopGrace, Target},
+    transport::TraceRecorder,
 };
 
 const GRACE: StopGrace =
     StopGrace { exit: Duration::from_millis(100), terminate: Duration::from_millis(100), kill: Duration::from_secs(5) };
 
 /// A shell that shakes hands and then runs `then`; `answer ID RESULT` writes a response.
-fn shell(then: &str) -> ServerConfig {
+fn shell(then: &str) -> ServerParams {
     let answer = r#"answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }"#;
     let script = format!("{answer}\nread -r line\nanswer 0 '{INITIALIZED}'\nread -r line\n{then}");
     command(CommandSpec {
@@ -29,8 +29,8 @@ fn shell(then: &str) -> ServerConfig {
     })
 }
 
-fn command(spec: CommandSpec) -> ServerConfig {
-    ServerConfig::new("shell", Target::Stdio(spec))
+fn command(spec: CommandSpec) -> ServerParams {
+    ServerParams::new("shell", Target::Stdio(spec))
 }
 
 /// Whether a process runs; a zombie does not.
@@ -48,10 +48,10 @@ async fn gone(pid: &str) {
 }
 
 /// The pids that the script wrote to its standard error as `pid N`.
-async fn pids<const N: usize>(config: &ServerConfig) -> (Session, [String; N]) {
+async fn pids<const N: usize>(config: &ServerParams) -> (Session, [String; N]) {
     let (sender, mut lines) = mpsc::unbounded_channel();
     let sink: StderrSink = Arc::new(move |line| drop(sender.send(line)));
-    let session = Session::connect_with(config, LEGACY, Some(sink), Tap::new()).await.expect("a session");
+    let session = Session::connect_with(config, LEGACY, Some(sink), TraceRecorder::new()).await.expect("a session");
     let mut pids = Vec::new();
     while pids.len() < N {
         let line = lines.recv().await.expect("a line");
@@ -124,7 +124,7 @@ async fn a_process_that_dies_leaves_its_status_and_last_words() {
 
 #[tokio::test]
 async fn a_server_that_does_not_come_up_says_why() {
-    let connect_error = async |config: &ServerConfig| Session::connect(config, LEGACY).await.expect_err("no session");
+    let connect_error = async |config: &ServerParams| Session::connect(config, LEGACY).await.expect_err("no session");
     let spec = CommandSpec { program: "/no/such/program".into(), ..CommandSpec::default() };
     let error = connect_error(&command(spec)).await;
     assert!(matches!(error, ConnectError::Spawn { .. }), "{error}");

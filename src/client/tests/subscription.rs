@@ -8,13 +8,14 @@ use tokio::sync::mpsc;
 use super::{
     LEGACY, MODERN, connect, sent_methods,
     server::{HttpServer, Seen, Server, error, events, greet, greet_http, in_memory, result},
+    target,
 };
-use crate::client::{CallOptions, Failure, Interest};
+use crate::client::{CallOptions, Failure, SubscriptionFilter, Target};
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-fn everything() -> Interest {
-    Interest { tools: true, prompts: true, resources: false, uris: vec!["a://1".into(), "a://2".into()] }
+fn everything() -> SubscriptionFilter {
+    SubscriptionFilter { tools: true, prompts: true, resources: false, uris: vec!["a://1".into(), "a://2".into()] }
 }
 
 fn acknowledged(id: &Value, filter: &Value) -> String {
@@ -48,7 +49,7 @@ fn filters(messages: &mut mpsc::UnboundedReceiver<Value>) -> Vec<Value> {
 #[tokio::test]
 async fn a_modern_session_listens_to_what_it_was_told_and_replaces_what_is_left() {
     let (server, mut messages) = listening(Value::clone);
-    let session = connect(&server.target, MODERN).await;
+    let session = connect(&target(&server), MODERN).await;
     session.listen(&everything(), CallOptions::default()).await.expect("acknowledged");
     let lists = json!({ "toolsListChanged": true, "promptsListChanged": true });
     let with = |uris: Value| {
@@ -59,7 +60,7 @@ async fn a_modern_session_listens_to_what_it_was_told_and_replaces_what_is_left(
     assert_eq!(filters(&mut messages), [with(json!(["a://1", "a://2"]))]);
     session.unsubscribe("a://1", CallOptions::default()).await.expect("replaced");
     session.unsubscribe("a://1", CallOptions::default()).await.expect("nothing to do");
-    let others = Interest::in_resource("a://1");
+    let others = SubscriptionFilter::for_resource("a://1");
     session.listen(&others, CallOptions::default()).await.expect("acknowledged");
     session.unsubscribe("a://1", CallOptions::default()).await.expect("ended");
     let expected =
@@ -74,7 +75,7 @@ async fn what_is_not_acknowledged_is_named_and_an_error_or_silence_is_what_it_is
     let (server, _messages) = listening(
         |_| json!({ "toolsListChanged": true, "promptsListChanged": false, "resourceSubscriptions": ["a://2"] }),
     );
-    let session = connect(&server.target, MODERN).await;
+    let session = connect(&target(&server), MODERN).await;
     let failure = session.listen(&everything(), CallOptions::default()).await.expect_err("half of it");
     let expected = "there will be no notifications/prompts/list_changed, updates of a://1";
     assert_eq!((failure.kind(), failure.to_string().as_str()), ("unacknowledged", expected));
@@ -85,8 +86,8 @@ async fn what_is_not_acknowledged_is_named_and_an_error_or_silence_is_what_it_is
             (Some("subscriptions/listen"), Some(answer)) => vec![answer(message, -32601)],
             _ => greet(message),
         });
-        let session = connect(&server.target, MODERN).await;
-        let limit = CallOptions::within(Duration::from_secs(1));
+        let session = connect(&target(&server), MODERN).await;
+        let limit = CallOptions::with_timeout(Duration::from_secs(1));
         assert_eq!(session.listen(&everything(), limit).await.expect_err("nothing").kind(), kind);
         session.close().await;
     }
@@ -108,13 +109,14 @@ async fn a_legacy_session_subscribes_to_resources_and_goes_by_the_declared_lists
         })
     };
     let server = declaring(r#"{"tools":{"listChanged":true},"prompts":{}}"#);
-    let session = connect(&server.target, LEGACY).await;
+    let session = connect(&target(&server), LEGACY).await;
     let failure = session.listen(&everything(), CallOptions::default()).await.expect_err("no prompts");
     assert_eq!(failure.to_string(), "there will be no notifications/prompts/list_changed");
-    let tools = Interest { tools: true, ..Interest::in_resource("a://1") };
+    let tools = SubscriptionFilter { tools: true, ..SubscriptionFilter::for_resource("a://1") };
     session.listen(&tools, CallOptions::default()).await.expect("declared");
     session.unsubscribe("a://1", CallOptions::default()).await.expect("subscribed");
-    let failure = session.listen(&Interest::in_resource("a://2"), CallOptions::default()).await.expect_err("no such");
+    let failure =
+        session.listen(&SubscriptionFilter::for_resource("a://2"), CallOptions::default()).await.expect_err("no such");
     assert!(matches!(failure, Failure::Rpc(_)), "{failure}");
     assert_eq!(sent_methods(&session)[2..], ["resources/subscribe", "resources/unsubscribe", "resources/subscribe"]);
     session.close().await;
@@ -140,12 +142,12 @@ async fn over_http_a_subscription_is_a_stream_that_lasts_until_it_is_closed() {
         }
     })
     .await;
-    let session = connect(&server.http(), MODERN).await;
-    session.listen(&Interest::in_resource("a://1"), CallOptions::default()).await.expect("acknowledged");
+    let session = connect(&Target::http(&server.url), MODERN).await;
+    session.listen(&SubscriptionFilter::for_resource("a://1"), CallOptions::default()).await.expect("acknowledged");
     let stream = streams.recv().await.expect("a stream");
     let updated = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}"#;
     stream.send(format!("data: {updated}\n\n")).await.expect("a reader");
-    session.tap().wait_for(0, |frame| frame.bytes == updated).await.expect("an update");
+    session.recorder().wait_for(0, |frame| frame.bytes == updated).await.expect("an update");
     session.unsubscribe("a://1", CallOptions::default()).await.expect("ended");
     stream.closed().await;
     session.close().await;

@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     MODERN, arguments, sent_methods,
     server::{HELLO, HttpServer, Seen, Server, greet, greet_http, in_memory, json as json_response, result},
+    target,
 };
-use crate::client::{Answer, AnswerScript, Answers, CallOptions, Failure, ServerConfig, Session, Target, TaskRun};
+use crate::client::{Answer, AnswerScript, Answers, CallOptions, Failure, ServerParams, Session, Target, TaskRun};
 
 fn task(status: &str, more: &Value) -> Value {
     let mut task = json!({
@@ -51,7 +52,7 @@ fn tasking(polls: Vec<Value>) -> (Server, Arc<Mutex<Vec<Value>>>) {
 async fn connect(target: &Target) -> Session {
     let ada = Answer::Result(json!({ "action": "accept", "content": { "name": "Ada" } }));
     let answers = AnswerScript { elicitation: vec![ada], ..AnswerScript::default() };
-    let config = ServerConfig { answers: Answers::scripted(answers, []), ..ServerConfig::new("s", target.clone()) };
+    let config = ServerParams { answers: Answers::from_script(answers, []), ..ServerParams::new("s", target.clone()) };
     Session::connect(&config, MODERN).await.expect("a session")
 }
 
@@ -76,7 +77,7 @@ async fn a_task_is_polled_at_the_pace_of_the_server_and_its_input_given_once() {
         task("completed", &hello()),
     ]);
     let started = Instant::now();
-    let (run, session) = run(&server.target, CallOptions::default()).await;
+    let (run, session) = run(&target(&server), CallOptions::default()).await;
     assert_eq!(run.statuses, ["working", "input_required", "working", "completed"]);
     assert_eq!(run.outcome.expect("a result").raw.get(), HELLO);
     assert_eq!(started.elapsed().as_secs(), 1 + 3 + 1 + 1 + 1);
@@ -111,7 +112,7 @@ async fn every_end_of_a_task_is_told_apart() {
         (task("working", &Value::Null), "timeout", true),
     ] {
         let (server, _) = tasking(vec![last.clone()]);
-        let (run, session) = run(&server.target, CallOptions::within(Duration::from_millis(4500))).await;
+        let (run, session) = run(&target(&server), CallOptions::with_timeout(Duration::from_millis(4500))).await;
         let failure = run.outcome.expect_err("no result");
         assert_eq!(failure.kind(), kind, "{last}: {failure}");
         let gave_up = sent_methods(&session).last().is_some_and(|method| method == "tasks/cancel");
@@ -142,7 +143,7 @@ async fn a_cancellation_is_passed_on_and_the_end_of_the_task_awaited() {
         _ => greet(message),
     });
     let options = CallOptions { cancel: Some(token), ..CallOptions::default() };
-    let (run, session) = run(&server.target, options).await;
+    let (run, session) = run(&target(&server), options).await;
     assert!(matches!(run.outcome, Err(Failure::TaskCancelled(None))), "{:?}", run.outcome);
     assert_eq!(run.statuses, ["working", "cancelled"]);
     assert_eq!(sent_methods(&session)[2..], ["tasks/get", "tasks/cancel", "tasks/get"]);
@@ -155,7 +156,7 @@ async fn a_server_may_answer_at_once() {
         Some("tools/call") => vec![result(message, HELLO)],
         _ => greet(message),
     });
-    let (run, session) = run(&server.target, CallOptions::default()).await;
+    let (run, session) = run(&target(&server), CallOptions::default()).await;
     assert_eq!((run.statuses.len(), run.outcome.expect("a result").text()), (0, "hello".to_owned()));
     session.close().await;
 }
@@ -174,7 +175,7 @@ async fn over_http_the_headers_name_the_task() {
         }
     })
     .await;
-    let (run, session) = run(&server.http(), CallOptions::default()).await;
+    let (run, session) = run(&Target::http(&server.url), CallOptions::default()).await;
     assert_eq!(run.outcome.expect("a result").text(), "hello");
     session.close().await;
     let seen = server.seen();

@@ -14,7 +14,7 @@ use super::{
     LEGACY, MODERN, call,
     server::{HELLO, greet, result},
 };
-use crate::client::{CallOptions, ConnectError, Endpoint, Failure, ServerConfig, Session, Target};
+use crate::client::{CallOptions, ConnectError, Endpoint, Failure, ServerParams, Session, Target};
 
 /// One connection; returns the code with which the client closed.
 async fn server(answer: fn(&Value) -> Vec<Message>) -> (Target, JoinHandle<Option<CloseCode>>) {
@@ -87,7 +87,7 @@ async fn a_refused_upgrade_names_its_status() {
     let (target, _server) = server(answer).await;
     let Target::Ws(Endpoint { url, .. }) = target else { unreachable!("a WebSocket") };
     let target = Target::Ws(Endpoint { url, headers: Vec::new() });
-    let error = Session::connect(&ServerConfig::new("s", target), LEGACY).await.expect_err("no session");
+    let error = Session::connect(&ServerParams::new("s", target), LEGACY).await.expect_err("no session");
     assert!(matches!(&error, ConnectError::Http { status: 403, .. }), "{error}");
     assert!(error.to_string().ends_with("which protocol?"), "{error}");
 }

@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{OpenError, group::Group};
+use super::{OpenError, process_group::ProcessGroup};
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 64 << 10;
@@ -94,7 +94,7 @@ pub(crate) struct Pipes {
 #[derive(Debug)]
 pub struct Child {
     /// Dropped first: to drop the process may reap it.
-    group: Group,
+    group: ProcessGroup,
     process: tokio::process::Child,
     grace: StopGrace,
     stderr: LastLines,
@@ -122,7 +122,7 @@ impl Child {
             }
             command.current_dir(cwd);
         }
-        let (mut process, group) = Group::start(|(name, value)| {
+        let (mut process, group) = ProcessGroup::start(|(name, value)| {
             let process = command.env(name, value).spawn()?;
             let leader = process.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
             Ok((process, leader.ok_or_else(|| io::Error::other("it has no process id"))?))
@@ -155,7 +155,7 @@ impl Child {
     }
 
     /// How the process ended, if it ends within `patience`, and what it said last on standard error.
-    pub async fn obituary(&self, patience: Duration) -> (Option<ExitStatus>, Vec<String>) {
+    pub async fn exit_details(&self, patience: Duration) -> (Option<ExitStatus>, Vec<String>) {
         let mut silent = self.silent.clone();
         let ended = timeout(patience, async {
             let status = self.group.leader_exit().await;
@@ -169,11 +169,11 @@ impl Child {
     /// Waits for the process to exit by itself, for its standard input is closed already, but no longer than until
     /// `haste` is cancelled; then asks whoever is left to terminate, be it the process or what it has started; then kills
     /// them. Returns the exit status of the process itself, and ends within the sum of its [`StopGrace`].
-    pub async fn stop(mut self, haste: &CancellationToken) -> Option<ExitStatus> {
+    pub async fn stop(mut self, shutdown: &CancellationToken) -> Option<ExitStatus> {
         let grace = self.grace;
         tokio::select! {
             _ = timeout(grace.exit, self.group.leader_exit()) => {}
-            () = haste.cancelled() => {}
+            () = shutdown.cancelled() => {}
         }
         if !matches!(self.group.leader_status(), Ok(Some(_))) || self.group.has_others().await {
             self.group.terminate().await;
@@ -291,7 +291,7 @@ mod tests {
             let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };
             let (child, _pipes) = Child::spawn(&spec, "shell", None).expect("starts");
             for patience in [Duration::from_secs(60), Duration::ZERO] {
-                let (status, lines) = child.obituary(patience).await;
+                let (status, lines) = child.exit_details(patience).await;
                 assert_eq!(lines, ["last words"]);
                 assert!(child.group.signal(Signal::TERM), "its group is still there: {status:?}");
             }
@@ -314,12 +314,12 @@ mod tests {
             let (child, mut pipes) = Child::spawn(&spec, "shell", None).expect("starts");
             let mut ready = [0; 6];
             tokio::io::AsyncReadExt::read_exact(&mut pipes.stdout, &mut ready).await.expect("it is ready");
-            let (haste, lines) = (CancellationToken::new(), child.stderr.clone());
-            let mut stopping = std::pin::pin!(child.stop(&haste));
+            let (shutdown, lines) = (CancellationToken::new(), child.stderr.clone());
+            let mut stopping = std::pin::pin!(child.stop(&shutdown));
             if is_waited_for {
                 assert!(futures_util::poll!(&mut stopping).is_pending());
             }
-            haste.cancel();
+            shutdown.cancel();
             assert_eq!(stopping.await.and_then(|status| status.code()), Some(3));
             assert_eq!(lines.to_vec(), ["asked"]);
         }
@@ -337,9 +337,9 @@ mod tests {
         let (child, mut pipes) = Child::spawn(&spec, "shell", None).expect("starts");
         let mut ready = [0; 6];
         tokio::io::AsyncReadExt::read_exact(&mut pipes.stdout, &mut ready).await.expect("it is ready");
-        let (haste, lines) = (CancellationToken::new(), child.stderr.clone());
-        haste.cancel();
-        child.stop(&haste).await;
+        let (shutdown, lines) = (CancellationToken::new(), child.stderr.clone());
+        shutdown.cancel();
+        child.stop(&shutdown).await;
         assert_eq!(lines.to_vec(), ["saved"]);
     }
 

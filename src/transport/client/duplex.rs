@@ -18,19 +18,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LinkError, events::EventReader, sse::Poster, ws};
 use crate::{
-    transport::{LineReader, LineWriter, Tap},
+    transport::{LineReader, LineWriter, TraceRecorder},
     wire::{Direction, message::split_batch},
 };
 
 /// How many lines of noise are skipped at a time.
-const TURN: usize = 32;
-const FAREWELL: Duration = Duration::from_secs(1);
+const SKIPPED_PER_YIELD: usize = 32;
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a process may take to end what it writes when its standard input has ended.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// rmcp's transport over everything but streamable HTTP. What rmcp cannot parse stays in the tap only.
+/// rmcp's transport over everything but streamable HTTP. What rmcp cannot parse stays in the recorder only.
 pub(crate) struct Duplex {
-    tap: Tap,
+    recorder: TraceRecorder,
     incoming: Incoming,
     outgoing: Outgoing,
     batch: VecDeque<Bytes>,
@@ -47,14 +47,14 @@ pub(crate) enum Incoming {
 /// Where frames go, shared between rmcp and raw senders.
 #[derive(Clone)]
 pub enum Outgoing {
-    Lane(Lane),
+    Ordered(OrderedWriter),
     Sse(Poster),
 }
 
 /// A writer that takes one frame at a time, in the order in which they were handed over.
 #[derive(Clone)]
-pub struct Lane {
-    tap: Tap,
+pub struct OrderedWriter {
+    recorder: TraceRecorder,
     writer: Arc<Mutex<Option<Writer>>>,
     closing: CancellationToken,
 }
@@ -66,8 +66,8 @@ pub(crate) enum Writer {
 }
 
 impl Duplex {
-    pub(crate) fn new(tap: Tap, incoming: Incoming, outgoing: Outgoing) -> Duplex {
-        Duplex { tap, incoming, outgoing, batch: VecDeque::new() }
+    pub(crate) fn new(recorder: TraceRecorder, incoming: Incoming, outgoing: Outgoing) -> Duplex {
+        Duplex { recorder, incoming, outgoing, batch: VecDeque::new() }
     }
 
     pub(crate) fn outgoing(&self) -> Outgoing {
@@ -80,7 +80,7 @@ impl Duplex {
         }
         match self.incoming.next().await {
             Ok(bytes) => {
-                self.tap.record(Direction::ServerToClient, bytes.clone());
+                self.recorder.record(Direction::ServerToClient, bytes.clone());
                 match split_batch(&bytes) {
                     Ok(parts) => {
                         self.batch = parts.into();
@@ -90,7 +90,7 @@ impl Duplex {
                 }
             }
             Err(why) => {
-                self.tap.close(why);
+                self.recorder.close(why);
                 None
             }
         }
@@ -119,29 +119,29 @@ impl rmcp::transport::Transport<RoleClient> for Duplex {
             }
             // Whoever waits beside this, to send or to end it, has a turn even if the noise never ends.
             skipped += 1;
-            if skipped.is_multiple_of(TURN) {
+            if skipped.is_multiple_of(SKIPPED_PER_YIELD) {
                 tokio::task::yield_now().await;
             }
         }
     }
 
     async fn close(&mut self) -> Result<(), LinkError> {
-        if let Outgoing::Lane(lane) = &self.outgoing {
-            lane.close().await;
+        if let Outgoing::Ordered(writer) = &self.outgoing {
+            writer.close().await;
         }
         if let Incoming::Ws(_) = self.incoming {
             let rest = async { while self.incoming.next().await.is_ok() {} };
-            let _ = timeout(FAREWELL, rest).await;
+            let _ = timeout(CLOSE_TIMEOUT, rest).await;
         }
         if let Incoming::Stdio(_) = self.incoming {
             let rest = async {
                 while let Ok(bytes) = self.incoming.next().await {
-                    self.tap.record(Direction::ServerToClient, bytes);
+                    self.recorder.record(Direction::ServerToClient, bytes);
                 }
             };
-            let _ = timeout(LAST_WORDS, rest).await;
+            let _ = timeout(DRAIN_TIMEOUT, rest).await;
         }
-        self.tap.close("the session was closed");
+        self.recorder.close("the session was closed");
         Ok(())
     }
 }
@@ -172,7 +172,7 @@ impl Outgoing {
     /// HTTP status, where the transport has one.
     pub(crate) fn send(&self, bytes: Bytes) -> impl Future<Output = Result<Option<u16>, LinkError>> + Send + use<> {
         let posting = match self {
-            Outgoing::Lane(lane) => Err(lane.send(bytes)),
+            Outgoing::Ordered(writer) => Err(writer.send(bytes)),
             Outgoing::Sse(poster) => Ok(poster.clone().post(bytes)),
         };
         async move {
@@ -184,19 +184,19 @@ impl Outgoing {
     }
 }
 
-impl Lane {
-    pub(crate) fn new(tap: Tap, writer: Writer) -> Lane {
-        Lane { tap, writer: Arc::new(Mutex::new(Some(writer))), closing: CancellationToken::new() }
+impl OrderedWriter {
+    pub(crate) fn new(recorder: TraceRecorder, writer: Writer) -> OrderedWriter {
+        OrderedWriter { recorder, writer: Arc::new(Mutex::new(Some(writer))), closing: CancellationToken::new() }
     }
 
     fn send(&self, bytes: Bytes) -> impl Future<Output = Result<(), LinkError>> + Send + use<> {
         let turn = self.turn();
-        let (tap, closing) = (self.tap.clone(), self.closing.clone());
+        let (recorder, closing) = (self.recorder.clone(), self.closing.clone());
         async move {
             let writing = async {
                 let mut writer = turn.await;
                 let writer = writer.as_mut().ok_or(LinkError::Closed)?;
-                tap.record(Direction::ClientToServer, bytes.clone());
+                recorder.record(Direction::ClientToServer, bytes.clone());
                 writer.write(bytes).await
             };
             tokio::select! {
@@ -223,7 +223,7 @@ impl Lane {
     async fn close(&self) {
         self.closing.cancel();
         if let Some(writer) = self.writer.lock().await.take() {
-            let _ = timeout(FAREWELL, writer.close()).await;
+            let _ = timeout(CLOSE_TIMEOUT, writer.close()).await;
         }
     }
 }
@@ -255,13 +255,13 @@ mod tests {
 
     use super::*;
 
-    fn pair(capacity: usize) -> (Duplex, DuplexStream, Tap) {
+    fn pair(capacity: usize) -> (Duplex, DuplexStream, TraceRecorder) {
         let (near, far) = tokio::io::duplex(capacity);
         let (reader, writer) = tokio::io::split(near);
-        let tap = Tap::new();
-        let lane = Lane::new(tap.clone(), Writer::Memory(LineWriter::new(writer)));
+        let recorder = TraceRecorder::new();
+        let writer = OrderedWriter::new(recorder.clone(), Writer::Memory(LineWriter::new(writer)));
         let incoming = Incoming::Memory(LineReader::new(reader));
-        (Duplex::new(tap.clone(), incoming, Outgoing::Lane(lane)), far, tap)
+        (Duplex::new(recorder.clone(), incoming, Outgoing::Ordered(writer)), far, recorder)
     }
 
     #[tokio::test]
@@ -284,33 +284,33 @@ mod tests {
 
     #[tokio::test]
     async fn what_rmcp_cannot_parse_is_skipped_but_recorded() {
-        let (mut link, mut far, tap) = pair(1024);
+        let (mut link, mut far, recorder) = pair(1024);
         let lines = "garbage\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
         far.write_all(lines.as_bytes()).await.expect("an open pipe");
         assert!(matches!(link.receive().await, Some(ServerJsonRpcMessage::Response(_))));
-        assert_eq!(tap.since(0).iter().map(|frame| frame.bytes.len()).collect::<Vec<_>>(), [7, 36]);
+        assert_eq!(recorder.since(0).iter().map(|frame| frame.bytes.len()).collect::<Vec<_>>(), [7, 36]);
     }
 
     #[tokio::test]
     async fn a_batch_is_one_frame_and_reaches_rmcp_in_parts() {
-        let (mut link, mut far, tap) = pair(1024);
+        let (mut link, mut far, recorder) = pair(1024);
         let answer = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}");
         far.write_all(format!("[{},{}]\n", answer(1), answer(2)).as_bytes()).await.expect("an open pipe");
         for _ in 0..2 {
             assert!(matches!(link.receive().await, Some(ServerJsonRpcMessage::Response(_))));
         }
-        assert_eq!(tap.len(), 1);
+        assert_eq!(recorder.len(), 1);
     }
 
     #[tokio::test]
     async fn closing_gives_up_a_write_that_the_server_does_not_read() {
-        let (mut link, mut far, tap) = pair(4);
+        let (mut link, mut far, recorder) = pair(4);
         let mut stuck = pin!(link.outgoing().send(Bytes::from_static(b"longer than the pipe")));
         assert!(stuck.as_mut().now_or_never().is_none());
         let (closed, sent) = tokio::join!(link.close(), stuck);
         assert!(closed.is_ok() && matches!(sent, Err(LinkError::Closed)));
         assert!(matches!(link.outgoing().send(Bytes::new()).await, Err(LinkError::Closed)));
-        assert_eq!(tap.closed().as_deref(), Some("the session was closed"));
+        assert_eq!(recorder.closed().as_deref(), Some("the session was closed"));
         let mut rest = Vec::new();
         far.read_to_end(&mut rest).await.expect("the end of the stream");
         assert_eq!(rest, b"long");
@@ -318,9 +318,9 @@ mod tests {
 
     #[tokio::test]
     async fn the_end_of_the_stream_closes_the_tap_and_says_why() {
-        let (mut link, far, tap) = pair(64);
+        let (mut link, far, recorder) = pair(64);
         drop(far);
         assert!(link.receive().await.is_none());
-        assert_eq!(tap.closed().as_deref(), Some("the server closed the pipe"));
+        assert_eq!(recorder.closed().as_deref(), Some("the server closed the pipe"));
     }
 }

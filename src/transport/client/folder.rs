@@ -9,9 +9,9 @@ use std::{
 
 use rand::RngExt;
 
-use super::Guard;
+use super::ReaperProcess;
 
-/// A temporary folder for the owner only. It goes when this is dropped, or with the [`Guard`] if this process is killed.
+/// A temporary folder for the owner only. It goes when this is dropped, or with the [`ReaperProcess`] if this process is killed.
 #[derive(Debug)]
 pub struct TempFolder {
     path: PathBuf,
@@ -26,10 +26,10 @@ impl TempFolder {
         // Whoever is told of it may be elsewhere.
         let within = std::path::absolute(within)?;
         let path = within.join(format!("rehearse-{:016x}", rand::rng().random::<u64>()));
-        Guard::announce(&path)?;
+        ReaperProcess::register(&path)?;
         let made = DirBuilder::new().mode(0o700).create(&path);
         if made.is_err() {
-            Guard::leave(&path);
+            ReaperProcess::unregister(&path);
         }
         made.map(|()| TempFolder { path })
     }
@@ -44,6 +44,6 @@ impl Drop for TempFolder {
     fn drop(&mut self) {
         // Nothing could be done about it.
         let _ = fs::remove_dir_all(&self.path);
-        Guard::leave(&self.path);
+        ReaperProcess::unregister(&self.path);
     }
 }

@@ -29,16 +29,16 @@ use sse_stream::Sse;
 use tokio::sync::watch;
 
 use super::{
-    HeaderChange, Link, LinkError, OpenError, Opened, RawSender,
+    HeaderChange, Link, LinkError, OpenConnection, OpenError, RawSender,
+    auth::AuthMiddleware,
     events::{EventReader, message},
-    gate::Gate,
     headers::mirrored,
-    probe::{answered_within, probe_in},
+    probe::{limit_probe, probe_id},
     resume::{EventStream, Resumption},
     web,
 };
 use crate::{
-    transport::Tap,
+    transport::TraceRecorder,
     wire::{Direction, Era, MAX_FRAME, Version},
 };
 
@@ -60,8 +60,8 @@ struct Shared {
     http: Client,
     url: Url,
     headers: HeaderMap,
-    gate: Option<Gate>,
-    tap: Tap,
+    auth: Option<AuthMiddleware>,
+    recorder: TraceRecorder,
     state: Mutex<State>,
     /// Whether the server has answered to the GET for its own messages.
     listening: watch::Sender<bool>,
@@ -82,21 +82,26 @@ struct State {
 ///
 /// # Errors
 /// [`OpenError::Invalid`] if the URL or a header cannot be used.
-pub(crate) fn open(url: &str, headers: &[(String, String)], gate: Option<Gate>, tap: Tap) -> Result<Opened, OpenError> {
+pub(crate) fn open(
+    url: &str,
+    headers: &[(String, String)],
+    auth: Option<AuthMiddleware>,
+    recorder: TraceRecorder,
+) -> Result<OpenConnection, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
     let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
-    let gate = web::gate_for(&headers, gate);
+    let auth = web::auth_for(&headers, auth);
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .reinit_on_expired_session(false)
         .max_concurrent_requests(CONCURRENT_POSTS);
     config.retry_config = Arc::new(NeverRetry::default());
     let (state, listening) = (Mutex::default(), watch::Sender::new(false));
     let (lost, probe_limit) = (AtomicBool::default(), OnceLock::new());
-    let shared = Shared { http, url, headers, gate, tap, state, listening, lost, probe_limit };
+    let shared = Shared { http, url, headers, auth, recorder, state, listening, lost, probe_limit };
     let client = HttpClient(Arc::new(shared));
     let worker = StreamableHttpClientWorker::new(client.clone(), config);
     let raw = RawSender::Http(client.clone());
-    Ok(Opened { link: Link::Http(HttpLink { worker, client }), raw, child: None })
+    Ok(OpenConnection { link: Link::Http(HttpLink { worker, client }), raw, child: None })
 }
 
 impl HttpClient {
@@ -123,7 +128,7 @@ impl HttpClient {
     /// # Errors
     /// [`LinkError::Invalid`] for a header that cannot be sent, [`LinkError::Exchange`] if there is no answer, and
     /// [`LinkError::Unauthorized`].
-    pub(crate) async fn post_raw(&self, bytes: Bytes, changes: &[HeaderChange]) -> Result<Answer, LinkError> {
+    pub(crate) async fn post_raw(&self, bytes: Bytes, changes: &[HeaderChange]) -> Result<RawResponse, LinkError> {
         let mut headers = HeaderMap::new();
         {
             let state = self.state();
@@ -137,8 +142,8 @@ impl HttpClient {
                 }
             }
         }
-        let mut headers = self.with_own(post_headers(headers));
-        self.admit(&mut headers).await?;
+        let mut headers = self.with_configured(post_headers(headers));
+        self.authorize(&mut headers).await?;
         for (name, value) in changes {
             let invalid = || LinkError::Invalid(format!("the header {name:?} has an invalid name or value"));
             let parsed = name.parse::<HeaderName>().map_err(|_| invalid())?;
@@ -150,27 +155,34 @@ impl HttpClient {
             }
         }
         let request = self.0.http.post(self.0.url.clone()).headers(headers);
-        self.post(request, bytes, None).await.map(|response| Answer { response, tap: self.0.tap.clone() })
+        self.post(request, bytes, None)
+            .await
+            .map(|response| RawResponse { response, recorder: self.0.recorder.clone() })
     }
 
-    async fn post(&self, request: RequestBuilder, bytes: Bytes, gate: Option<&Gate>) -> Result<Response, LinkError> {
-        web::send(&self.0.http, gate, request.body(bytes.clone()), &self.0.tap, Some(&bytes)).await
+    async fn post(
+        &self,
+        request: RequestBuilder,
+        bytes: Bytes,
+        auth: Option<&AuthMiddleware>,
+    ) -> Result<Response, LinkError> {
+        web::send(&self.0.http, auth, request.body(bytes.clone()), &self.0.recorder, Some(&bytes)).await
     }
 
     /// Adds the authorization in use, for a request that is not to be made again.
-    async fn admit(&self, headers: &mut HeaderMap) -> Result<(), LinkError> {
-        if let Some(gate) = &self.0.gate {
-            web::admit(headers, &gate.pass().await.map_err(LinkError::Unauthorized)?);
+    async fn authorize(&self, headers: &mut HeaderMap) -> Result<(), LinkError> {
+        if let Some(auth) = &self.0.auth {
+            web::insert_auth(headers, &auth.header().await.map_err(LinkError::Unauthorized)?);
         }
         Ok(())
     }
 
     fn request(&self, method: Method, headers: HeaderMap) -> RequestBuilder {
-        self.0.http.request(method, self.0.url.clone()).headers(self.with_own(headers))
+        self.0.http.request(method, self.0.url.clone()).headers(self.with_configured(headers))
     }
 
     /// The configured headers, overruled by those of the protocol.
-    fn with_own(&self, protocol: HeaderMap) -> HeaderMap {
+    fn with_configured(&self, protocol: HeaderMap) -> HeaderMap {
         let mut headers = self.0.headers.clone();
         headers.extend(protocol);
         headers
@@ -182,16 +194,16 @@ impl HttpClient {
 
     /// The events for rmcp, without the ids and times by which it would resume the stream in its own way.
     fn events(&self, response: Response, resumption: Resumption) -> BoxStream<'static, Result<Sse, SseError>> {
-        let tap = self.0.tap.clone();
+        let recorder = self.0.recorder.clone();
         let events = EventStream::new(self.clone(), response, resumption);
         stream::unfold(events, move |mut events| {
-            let tap = tap.clone();
+            let recorder = recorder.clone();
             async move {
                 let item = events.next().await?.map_err(|broken| SseError::Body(broken.into())).map(|event| {
                     let kind = event.event.clone();
                     let data = message(event);
                     if let Some(data) = &data {
-                        tap.record(Direction::ServerToClient, data.clone());
+                        recorder.record(Direction::ServerToClient, data.clone());
                     }
                     let data = data.map(|data| String::from_utf8_lossy(&data).into_owned());
                     Sse { event: kind, data, id: None, retry: None }
@@ -212,7 +224,7 @@ impl HttpClient {
             headers.insert("last-event-id", last_event);
         }
         let request = self.request(Method::GET, headers);
-        web::send(&self.0.http, self.0.gate.as_ref(), request, &self.0.tap, None).await
+        web::send(&self.0.http, self.0.auth.as_ref(), request, &self.0.recorder, None).await
     }
 
     /// Ends when the server has answered to the GET for its own messages, at once if there is no session to have it.
@@ -227,7 +239,7 @@ impl HttpClient {
         message: &ClientJsonRpcMessage,
         response: Response,
     ) -> Result<StreamableHttpPostResponse, LinkError> {
-        let (status, session, redirection) = (response.status(), session_of(&response), web::redirection(&response));
+        let (status, session, redirection) = (response.status(), session_id(&response), web::redirection(&response));
         let body = Bytes::from(web::error_body(response).await);
         let text = redirection.unwrap_or_else(|| String::from_utf8_lossy(&body).into_owned());
         let error = match serde_json::from_slice(&body) {
@@ -235,8 +247,8 @@ impl HttpClient {
             _ => None,
         };
         match error {
-            Some(_) => self.0.tap.record(Direction::ServerToClient, body),
-            None => web::note_body(&self.0.tap, body),
+            Some(_) => self.0.recorder.record(Direction::ServerToClient, body),
+            None => web::note_body(&self.0.recorder, body),
         }
         let refused = LinkError::Status { status: status.as_u16(), body: text.clone() };
         let ClientJsonRpcMessage::Request(request) = message else { return Err(refused) };
@@ -282,7 +294,7 @@ impl HttpClient {
         if let Some(limit) = limit {
             request = request.timeout(limit);
         }
-        let response = self.post(request, body, self.0.gate.as_ref()).await.map_err(StreamableHttpError::Client)?;
+        let response = self.post(request, body, self.0.auth.as_ref()).await.map_err(StreamableHttpError::Client)?;
         match response.status() {
             status @ (StatusCode::ACCEPTED | StatusCode::NO_CONTENT) => match message {
                 // Nothing can come of it any more (2025-11-25, Streamable HTTP: Sending Messages to the Server).
@@ -296,23 +308,23 @@ impl HttpClient {
                 self.refusal(&message, response).await.map_err(StreamableHttpError::Client)
             }
             _ if web::media_type(&response) == "text/event-stream" => {
-                let session = session_of(&response);
+                let session = session_id(&response);
                 insert_session(&mut to_resume, session.as_deref());
                 let resumption = if is_modern { Resumption::Never } else { Resumption::OfResponse(to_resume) };
                 Ok(StreamableHttpPostResponse::Sse(self.events(response, resumption), session))
             }
             status => {
-                let (session, media_type) = (session_of(&response), web::media_type(&response));
+                let (session, media_type) = (session_id(&response), web::media_type(&response));
                 let body = whole_body(response).await.map_err(StreamableHttpError::Client)?;
                 if body.is_empty() && !matches!(message, ClientJsonRpcMessage::Request(_)) {
                     return Ok(StreamableHttpPostResponse::Accepted);
                 }
                 if media_type != "application/json" {
-                    web::note_body(&self.0.tap, body);
+                    web::note_body(&self.0.recorder, body);
                     let text = format!("HTTP {} with a body of type {media_type:?}", status.as_u16());
                     return Err(StreamableHttpError::Client(LinkError::Malformed(text)));
                 }
-                self.0.tap.record(Direction::ServerToClient, body.clone());
+                self.0.recorder.record(Direction::ServerToClient, body.clone());
                 let answer = answer_to(&message, &body).map_err(StreamableHttpError::Client)?;
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
@@ -333,11 +345,11 @@ impl StreamableHttpClient for HttpClient {
         _auth: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>> {
-        let (Some(limit), Some(probe)) = (self.0.probe_limit.get().copied(), probe_in(&message)) else {
+        let (Some(limit), Some(probe)) = (self.0.probe_limit.get().copied(), probe_id(&message)) else {
             return self.post_message_within(None, message, session, headers).await;
         };
         let posting = self.post_message_within(Some(limit), message, session, headers);
-        answered_within(limit, probe, posting).await
+        limit_probe(limit, probe, posting).await
     }
 
     async fn delete_session(
@@ -350,9 +362,9 @@ impl StreamableHttpClient for HttpClient {
         let mut headers: HeaderMap = headers.into_iter().collect();
         insert_session(&mut headers, Some(&session));
         // Nobody is asked for an authorization only to leave.
-        self.admit(&mut headers).await.map_err(StreamableHttpError::Client)?;
+        self.authorize(&mut headers).await.map_err(StreamableHttpError::Client)?;
         let request = self.request(Method::DELETE, headers);
-        let response = web::send(&self.0.http, None, request, &self.0.tap, None).await;
+        let response = web::send(&self.0.http, None, request, &self.0.recorder, None).await;
         match response.map_err(StreamableHttpError::Client)?.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportDeleteSession),
             status if status.is_success() => Ok(()),
@@ -379,7 +391,7 @@ impl StreamableHttpClient for HttpClient {
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => {
-                let body = web::error_text(response, &self.0.tap).await;
+                let body = web::error_text(response, &self.0.recorder).await;
                 Err(StreamableHttpError::Client(LinkError::Status { status: status.as_u16(), body }))
             }
             _ => match web::media_type(&response) {
@@ -393,12 +405,12 @@ impl StreamableHttpClient for HttpClient {
 }
 
 /// The answer to a raw POST, of which only the head has been read.
-pub(crate) struct Answer {
+pub(crate) struct RawResponse {
     response: Response,
-    tap: Tap,
+    recorder: TraceRecorder,
 }
 
-impl Answer {
+impl RawResponse {
     pub(crate) fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
@@ -409,16 +421,16 @@ impl Answer {
         if web::media_type(&self.response) == "text/event-stream" {
             let mut events = EventReader::new(self.response);
             while let Ok(frame) = events.next_message().await {
-                self.tap.record(Direction::ServerToClient, frame);
+                self.recorder.record(Direction::ServerToClient, frame);
             }
             return Bytes::new();
         }
         let media_type = web::media_type(&self.response);
         let body = whole_body(self.response).await.unwrap_or_default();
         if media_type != "application/json" {
-            web::note_body(&self.tap, body.clone());
+            web::note_body(&self.recorder, body.clone());
         } else if !body.is_empty() {
-            self.tap.record(Direction::ServerToClient, body.clone());
+            self.recorder.record(Direction::ServerToClient, body.clone());
         }
         body
     }
@@ -441,7 +453,7 @@ fn insert_session(headers: &mut HeaderMap, session: Option<&str>) {
     }
 }
 
-fn session_of(response: &Response) -> Option<String> {
+fn session_id(response: &Response) -> Option<String> {
     response.headers().get(&SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned)
 }
 

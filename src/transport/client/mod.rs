@@ -1,22 +1,22 @@
-//! The client's end of every transport: connections that rmcp drives while a [`Tap`](super::Tap) records their true bytes.
+//! The client's end of every transport: connections that rmcp drives while a [`TraceRecorder`](super::TraceRecorder) records their true bytes.
 //!
 //! stdio, SSE, WebSocket and memory are one `Duplex` each; streamable HTTP is rmcp's own worker on our HTTP client.
-//! Each `open` ends when frames can be sent, before any handshake of MCP, and is given the tap that records them.
+//! Each `open` ends when frames can be sent, before any handshake of MCP, and is given the recorder that records them.
 
+pub mod auth;
 pub mod child;
 mod duplex;
 mod events;
 mod folder;
-pub mod gate;
-mod group;
-mod guard;
 mod headers;
 pub(crate) mod http;
-mod job;
-mod mark;
-pub mod memory;
+pub(crate) mod memory;
 pub(crate) mod probe;
+mod process_group;
+mod process_handle;
+mod process_tag;
 mod raw;
+mod reaper;
 mod resume;
 pub(crate) mod sse;
 pub(crate) mod stdio;
@@ -29,10 +29,10 @@ use std::io;
 pub use child::{Child, CommandSpec, LastLines, StderrLine, StderrSink, StopGrace};
 pub(crate) use duplex::Duplex;
 pub use folder::TempFolder;
-pub use guard::Guard;
 pub(crate) use http::HttpLink;
-pub use job::{Change, Job};
-pub use raw::{HeaderChange, RawSender, Sent};
+pub use process_handle::{ProcessChange, ProcessHandle};
+pub use raw::{HeaderChange, RawSender, SentFrame};
+pub use reaper::ReaperProcess;
 
 /// What rmcp is served on.
 pub(crate) enum Link {
@@ -41,16 +41,16 @@ pub(crate) enum Link {
 }
 
 /// A connection that is open but has not shaken hands.
-pub(crate) struct Opened {
+pub(crate) struct OpenConnection {
     pub(crate) link: Link,
     pub(crate) raw: RawSender,
     pub(crate) child: Option<Child>,
 }
 
-impl Opened {
-    fn duplex(link: Duplex, child: Option<Child>) -> Opened {
+impl OpenConnection {
+    fn duplex(link: Duplex, child: Option<Child>) -> OpenConnection {
         let raw = RawSender::Duplex(Box::new(link.outgoing()));
-        Opened { link: Link::Duplex(Box::new(link)), raw, child }
+        OpenConnection { link: Link::Duplex(Box::new(link)), raw, child }
     }
 }
 

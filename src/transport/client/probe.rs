@@ -21,17 +21,13 @@ pub(crate) fn unanswered(probe: RequestId) -> ServerJsonRpcMessage {
 }
 
 /// The id of a `server/discover`.
-pub(super) fn probe_in(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+pub(super) fn probe_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     let ClientJsonRpcMessage::Request(request) = message else { return None };
     matches!(request.request, ClientRequest::DiscoverRequest(_)).then(|| request.id.clone())
 }
 
 /// The same, but what breaks when the limit is over, which the exchange keeps by itself, is [`unanswered`].
-pub(super) async fn answered_within(
-    limit: Duration,
-    probe: RequestId,
-    posting: impl Future<Output = Posted>,
-) -> Posted {
+pub(super) async fn limit_probe(limit: Duration, probe: RequestId, posting: impl Future<Output = Posted>) -> Posted {
     let started = Instant::now();
     match posting.await {
         Err(StreamableHttpError::Client(LinkError::Exchange(_))) if started.elapsed() >= limit => {

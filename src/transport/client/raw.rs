@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::{
     LinkError,
     duplex::Outgoing,
-    http::{Answer, HttpClient},
+    http::{HttpClient, RawResponse},
 };
 
 /// A header to set (`Some`) or to leave out (`None`) in one raw POST.
@@ -21,12 +21,12 @@ pub enum RawSender {
 }
 
 /// A raw frame has been delivered.
-pub struct Sent {
+pub struct SentFrame {
     /// The HTTP status, on transports that have one.
     pub status: Option<u16>,
     /// What the server said about a refused POST.
     pub(crate) body: Bytes,
-    pub(crate) answer: Option<Answer>,
+    pub(crate) answer: Option<RawResponse>,
 }
 
 impl RawSender {
@@ -35,22 +35,22 @@ impl RawSender {
         matches!(self, RawSender::Http(client) if client.is_lost())
     }
 
-    /// Sends the bytes as they are, recorded in the tap as one frame. Headers count for streamable HTTP only.
+    /// Sends the bytes as they are, recorded in the recorder as one frame. Headers count for streamable HTTP only.
     ///
     /// # Errors
     /// If the bytes could not be delivered. An HTTP status is never an error here.
-    pub async fn send(&self, bytes: Bytes, headers: &[HeaderChange]) -> Result<Sent, LinkError> {
+    pub async fn send(&self, bytes: Bytes, headers: &[HeaderChange]) -> Result<SentFrame, LinkError> {
         match self {
             RawSender::Duplex(outgoing) => match outgoing.send(bytes).await {
-                Ok(status) => Ok(Sent { status, body: Bytes::new(), answer: None }),
+                Ok(status) => Ok(SentFrame { status, body: Bytes::new(), answer: None }),
                 Err(LinkError::Status { status, body }) => {
-                    Ok(Sent { status: Some(status), body: body.into(), answer: None })
+                    Ok(SentFrame { status: Some(status), body: body.into(), answer: None })
                 }
                 Err(error) => Err(error),
             },
             RawSender::Http(client) => {
                 let answer = client.post_raw(bytes, headers).await?;
-                Ok(Sent { status: Some(answer.status()), body: Bytes::new(), answer: Some(answer) })
+                Ok(SentFrame { status: Some(answer.status()), body: Bytes::new(), answer: Some(answer) })
             }
         }
     }

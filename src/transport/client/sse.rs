@@ -9,22 +9,22 @@ use reqwest::{
 };
 
 use super::{
-    Duplex, LinkError, OpenError, Opened,
+    Duplex, LinkError, OpenConnection, OpenError,
+    auth::AuthMiddleware,
     duplex::{Incoming, Outgoing},
     events::EventReader,
-    gate::Gate,
     web,
 };
-use crate::transport::Tap;
+use crate::transport::TraceRecorder;
 
 /// POSTs frames to the endpoint that the server named.
 #[derive(Clone)]
 pub struct Poster {
-    tap: Tap,
+    recorder: TraceRecorder,
     http: Client,
     endpoint: Url,
     headers: Arc<HeaderMap>,
-    gate: Option<Gate>,
+    auth: Option<AuthMiddleware>,
 }
 
 impl Poster {
@@ -36,12 +36,12 @@ impl Poster {
     pub(crate) async fn post(self, bytes: Bytes) -> Result<u16, LinkError> {
         let request = self.http.post(self.endpoint).headers((*self.headers).clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(bytes.clone());
-        let response = web::send(&self.http, self.gate.as_ref(), request, &self.tap, Some(&bytes)).await?;
+        let response = web::send(&self.http, self.auth.as_ref(), request, &self.recorder, Some(&bytes)).await?;
         let status = response.status();
         if status.is_success() {
             return Ok(status.as_u16());
         }
-        let body = web::error_text(response, &self.tap).await;
+        let body = web::error_text(response, &self.recorder).await;
         Err(LinkError::Status { status: status.as_u16(), body })
     }
 }
@@ -53,21 +53,21 @@ impl Poster {
 pub(crate) async fn open(
     url: &str,
     headers: &[(String, String)],
-    gate: Option<Gate>,
-    tap: Tap,
-) -> Result<Opened, OpenError> {
+    auth: Option<AuthMiddleware>,
+    recorder: TraceRecorder,
+) -> Result<OpenConnection, OpenError> {
     let url = web::parse_url(url, &["http", "https"])?;
     let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
-    let gate = web::gate_for(&headers, gate);
+    let auth = web::auth_for(&headers, auth);
     let stream = HeaderValue::from_static("text/event-stream");
     let request = http.get(url.clone()).headers(headers.clone()).header(ACCEPT, stream);
-    let response = web::send(&http, gate.as_ref(), request, &tap, None).await.map_err(|error| match error {
+    let response = web::send(&http, auth.as_ref(), request, &recorder, None).await.map_err(|error| match error {
         LinkError::Unauthorized(why) => OpenError::Unauthorized(why),
         error => OpenError::Unreachable { detail: error.to_string() },
     })?;
     if response.status() != StatusCode::OK {
         let status = response.status().as_u16();
-        let body = web::error_text(response, &tap).await;
+        let body = web::error_text(response, &recorder).await;
         return Err(OpenError::Http { status, body });
     }
     let media_type = web::media_type(&response);
@@ -76,8 +76,8 @@ pub(crate) async fn open(
     }
     let mut events = EventReader::new(response);
     let endpoint = endpoint(&mut events, &url).await?;
-    let poster = Poster { tap: tap.clone(), http, endpoint, headers: Arc::new(headers), gate };
-    Ok(Opened::duplex(Duplex::new(tap, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))
+    let poster = Poster { recorder: recorder.clone(), http, endpoint, headers: Arc::new(headers), auth };
+    Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Sse(Box::new(events)), Outgoing::Sse(poster)), None))
 }
 
 async fn endpoint(events: &mut EventReader, url: &Url) -> Result<Url, OpenError> {

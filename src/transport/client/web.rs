@@ -11,18 +11,18 @@ use reqwest::{
 
 use super::{
     LinkError, OpenError,
-    gate::{Gate, Pass, Refusal},
+    auth::{AuthHeader, AuthMiddleware, RefusedRequest},
     tls,
 };
 use crate::{
-    transport::{HttpPart, Tap},
+    transport::{HttpPart, TraceRecorder},
     wire::Direction,
 };
 
 const MAX_ERROR_BODY: usize = 64 << 10;
 const MAX_REDIRECTS: usize = 5;
 /// How often a request that is refused is made again.
-pub(crate) const MAX_PASSES: usize = 4;
+pub(crate) const MAX_AUTH_ATTEMPTS: usize = 4;
 
 /// An HTTP client for one server. It respects the proxies of the environment except for loopback addresses, and
 /// follows only redirects that keep the method and the origin.
@@ -100,53 +100,62 @@ pub(crate) fn describe(error: reqwest::Error) -> String {
 }
 
 /// Sends a request with the authorization that the gate gives it, again when that was refused and there is another. The
-/// tap records each time, and the frame that the request carries.
+/// recorder records each time, and the frame that the request carries.
 ///
 /// # Errors
 /// [`LinkError::Unauthorized`] if there is no authorization, [`LinkError::Exchange`] if there is no answer, and
 /// [`LinkError::Invalid`] if it cannot be sent.
 pub(crate) async fn send(
     http: &Client,
-    gate: Option<&Gate>,
+    auth: Option<&AuthMiddleware>,
     request: RequestBuilder,
-    tap: &Tap,
+    recorder: &TraceRecorder,
     frame: Option<&Bytes>,
 ) -> Result<Response, LinkError> {
     let mut request = request.build().map_err(|error| LinkError::Invalid(describe(error)))?;
-    let Some(gate) = gate else { return exchange(http, request, tap, frame).await };
-    let mut pass = gate.pass().await.map_err(LinkError::Unauthorized)?;
-    for _ in 1..MAX_PASSES {
+    let Some(auth) = auth else { return send_once(http, request, recorder, frame).await };
+    let mut header = auth.header().await.map_err(LinkError::Unauthorized)?;
+    for _ in 1..MAX_AUTH_ATTEMPTS {
         let Some(mut attempt) = request.try_clone() else { break };
-        admit(attempt.headers_mut(), &pass);
-        let response = exchange(http, attempt, tap, frame).await?;
+        insert_auth(attempt.headers_mut(), &header);
+        let response = send_once(http, attempt, recorder, frame).await?;
         let status = response.status();
         if !is_refusal(status) {
-            pass.accept();
+            header.mark_accepted();
             return Ok(response);
         }
         let (headers, version) = (response.headers().clone(), request.headers().get("mcp-protocol-version").cloned());
-        match gate.refused(Refusal { pass, status, headers, version }).await.map_err(LinkError::Unauthorized)? {
-            Some(next) => pass = next,
+        match auth
+            .header_after_refusal(RefusedRequest { header, status, headers, version })
+            .await
+            .map_err(LinkError::Unauthorized)?
+        {
+            Some(next) => header = next,
             None => return Ok(response),
         }
     }
-    admit(request.headers_mut(), &pass);
-    exchange(http, request, tap, frame).await
+    insert_auth(request.headers_mut(), &header);
+    send_once(http, request, recorder, frame).await
 }
 
 /// Sends a request once.
-async fn exchange(http: &Client, request: Request, tap: &Tap, frame: Option<&Bytes>) -> Result<Response, LinkError> {
-    tap.note(|| {
+async fn send_once(
+    http: &Client,
+    request: Request,
+    recorder: &TraceRecorder,
+    frame: Option<&Bytes>,
+) -> Result<Response, LinkError> {
+    recorder.note_http(|| {
         let url = request.url();
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let (method, headers) = (request.method().clone(), request.headers().clone());
         HttpPart::Request { method, target: format!("{}{query}", url.path()), headers }
     });
     if let Some(frame) = frame {
-        tap.record(Direction::ClientToServer, frame.clone());
+        recorder.record(Direction::ClientToServer, frame.clone());
     }
     let response = http.execute(request).await.map_err(|error| LinkError::Exchange(describe(error)))?;
-    tap.note(|| HttpPart::Response { status: response.status(), headers: response.headers().clone() });
+    recorder.note_http(|| HttpPart::Response { status: response.status(), headers: response.headers().clone() });
     Ok(response)
 }
 
@@ -156,15 +165,15 @@ pub(crate) fn is_refusal(status: StatusCode) -> bool {
 }
 
 /// Puts the authorization into the headers.
-pub(crate) fn admit(headers: &mut HeaderMap, pass: &Pass) {
-    if let Some(header) = &pass.header {
+pub(crate) fn insert_auth(headers: &mut HeaderMap, header: &AuthHeader) {
+    if let Some(header) = &header.value {
         headers.insert(AUTHORIZATION, header.clone());
     }
 }
 
 /// The gate of requests with these headers: an authorization that is written out is meant as it is.
-pub(crate) fn gate_for(headers: &HeaderMap, gate: Option<Gate>) -> Option<Gate> {
-    gate.filter(|_| !headers.contains_key(AUTHORIZATION))
+pub(crate) fn auth_for(headers: &HeaderMap, auth: Option<AuthMiddleware>) -> Option<AuthMiddleware> {
+    auth.filter(|_| !headers.contains_key(AUTHORIZATION))
 }
 
 /// The start of the body of an answer that is no message.
@@ -179,12 +188,12 @@ pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
     body
 }
 
-/// As [`error_body`], as a text, which the tap notes; of a redirection, where it leads and why nobody went there.
-pub(crate) async fn error_text(response: Response, tap: &Tap) -> String {
+/// As [`error_body`], as a text, which the recorder notes; of a redirection, where it leads and why nobody went there.
+pub(crate) async fn error_text(response: Response, recorder: &TraceRecorder) -> String {
     let redirection = redirection(&response);
     let body = error_body(response).await;
     let text = String::from_utf8_lossy(&body).into_owned();
-    note_body(tap, body.into());
+    note_body(recorder, body.into());
     redirection.unwrap_or(text)
 }
 
@@ -202,10 +211,10 @@ pub(crate) fn redirection(response: &Response) -> Option<String> {
     })
 }
 
-/// Has the tap note a body that is no message.
-pub(crate) fn note_body(tap: &Tap, body: Bytes) {
+/// Has the recorder note a body that is no message.
+pub(crate) fn note_body(recorder: &TraceRecorder, body: Bytes) {
     if !body.is_empty() {
-        tap.note(|| HttpPart::Body(body));
+        recorder.note_http(|| HttpPart::Body(body));
     }
 }
 

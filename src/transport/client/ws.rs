@@ -16,13 +16,13 @@ use tokio_tungstenite::{
 };
 
 use super::{
-    Duplex, LinkError, OpenError, Opened,
-    duplex::{Incoming, Lane, Outgoing, Writer},
-    gate::{Gate, Refusal},
+    Duplex, LinkError, OpenConnection, OpenError,
+    auth::{AuthMiddleware, RefusedRequest},
+    duplex::{Incoming, OrderedWriter, Outgoing, Writer},
     tls, web,
 };
 use crate::{
-    transport::{HttpPart, Tap},
+    transport::{HttpPart, TraceRecorder},
     wire::MAX_FRAME,
 };
 
@@ -38,48 +38,52 @@ pub(crate) type Stream = SplitStream<Socket>;
 pub(crate) async fn open(
     url: &str,
     headers: &[(String, String)],
-    gate: Option<Gate>,
-    tap: Tap,
-) -> Result<Opened, OpenError> {
+    auth: Option<AuthMiddleware>,
+    recorder: TraceRecorder,
+) -> Result<OpenConnection, OpenError> {
     let url = web::parse_url(url, &["ws", "wss"])?;
     let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
     let headers = web::header_map(headers)?;
-    let gate = web::gate_for(&headers, gate);
+    let auth = web::auth_for(&headers, auth);
     for (name, value) in &headers {
         request.headers_mut().append(name, value.clone());
     }
     request.headers_mut().insert("sec-websocket-protocol", http::HeaderValue::from_static("mcp"));
-    let socket = dial(request, gate.as_ref(), &tap).await?;
+    let socket = connect_socket(request, auth.as_ref(), &recorder).await?;
     let (sink, stream) = socket.split();
-    let lane = Lane::new(tap.clone(), Writer::Ws(sink));
-    Ok(Opened::duplex(Duplex::new(tap, Incoming::Ws(stream), Outgoing::Lane(lane)), None))
+    let ordered = OrderedWriter::new(recorder.clone(), Writer::Ws(sink));
+    Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Ws(stream), Outgoing::Ordered(ordered)), None))
 }
 
 /// Connects with the authorization that the gate gives, again when that was refused and there is another.
-async fn dial(request: Handshake, gate: Option<&Gate>, tap: &Tap) -> Result<Socket, OpenError> {
+async fn connect_socket(
+    request: Handshake,
+    auth: Option<&AuthMiddleware>,
+    recorder: &TraceRecorder,
+) -> Result<Socket, OpenError> {
     let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
     let connect = async |request: Handshake| {
-        tap.note(|| {
+        recorder.note_http(|| {
             let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
             HttpPart::Request { method: request.method().clone(), target, headers: request.headers().clone() }
         });
         let connected =
             connect_async_tls_with_config(request, Some(limits), true, Some(Connector::Rustls(tls::config()))).await;
         match &connected {
-            Ok((_, response)) => note(tap, response),
-            Err(tungstenite::Error::Http(response)) => note(tap, response),
+            Ok((_, response)) => note(recorder, response),
+            Err(tungstenite::Error::Http(response)) => note(recorder, response),
             Err(_) => {}
         }
         connected
     };
-    let Some(gate) = gate else { return connect(request).await.map(|(socket, _)| socket).map_err(refused) };
-    let mut pass = gate.pass().await.map_err(OpenError::Unauthorized)?;
-    for _ in 0..web::MAX_PASSES {
+    let Some(auth) = auth else { return connect(request).await.map(|(socket, _)| socket).map_err(refused) };
+    let mut header = auth.header().await.map_err(OpenError::Unauthorized)?;
+    for _ in 0..web::MAX_AUTH_ATTEMPTS {
         let mut attempt = request.clone();
-        web::admit(attempt.headers_mut(), &pass);
+        web::insert_auth(attempt.headers_mut(), &header);
         let error = match connect(attempt).await {
             Ok((socket, _)) => {
-                pass.accept();
+                header.mark_accepted();
                 return Ok(socket);
             }
             Err(error) => error,
@@ -88,18 +92,19 @@ async fn dial(request: Handshake, gate: Option<&Gate>, tap: &Tap) -> Result<Sock
         if !web::is_refusal(response.status()) {
             return Err(refused(error));
         }
-        let refusal = Refusal { pass, status: response.status(), headers: response.headers().clone(), version: None };
-        match gate.refused(refusal).await.map_err(OpenError::Unauthorized)? {
-            Some(next) => pass = next,
+        let refusal =
+            RefusedRequest { header, status: response.status(), headers: response.headers().clone(), version: None };
+        match auth.header_after_refusal(refusal).await.map_err(OpenError::Unauthorized)? {
+            Some(next) => header = next,
             None => return Err(refused(error)),
         }
     }
     Err(OpenError::Unauthorized("the server refuses one authorization after another".to_owned()))
 }
 
-fn note(tap: &Tap, response: &http::Response<Option<Vec<u8>>>) {
-    tap.note(|| HttpPart::Response { status: response.status(), headers: response.headers().clone() });
-    web::note_body(tap, response.body().clone().unwrap_or_default().into());
+fn note(recorder: &TraceRecorder, response: &http::Response<Option<Vec<u8>>>) {
+    recorder.note_http(|| HttpPart::Response { status: response.status(), headers: response.headers().clone() });
+    web::note_body(recorder, response.body().clone().unwrap_or_default().into());
 }
 
 fn refused(error: tungstenite::Error) -> OpenError {

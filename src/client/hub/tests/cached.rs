@@ -77,7 +77,7 @@ async fn read(hub: &Hub, uri: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn what_a_server_says_holds_for_as_long_as_it_says() {
     let (server, asked) = holding(json!(60_000), "private");
-    let hub = Hub::new([member("s", &server.target)], keeping(Duration::ZERO));
+    let hub = Hub::new([member("s", &target(&server))], keeping(Duration::ZERO));
     let first = read(&hub, "a://b").await;
     assert_eq!((read(&hub, "a://b").await, times(&asked)), (first, 1));
     read(&hub, "a://c").await;
@@ -107,14 +107,14 @@ async fn what_a_server_says_holds_for_as_long_as_it_says() {
 async fn what_has_no_time_or_none_that_counts_holds_for_nobody() {
     for ttl in [json!(0), json!(-1), json!("60000"), Value::Null] {
         let (server, asked) = holding(ttl.clone(), "public");
-        let hub = Hub::new([member("s", &server.target)], keeping(Duration::from_secs(60)));
+        let hub = Hub::new([member("s", &target(&server))], keeping(Duration::from_secs(60)));
         read(&hub, "a://b").await;
         read(&hub, "a://b").await;
         assert_eq!(times(&asked), 2, "{ttl}");
         hub.close().await;
     }
     let (server, asked) = holding(json!(60_000), "public");
-    let hub = Hub::new([member("s", &server.target)], HubOptions { result_ttl: None, ..keeping(Duration::ZERO) });
+    let hub = Hub::new([member("s", &target(&server))], HubOptions { result_ttl: None, ..keeping(Duration::ZERO) });
     read(&hub, "a://b").await;
     read(&hub, "a://b").await;
     assert_eq!(times(&asked), 2);
@@ -127,7 +127,7 @@ async fn what_is_private_is_for_one_authorization_only() {
         let (server, asked) = holding(json!(60_000), scope);
         let options = Options { store: TokenStore::memory(), ..Options::default() };
         let authorizer = Authorizer::new("https://h/mcp", options).expect("an authorizer");
-        let mut with_token = member("s", &server.target);
+        let mut with_token = member("s", &target(&server));
         with_token.config.authorizer = Some(authorizer.clone());
         let hub = Hub::new([with_token], keeping(Duration::from_secs(60)));
         hub.discover().await.expect("discovers");
@@ -147,7 +147,7 @@ async fn what_is_private_is_for_one_authorization_only() {
 #[tokio::test]
 async fn a_change_a_call_that_does_not_only_read_and_the_end_of_a_connection_end_what_holds() {
     let (server, asked) = holding(json!(60_000), "public");
-    let hub = Hub::new([member("s", &server.target)], keeping(Duration::from_secs(60)));
+    let hub = Hub::new([member("s", &target(&server))], keeping(Duration::from_secs(60)));
     hub.discover().await.expect("discovers");
     read(&hub, "a://b").await;
     text(&hub, "write").await.expect("a result");
@@ -170,7 +170,7 @@ async fn a_change_a_call_that_does_not_only_read_and_the_end_of_a_connection_end
 async fn a_server_can_shorten_how_long_the_result_of_a_tool_stands() {
     for (ttl, is_kept) in [(json!(0), false), (json!(1_000), false), (json!(20_000), true), (Value::Null, true)] {
         let (server, asked) = holding(ttl.clone(), "public");
-        let hub = Hub::new([member("s", &server.target)], keeping(Duration::from_secs(10)));
+        let hub = Hub::new([member("s", &target(&server))], keeping(Duration::from_secs(10)));
         hub.discover().await.expect("discovers");
         for seconds in [5, 6] {
             text(&hub, "read").await.expect("a result");

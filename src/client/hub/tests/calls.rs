@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn a_call_needs_an_approval_unless_the_config_gives_it() {
     let server = server("s", &["a", "b"]);
-    let listed = Member { always_allow: vec!["a".into()], ..member("s", &server.target) };
+    let listed = Member { always_allow: vec!["a".into()], ..member("s", &target(&server)) };
     let hub = Hub::new([listed], HubOptions { approval: Approval::Refused, ..options() });
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "a").await.expect("allowed"), "s: a");
@@ -24,7 +24,7 @@ async fn a_call_needs_an_approval_unless_the_config_gives_it() {
             }
         })
     });
-    let hub = Hub::new([member("s", &server.target)], HubOptions { approval: Approval::Ask(ask), ..options() });
+    let hub = Hub::new([member("s", &target(&server))], HubOptions { approval: Approval::Ask(ask), ..options() });
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "a").await.expect_err("denied").to_string(), "Tool execution was denied by user.");
     text(&hub, "a").await.expect("allowed for good");
@@ -41,8 +41,10 @@ async fn the_result_of_a_reading_tool_stands_for_a_while_and_calls_are_counted()
         count.fetch_add(usize::from(message["method"] == "tools/call"), Ordering::Relaxed);
         answer("s", &["read", "write"], message)
     });
-    let hub =
-        Hub::new([member("s", &server.target)], HubOptions { result_ttl: Some(Duration::from_secs(60)), ..options() });
+    let hub = Hub::new(
+        [member("s", &target(&server))],
+        HubOptions { result_ttl: Some(Duration::from_secs(60)), ..options() },
+    );
     hub.discover().await.expect("discovers");
     let call = |tool: &'static str, arguments: Value| {
         let (hub, arguments) = (hub.clone(), arguments.as_object().cloned());
@@ -69,7 +71,7 @@ async fn a_tool_has_its_own_timeout() {
         Some("tools/call") => Vec::new(),
         _ => answer("s", &["slow"], message),
     });
-    let mut slow = member("s", &server.target);
+    let mut slow = member("s", &target(&server));
     slow.tool_timeouts.insert("slow".into(), Duration::from_secs(3));
     let hub = Hub::new([slow], options());
     hub.discover().await.expect("discovers");
@@ -82,7 +84,7 @@ async fn a_tool_has_its_own_timeout() {
 #[tokio::test]
 async fn closing_cancels_the_calls_under_way_on_the_wire() {
     let (server, mut methods) = changing();
-    let hub = Hub::new([member("s", &server.target)], options());
+    let hub = Hub::new([member("s", &target(&server))], options());
     hub.discover().await.expect("discovers");
     let calling = tokio::spawn({
         let hub = hub.clone();
@@ -101,7 +103,7 @@ async fn disconnecting_cancels_the_calls_of_that_server_only() {
     let (server, mut methods) = changing();
     let (other, mut others) = changing();
     let naming = Naming::Literal("{server}.{tool}");
-    let members = [member("s", &server.target), member("o", &other.target)];
+    let members = [member("s", &target(&server)), member("o", &target(&other))];
     let hub = Hub::new(members, HubOptions { naming, ..options() });
     hub.discover().await.expect("discovers");
     let call = |name: &'static str| {
@@ -127,7 +129,7 @@ async fn arguments_and_annotations_pass_as_they_are() {
         let _ = seen.send(message.clone());
         answer("s", &["read", "write"], message)
     });
-    let hub = Hub::new([member("s", &server.target)], options());
+    let hub = Hub::new([member("s", &target(&server))], options());
     hub.discover().await.expect("discovers");
     let arguments = Map::from_iter([("é".to_owned(), json!([1.5, null]))]);
     hub.call("write", Some(arguments), CallOptions::default()).await.expect("a result");
@@ -143,19 +145,20 @@ async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_
     let one = server("one", &["echo"]);
     let taps = Arc::new(Mutex::new(Vec::new()));
     let sink = taps.clone();
-    let records: RecordSink = Arc::new(move |server, tap| {
-        assert!(tap.is_empty(), "nothing has gone over it yet");
-        sink.lock().expect("a lock").push((server.clone(), tap.clone()));
+    let records: RecordSink = Arc::new(move |server, recorder| {
+        assert!(recorder.is_empty(), "nothing has gone over it yet");
+        sink.lock().expect("a lock").push((server.clone(), recorder.clone()));
     });
-    let hub = Hub::new([member("one", &one.target)], HubOptions { records: Some(records), ..options() });
+    let hub = Hub::new([member("one", &target(&one))], HubOptions { records: Some(records), ..options() });
     for _ in 0..2 {
         let name = hub.over("one", async |session, _| session.name().to_owned()).await.expect("connects");
         assert_eq!(name, "one");
     }
-    let (server, tap) = taps.lock().expect("a lock")[..].first().cloned().expect("one connection");
+    let (server, recorder) = taps.lock().expect("a lock")[..].first().cloned().expect("one connection");
     assert_eq!((&*server, taps.lock().expect("a lock").len()), ("one", 1));
-    let asked =
-        |method: &str| tap.since(0).iter().any(|frame| frame.message().is_ok_and(|it| it.method() == Some(method)));
+    let asked = |method: &str| {
+        recorder.since(0).iter().any(|frame| frame.message().is_ok_and(|it| it.method() == Some(method)))
+    };
     assert!(asked("initialize") && !asked("tools/list"));
     assert!(hub.listed("one").expect("a server").is_empty());
     assert!(matches!(hub.over("two", async |_, _| ()).await, Err(HubError::NoServer(_))));
@@ -171,7 +174,7 @@ async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_
     };
     let both = async { tokio::join!(deaf, end) };
     let (outcome, ()) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("comes to an end");
-    assert!(matches!(outcome, Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::GivenUp)));
+    assert!(matches!(outcome, Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::Cancelled)));
 }
 
 #[tokio::test]
@@ -192,7 +195,7 @@ async fn a_session_that_the_server_has_lost_is_begun_anew_once_for_each_request(
         }
     })
     .await;
-    let hub = Hub::new([member("s", &server.http())], options());
+    let hub = Hub::new([member("s", &Target::http(&server.url))], options());
     let mut events = hub.events();
     let mut renewed = 0;
     let mut count = |hub: &Hub| {
@@ -230,7 +233,7 @@ async fn closing_cancels_a_listing_on_the_wire() {
         let _ = seen.send(method.to_owned());
         if method == "tools/list" { Vec::new() } else { answer("s", &[], message) }
     });
-    let hub = Hub::new([member("s", &server.target)], options());
+    let hub = Hub::new([member("s", &target(&server))], options());
     let discovering = tokio::spawn({
         let hub = hub.clone();
         async move { hub.discover().await }

@@ -9,7 +9,7 @@ async fn a_server_that_logs_to_its_output_is_of_use_and_told_of() {
         let noise = (message["method"] == "tools/call").then(|| "npm warn deprecated".to_owned());
         noise.into_iter().chain(answer("s", &["echo"], message)).collect()
     });
-    let hub = Hub::new([member("s", &server.target)], options());
+    let hub = Hub::new([member("s", &target(&server))], options());
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "echo").await.expect("a result"), "s: echo");
     let strays: Vec<_> = hub.strays().into_iter().map(|(server, stray)| format!("{server}: {stray}")).collect();
@@ -21,7 +21,7 @@ async fn a_server_that_logs_to_its_output_is_of_use_and_told_of() {
 #[tokio::test]
 async fn a_changed_list_changes_the_registry() {
     let (server, _methods) = changing();
-    let hub = Hub::new([member("s", &server.target)], options());
+    let hub = Hub::new([member("s", &target(&server))], options());
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
     text(&hub, "change").await.expect("a result");
@@ -33,7 +33,7 @@ async fn a_changed_list_changes_the_registry() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_broke_is_made_again_as_the_options_say() {
     let (server, _methods) = changing();
-    let hub = Hub::new([member("s", &server.target)], options());
+    let hub = Hub::new([member("s", &target(&server))], options());
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
     assert!(matches!(text(&hub, "die").await, Err(CallError::Failed(Failure::Disconnected { .. }))));
@@ -43,7 +43,7 @@ async fn a_connection_that_broke_is_made_again_as_the_options_say() {
 
     let retry = Retry { attempts: 2, pause: Duration::from_secs(1), longest: Duration::from_secs(1) };
     let (server, _methods) = changing();
-    let hub = Hub::new([member("s", &server.target)], HubOptions { retry, ..options() });
+    let hub = Hub::new([member("s", &target(&server))], HubOptions { retry, ..options() });
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
     assert!(matches!(text(&hub, "die").await, Err(CallError::Failed(Failure::Disconnected { .. }))));
@@ -55,17 +55,17 @@ async fn a_connection_that_broke_is_made_again_as_the_options_say() {
 #[tokio::test]
 async fn a_changed_config_restarts_only_what_changed() {
     let (one, two, three) = (server("one", &["a"]), server("two", &["b"]), server("three", &["c"]));
-    let hub = Hub::new([member("one", &one.target), member("two", &two.target)], options());
+    let hub = Hub::new([member("one", &target(&one)), member("two", &target(&two))], options());
     hub.discover().await.expect("discovers");
-    let mut renamed = member("two", &two.target);
+    let mut renamed = member("two", &target(&two));
     renamed.config.timeouts.call = Duration::from_secs(5);
-    let allowed = Member { is_trusted: true, ..member("one", &one.target) };
-    let reloaded = hub.reload([member("three", &three.target), renamed, allowed]).await.expect("reloads");
+    let allowed = Member { is_trusted: true, ..member("one", &target(&one)) };
+    let reloaded = hub.reload([member("three", &target(&three)), renamed, allowed]).await.expect("reloads");
     let told = |names: &[Arc<str>]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!((told(&reloaded.added), told(&reloaded.restarted)), (vec!["three".into()], vec!["two".into()]));
     assert_eq!(names(&hub), ["three/c", "two/b", "one/a"]);
     assert!(hub.member("one").expect("there").is_trusted);
-    let reloaded = hub.reload([member("one", &one.target)]).await.expect("reloads");
+    let reloaded = hub.reload([member("one", &target(&one))]).await.expect("reloads");
     assert_eq!((told(&reloaded.removed), names(&hub)), (vec!["three".into(), "two".into()], vec!["one/a".to_owned()]));
     hub.close().await;
 }
@@ -77,7 +77,7 @@ async fn a_server_that_does_not_answer_any_more_counts_as_gone() {
         _ => answer("s", &["echo"], message),
     });
     let health = Some(Duration::from_secs(30));
-    let hub = Hub::new([member("s", &server.target)], HubOptions { health, ..options() });
+    let hub = Hub::new([member("s", &target(&server))], HubOptions { health, ..options() });
     hub.discover().await.expect("discovers");
     let mut events = hub.events();
     until(&mut events, |event| matches!(event, Event::Broke { .. })).await;
@@ -108,7 +108,7 @@ async fn a_server_that_hangs_is_replaced_before_it_has_ended_and_ended_before_th
     };
     let mut server = member("s", &Target::Stdio(spec));
     server.config.timeouts.call = Duration::from_millis(500);
-    let haste = server.config.haste.clone();
+    let shutdown = server.config.shutdown.clone();
     let (sender, mut lines) = mpsc::unbounded_channel();
     let stderr: Option<StderrSink> = Some(Arc::new(move |line| drop(sender.send(line.line))));
     let retry = Retry { attempts: 1, pause: Duration::ZERO, longest: Duration::ZERO };
@@ -122,7 +122,7 @@ async fn a_server_that_hangs_is_replaced_before_it_has_ended_and_ended_before_th
     tokio::time::timeout(Duration::from_secs(20), replaced).await.expect("long before the other has ended");
     let first = lines.recv().await.expect("a line").trim_start_matches("pid ").to_owned();
     assert!(runs(&first), "it has its time");
-    haste.cancel();
+    shutdown.cancel();
     hub.close().await;
     assert!(!runs(&first));
 }

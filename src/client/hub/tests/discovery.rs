@@ -8,7 +8,7 @@ async fn tools_are_registered_in_the_order_of_the_config_whoever_answers_first()
     let held = Arc::new(Mutex::new(Vec::<String>::new()));
     let (hold, known) = (held.clone(), waits.clone());
     // The first server answers nothing before the second has.
-    let (address, mut listener) = memory::listen();
+    let (address, mut listener) = pipe::listen();
     let slow = tokio::spawn(async move {
         known.notified().await;
         while let Some(stream) = listener.accept().await {
@@ -31,7 +31,7 @@ async fn tools_are_registered_in_the_order_of_the_config_whoever_answers_first()
         }
         answer("quick", &["echo", "list"], message)
     });
-    let hub = Hub::new([member("slow", &Target::Memory(address)), member("quick", &quick.target)], options());
+    let hub = Hub::new([member("slow", &Target::Memory(address)), member("quick", &target(&quick))], options());
     let discovery = hub.discover().await.expect("discovers");
     assert_eq!(names(&hub), ["slow/echo", "quick/list"]);
     assert_eq!(discovery.registry.notices.len(), 1);
@@ -47,19 +47,20 @@ async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
     let good = server("good", &["echo"]);
     // The first hangs up only after the last could not be reached.
     let (hear, mut heard) = mpsc::unbounded_channel();
-    let last = Target::Memory(memory::listen().0);
+    let last = Target::Memory(pipe::listen().0);
     let late = in_memory(move |_| {
         let _ = hear.send(());
         vec!["hang up".into()]
     });
-    let hub = Hub::new([member("bad", &late.target), member("good", &good.target), member("worse", &last)], options());
+    let hub =
+        Hub::new([member("bad", &target(&late)), member("good", &target(&good)), member("worse", &last)], options());
     let discovery = hub.discover().await.expect("discovers");
     heard.recv().await.expect("was asked");
     let unreachable: Vec<_> = discovery.unreachable.iter().map(|(server, _)| server.to_string()).collect();
     assert_eq!(unreachable, ["bad", "worse"]);
     assert_eq!((names(&hub), states(&hub)[1]), (vec!["good/echo".to_owned()], State::Connected));
     hub.close().await;
-    let hub = Hub::new([member("bad", &nobody()), member("good", &good.target)], options());
+    let hub = Hub::new([member("bad", &nobody()), member("good", &target(&good))], options());
     hub.discover().await.expect("discovers");
     assert_eq!(states(&hub), [State::Failed, State::Connected]);
     let (_, status) = &hub.status()[0];
@@ -67,7 +68,7 @@ async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
     hub.close().await;
 
     let fatal = HubOptions { unreachable: Unreachable::Fatal, ..options() };
-    let hub = Hub::new([member("good", &good.target), member("bad", &nobody())], fatal);
+    let hub = Hub::new([member("good", &target(&good)), member("bad", &nobody())], fatal);
     let error = hub.discover().await.expect_err("fatal").to_string();
     assert!(error.starts_with("server bad: connecting: cannot reach"), "{error}");
     assert_eq!(states(&hub)[0], State::NotConnected);
@@ -82,7 +83,7 @@ async fn a_lazy_hub_connects_when_it_is_needed_and_says_so_until_then() {
         count.fetch_add(usize::from(message["method"] == "initialize"), Ordering::Relaxed);
         answer("s", &["echo"], message)
     });
-    let hub = Hub::new([member("s", &server.target)], HubOptions { connect: Connect::Lazy, ..options() });
+    let hub = Hub::new([member("s", &target(&server))], HubOptions { connect: Connect::Lazy, ..options() });
     assert_eq!((states(&hub)[0], connections.load(Ordering::Relaxed)), (State::NotConnected, 0));
     assert_eq!(states(&hub)[0].to_string(), "Not connected");
     hub.connect("s").await.expect("connects");
@@ -99,7 +100,7 @@ async fn a_lazy_hub_connects_when_it_is_needed_and_says_so_until_then() {
 #[tokio::test]
 async fn a_disabled_server_is_not_connected_to_until_it_is_enabled() {
     let server = server("s", &["echo"]);
-    let off = Member { is_enabled: false, ..member("s", &server.target) };
+    let off = Member { is_enabled: false, ..member("s", &target(&server)) };
     let hub = Hub::new([off], options());
     assert!(hub.discover().await.expect("discovers").registry.tools().is_empty());
     assert!(matches!(hub.connect("s").await, Err(HubError::Disabled(_))));
@@ -113,7 +114,7 @@ async fn a_disabled_server_is_not_connected_to_until_it_is_enabled() {
 #[tokio::test]
 async fn the_server_gets_its_own_name_of_a_tool_and_only_one_of_each_is_registered() {
     let (one, two) = (server("one", &["echo"]), server("two", &["echo"]));
-    let members = || [member("one", &one.target), member("two", &two.target)];
+    let members = || [member("one", &target(&one)), member("two", &target(&two))];
     let hub = Hub::new(members(), HubOptions { naming: Naming::Literal("{tool}@{server}"), ..options() });
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "echo@two").await.expect("a result"), "two: echo");
@@ -134,7 +135,7 @@ async fn a_listing_that_fails_keeps_what_came() {
         (Some("tools/list"), _) => vec![crate::client::tests::server::error(message, -32603)],
         _ => answer("s", &[], message),
     });
-    let hub = Hub::new([member("s", &server.target)], options());
+    let hub = Hub::new([member("s", &target(&server))], options());
     let discovery = hub.discover().await.expect("discovers");
     assert_eq!((discovery.unlisted.len(), names(&hub)), (1, vec!["s/a".to_owned()]));
     assert_eq!(hub.status()[0].1.tools, Some(1));
@@ -144,7 +145,7 @@ async fn a_listing_that_fails_keeps_what_came() {
 #[tokio::test]
 async fn many_servers_are_discovered_at_once_and_all_are_closed() {
     let servers: Vec<_> = (0..100).map(|_| server("s", &["echo"])).collect();
-    let members = servers.iter().enumerate().map(|(index, server)| member(&format!("s{index}"), &server.target));
+    let members = servers.iter().enumerate().map(|(index, server)| member(&format!("s{index}"), &target(server)));
     let naming = Naming::Qualified("{server}_{tool}");
     let hub = Hub::new(members, HubOptions { naming, ..options() });
     let discovery = hub.discover().await.expect("discovers");
@@ -169,7 +170,7 @@ async fn a_server_that_declares_no_tools_is_not_asked_for_them() {
         Some("tools/list") => vec![result(message, "{}")],
         _ => Vec::new(),
     });
-    let hub = Hub::new([member("bare", &bare.target)], options());
+    let hub = Hub::new([member("bare", &target(&bare))], options());
     let found = hub.discover().await.expect("discovers");
     assert!(found.unlisted.is_empty(), "{:?}", found.unlisted);
     assert_eq!(hub.status()[0].1.tools, Some(0));
@@ -179,7 +180,7 @@ async fn a_server_that_declares_no_tools_is_not_asked_for_them() {
 #[tokio::test]
 async fn a_member_may_be_asked_for_another_version_than_the_hub_asks_for() {
     let one = server("one", &["echo"]);
-    let mut older = member("one", &one.target);
+    let mut older = member("one", &target(&one));
     older.protocol = Some(Protocol::Exact(Version::V2026_07_28));
     let hub = Hub::new([older], options());
     let version = hub.over("one", async |session, _| session.info().version.to_string()).await.expect("connects");
@@ -210,7 +211,7 @@ async fn a_name_is_certain_when_no_server_that_is_preferred_may_have_it_as_well(
     ] {
         let what = format!("{name} with {options:?}");
         let members = [("first", &first), ("good", &good), ("last", &last)];
-        let hub = Hub::new(members.map(|(name, server)| member(name, &server.target)), options);
+        let hub = Hub::new(members.map(|(name, server)| member(name, &target(server))), options);
         hub.connect("good").await.expect("connects");
         let over: [&[&str]; 4] = [&[], &["first"], &["last"], &["first", "last"]];
         let certain = over.map(|over| hub.is_certain(name, |server| over.contains(&server)));
@@ -228,14 +229,14 @@ async fn a_name_is_certain_when_no_server_that_is_preferred_may_have_it_as_well(
 async fn a_name_is_found_without_waiting_for_servers_that_do_not_matter() {
     let (good, silent) = (server("good", &["echo"]), mute());
     let dotted = HubOptions { naming: Naming::Literal("{server}.{tool}"), ..options() };
-    let hub = Hub::new([member("silent", &silent.target), member("good", &good.target)], dotted);
+    let hub = Hub::new([member("silent", &target(&silent)), member("good", &target(&good))], dotted);
     let found = hub.discover_for("good.echo").await.expect("discovers");
     assert!(found.registry.get("good.echo").is_some() && found.unreachable.is_empty());
     assert_eq!(states(&hub), [State::NotConnected, State::Connected]);
     hub.close().await;
 
     let bare = || HubOptions { naming: Naming::Bare, ..options() };
-    let hub = Hub::new([member("good", &good.target), member("silent", &silent.target)], bare());
+    let hub = Hub::new([member("good", &target(&good)), member("silent", &target(&silent))], bare());
     hub.discover_for("echo").await.expect("discovers");
     assert_eq!(states(&hub), [State::Connected, State::Connecting]);
     assert!(hub.strays().is_empty(), "nobody waits for who is still being connected to");
@@ -246,7 +247,7 @@ async fn a_name_is_found_without_waiting_for_servers_that_do_not_matter() {
     let other = server("other", &["list"]);
     let dotted = HubOptions { naming: Naming::Literal("{server}.{tool}"), ..options() };
     let hub =
-        Hub::new([member("good", &good.target), member("gone", &nobody()), member("other", &other.target)], dotted);
+        Hub::new([member("good", &target(&good)), member("gone", &nobody()), member("other", &target(&other))], dotted);
     let found = hub.discover_for("list").await.expect("discovers");
     assert_eq!((names(&hub).len(), found.unreachable.len()), (2, 1));
     hub.close().await;

@@ -18,11 +18,11 @@ use tokio::sync::{Notify, mpsc};
 
 use super::*;
 use crate::client::{
-    CallOptions, Protocol, ServerConfig, Target, ToolOutcome, memory,
+    CallOptions, Protocol, ServerParams, Target, ToolOutcome,
     tests::server::{HttpServer, Seen, Server, greet, greet_http, in_memory, reply, result},
 };
 use crate::config::policy::{Naming, Unreachable};
-use crate::{config::policy::Duplicates, wire::Version};
+use crate::{config::policy::Duplicates, transport::pipe, wire::Version};
 
 /// A legacy server with tools of these names, which answer with their own and the server's name.
 fn server(name: &'static str, tools: &'static [&'static str]) -> Server {
@@ -46,8 +46,12 @@ fn definitions(tools: &[&str]) -> Vec<Value> {
     tools.iter().map(definition).collect()
 }
 
+fn target(server: &Server) -> Target {
+    Target::Memory(server.address.clone())
+}
+
 fn member(name: &str, target: &Target) -> Member {
-    Member::new(ServerConfig::new(name, target.clone()))
+    Member::new(ServerParams::new(name, target.clone()))
 }
 
 fn options() -> HubOptions {
@@ -68,7 +72,7 @@ fn states(hub: &Hub) -> Vec<State> {
 
 /// An address at which nobody listens.
 fn nobody() -> Target {
-    Target::Memory(memory::listen().0)
+    Target::Memory(pipe::listen().0)
 }
 
 /// A server that changes its list, hangs up, and says what it was told.

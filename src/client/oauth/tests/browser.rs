@@ -54,9 +54,9 @@ async fn a_browser_comes_back_to_a_page_that_takes_only_the_answer() {
     assert_eq!(pages[0].0, 404);
     assert_eq!(pages[1], (400, "This is the answer to something else. Nothing has happened.".into()));
     assert_eq!(pages[2], (200, "It is authorized. You can close this window.".into()));
-    let redirect: reqwest::Url = world.last("/as1/authorize")["redirect_uri"].parse().expect("a URL");
+    let redirect: reqwest::Url = world.last("/as1/authorize").await["redirect_uri"].parse().expect("a URL");
     assert_eq!((redirect.host_str(), redirect.path()), (Some("127.0.0.1"), "/callback"));
-    assert_eq!(world.last("/as1/token")["redirect_uri"], redirect.as_str());
+    assert_eq!(world.last("/as1/token").await["redirect_uri"], redirect.as_str());
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn a_browser_is_told_that_it_is_not_authorized() {
     let error = refused(&world, &world.authorizer(options)).await;
     assert!(matches!(error, AuthError::Response(_)), "{error}");
     assert_eq!(pages(&windows).await[2].0, 400);
-    assert_eq!(world.times("POST /as1/token"), 0);
+    assert_eq!(world.times("POST /as1/token").await, 0);
 }
 
 #[tokio::test]
@@ -77,15 +77,18 @@ async fn a_registration_is_used_again_with_the_port_that_it_is_for() {
     let (browser, _windows) = browser();
     let options = Options { interaction: Interaction::Browser(browser), ..Options::default() };
     let session = connect(&world, &world.authorizer(options), MODERN).await;
-    let first = world.last("/as1/authorize")["redirect_uri"].clone();
+    let first = world.last("/as1/authorize").await["redirect_uri"].clone();
     let port = first.parse::<reqwest::Url>().expect("a URL").port().expect("a port");
     world.play().forget_tokens();
     call(&session).await.expect("a result");
-    assert_eq!((world.last("/as1/authorize")["redirect_uri"].clone(), world.times("POST /as1/register")), (first, 1));
+    assert_eq!(
+        (world.last("/as1/authorize").await["redirect_uri"].clone(), world.times("POST /as1/register").await),
+        (first, 1)
+    );
     let _taken = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.expect("the port");
     world.play().forget_tokens();
     call(&session).await.expect("a result");
-    assert_eq!(world.times("POST /as1/register"), 2);
+    assert_eq!(world.times("POST /as1/register").await, 2);
     session.close().await;
 }
 

@@ -3,22 +3,30 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
 };
 
-use hyper::Response;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use url::form_urlencoded;
+use wiremock::{
+    Match, Mock, MockServer, Request, ResponseTemplate,
+    matchers::{method, path, path_regex},
+};
 
 use super::super::{Authorizer, Interaction, Options, pkce::Verifier};
 use crate::client::{
-    Endpoint, ServerConfig, Target,
-    tests::server::{self, Body, HELLO, HttpServer, Seen, greet_http, reply, result},
+    ServerParams, Target,
+    tests::{
+        peer::{greet, header, json, message, reply},
+        server::{HELLO, result},
+    },
 };
 
 /// A server and what it is to do.
 pub(super) struct World {
-    pub(super) server: HttpServer,
+    /// The URL of the MCP server.
+    pub(super) url: String,
+    server: MockServer,
     play: Arc<Mutex<Play>>,
 }
 
@@ -50,10 +58,8 @@ pub(super) struct Play {
     pub(super) resource_path: &'static str,
     /// What is wanted of a request that shows nothing to refuse it: this method of the protocol, or else any.
     pub(super) refused_method: Option<&'static str>,
-    /// What every answer of a token endpoint waits for.
-    pub(super) hold: Arc<Semaphore>,
-    /// The only access token there is, for servers that know no other.
-    pub(super) fixed: Option<&'static str>,
+    /// How long every answer of a token endpoint takes.
+    pub(super) delay: Duration,
     /// Whether tokens have no scopes, whatever is asked for.
     pub(super) is_stingy: bool,
     /// The scopes that a call needs.
@@ -67,11 +73,13 @@ pub(super) struct Play {
 
 impl World {
     pub(super) async fn new() -> World {
+        let server = MockServer::builder().start().await;
+        let (base, url) = (server.uri(), format!("{}/mcp", server.uri()));
         let play = Arc::new(Mutex::new(Play {
-            base: String::new(),
+            resource: json!({ "resource": url, "authorization_servers": [format!("{base}/as1")] }),
+            base,
             challenge: Some(String::new()),
             is_pointing: true,
-            resource: json!({}),
             issuer: json!({}),
             has_metadata: true,
             iss: None,
@@ -82,8 +90,7 @@ impl World {
             refusal_of_refresh: None,
             resource_path: "/.well-known/oauth-protected-resource/mcp",
             refused_method: None,
-            hold: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
-            fixed: None,
+            delay: Duration::ZERO,
             is_stingy: false,
             needed: Vec::new(),
             valid: HashMap::new(),
@@ -91,27 +98,32 @@ impl World {
             codes: HashMap::new(),
             count: 0,
         }));
-        let acting = play.clone();
-        let server = HttpServer::start(move |seen| {
-            let (response, hold) = {
-                let mut play = acting.lock().expect("no panic");
-                (play.answer(&seen), play.hold.clone())
-            };
-            async move {
-                if seen.uri.path().ends_with("/token") {
-                    drop(hold.acquire().await);
-                }
-                response
-            }
-        })
-        .await;
-        let base = server.url.trim_end_matches("/mcp").to_owned();
-        {
-            let mut play = play.lock().expect("no panic");
-            play.resource = json!({ "resource": server.url, "authorization_servers": [format!("{base}/as1")] });
-            play.base = base;
-        }
-        World { server, play }
+        let world = World { url, server, play };
+        let get = || method("GET");
+        world.on(path("/mcp"), path_regex(""), |play, request| play.serve(request)).await;
+        world.on(get(), path_regex("^/authorize$|^/as[12]/authorize$"), Play::authorize).await;
+        world.on(method("POST"), path_regex("^(/as[12])?/register$"), |play, request| play.register(request)).await;
+        world.on(method("POST"), path_regex("/token$"), Play::issue).await;
+        let metadata = "^/.well-known/oauth-authorization-server(/as[12])?$";
+        world.on(get(), path_regex(metadata), |play, request| play.issuer_metadata(request)).await;
+        world
+            .on(get(), path_regex("^/.well-known/oauth-protected-resource|^/elsewhere$"), |play, request| {
+                play.resource_metadata(request)
+            })
+            .await;
+        world
+    }
+
+    /// Has the state answer the requests that match; any other is not found.
+    async fn on(
+        &self,
+        one: impl Match + 'static,
+        other: impl Match + 'static,
+        answer: impl Fn(&mut Play, &Request) -> ResponseTemplate + Send + Sync + 'static,
+    ) {
+        let play = self.play.clone();
+        let respond = move |request: &Request| answer(&mut play.lock().expect("no panic"), request);
+        Mock::given(one).and(other).respond_with(respond).mount(&self.server).await;
     }
 
     pub(super) fn play(&self) -> MutexGuard<'_, Play> {
@@ -128,43 +140,58 @@ impl World {
     }
 
     pub(super) fn authorizer(&self, options: Options) -> Authorizer {
-        Authorizer::new(&self.server.url, options).expect("an authorizer")
+        Authorizer::new(&self.url, options).expect("an authorizer")
     }
 
     /// How to reach the server with this authorizer.
-    pub(super) fn config(&self, authorizer: &Authorizer) -> ServerConfig {
-        let target = Target::Http(Endpoint { url: self.server.url.clone(), headers: Vec::new() });
-        ServerConfig { authorizer: Some(authorizer.clone()), ..ServerConfig::new("fake", target) }
+    pub(super) fn config(&self, authorizer: &Authorizer) -> ServerParams {
+        let params = ServerParams::new("fake", Target::http(&self.url));
+        ServerParams { authorizer: Some(authorizer.clone()), ..params }
     }
 
-    /// What the authorization servers were asked, as method and path, with what is of interest.
-    pub(super) fn asked(&self) -> Vec<String> {
-        let asked = self.server.seen().into_iter().filter(|seen| seen.uri.path() != "/mcp");
-        asked.map(|seen| format!("{} {}", seen.method, seen.uri.path())).collect()
+    /// All requests, in order.
+    pub(super) async fn requests(&self) -> Vec<Request> {
+        self.server.received_requests().await.expect("requests are recorded")
     }
 
-    /// How often this was asked for.
-    pub(super) fn times(&self, what: &str) -> usize {
-        self.asked().iter().filter(|asked| *asked == what).count()
+    /// The requests to the MCP server.
+    pub(super) async fn to_server(&self) -> Vec<Request> {
+        self.requests().await.into_iter().filter(|request| request.url.path() == "/mcp").collect()
     }
 
-    /// What the last request to the server was made with.
-    pub(super) fn last_authorization(&self) -> String {
-        let seen = self.server.seen().into_iter().rfind(|seen| seen.uri.path() == "/mcp").expect("a request");
-        seen.headers["authorization"].to_str().expect("a text").to_owned()
+    /// The requests to the authorization servers, as method and path.
+    pub(super) async fn asked(&self) -> Vec<String> {
+        let requests = self.requests().await.into_iter().filter(|request| request.url.path() != "/mcp");
+        requests.map(|request| format!("{} {}", request.method, request.url.path())).collect()
     }
 
-    /// The parameters of the last request for this.
-    pub(super) fn last(&self, path: &str) -> HashMap<String, String> {
-        let seen = self.server.seen().into_iter().rfind(|seen| seen.uri.path() == path);
-        parameters(&seen.unwrap_or_else(|| panic!("nobody asked for {path}")))
+    /// How often this was requested.
+    pub(super) async fn times(&self, what: &str) -> usize {
+        self.asked().await.iter().filter(|asked| *asked == what).count()
+    }
+
+    /// The `Authorization` of the last request to the MCP server.
+    pub(super) async fn last_authorization(&self) -> String {
+        let request = self.to_server().await.pop().expect("a request");
+        header(&request, "authorization").expect("a header").to_owned()
+    }
+
+    /// The parameters of the last request to this path.
+    pub(super) async fn last(&self, path: &str) -> HashMap<String, String> {
+        let request = self.requests().await.into_iter().rfind(|request| request.url.path() == path);
+        parameters(&request.unwrap_or_else(|| panic!("no request to {path}")))
     }
 }
 
 /// The parameters of a query or a form.
-fn parameters(seen: &Seen) -> HashMap<String, String> {
-    let text = if seen.body.is_empty() { seen.uri.query().unwrap_or_default().as_bytes() } else { &seen.body };
-    form_urlencoded::parse(text).into_owned().collect()
+fn parameters(request: &Request) -> HashMap<String, String> {
+    let query = request.url.query().unwrap_or_default().as_bytes();
+    form_urlencoded::parse(if request.body.is_empty() { query } else { &request.body }).into_owned().collect()
+}
+
+/// The path of the authorization server that a request goes to: all but the last segment.
+fn issuer_of(request: &Request) -> &str {
+    request.url.path().rsplit_once('/').unwrap_or_default().0
 }
 
 impl Play {
@@ -173,57 +200,42 @@ impl Play {
         self.valid.clear();
     }
 
-    fn answer(&mut self, seen: &Seen) -> Response<Body> {
-        let path = seen.uri.path().to_owned();
-        let none = || reply(404, "text/plain", "");
-        match (&*seen.method, &*path) {
-            (_, "/mcp") => self.serve(seen),
-            ("GET", path) if path == self.resource_path && !self.resource.is_null() => {
-                server::json(self.resource.to_string())
-            }
-            ("GET", "/.well-known/oauth-authorization-server") if self.has_metadata && self.resource.is_null() => {
-                server::json(self.metadata("").to_string())
-            }
-            ("GET", path) if self.has_metadata && path.starts_with("/.well-known/oauth-authorization-server/") => {
-                let issuer = path.trim_start_matches("/.well-known/oauth-authorization-server");
-                server::json(self.metadata(issuer).to_string())
-            }
-            (method, path) => match (method, path.rsplit_once('/').unwrap_or_default()) {
-                ("GET", (issuer, "authorize")) => self.authorize(seen, issuer),
-                ("POST", (issuer, "register")) => self.register(issuer),
-                ("POST", (issuer, "token")) => self.issue(seen, issuer),
-                _ => none(),
-            },
-        }
+    fn resource_metadata(&self, request: &Request) -> ResponseTemplate {
+        let is_there = request.url.path() == self.resource_path && !self.resource.is_null();
+        if is_there { json(&self.resource) } else { ResponseTemplate::new(404) }
     }
 
-    fn serve(&self, seen: &Seen) -> Response<Body> {
-        let token = seen.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-        let is_let_in = |method| seen.body.is_empty() || seen.message()["method"] != method;
+    fn issuer_metadata(&self, request: &Request) -> ResponseTemplate {
+        let issuer = request.url.path().trim_start_matches("/.well-known/oauth-authorization-server");
+        let is_there = self.has_metadata && (!issuer.is_empty() || self.resource.is_null());
+        if is_there { json(self.metadata(issuer)) } else { ResponseTemplate::new(404) }
+    }
+
+    fn serve(&self, request: &Request) -> ResponseTemplate {
+        let token = header(request, "authorization").and_then(|value| value.strip_prefix("Bearer "));
+        let message = message(request);
+        let is_let_in = |method| request.body.is_empty() || message["method"] != method;
         if token.is_none() && self.refused_method.is_some_and(is_let_in) {
-            return reply(405, "text/plain", "");
+            return ResponseTemplate::new(405);
         }
         let Some(scopes) = token.and_then(|token| self.valid.get(token)).filter(|_| !self.takes_nothing) else {
             return self.challenge(401, "");
         };
-        let message = seen.message();
         let is_call = message["method"] == "tools/call";
         if is_call && self.needed.iter().any(|needed| !scopes.iter().any(|scope| scope == needed)) {
             let scope = format!("error=\"insufficient_scope\", scope=\"{}\"", self.needed.join(" "));
             return self.challenge(403, &scope);
         }
-        greet_http(seen).unwrap_or_else(|| server::json(result(&message, HELLO)))
+        greet(request).unwrap_or_else(|| json(result(&message, HELLO)))
     }
 
-    fn challenge(&self, status: u16, own: &str) -> Response<Body> {
-        let mut response = reply(status, "text/plain", "no");
+    fn challenge(&self, status: u16, own: &str) -> ResponseTemplate {
+        let response = reply(status, "text/plain", "no");
         let Some(more) = &self.challenge else { return response };
         let at = format!("resource_metadata=\"{}{}\"", self.base, self.resource_path);
         let parts = [own, more, if self.is_pointing { &at } else { "" }];
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let value = format!("Bearer {}", parts.join(", "));
-        response.headers_mut().insert("www-authenticate", value.parse().expect("a header"));
-        response
+        response.insert_header("www-authenticate", format!("Bearer {}", parts.join(", ")))
     }
 
     fn metadata(&self, issuer: &str) -> Value {
@@ -245,8 +257,9 @@ impl Play {
         metadata
     }
 
-    fn register(&self, issuer: &str) -> Response<Body> {
-        let mut answer = json!({ "client_id": format!("client-of{issuer}"), "client_secret": "s3cret" });
+    fn register(&self, request: &Request) -> ResponseTemplate {
+        let client = format!("client-of{}", issuer_of(request));
+        let mut answer = json!({ "client_id": client, "client_secret": "s3cret" });
         let patch = self.registration.as_object().expect("an object");
         for (name, value) in patch {
             answer[name] = value.clone();
@@ -254,13 +267,13 @@ impl Play {
         reply(if patch.contains_key("error") { 400 } else { 201 }, "application/json", answer.to_string())
     }
 
-    fn authorize(&mut self, seen: &Seen, issuer: &str) -> Response<Body> {
+    fn authorize(&mut self, request: &Request) -> ResponseTemplate {
         self.count += 1;
-        let (asked, code) = (parameters(seen), format!("code-{}", self.count));
+        let (asked, code) = (parameters(request), format!("code-{}", self.count));
         let scopes = asked.get("scope").map(|it| it.split(' ').map(str::to_owned).collect()).unwrap_or_default();
         self.codes.insert(code.clone(), (asked["code_challenge"].clone(), scopes));
         let mut answer: reqwest::Url = asked["redirect_uri"].parse().expect("a URL");
-        let right = format!("{}{issuer}", self.base);
+        let right = format!("{}{}", self.base, issuer_of(request));
         {
             let mut pairs = answer.query_pairs_mut();
             match self.refusal {
@@ -275,23 +288,27 @@ impl Play {
                 None => drop(pairs.append_pair("iss", &right)),
             }
         }
-        let mut response = reply(302, "text/plain", "");
-        response.headers_mut().insert("location", answer.as_str().parse().expect("a header"));
-        response
+        ResponseTemplate::new(302).insert_header("location", answer.as_str())
     }
 
-    fn issue(&mut self, seen: &Seen, issuer: &str) -> Response<Body> {
-        let form = parameters(seen);
+    fn issue(&mut self, request: &Request) -> ResponseTemplate {
+        self.token_response(request).set_delay(self.delay)
+    }
+
+    fn token_response(&mut self, request: &Request) -> ResponseTemplate {
+        let form = parameters(request);
         let refuse_with =
             |status, error: &str| reply(status, "application/json", json!({ "error": error }).to_string());
         let refuse = |error: &str| refuse_with(400, error);
         if !form.contains_key("client_id") {
-            // As FastMCP does it, whatever else shows who the client is.
+            // As FastMCP does it, whatever else authenticates the client.
             return refuse("invalid_client");
         }
         let scopes = match &*form["grant_type"] {
             "authorization_code" => match self.codes.remove(&form["code"]) {
-                Some((challenge, scopes)) if Verifier::of(&form["code_verifier"]).challenge() == challenge => scopes,
+                Some((challenge, scopes)) if Verifier::from_text(&form["code_verifier"]).challenge() == challenge => {
+                    scopes
+                }
                 _ => return refuse("invalid_grant"),
             },
             "refresh_token" => match self.refusal_of_refresh {
@@ -299,7 +316,7 @@ impl Play {
                 None => Vec::new(),
             },
             "urn:ietf:params:oauth:grant-type:token-exchange" if form["subject_token"] == "id-token" => {
-                return server::json(json!({ "access_token": "certificate", "token_type": "N_A" }).to_string());
+                return json(json!({ "access_token": "certificate", "token_type": "N_A" }));
             }
             "urn:ietf:params:oauth:grant-type:jwt-bearer" if form["assertion"] != "certificate" => {
                 return refuse("invalid_grant");
@@ -311,13 +328,12 @@ impl Play {
             _ => return refuse("unsupported_grant_type"),
         };
         self.count += 1;
-        let token =
-            self.fixed.map_or_else(|| format!("token-{}{}", self.count, issuer.replace('/', ".")), str::to_owned);
+        let token = format!("token-{}{}", self.count, issuer_of(request).replace('/', "."));
         self.valid.insert(token.clone(), if self.is_stingy { Vec::new() } else { scopes });
         let mut answer = json!({ "access_token": token, "token_type": "Bearer" });
         for (name, value) in self.token.as_object().expect("an object") {
             answer[name] = value.clone();
         }
-        server::json(answer.to_string())
+        json(answer)
     }
 }

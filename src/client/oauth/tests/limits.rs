@@ -14,8 +14,8 @@ async fn a_call_that_needs_more_scopes_gets_the_union() {
     world.play().challenge = Some(String::new());
     assert_eq!(call(&session).await.expect("a result"), "hello");
     session.close().await;
-    assert_eq!(world.last("/as1/authorize")["scope"], "basic write");
-    assert_eq!(world.times("POST /as1/register"), 1);
+    assert_eq!(world.last("/as1/authorize").await["scope"], "basic write");
+    assert_eq!(world.times("POST /as1/register").await, 1);
     assert_eq!(authorizer.status().expect("a status").expect("a token").scopes, ["basic", "write"]);
 }
 
@@ -29,7 +29,7 @@ async fn more_scopes_are_asked_for_twice_and_never_again() {
         let failure = call(&session).await.expect_err("a failure");
         assert_eq!(failure.kind(), "unauthorized");
         assert_eq!(failure.to_string(), "the server still says that the token lacks admin write");
-        assert_eq!(world.times("GET /as1/authorize"), 3);
+        assert_eq!(world.times("GET /as1/authorize").await, 3);
     }
     session.close().await;
 }
@@ -42,7 +42,7 @@ async fn a_token_that_is_refused_at_once_is_not_asked_for_again() {
     let rejected = AuthError::Rejected { issuer: format!("{}/as1", world.base()), said: None };
     assert_eq!(refused(&world, &authorizer).await, rejected);
     assert_eq!(refused(&world, &authorizer).await, rejected);
-    assert_eq!(world.times("GET /as1/authorize"), 1);
+    assert_eq!(world.times("GET /as1/authorize").await, 1);
 }
 
 #[tokio::test]
@@ -54,35 +54,36 @@ async fn a_renewed_token_that_is_refused_as_well_is_told_with_what_the_server_sa
     world.authorizer(options(World::options().interaction)).authorize().await.expect("a token");
     world.play().takes_nothing = true;
     world.play().challenge = Some("error=\"invalid_token\", error_description=\"not for\u{9}me\"".to_owned());
-    let authorizer = world.authorizer(options(Interaction::Nobody));
+    let authorizer = world.authorizer(options(Interaction::None));
     for _ in 0..2 {
         let why = refused(&world, &authorizer).await;
         let issuer = format!("{}/as1", world.base());
         let expected = format!(
             "the server refuses the token that {issuer} has just issued for it, and says \"invalid_token: not for me\""
         );
-        assert_eq!((why.to_string(), why.wants_somebody()), (expected, false));
+        assert_eq!((why.to_string(), why.needs_user()), (expected, false));
         // One renewal is enough.
-        assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (2, 1));
+        assert_eq!((world.times("POST /as1/token").await, world.times("GET /as1/authorize").await), (2, 1));
     }
     // Whoever can be asked is asked, for another authorization may help.
     let authorizer = world.authorizer(options(World::options().interaction));
     assert!(matches!(refused(&world, &authorizer).await, AuthError::Rejected { .. }));
-    assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (4, 2));
+    assert_eq!((world.times("POST /as1/token").await, world.times("GET /as1/authorize").await), (4, 2));
 }
 
 #[tokio::test]
 async fn a_client_of_its_own_does_not_ask_for_one_token_after_another() {
     let world = World::new().await;
-    let registered = Some(Registered { id: "me".into(), secret: ClientSecret::Text(Secret::new("s")), issuer: None });
+    let registered =
+        Some(PreregisteredClient { id: "me".into(), secret: ClientSecret::Text(Secret::new("s")), issuer: None });
     let identity = Identity { registered, ..Identity::default() };
-    let options = Options { identity, grant: GrantKind::Client, ..Options::default() };
+    let options = Options { identity, grant: GrantKind::ClientCredentials, ..Options::default() };
     let authorizer = world.authorizer(options);
     authorizer.authorize().await.expect("a token");
     authorizer.reload().await;
     world.play().takes_nothing = true;
     assert!(matches!(refused(&world, &authorizer).await, AuthError::Rejected { .. }));
-    assert_eq!(world.times("POST /as1/token"), 2);
+    assert_eq!(world.times("POST /as1/token").await, 2);
 }
 
 #[tokio::test]
@@ -92,7 +93,7 @@ async fn requests_that_are_refused_at_the_same_time_wait_for_one_authorization()
     world.play().forget_tokens();
     let outcomes = join_all((0..8).map(|_| call(&session))).await;
     assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
-    assert_eq!(world.times("GET /as1/authorize"), 2);
+    assert_eq!(world.times("GET /as1/authorize").await, 2);
     world.play().forget_tokens();
     world.play().refusal = Some("access_denied");
     let failure = call(&session).await.expect_err("a failure");
@@ -109,5 +110,5 @@ async fn a_403_that_is_not_about_scopes_is_left_as_it_is() {
     let failure = call(&session).await.expect_err("a failure");
     assert!(matches!(failure, Failure::Http { status: 403, .. }), "{failure:?}");
     session.close().await;
-    assert_eq!(world.times("GET /as1/authorize"), 1);
+    assert_eq!(world.times("GET /as1/authorize").await, 1);
 }

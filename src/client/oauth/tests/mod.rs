@@ -5,15 +5,18 @@ mod fake;
 mod issuer;
 mod limits;
 mod renewal;
-mod transports;
 mod wrong;
 
 use fake::World;
 use serde_json::json;
+use wiremock::ResponseTemplate;
 
 use super::*;
 use crate::{
-    client::{CallOptions, Failure, Protocol, Session},
+    client::{
+        CallOptions, Failure, Protocol, Session,
+        tests::peer::{self, header},
+    },
     wire::Version,
 };
 
@@ -54,21 +57,21 @@ async fn a_challenge_leads_to_a_token_that_every_request_carries() {
         let session = connect(&world, &authorizer, protocol).await;
         assert_eq!(call(&session).await.expect("a result"), "hello");
         session.close().await;
-        assert_eq!(world.asked(), WHOLE);
-        let (authorization, token) = (world.last("/as1/authorize"), world.last("/as1/token"));
-        assert_eq!(authorization["resource"], world.server.url);
-        assert_eq!(token["resource"], world.server.url);
+        assert_eq!(world.asked().await, WHOLE);
+        let (authorization, token) = (world.last("/as1/authorize").await, world.last("/as1/token").await);
+        assert_eq!(authorization["resource"], world.url);
+        assert_eq!(token["resource"], world.url);
         assert_eq!(authorization["client_id"], "client-of/as1");
         assert_eq!(token["redirect_uri"], authorization["redirect_uri"]);
         assert!(!authorization.contains_key("scope") && !token.contains_key("client_secret"));
-        let seen = world.server.seen();
-        let to_server: Vec<_> = seen.iter().filter(|seen| seen.uri.path() == "/mcp").collect();
-        assert!(to_server[1..].iter().all(|seen| seen.header("authorization").is_some()));
-        let header = to_server[0].headers.get("authorization");
-        assert_eq!((header, to_server[0].body == to_server[1].body), (None, true));
-        let posted = seen.iter().find(|seen| seen.uri.path() == "/as1/token").expect("a request for a token");
-        // RFC 8414, section 2: nothing else is said.
-        assert_eq!(posted.header("authorization"), Some("Basic Y2xpZW50LW9mJTJGYXMxOnMzY3JldA=="));
+        let to_server = world.to_server().await;
+        assert!(to_server[1..].iter().all(|request| header(request, "authorization").is_some()));
+        let first = header(&to_server[0], "authorization");
+        assert_eq!((first, to_server[0].body == to_server[1].body), (None, true));
+        let requests = world.requests().await;
+        let posted = requests.iter().find(|request| request.url.path() == "/as1/token").expect("a token request");
+        // RFC 8414, section 2: the default if the metadata name no method.
+        assert_eq!(header(posted, "authorization"), Some("Basic Y2xpZW50LW9mJTJGYXMxOnMzY3JldA=="));
     }
 }
 
@@ -84,7 +87,7 @@ async fn a_server_that_refuses_nothing_is_asked_nothing() {
     world.play().forget_tokens();
     // A header that is written out is meant as it is.
     assert!(matches!(call(&session).await, Err(Failure::Http { status: 401, .. })));
-    assert_eq!(world.asked(), Vec::<String>::new());
+    assert_eq!(world.asked().await, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -93,7 +96,7 @@ async fn a_server_without_hints_is_looked_up_where_metadata_have_to_be() {
     world.play().is_pointing = false;
     world.play().challenge = None;
     connect(&world, &world.authorizer(World::options()), MODERN).await.close().await;
-    assert_eq!(world.asked(), WHOLE);
+    assert_eq!(world.asked().await, WHOLE);
 }
 
 #[tokio::test]
@@ -117,15 +120,15 @@ async fn a_server_from_before_protected_resources_is_its_own_authorization_serve
             well_known,
             "POST /token",
         ];
-        assert_eq!(world.asked(), expected);
-        assert_eq!(world.last("/token")["resource"], world.server.url);
+        assert_eq!(world.asked().await, expected);
+        assert_eq!(world.last("/token").await["resource"], world.url);
     }
 }
 
 #[tokio::test]
 async fn a_client_is_what_it_is_known_as_before_it_registers_itself() {
     let identity = |registered: bool, document: bool| Identity {
-        registered: registered.then(|| Registered {
+        registered: registered.then(|| PreregisteredClient {
             id: "known".into(),
             secret: ClientSecret::Text(Secret::new("s")),
             issuer: None,
@@ -143,8 +146,8 @@ async fn a_client_is_what_it_is_known_as_before_it_registers_itself() {
         world.play().issuer = json!({ "client_id_metadata_document_supported": is_supported });
         let options = Options { identity: identity(registered, document), ..World::options() };
         connect(&world, &world.authorizer(options), MODERN).await.close().await;
-        assert_eq!(world.last("/as1/authorize")["client_id"], expected);
-        assert_eq!(world.times("POST /as1/register"), usize::from(expected == "client-of/as1"));
+        assert_eq!(world.last("/as1/authorize").await["client_id"], expected);
+        assert_eq!(world.times("POST /as1/register").await, usize::from(expected == "client-of/as1"));
     }
 }
 
@@ -155,18 +158,18 @@ async fn a_client_of_its_own_needs_nobody() {
     for secret in [ClientSecret::Text(Secret::new("s")), key] {
         let world = World::new().await;
         world.play().challenge = Some("scope=\"a b\"".into());
-        let registered = Some(Registered { id: "me".into(), secret: secret.clone(), issuer: None });
+        let registered = Some(PreregisteredClient { id: "me".into(), secret: secret.clone(), issuer: None });
         let identity = Identity { registered, ..Identity::default() };
-        let options = Options { identity, grant: GrantKind::Client, ..Options::default() };
+        let options = Options { identity, grant: GrantKind::ClientCredentials, ..Options::default() };
         connect(&world, &world.authorizer(options), MODERN).await.close().await;
-        assert_eq!(world.asked(), [WHOLE[0], WHOLE[1], WHOLE[4]]);
-        let form = world.last("/as1/token");
+        assert_eq!(world.asked().await, [WHOLE[0], WHOLE[1], WHOLE[4]]);
+        let form = world.last("/as1/token").await;
         assert_eq!((&*form["grant_type"], &*form["scope"]), ("client_credentials", "a b"));
-        assert_eq!(form["resource"], world.server.url);
+        assert_eq!(form["resource"], world.url);
         assert_eq!(form.contains_key("client_assertion"), matches!(secret, ClientSecret::Key(_)));
     }
     let world = World::new().await;
-    let options = Options { grant: GrantKind::Client, ..Options::default() };
+    let options = Options { grant: GrantKind::ClientCredentials, ..Options::default() };
     let error = refused(&world, &world.authorizer(options)).await;
     assert_eq!(error, AuthError::Invalid("a client that nobody authorizes needs an id and a secret".into()));
 }
@@ -174,22 +177,22 @@ async fn a_client_of_its_own_needs_nobody() {
 #[tokio::test]
 async fn somebody_else_may_certify_who_the_client_is_or_acts_for() {
     let identity = |secret| {
-        let registered = Some(Registered { id: "me".into(), secret, issuer: None });
+        let registered = Some(PreregisteredClient { id: "me".into(), secret, issuer: None });
         Identity { registered, ..Identity::default() }
     };
     let workload = |token: &str| {
-        let grant = GrantKind::Workload(Secret::new(token));
+        let grant = GrantKind::WorkloadIdentity(Secret::new(token));
         Options { identity: identity(ClientSecret::None), grant, ..Options::default() }
     };
     let world = World::new().await;
     connect(&world, &world.authorizer(workload("certificate")), MODERN).await.close().await;
-    assert_eq!(world.asked(), [WHOLE[0], WHOLE[1], WHOLE[4]]);
-    assert_eq!(world.last("/as1/token")["client_id"], "me");
+    assert_eq!(world.asked().await, [WHOLE[0], WHOLE[1], WHOLE[4]]);
+    assert_eq!(world.last("/as1/token").await["client_id"], "me");
 
     let world = World::new().await;
     let error = refused(&world, &world.authorizer(workload("forged"))).await;
     assert_eq!(error, AuthError::Token { status: 400, error: "invalid_grant".into(), description: None });
-    assert_eq!(world.times(WHOLE[4]), 1);
+    assert_eq!(world.times(WHOLE[4]).await, 1);
 
     let world = World::new().await;
     let provider = |id_token: &str| IdentityProvider {
@@ -198,16 +201,16 @@ async fn somebody_else_may_certify_who_the_client_is_or_acts_for() {
         id_token: Secret::new(id_token),
     };
     let enterprise = |id_token: &str| {
-        let grant = GrantKind::Enterprise(provider(id_token));
+        let grant = GrantKind::EnterpriseManaged(provider(id_token));
         Options { identity: identity(ClientSecret::Text(Secret::new("s"))), grant, ..Options::default() }
     };
     let error = refused(&world, &world.authorizer(enterprise("forged"))).await;
     assert_eq!(error, AuthError::Token { status: 400, error: "unsupported_grant_type".into(), description: None });
     connect(&world, &world.authorizer(enterprise("id-token")), MODERN).await.close().await;
-    let form = world.last("/provider/token");
+    let form = world.last("/provider/token").await;
     let told = [&form["audience"], &form["resource"], &form["client_id"]];
-    assert_eq!(told, [&format!("{}/as1", world.base()), &world.server.url, "here"]);
-    assert_eq!(world.last("/as1/token")["assertion"], "certificate");
+    assert_eq!(told, [&format!("{}/as1", world.base()), &world.url, "here"]);
+    assert_eq!(world.last("/as1/token").await["assertion"], "certificate");
 }
 
 #[tokio::test]
@@ -218,11 +221,11 @@ async fn an_authorization_can_be_had_before_it_is_asked_for() {
     let status = authorizer.authorize().await.expect("a token");
     assert_eq!((status.issuer, status.can_be_refreshed), (format!("{}/as1", world.base()), false));
     connect(&world, &authorizer, MODERN).await.close().await;
-    assert_eq!(world.times("GET /as1/authorize"), 1);
+    assert_eq!(world.times("GET /as1/authorize").await, 1);
     assert!(authorizer.logout().await.expect("logs out").was_there);
     connect(&world, &authorizer, MODERN).await.close().await;
-    assert_eq!(world.times("GET /as1/authorize"), 2);
-    assert_eq!(world.times("POST /as1/register"), 2);
+    assert_eq!(world.times("GET /as1/authorize").await, 2);
+    assert_eq!(world.times("POST /as1/register").await, 2);
 }
 
 #[tokio::test]
@@ -230,7 +233,7 @@ async fn whoever_wants_a_token_before_anything_is_refused_asks_as_the_server_wan
     let world = World::new().await;
     world.play().challenge = Some("scope=\"notes\"".to_owned());
     let status = world.authorizer(World::options()).authorize().await.expect("a token");
-    assert_eq!((world.asked(), status.scopes), (WHOLE.map(str::to_owned).to_vec(), vec!["notes".to_owned()]));
+    assert_eq!((world.asked().await, status.scopes), (WHOLE.map(str::to_owned).to_vec(), vec!["notes".to_owned()]));
 }
 
 #[tokio::test]
@@ -246,10 +249,10 @@ async fn metadata_that_the_user_has_chosen_come_before_what_the_server_says() {
         let session = connect(&world, &authorizer, MODERN).await;
         call(&session).await.expect("a result");
         session.close().await;
-        assert_eq!(world.last("/as2/authorize")["resource"], world.server.url);
-        assert_eq!(world.last("/as2/token")["grant_type"], "refresh_token");
-        assert_eq!(world.times("GET /.well-known/oauth-authorization-server/as1"), 0);
-        assert_eq!(world.times("GET /as2/authorize"), 1);
+        assert_eq!(world.last("/as2/authorize").await["resource"], world.url);
+        assert_eq!(world.last("/as2/token").await["grant_type"], "refresh_token");
+        assert_eq!(world.times("GET /.well-known/oauth-authorization-server/as1").await, 0);
+        assert_eq!(world.times("GET /as2/authorize").await, 1);
     }
     let world = World::new().await;
     for (url, expected) in [("x", "no URL"), ("http://as.example/m", "not protected by https")] {
@@ -267,25 +270,24 @@ async fn where_a_get_is_not_refused_the_first_requests_of_a_session_are_asked_fo
         world.play().resource_path = "/elsewhere";
         world.play().challenge = Some("scope=\"notes\"".to_owned());
         let status = world.authorizer(World::options()).authorize().await.expect("a token");
-        assert_eq!(world.asked(), [&["GET /elsewhere"], &WHOLE[1..]].concat(), "{method}");
+        assert_eq!(world.asked().await, [&["GET /elsewhere"], &WHOLE[1..]].concat(), "{method}");
         assert_eq!(status.scopes, ["notes"]);
     }
 }
 
 #[tokio::test]
 async fn a_session_that_nobody_wanted_is_not_left_behind() {
-    let server = crate::client::tests::server::HttpServer::start(|seen| async move {
-        let is_greeting = seen.method == "POST" && seen.message()["method"] == "initialize";
-        let mut response = crate::client::tests::server::reply(if is_greeting { 200 } else { 400 }, "text/plain", "");
-        response.headers_mut().insert("mcp-session-id", "s-1".parse().expect("a header"));
-        response
+    let server = peer::start(|request| {
+        let is_initialize = peer::message(request)["method"] == "initialize";
+        let response = ResponseTemplate::new(if is_initialize { 200 } else { 400 });
+        response.insert_header("mcp-session-id", "s-1")
     })
     .await;
-    let authorizer = Authorizer::new(&server.url, World::options()).expect("an authorizer");
-    authorizer.authorize().await.expect_err("nobody issues tokens");
-    let seen = server.seen();
-    let seen: Vec<_> = seen.iter().filter(|seen| seen.uri.path() == "/mcp").collect();
-    let methods: Vec<_> = seen.iter().map(|seen| &*seen.method).collect();
+    let authorizer = Authorizer::new(&peer::url(&server), World::options()).expect("an authorizer");
+    authorizer.authorize().await.expect_err("no issuer");
+    let mut requests = peer::requests(&server).await;
+    requests.retain(|request| request.url.path() == "/mcp");
+    let methods: Vec<_> = requests.iter().map(|request| request.method.as_str()).collect();
     assert_eq!(methods, ["GET", "POST", "POST", "DELETE"]);
-    assert_eq!(seen[3].header("mcp-session-id"), Some("s-1"));
+    assert_eq!(header(&requests[3], "mcp-session-id"), Some("s-1"));
 }

@@ -1,5 +1,7 @@
 //! Tokens that expire, are kept, and come from somebody else than before.
 
+use std::time::Duration;
+
 use super::*;
 
 fn refreshable(life: u64) -> serde_json::Value {
@@ -12,15 +14,15 @@ async fn a_token_that_expires_is_replaced_before_it_is_refused() {
     world.play().token = refreshable(0);
     let authorizer = world.authorizer(World::options());
     let session = connect(&world, &authorizer, MODERN).await;
-    let before = world.times("POST /as1/token");
+    let before = world.times("POST /as1/token").await;
     world.play().token = json!({ "expires_in": 3600 });
     call(&session).await.expect("a result");
     call(&session).await.expect("a result");
     session.close().await;
-    assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (before + 1, 1));
-    let form = world.last("/as1/token");
+    assert_eq!((world.times("POST /as1/token").await, world.times("GET /as1/authorize").await), (before + 1, 1));
+    let form = world.last("/as1/token").await;
     assert_eq!((&*form["grant_type"], &*form["refresh_token"]), ("refresh_token", "refresh-1"));
-    assert_eq!(form["resource"], world.server.url);
+    assert_eq!(form["resource"], world.url);
     // It was not replaced, so it stays (RFC 6749, section 6).
     assert!(authorizer.status().expect("a status").expect("a token").can_be_refreshed);
 }
@@ -32,12 +34,12 @@ async fn a_token_that_is_refused_is_refreshed_where_that_is_possible() {
     let session = connect(&world, &world.authorizer(World::options()), MODERN).await;
     world.play().forget_tokens();
     call(&session).await.expect("a result");
-    assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (2, 1));
+    assert_eq!((world.times("POST /as1/token").await, world.times("GET /as1/authorize").await), (2, 1));
     world.play().forget_tokens();
     world.play().refusal_of_refresh = Some((400, "invalid_grant"));
     call(&session).await.expect("a result");
-    assert_eq!((world.times("POST /as1/token"), world.times("GET /as1/authorize")), (4, 2));
-    assert_eq!(world.times("POST /as1/register"), 1);
+    assert_eq!((world.times("POST /as1/token").await, world.times("GET /as1/authorize").await), (4, 2));
+    assert_eq!(world.times("POST /as1/register").await, 1);
     session.close().await;
 }
 
@@ -57,10 +59,11 @@ async fn nothing_of_an_issuer_is_shown_to_the_one_that_comes_after_it() {
         session.close().await;
         // The URL of a document is known everywhere.
         let expected = document.as_deref().unwrap_or("client-of/as2");
-        assert_eq!(world.last("/as2/authorize")["client_id"], expected);
-        assert_eq!(world.times("POST /as2/register"), usize::from(document.is_none()));
-        for seen in world.server.seen().iter().filter(|seen| seen.uri.path().starts_with("/as2")) {
-            let text = format!("{} {:?} {:?}", seen.uri, seen.body, seen.headers);
+        assert_eq!(world.last("/as2/authorize").await["client_id"], expected);
+        assert_eq!(world.times("POST /as2/register").await, usize::from(document.is_none()));
+        for request in world.requests().await.iter().filter(|request| request.url.path().starts_with("/as2")) {
+            let body = String::from_utf8_lossy(&request.body);
+            let text = format!("{} {body} {:?}", request.url, request.headers);
             assert!(!text.contains("as1") && !text.contains("refresh-1"), "{text}");
         }
     }
@@ -69,7 +72,7 @@ async fn nothing_of_an_issuer_is_shown_to_the_one_that_comes_after_it() {
 #[tokio::test]
 async fn a_registered_client_does_not_go_to_another_issuer() {
     let world = World::new().await;
-    let registered = Some(Registered { id: "me".into(), secret: ClientSecret::None, issuer: None });
+    let registered = Some(PreregisteredClient { id: "me".into(), secret: ClientSecret::None, issuer: None });
     let options = Options { identity: Identity { registered, ..Identity::default() }, ..World::options() };
     let session = connect(&world, &world.authorizer(options), MODERN).await;
     let base = world.base();
@@ -79,7 +82,7 @@ async fn a_registered_client_does_not_go_to_another_issuer() {
     let expected =
         format!("the client id belongs to the authorization server {base}/as1, and the server now names {base}/as2");
     assert_eq!(failure, expected);
-    assert_eq!(world.times("GET /as2/authorize"), 0);
+    assert_eq!(world.times("GET /as2/authorize").await, 0);
     session.close().await;
 }
 
@@ -90,11 +93,11 @@ async fn what_is_kept_serves_the_next_process() {
     let options = || Options { store: TokenStore::Folder(folder.path().join("tokens")), ..World::options() };
     world.play().token = refreshable(3600);
     connect(&world, &world.authorizer(options()), MODERN).await.close().await;
-    assert_eq!(world.asked().len(), WHOLE.len());
+    assert_eq!(world.asked().await.len(), WHOLE.len());
     // As it is.
     let second = world.authorizer(options());
     let session = connect(&world, &second, MODERN).await;
-    assert_eq!(world.asked().len(), WHOLE.len());
+    assert_eq!(world.asked().await.len(), WHOLE.len());
     // By the refresh token.
     world.play().forget_tokens();
     call(&session).await.expect("a result");
@@ -103,14 +106,14 @@ async fn what_is_kept_serves_the_next_process() {
     let other = connect(&world, &third, MODERN).await;
     world.play().forget_tokens();
     call(&other).await.expect("a result");
-    let asked = world.times("POST /as1/token");
+    let asked = world.times("POST /as1/token").await;
     call(&session).await.expect("a result");
-    assert_eq!(world.times("POST /as1/token"), asked);
+    assert_eq!(world.times("POST /as1/token").await, asked);
     // With the client that is registered already.
     world.play().refusal_of_refresh = Some((400, "invalid_grant"));
     world.play().forget_tokens();
     call(&session).await.expect("a result");
-    assert_eq!((world.times("POST /as1/register"), world.times("GET /as1/authorize")), (1, 2));
+    assert_eq!((world.times("POST /as1/register").await, world.times("GET /as1/authorize").await), (1, 2));
     session.close().await;
     other.close().await;
 }
@@ -125,7 +128,7 @@ async fn a_client_that_was_forgotten_registers_itself_again() {
     assert_eq!(call(&session).await.expect_err("a failure").kind(), "unauthorized");
     world.play().token = json!({});
     call(&session).await.expect("a result");
-    assert_eq!(world.times("POST /as1/register"), 2);
+    assert_eq!(world.times("POST /as1/register").await, 2);
     session.close().await;
 }
 
@@ -143,7 +146,7 @@ async fn a_refresh_that_fails_for_a_while_is_made_again_later() {
         assert!(authorizer.status().expect("a status").expect("a token").can_be_refreshed);
         world.play().refusal_of_refresh = None;
         call(&session).await.expect("a result");
-        assert_eq!(world.times("GET /as1/authorize"), 1, "{refusal:?}");
+        assert_eq!(world.times("GET /as1/authorize").await, 1, "{refusal:?}");
         session.close().await;
     }
 }
@@ -161,7 +164,7 @@ async fn two(world: &World, identity: Identity, grant: GrantKind) -> (Authorizer
 }
 
 fn registered(secret: ClientSecret) -> Identity {
-    let registered = Some(Registered { id: "me".into(), secret, issuer: None });
+    let registered = Some(PreregisteredClient { id: "me".into(), secret, issuer: None });
     Identity { registered, ..Identity::default() }
 }
 
@@ -171,10 +174,10 @@ async fn a_token_is_renewed_as_whom_it_was_issued_to_also_if_that_is_not_said_ag
     let named = || Identity { secret_variable: Some("SECRET".into()), ..registered(secret()) };
     let document = Identity { document: Some("https://h/client.json".into()), ..Identity::default() };
     for (identity, grant, expected) in [
-        (registered(ClientSecret::None), GrantKind::Person, ("refresh_token", "me")),
-        (document, GrantKind::Person, ("refresh_token", "https://h/client.json")),
-        (named(), GrantKind::Person, ("refresh_token", "me")),
-        (named(), GrantKind::Client, ("client_credentials", "me")),
+        (registered(ClientSecret::None), GrantKind::AuthorizationCode, ("refresh_token", "me")),
+        (document, GrantKind::AuthorizationCode, ("refresh_token", "https://h/client.json")),
+        (named(), GrantKind::AuthorizationCode, ("refresh_token", "me")),
+        (named(), GrantKind::ClientCredentials, ("client_credentials", "me")),
     ] {
         let world = World::new().await;
         world.play().issuer = json!({ "client_id_metadata_document_supported": true });
@@ -188,7 +191,7 @@ async fn a_token_is_renewed_as_whom_it_was_issued_to_also_if_that_is_not_said_ag
             world.play().forget_tokens();
             call(&session).await.expect("a result");
             session.close().await;
-            let form = world.last("/as1/token");
+            let form = world.last("/as1/token").await;
             assert_eq!((&*form["grant_type"], &*form["client_id"]), expected);
         }
     }
@@ -197,15 +200,15 @@ async fn a_token_is_renewed_as_whom_it_was_issued_to_also_if_that_is_not_said_ag
 #[tokio::test]
 async fn whoever_is_told_of_another_token_goes_on_with_it() {
     let world = World::new().await;
-    let (first, second, _folder) = two(&world, registered(ClientSecret::None), GrantKind::Person).await;
+    let (first, second, _folder) = two(&world, registered(ClientSecret::None), GrantKind::AuthorizationCode).await;
     let session = connect(&world, &second, MODERN).await;
-    let before = world.last_authorization();
+    let before = world.last_authorization().await;
     first.authorize().await.expect("another token");
     call(&session).await.expect("a result");
-    assert_eq!(world.last_authorization(), before);
+    assert_eq!(world.last_authorization().await, before);
     second.reload().await;
     call(&session).await.expect("a result");
-    assert_ne!(world.last_authorization(), before);
+    assert_ne!(world.last_authorization().await, before);
     session.close().await;
 }
 
@@ -214,35 +217,35 @@ async fn a_token_that_cannot_be_renewed_is_used_as_long_as_it_is_taken_and_nobod
     let world = World::new().await;
     world.play().token = refreshable(0);
     let secret = ClientSecret::Text(Secret::new("s"));
-    let (_, second, _folder) = two(&world, registered(secret), GrantKind::Person).await;
+    let (_, second, _folder) = two(&world, registered(secret), GrantKind::AuthorizationCode).await;
     assert!(!second.status().expect("a status").expect("a token").can_be_refreshed);
-    let before = world.asked().len();
+    let before = world.asked().await.len();
     let session = connect(&world, &second, MODERN).await;
     for _ in 0..3 {
         call(&session).await.expect("a result");
     }
     // The metadata, once.
-    assert_eq!(world.asked().len(), before + 1);
+    assert_eq!(world.asked().await.len(), before + 1);
     world.play().forget_tokens();
-    assert_eq!(call(&session).await.expect_err("a failure").to_string(), AuthError::Nobody.to_string());
+    assert_eq!(call(&session).await.expect_err("a failure").to_string(), AuthError::InteractionRequired.to_string());
     session.close().await;
-    let choice = Choice { client_id: Some("me".into()), ..Choice::default() };
-    assert_eq!(second.choice(), Ok(choice));
+    let choice = SavedOptions { client_id: Some("me".into()), ..SavedOptions::default() };
+    assert_eq!(second.saved_options(), Ok(choice));
 }
 
 #[tokio::test]
 async fn a_token_that_is_refused_and_cannot_be_renewed_is_told_without_asking_who_issues_tokens() {
     let world = World::new().await;
-    let (first, second, _folder) = two(&world, Identity::default(), GrantKind::Person).await;
+    let (first, second, _folder) = two(&world, Identity::default(), GrantKind::AuthorizationCode).await;
     let session = connect(&world, &second, MODERN).await;
-    let before = world.asked().len();
+    let before = world.asked().await.len();
     world.play().forget_tokens();
     world.play().challenge = Some("error=\"invalid_token\"".to_owned());
     let failure = call(&session).await.expect_err("a failure").to_string();
     let expected = "the server refuses the token that there is, and says \"invalid_token\"; somebody has to authorize it \
                     anew in a browser";
-    assert_eq!((&*failure, world.asked().len()), (expected, before));
-    assert!(second.failure().expect("a reason").wants_somebody());
+    assert_eq!((&*failure, world.asked().await.len()), (expected, before));
+    assert!(second.failure().expect("a reason").needs_user());
     // Somebody does, and this one goes on with it.
     first.authorize().await.expect("another token");
     call(&session).await.expect("a result");
@@ -255,11 +258,11 @@ async fn a_secret_that_is_not_in_its_variable_any_more_is_told() {
     world.play().token = json!({ "expires_in": 0 });
     let secret = ClientSecret::Text(Secret::new("s"));
     let identity = Identity { secret_variable: Some("LOST".into()), ..registered(secret) };
-    let (_, second, _folder) = two(&world, identity, GrantKind::Client).await;
+    let (_, second, _folder) = two(&world, identity, GrantKind::ClientCredentials).await;
     world.play().forget_tokens();
     assert_eq!(refused(&world, &second).await, AuthError::NoSecret { variable: "LOST".into() });
-    let choice = second.choice().expect("what was said");
-    assert_eq!((choice.secret_variable.as_deref(), choice.is_alone), (Some("LOST"), true));
+    let choice = second.saved_options().expect("what was said");
+    assert_eq!((choice.secret_variable.as_deref(), choice.is_unattended), (Some("LOST"), true));
 }
 
 #[tokio::test]
@@ -272,22 +275,15 @@ async fn a_token_that_is_forgotten_while_it_is_renewed_stays_forgotten() {
         let (first, second) = (authorizer(), authorizer());
         world.play().token = refreshable(0);
         first.authorize().await.expect("a token");
-        let hold = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
-        world.play().hold = hold.clone();
+        world.play().delay = Duration::from_secs(1);
         let config = world.config(&first);
         let renewing = tokio::spawn(async move { Session::connect(&config, MODERN).await });
-        while world.times("POST /as1/token") < 2 {
+        while world.times("POST /as1/token").await < 2 {
             tokio::task::yield_now().await;
         }
-        let mut leaving = tokio::spawn(async move { second.logout().await });
-        if is_memory {
-            // Nothing is locked: only whoever renews the token can see it.
-            assert!((&mut leaving).await.expect("no panic").expect("logs out").was_there);
-            hold.add_permits(2);
-        } else {
-            hold.add_permits(2);
-            assert!((&mut leaving).await.expect("no panic").expect("logs out").was_there);
-        }
+        assert!(second.logout().await.expect("logs out").was_there);
+        // Only a store in files has a lock for which the logout waits.
+        assert!(!is_memory || !renewing.is_finished());
         renewing.await.expect("no panic").expect("a session").close().await;
         assert_eq!(authorizer().status(), Ok(None), "{is_memory}");
     }

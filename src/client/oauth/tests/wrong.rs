@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{fake::Play, *};
+use crate::client::{ConnectError, ServerParams, Target};
 
 /// What is wrong, how far it goes, and what is said.
 type Case = (&'static str, fn(&mut Play), &'static [&'static str], &'static str);
@@ -133,7 +134,7 @@ async fn a_server_that_is_wrong_is_followed_up_to_its_mistake_and_no_further() {
         spoil(&mut world.play());
         let error = refused(&world, &world.authorizer(World::options())).await.to_string();
         assert!(error.contains(said), "{what}: {error}");
-        assert_eq!(world.asked(), *expected, "{what}");
+        assert_eq!(world.asked().await, *expected, "{what}");
     }
 }
 
@@ -151,7 +152,7 @@ async fn the_first_issuer_that_has_metadata_is_taken() {
     let base = world.base();
     world.play().resource["authorization_servers"] = json!([format!("{base}/none?"), format!("{base}/as2")]);
     connect(&world, &world.authorizer(World::options()), MODERN).await.close().await;
-    assert_eq!(world.times("GET /as2/authorize"), 1);
+    assert_eq!(world.times("GET /as2/authorize").await, 1);
 }
 
 #[tokio::test]
@@ -160,39 +161,31 @@ async fn an_issuer_that_cannot_be_reached_is_passed_over_unless_the_token_is_fro
     let (away, there) = ("http://127.0.0.1:1/as", format!("{}/as2", world.base()));
     world.play().resource["authorization_servers"] = json!([away, there]);
     connect(&world, &world.authorizer(World::options()), MODERN).await.close().await;
-    assert_eq!(world.times("GET /as2/authorize"), 1);
-    let registered = Registered { id: "me".into(), secret: ClientSecret::None, issuer: Some(away.into()) };
+    assert_eq!(world.times("GET /as2/authorize").await, 1);
+    let registered = PreregisteredClient { id: "me".into(), secret: ClientSecret::None, issuer: Some(away.into()) };
     let identity = Identity { registered: Some(registered), ..Identity::default() };
     let error = refused(&world, &world.authorizer(Options { identity, ..World::options() })).await;
     assert!(matches!(error, AuthError::Unreachable { .. }), "{error}");
-    assert_eq!(world.times("GET /as2/authorize"), 1);
+    assert_eq!(world.times("GET /as2/authorize").await, 1);
 }
 
 #[tokio::test]
 async fn nobody_is_asked_where_nobody_is() {
     let world = World::new().await;
-    assert_eq!(refused(&world, &world.authorizer(Options::default())).await, AuthError::Nobody);
-    assert_eq!(world.asked(), Vec::<String>::new());
+    assert_eq!(refused(&world, &world.authorizer(Options::default())).await, AuthError::InteractionRequired);
+    assert_eq!(world.asked().await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn another_scheme_is_not_for_us() {
-    let world = World::new().await;
-    world.play().is_pointing = false;
-    let server = crate::client::tests::server::HttpServer::start(|_| async {
-        let mut response = crate::client::tests::server::reply(401, "text/plain", "no");
-        response.headers_mut().insert("www-authenticate", "Basic realm=\"x\"".parse().expect("a header"));
-        response
-    })
-    .await;
-    let authorizer = Authorizer::new(&server.url, World::options()).expect("an authorizer");
-    let config = crate::client::ServerConfig {
-        authorizer: Some(authorizer.clone()),
-        ..crate::client::ServerConfig::new("basic", server.http())
-    };
-    let error = Session::connect(&config, MODERN).await.expect_err("no session");
-    assert!(matches!(error, crate::client::ConnectError::Http { status: 401, .. }), "{error}");
-    assert_eq!((server.seen().len(), authorizer.failure()), (1, None));
+    let server =
+        peer::start(|_| ResponseTemplate::new(401).insert_header("www-authenticate", "Basic realm=\"x\"")).await;
+    let authorizer = Authorizer::new(&peer::url(&server), World::options()).expect("an authorizer");
+    let params = ServerParams::new("basic", Target::http(peer::url(&server)));
+    let params = ServerParams { authorizer: Some(authorizer.clone()), ..params };
+    let error = Session::connect(&params, MODERN).await.expect_err("no session");
+    assert!(matches!(error, ConnectError::Http { status: 401, .. }), "{error}");
+    assert_eq!((peer::requests(&server).await.len(), authorizer.failure()), (1, None));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// Adds up the time in which a person was waited for, which counts for no deadline.
 #[derive(Debug, Default)]
-pub(super) struct Pause(Mutex<State>);
+pub(super) struct DeadlinePause(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -19,13 +19,13 @@ struct State {
 
 /// As long as it lives, a person is waited for.
 #[derive(Debug)]
-pub(super) struct Waiting<'a>(&'a Pause);
+pub(super) struct PauseGuard<'a>(&'a DeadlinePause);
 
-impl Pause {
+impl DeadlinePause {
     /// Flows come one after another, so there is one wait at a time.
-    pub(super) fn begin(&self) -> Waiting<'_> {
+    pub(super) fn start(&self) -> PauseGuard<'_> {
         self.state().since = Some(Instant::now());
-        Waiting(self)
+        PauseGuard(self)
     }
 
     /// The whole time so far.
@@ -39,7 +39,7 @@ impl Pause {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for PauseGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         if let Some(since) = state.since.take() {

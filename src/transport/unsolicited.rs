@@ -11,27 +11,27 @@ const EXCERPT: usize = 200;
 
 /// Why a frame of the server belongs to nothing.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Stray {
+pub enum UnsolicitedFrame {
     /// It is no message, for this reason, and it does not even carry the id of a request.
-    NoMessage { why: String, text: String },
+    NotAMessage { why: String, text: String },
     /// It answers a request that nobody made.
-    Unasked(Id),
+    UnknownId(Id),
     /// It answers a request that has its answer.
-    Again(Id),
+    DuplicateResponse(Id),
     /// An error about a message whose id the server could not read.
-    Unaddressed(RpcError),
+    ErrorWithoutId(RpcError),
 }
 
-/// Tells the stray frames of a connection apart, of which it must be shown every frame in order.
+/// Tells the unsolicited frames of a connection apart, of which it must be shown every frame in order.
 #[derive(Debug, Default)]
-pub struct Strays {
+pub struct UnsolicitedDetector {
     /// How many answers are to come to each id.
     asked: HashMap<Id, usize>,
 }
 
-impl Strays {
-    /// Why the frame is stray, if it is.
-    pub fn show(&mut self, frame: &Frame) -> Option<Stray> {
+impl UnsolicitedDetector {
+    /// Why the frame is unsolicited, if it is.
+    pub fn observe(&mut self, frame: &Frame) -> Option<UnsolicitedFrame> {
         match frame.direction {
             Direction::ClientToServer => {
                 for id in requested(&frame.bytes) {
@@ -39,29 +39,29 @@ impl Strays {
                 }
                 None
             }
-            Direction::ServerToClient => self.judge(&frame.bytes),
+            Direction::ServerToClient => self.classify(&frame.bytes),
         }
     }
 
-    fn judge(&mut self, bytes: &Bytes) -> Option<Stray> {
+    fn classify(&mut self, bytes: &Bytes) -> Option<UnsolicitedFrame> {
         let text = || String::from_utf8_lossy(bytes).into_owned();
-        let no_message = |why: &ParseError| Stray::NoMessage { why: why.to_string(), text: text() };
+        let no_message = |why: &ParseError| UnsolicitedFrame::NotAMessage { why: why.to_string(), text: text() };
         match Message::parse(bytes) {
             Ok(Message::Response(response)) => match (response.id, response.outcome) {
                 (Some(id), _) => match self.asked.get_mut(&id) {
-                    Some(0) => Some(Stray::Again(id)),
+                    Some(0) => Some(UnsolicitedFrame::DuplicateResponse(id)),
                     Some(due) => {
                         *due -= 1;
                         None
                     }
-                    None => Some(Stray::Unasked(id)),
+                    None => Some(UnsolicitedFrame::UnknownId(id)),
                 },
-                (None, Err(error)) => Some(Stray::Unaddressed(error)),
+                (None, Err(error)) => Some(UnsolicitedFrame::ErrorWithoutId(error)),
                 (None, Ok(_)) => None,
             },
             Ok(_) => None,
             Err(ParseError::Batch) => match split_batch(bytes) {
-                Ok(parts) => parts.iter().filter_map(|part| self.judge(part)).last(),
+                Ok(parts) => parts.iter().filter_map(|part| self.classify(part)).last(),
                 Err(why) => Some(no_message(&why)),
             },
             // A broken answer is an answer.
@@ -84,16 +84,18 @@ fn requested(bytes: &Bytes) -> Vec<Id> {
     }
 }
 
-impl fmt::Display for Stray {
+impl fmt::Display for UnsolicitedFrame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stray::NoMessage { why, text } => match text.char_indices().nth(EXCERPT) {
+            UnsolicitedFrame::NotAMessage { why, text } => match text.char_indices().nth(EXCERPT) {
                 Some((end, _)) => write!(f, "{why}: {}…", &text[..end]),
                 None => write!(f, "{why}: {text}"),
             },
-            Stray::Unasked(id) => write!(f, "an answer to the id {}, which no request had", id.to_json()),
-            Stray::Again(id) => write!(f, "another answer to the id {}, which has been answered", id.to_json()),
-            Stray::Unaddressed(error) => write!(f, "without an id: {error}"),
+            UnsolicitedFrame::UnknownId(id) => write!(f, "an answer to the id {}, which no request had", id.to_json()),
+            UnsolicitedFrame::DuplicateResponse(id) => {
+                write!(f, "another answer to the id {}, which has been answered", id.to_json())
+            }
+            UnsolicitedFrame::ErrorWithoutId(error) => write!(f, "without an id: {error}"),
         }
     }
 }
@@ -105,13 +107,13 @@ mod tests {
     use super::*;
 
     fn shown(frames: &[(Direction, &str)]) -> Vec<String> {
-        let mut strays = Strays::default();
+        let mut detector = UnsolicitedDetector::default();
         let frame = |(direction, text): &(Direction, &str)| Frame {
             direction: *direction,
             at: Duration::ZERO,
             bytes: Bytes::copy_from_slice(text.as_bytes()),
         };
-        frames.iter().filter_map(|it| strays.show(&frame(it))).map(|stray| stray.to_string()).collect()
+        frames.iter().filter_map(|it| detector.observe(&frame(it))).map(|unsolicited| unsolicited.to_string()).collect()
     }
 
     const UP: Direction = Direction::ClientToServer;

@@ -21,24 +21,24 @@ use reqwest::{
 /// Of the answers `Ok(None)` means that nothing can be done about this refusal, and an error says why there is no
 /// authorization.
 #[derive(Clone)]
-pub struct Gate(Arc<Ask>);
+pub struct AuthMiddleware(Arc<Callback>);
 
-type Ask = dyn Fn(Option<Refusal>) -> BoxFuture<'static, Result<Option<Pass>, String>> + Send + Sync;
+type Callback = dyn Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, String>> + Send + Sync;
 
 /// With what a request goes.
 #[derive(Clone, Debug, Default)]
-pub struct Pass {
+pub struct AuthHeader {
     /// The value of `Authorization`, if there is one to send.
-    pub header: Option<HeaderValue>,
+    pub value: Option<HeaderValue>,
     /// Which one it is, for whoever gave it.
-    pub number: u64,
+    pub generation: u64,
     accepted: Arc<AtomicBool>,
 }
 
 /// A request that was refused.
 #[derive(Clone, Debug)]
-pub struct Refusal {
-    pub pass: Pass,
+pub struct RefusedRequest {
+    pub header: AuthHeader,
     /// 401 or 403.
     pub status: StatusCode,
     /// Those of the response.
@@ -47,18 +47,21 @@ pub struct Refusal {
     pub version: Option<HeaderValue>,
 }
 
-impl Gate {
+impl AuthMiddleware {
     pub fn new(
-        ask: impl Fn(Option<Refusal>) -> BoxFuture<'static, Result<Option<Pass>, String>> + Send + Sync + 'static,
-    ) -> Gate {
-        Gate(Arc::new(ask))
+        ask: impl Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, String>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> AuthMiddleware {
+        AuthMiddleware(Arc::new(ask))
     }
 
     /// What the next request goes with.
     ///
     /// # Errors
     /// Says why there is no authorization.
-    pub(crate) async fn pass(&self) -> Result<Pass, String> {
+    pub(crate) async fn header(&self) -> Result<AuthHeader, String> {
         self.0(None).await.map(Option::unwrap_or_default)
     }
 
@@ -66,25 +69,25 @@ impl Gate {
     ///
     /// # Errors
     /// Says why there is no authorization.
-    pub(crate) async fn refused(&self, refusal: Refusal) -> Result<Option<Pass>, String> {
+    pub(crate) async fn header_after_refusal(&self, refusal: RefusedRequest) -> Result<Option<AuthHeader>, String> {
         self.0(Some(refusal)).await
     }
 }
 
-impl fmt::Debug for Gate {
+impl fmt::Debug for AuthMiddleware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gate")
+        f.write_str("AuthMiddleware")
     }
 }
 
-impl Pass {
+impl AuthHeader {
     /// `accepted` is shared by all passes with this header.
-    pub fn new(header: Option<HeaderValue>, number: u64, accepted: Arc<AtomicBool>) -> Pass {
-        Pass { header, number, accepted }
+    pub fn new(value: Option<HeaderValue>, generation: u64, accepted: Arc<AtomicBool>) -> AuthHeader {
+        AuthHeader { value, generation, accepted }
     }
 
     /// Notes that the server has let a request through with it.
-    pub(crate) fn accept(&self) {
+    pub(crate) fn mark_accepted(&self) {
         self.accepted.store(true, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@ const BYTES: usize = 2 * MAX_FRAME;
 
 /// Frames with their numbers, which stay the same when the first ones are forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(super) struct FrameBuffer {
     frames: VecDeque<Frame>,
     /// How many came before them.
     dropped: usize,
@@ -19,10 +19,10 @@ pub(super) struct Record {
     bytes: usize,
 }
 
-impl Record {
-    /// One that forgets all frames but the last `kept`, or those that fit into 64 MiB.
-    pub(super) fn keeping(kept: usize) -> Record {
-        Record { kept: Some(kept.max(1)), ..Record::default() }
+impl FrameBuffer {
+    /// One that forgets all frames but the last `kept`, or those that match_kind into 64 MiB.
+    pub(super) fn with_limit(kept: usize) -> FrameBuffer {
+        FrameBuffer { kept: Some(kept.max(1)), ..FrameBuffer::default() }
     }
 
     pub(super) fn push(&mut self, frame: Frame) {
@@ -55,7 +55,7 @@ impl Record {
         self.numbered_since(index).map(|(_, frame)| frame.clone()).collect()
     }
 
-    /// As [`Record::since`], each with its number.
+    /// As [`FrameBuffer::since`], each with its number.
     pub(super) fn numbered_since(&self, index: usize) -> impl Iterator<Item = (usize, &Frame)> {
         (self.dropped..).zip(&self.frames).skip(index.saturating_sub(self.dropped))
     }
@@ -81,14 +81,14 @@ mod tests {
             let (direction, at) = (Direction::ServerToClient, Duration::ZERO);
             Frame { direction, at, bytes: Bytes::from(vec![b'x'; size]) }
         };
-        let mut record = Record::keeping(3);
+        let mut record = FrameBuffer::with_limit(3);
         (0..4).for_each(|_| record.push(frame(1)));
         assert_eq!((record.start(), record.end()), (1, 4));
         record.push(frame(BYTES - 1));
         assert_eq!((record.start(), record.end()), (3, 5));
         record.push(frame(BYTES + 1));
         assert_eq!((record.start(), record.end(), record.bytes), (5, 6, BYTES + 1), "the last one is always there");
-        let mut all = Record::default();
+        let mut all = FrameBuffer::default();
         (0..2).for_each(|_| all.push(frame(BYTES)));
         assert_eq!(all.since(0).len(), 2);
     }

@@ -1,15 +1,15 @@
-//! Servers of configs as something to connect to.
+//! Turns the servers of a config into what the client connects to.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-use super::{
-    CommandSpec, Endpoint, ServerConfig, Target, Timeouts,
-    oauth::{ClientSecret, Identity, Options, Registered, Secret},
-};
 use crate::{
+    client::{
+        CommandSpec, Endpoint, ServerParams, Target, Timeouts,
+        oauth::{ClientSecret, Identity, Options, PreregisteredClient, Secret},
+    },
     config::{
         dialect::Dialect,
         parse_dotenv,
@@ -20,9 +20,9 @@ use crate::{
     transport::Transport,
 };
 
-/// Why there is nothing to connect to.
+/// Why a configured server cannot be connected to.
 #[derive(Debug, thiserror::Error)]
-pub enum NotConfigured {
+pub enum ConfigurationError {
     /// What the transport needs is missing.
     #[error("it has no {0}")]
     Missing(&'static str),
@@ -31,70 +31,64 @@ pub enum NotConfigured {
     EnvFile { path: PathBuf, source: io::Error },
 }
 
-impl ServerConfig {
-    /// How to reach a server of a config whose variables are replaced. Relative paths begin at `folder`; the file with
-    /// its variables is read, if it has one. The `usual` timeouts are for what it does not say.
-    ///
-    /// # Errors
-    /// [`NotConfigured`] says what is missing.
-    pub fn configured(
-        server: &server::ServerConfig,
-        policy: &Policy,
-        usual: Timeouts,
-        folder: &Path,
-    ) -> Result<ServerConfig, NotConfigured> {
-        let target = match server.transport.value {
-            Transport::Stdio | Transport::Memory => Target::Stdio(command(server, policy, folder)?),
-            Transport::Http => Target::Http(endpoint(server)?),
-            Transport::Sse => Target::Sse(endpoint(server)?),
-            Transport::Ws => Target::Ws(endpoint(server)?),
-        };
-        let own = &server.timeouts;
-        let timeouts = Timeouts {
-            connect: own.connect.as_ref().map_or(usual.connect, |it| it.value),
-            list: own.list.as_ref().map_or(usual.list, |it| it.value),
-            call: own.call.as_ref().map_or(usual.call, |it| it.value),
-        };
-        Ok(ServerConfig { timeouts, ..ServerConfig::new(&server.name.value, target) })
+/// How to reach a server of a config whose variables are replaced. Relative paths start at `folder`; the server's file of
+/// variables is read, if it has one. `defaults` are the timeouts that the server does not set.
+///
+/// # Errors
+/// [`ConfigurationError`] names what is missing.
+pub fn server_params(
+    server: &server::ServerConfig,
+    policy: &Policy,
+    defaults: Timeouts,
+    folder: &Path,
+) -> Result<ServerParams, ConfigurationError> {
+    let target = match server.transport.value {
+        Transport::Stdio | Transport::Memory => Target::Stdio(command(server, policy, folder)?),
+        Transport::Http => Target::Http(endpoint(server)?),
+        Transport::Sse => Target::Sse(endpoint(server)?),
+        Transport::Ws => Target::Ws(endpoint(server)?),
+    };
+    let own = &server.timeouts;
+    let timeouts = Timeouts {
+        connect: own.connect.as_ref().map_or(defaults.connect, |it| it.value),
+        list: own.list.as_ref().map_or(defaults.list, |it| it.value),
+        call: own.call.as_ref().map_or(defaults.call, |it| it.value),
+    };
+    Ok(ServerParams { timeouts, ..ServerParams::new(&server.name.value, target) })
+}
+
+/// The timeouts of a program whose config sets none; the client's own if they are not known.
+pub fn default_timeouts(dialect: &Dialect) -> Timeouts {
+    match dialect.usual_timeout() {
+        Some(limit) => Timeouts { connect: limit, list: limit, call: limit },
+        None => Timeouts::default(),
     }
 }
 
-impl Timeouts {
-    /// Those of a program where its config says nothing, as far as it has them.
-    pub fn usual(dialect: &Dialect) -> Timeouts {
-        match dialect.usual_timeout() {
-            Some(limit) => Timeouts { connect: limit, list: limit, call: limit },
-            None => Timeouts::default(),
-        }
+/// How to get tokens with the settings of a config whose variables are replaced. No user is asked, and no token is stored.
+/// URLs of single endpoints are not used, because the metadata of the authorization server name them.
+pub fn oauth_options(oauth: &server::OAuth) -> Options {
+    let registered = oauth.client_id.as_ref().map(|id| {
+        let secret = oauth.client_secret.as_ref();
+        let secret = secret.map_or(ClientSecret::None, |secret| ClientSecret::Text(Secret::new(&*secret.value)));
+        PreregisteredClient { id: id.value.clone(), secret, issuer: None }
+    });
+    let scopes: Vec<_> = oauth.scopes.iter().map(|scope| scope.value.clone()).collect();
+    Options {
+        identity: Identity { registered, ..Identity::default() },
+        scopes: Some(scopes).filter(|scopes| !scopes.is_empty()),
+        metadata_url: oauth.metadata_url.as_ref().map(|url| url.value.clone()),
+        ..Options::default()
     }
 }
 
-impl Options {
-    /// How to get tokens as a config says it whose variables are replaced; asks nobody, and remembers nothing. URLs of
-    /// single endpoints are not used, for the metadata of the authorization server have them.
-    pub fn configured(oauth: &server::OAuth) -> Options {
-        let registered = oauth.client_id.as_ref().map(|id| {
-            let secret = oauth.client_secret.as_ref();
-            let secret = secret.map_or(ClientSecret::None, |secret| ClientSecret::Text(Secret::new(&*secret.value)));
-            Registered { id: id.value.clone(), secret, issuer: None }
-        });
-        let scopes: Vec<_> = oauth.scopes.iter().map(|scope| scope.value.clone()).collect();
-        Options {
-            identity: Identity { registered, ..Identity::default() },
-            scopes: Some(scopes).filter(|scopes| !scopes.is_empty()),
-            metadata_url: oauth.metadata_url.as_ref().map(|url| url.value.clone()),
-            ..Options::default()
-        }
-    }
-}
-
-fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Result<CommandSpec, NotConfigured> {
-    let program = server.command.as_ref().ok_or(NotConfigured::Missing("command"))?.value.clone();
+fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Result<CommandSpec, ConfigurationError> {
+    let program = server.command.as_ref().ok_or(ConfigurationError::Missing("command"))?.value.clone();
     let mut spec = CommandSpec { program, ..CommandSpec::default() };
     spec.args = server.args.iter().map(|arg| arg.value.clone()).collect();
     if let Some(At { value, .. }) = &server.env_file {
         let path = folder.join(value);
-        let text = text_of(&path).map_err(|source| NotConfigured::EnvFile { path, source })?;
+        let text = text_of(&path).map_err(|source| ConfigurationError::EnvFile { path, source })?;
         spec.env.extend(parse_dotenv(&text));
     }
     spec.env.extend(server.env.iter().map(|pair| (pair.name.value.clone(), pair.value.value.clone())));
@@ -106,11 +100,11 @@ fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Res
     Ok(spec)
 }
 
-fn endpoint(server: &server::ServerConfig) -> Result<Endpoint, NotConfigured> {
-    let url = server.url.as_ref().ok_or(NotConfigured::Missing("url"))?.value.clone();
+fn endpoint(server: &server::ServerConfig) -> Result<Endpoint, ConfigurationError> {
+    let url = server.url.as_ref().ok_or(ConfigurationError::Missing("url"))?.value.clone();
     let mut headers: Vec<_> =
         server.headers.iter().map(|pair| (pair.name.value.clone(), pair.value.value.clone())).collect();
-    // A header that is written out is meant as it is.
+    // A header of the config takes precedence.
     let mut add = |name: &str, value: String| {
         if !headers.iter().any(|(known, _): &(String, _)| known.eq_ignore_ascii_case(name)) {
             headers.push((name.to_owned(), value));
@@ -142,10 +136,10 @@ mod tests {
         (servers.remove(0), &dialect.policy)
     }
 
-    fn configured(dialect: &str, text: &str, folder: &Path) -> ServerConfig {
-        let usual = Timeouts::usual(dialect::named(dialect).expect(dialect));
+    fn configured(dialect: &str, text: &str, folder: &Path) -> ServerParams {
+        let defaults = default_timeouts(dialect::named(dialect).expect(dialect));
         let (server, policy) = server(dialect, text);
-        ServerConfig::configured(&server, policy, usual, folder).expect("something to connect to")
+        server_params(&server, policy, defaults, folder).expect("something to connect to")
     }
 
     #[test]
@@ -187,9 +181,8 @@ mod tests {
         let pairs: Vec<_> = spec.env.iter().map(|(name, value)| (&**name, &**value)).collect();
         assert_eq!(pairs, [("A", "own"), ("B", "file")]);
         let (server, policy) = server("vscode", r#"{"command": "c", "envFile": "missing"}"#);
-        let error = ServerConfig::configured(&server, policy, Timeouts::default(), folder.path())
-            .expect_err("no such file")
-            .to_string();
+        let error =
+            server_params(&server, policy, Timeouts::default(), folder.path()).expect_err("no such file").to_string();
         assert!(error.starts_with("cannot read ") && error.contains("missing"), "{error}");
     }
 
@@ -199,15 +192,15 @@ mod tests {
             r#"{"clientId": "me", "callbackPort": 7, "authServerMetadataUrl": "https://as/m", "scopes": "a b"}"#;
         let text = format!(r#"{{"type": "http", "url": "http://h/", "oauth": {oauth}}}"#);
         let mut oauth = server("claude-code", &text).0.auth.oauth.expect("what it says");
-        let options = Options::configured(&oauth);
+        let options = oauth_options(&oauth);
         let registered = options.identity.registered.expect("an id");
         assert_eq!((&*registered.id, registered.secret), ("me", ClientSecret::None));
         assert_eq!(options.scopes, Some(vec!["a".to_owned(), "b".to_owned()]));
         assert_eq!(options.metadata_url.as_deref(), Some("https://as/m"));
         oauth.client_secret = Some(At { value: "s".to_owned(), span: Span::default() });
-        let registered = Options::configured(&oauth).identity.registered.expect("an id");
+        let registered = oauth_options(&oauth).identity.registered.expect("an id");
         assert_eq!(registered.secret, ClientSecret::Text(Secret::new("s")));
-        assert_eq!(Options::configured(&server::OAuth::default()).scopes, None);
+        assert_eq!(oauth_options(&server::OAuth::default()).scopes, None);
     }
 
     #[test]
@@ -217,21 +210,17 @@ mod tests {
         let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
         server.auth.bearer = Some(at("t"));
         server.auth.api_key = Some(Box::new(ApiKey { header: None, key: at("k") }));
-        let headers = |server: &server::ServerConfig| match ServerConfig::configured(
-            server,
-            policy,
-            Timeouts::default(),
-            Path::new(""),
-        )
-        .expect("an endpoint")
-        .target
-        {
-            Target::Http(Endpoint { url, headers }) => {
-                assert_eq!(url, "http://h/");
-                headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
-            }
-            other => panic!("{other:?}"),
-        };
+        let headers =
+            |server: &server::ServerConfig| match server_params(server, policy, Timeouts::default(), Path::new(""))
+                .expect("an endpoint")
+                .target
+            {
+                Target::Http(Endpoint { url, headers }) => {
+                    assert_eq!(url, "http://h/");
+                    headers.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()
+                }
+                other => panic!("{other:?}"),
+            };
         assert_eq!(headers(&server), ["A: 1", "Authorization: Bearer t", "X-API-Key: k"]);
         server.headers[0].name.value = "authorization".into();
         assert_eq!(headers(&server), ["authorization: 1", "X-API-Key: k"]);

@@ -19,7 +19,7 @@ use crate::transport::client::web::{display_url, is_loopback};
 /// What a server may name: what is as near to us as it is itself, or farther. Whatever the user has named may be anywhere.
 /// Clones share it. What goes through a proxy is looked up there, and only judged by its URL.
 #[derive(Clone, Debug)]
-pub(super) struct Perimeter(Arc<Shared>);
+pub(super) struct SsrfGuard(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -38,23 +38,23 @@ struct Hosts {
 /// A host has only addresses that are nearer to us than the server.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("it is within this machine or network, and the server is not")]
-pub(super) struct Nearer;
+pub(super) struct BlockedAddress;
 
 /// From how far away an address can be reached, the farthest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
-    World,
-    Site,
-    Link,
-    Machine,
+enum NetworkZone {
+    Public,
+    Private,
+    LinkLocal,
+    Loopback,
 }
 
-impl Perimeter {
+impl SsrfGuard {
     /// That of this server, which the user has named.
-    pub(super) fn of(server: Url) -> Perimeter {
+    pub(super) fn new(server: Url) -> SsrfGuard {
         let trusted = server.host_str().map(str::to_owned).into_iter().collect();
         let hosts = Mutex::new(Hosts { trusted, named: BTreeSet::new() });
-        Perimeter(Arc::new(Shared { server, hosts }))
+        SsrfGuard(Arc::new(Shared { server, hosts }))
     }
 
     /// The user has named this URL.
@@ -68,7 +68,7 @@ impl Perimeter {
     ///
     /// # Errors
     /// [`AuthError::Insecure`] and [`AuthError::Internal`].
-    pub(super) fn admit(&self, url: Url) -> Result<Url, AuthError> {
+    pub(super) fn check(&self, url: Url) -> Result<Url, AuthError> {
         let server = &self.0.server;
         let is_within = url.scheme() == "http" && is_loopback(&url) && is_loopback(server);
         if url.scheme() != "https" && !is_within {
@@ -78,7 +78,7 @@ impl Perimeter {
         if self.0.hosts(|hosts| hosts.trusted.contains(&host)) {
             return Ok(url);
         }
-        if Reach::stated(&url) > Reach::stated(server).or(Some(Reach::World)) {
+        if NetworkZone::from_url(&url) > NetworkZone::from_url(server).or(Some(NetworkZone::Public)) {
             return Err(AuthError::Internal { url: display_url(url.as_str()) });
         }
         self.0.hosts(|hosts| hosts.named.insert(host));
@@ -95,79 +95,85 @@ impl Shared {
     ///
     /// # Errors
     /// There is none.
-    async fn permitted(&self, host: &str, mut addresses: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Nearer> {
+    async fn permitted_addresses(
+        &self,
+        host: &str,
+        mut addresses: Vec<SocketAddr>,
+    ) -> Result<Vec<SocketAddr>, BlockedAddress> {
         let is_judged = self.hosts(|hosts| hosts.named.contains(host) && !hosts.trusted.contains(host));
-        let reach = |address: &SocketAddr| Reach::of(address.ip());
-        if is_judged && addresses.iter().any(|address| reach(address) > Reach::World) {
-            let limit = self.reach_of_server().await;
-            addresses.retain(|address| reach(address) <= limit);
+        let zone = |address: &SocketAddr| NetworkZone::from_ip(address.ip());
+        if is_judged && addresses.iter().any(|address| zone(address) > NetworkZone::Public) {
+            let limit = self.server_zone().await;
+            addresses.retain(|address| zone(address) <= limit);
             if addresses.is_empty() {
-                return Err(Nearer);
+                return Err(BlockedAddress);
             }
         }
         Ok(addresses)
     }
 
     /// As far as the farthest address of the server.
-    async fn reach_of_server(&self) -> Reach {
-        if let Some(reach) = Reach::stated(&self.server) {
-            return reach;
+    async fn server_zone(&self) -> NetworkZone {
+        if let Some(zone) = NetworkZone::from_url(&self.server) {
+            return zone;
         }
         match lookup_host((self.server.host_str().unwrap_or_default(), 0)).await {
-            Ok(addresses) => addresses.map(|address| Reach::of(address.ip())).min().unwrap_or(Reach::World),
-            Err(_) => Reach::World,
+            Ok(addresses) => {
+                addresses.map(|address| NetworkZone::from_ip(address.ip())).min().unwrap_or(NetworkZone::Public)
+            }
+            Err(_) => NetworkZone::Public,
         }
     }
 }
 
-impl Resolve for Perimeter {
+impl Resolve for SsrfGuard {
     fn resolve(&self, name: Name) -> Resolving {
         let shared = self.0.clone();
         Box::pin(async move {
             let addresses = lookup_host((name.as_str(), 0)).await?.collect();
-            let addresses = shared.permitted(name.as_str(), addresses).await?;
+            let addresses = shared.permitted_addresses(name.as_str(), addresses).await?;
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
 }
 
-impl Reach {
+impl NetworkZone {
     /// What a URL says of itself; `None` for a name that has to be looked up.
-    fn stated(url: &Url) -> Option<Reach> {
+    fn from_url(url: &Url) -> Option<NetworkZone> {
         match url.host()? {
-            Host::Ipv4(address) => Some(Reach::of(address.into())),
-            Host::Ipv6(address) => Some(Reach::of(address.into())),
+            Host::Ipv4(address) => Some(NetworkZone::from_ip(address.into())),
+            Host::Ipv6(address) => Some(NetworkZone::from_ip(address.into())),
             Host::Domain(name) => {
                 let name = name.trim_end_matches('.');
-                (name == "localhost" || name.ends_with(".localhost")).then_some(Reach::Machine)
+                (name == "localhost" || name.ends_with(".localhost")).then_some(NetworkZone::Loopback)
             }
         }
     }
 
     /// By the registries of special-purpose addresses (RFC 6890). An IPv4 address within an IPv6 one is what it is.
-    fn of(address: IpAddr) -> Reach {
+    fn from_ip(address: IpAddr) -> NetworkZone {
         match address {
-            IpAddr::V4(address) => Reach::of_v4(address),
-            IpAddr::V6(address) if address.is_loopback() || address.is_unspecified() => Reach::Machine,
-            IpAddr::V6(address) if address.is_unicast_link_local() || address.is_multicast() => Reach::Link,
-            IpAddr::V6(address) if address.is_unique_local() => Reach::Site,
+            IpAddr::V4(address) => NetworkZone::from_ipv4(address),
+            IpAddr::V6(address) if address.is_loopback() || address.is_unspecified() => NetworkZone::Loopback,
+            IpAddr::V6(address) if address.is_unicast_link_local() || address.is_multicast() => NetworkZone::LinkLocal,
+            IpAddr::V6(address) if address.is_unique_local() => NetworkZone::Private,
             IpAddr::V6(address) => match (address.to_ipv4(), address.octets()) {
-                (Some(inner), _) => Reach::of_v4(inner),
+                (Some(inner), _) => NetworkZone::from_ipv4(inner),
                 // RFC 6052, section 2.1, and RFC 3056.
                 (None, [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] | [0x20, 0x02, a, b, c, d, ..]) => {
-                    Reach::of_v4(Ipv4Addr::new(a, b, c, d))
+                    NetworkZone::from_ipv4(Ipv4Addr::new(a, b, c, d))
                 }
-                _ => Reach::World,
+                _ => NetworkZone::Public,
             },
         }
     }
 
-    fn of_v4(address: Ipv4Addr) -> Reach {
+    fn from_ipv4(address: Ipv4Addr) -> NetworkZone {
         match address.octets() {
-            [0 | 127, ..] => Reach::Machine,
-            [169, 254, ..] | [224..=255, ..] => Reach::Link,
-            [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => Reach::Site,
-            _ => Reach::World,
+            [0 | 127, ..] => NetworkZone::Loopback,
+            [169, 254, ..] | [224..=255, ..] => NetworkZone::LinkLocal,
+            [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] => NetworkZone::Private,
+            _ => NetworkZone::Public,
         }
     }
 }
@@ -181,13 +187,13 @@ mod tests {
         text.parse().expect("a URL")
     }
 
-    fn perimeter(server: &str) -> Perimeter {
-        Perimeter::of(url(server))
+    fn ssrf_guard(server: &str) -> SsrfGuard {
+        SsrfGuard::new(url(server))
     }
 
     #[test]
     fn what_is_named_is_protected_or_of_this_machine_as_the_server_is() {
-        let admit = |named: &str, server: &str| perimeter(server).admit(url(named));
+        let admit = |named: &str, server: &str| ssrf_guard(server).check(url(named));
         for (named, server) in [
             ("https://as/token", "https://h/mcp"),
             ("https://as/token", "http://127.0.0.1:1/mcp"),
@@ -239,7 +245,7 @@ mod tests {
         ] {
             for (place, server) in servers.iter().enumerate() {
                 for named in names {
-                    let admitted = perimeter(server).admit(url(named));
+                    let admitted = ssrf_guard(server).check(url(named));
                     assert_eq!(admitted.is_ok(), place >= from, "{server} names {named}");
                     assert!(matches!(admitted, Ok(_) | Err(AuthError::Internal { .. })));
                 }
@@ -249,25 +255,25 @@ mod tests {
 
     #[test]
     fn what_the_user_has_named_may_be_anywhere() {
-        let perimeter = perimeter("https://h/mcp");
-        perimeter.trust("https://10.0.0.1/as");
-        assert!(perimeter.admit(url("https://10.0.0.1:8443/token")).is_ok());
-        assert!(perimeter.admit(url("https://10.0.0.2/token")).is_err());
-        assert!(perimeter.admit(url("http://10.0.0.1/token")).is_err());
+        let ssrf_guard = ssrf_guard("https://h/mcp");
+        ssrf_guard.trust("https://10.0.0.1/as");
+        assert!(ssrf_guard.check(url("https://10.0.0.1:8443/token")).is_ok());
+        assert!(ssrf_guard.check(url("https://10.0.0.2/token")).is_err());
+        assert!(ssrf_guard.check(url("http://10.0.0.1/token")).is_err());
     }
 
     #[tokio::test]
     async fn a_name_is_judged_by_its_addresses() {
         let resolve = async |server: &str, named: bool, trusted: bool| {
-            let perimeter = perimeter(server);
+            let ssrf_guard = ssrf_guard(server);
             if named {
                 // The one name that every machine knows.
-                perimeter.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
+                ssrf_guard.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
             }
             if trusted {
-                perimeter.trust("https://localhost/");
+                ssrf_guard.trust("https://localhost/");
             }
-            let found = perimeter.resolve("localhost".parse().expect("a name")).await;
+            let found = ssrf_guard.resolve("localhost".parse().expect("a name")).await;
             found.map(Iterator::count).map_err(|error| error.to_string())
         };
         let why = "it is within this machine or network, and the server is not".to_owned();
@@ -283,9 +289,9 @@ mod tests {
 
     #[tokio::test]
     async fn requests_go_to_no_address_that_may_not_be_named() {
-        let perimeter = perimeter("https://192.0.2.1/mcp");
-        perimeter.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
-        let error = Fetcher::new(perimeter).form(&url("https://localhost:1/token"), &[], None).await;
+        let ssrf_guard = ssrf_guard("https://192.0.2.1/mcp");
+        ssrf_guard.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
+        let error = Fetcher::new(ssrf_guard).post_form(&url("https://localhost:1/token"), &[], None).await;
         assert_eq!(error, Err(AuthError::Internal { url: "https://localhost:1/token".to_owned() }));
     }
 }

@@ -6,18 +6,18 @@ use std::sync::{
 };
 
 use super::{AuthError, token::Token};
-use crate::transport::client::gate::Pass;
+use crate::transport::client::auth::AuthHeader;
 
 /// What requests go with at the moment.
 #[derive(Default)]
-pub(super) struct Current {
+pub(super) struct CurrentToken {
     /// Counts the attempts to get a token.
-    pub(super) number: u64,
+    pub(super) generation: u64,
     pub(super) is_loaded: bool,
     pub(super) token: Option<Token>,
     /// Whether it could not be renewed before the server refuses it. It is not tried again until then.
     pub(super) is_stuck: bool,
-    pub(super) origin: Origin,
+    pub(super) origin: TokenOrigin,
     /// Whether the server has let anything through with the token.
     pub(super) accepted: Arc<AtomicBool>,
     /// Why the last attempt brought nothing.
@@ -26,26 +26,26 @@ pub(super) struct Current {
 
 /// Where a token came from, from the least to the most certain to be valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum TokenOrigin {
     #[default]
     Stored,
     Refreshed,
     Granted,
 }
 
-impl Current {
+impl CurrentToken {
     /// The pass, if nothing has to be done for it first.
-    pub(super) fn ready(&self) -> Option<Pass> {
+    pub(super) fn ready_header(&self) -> Option<AuthHeader> {
         let is_ready = match &self.token {
             Some(token) => !token.is_expired() || self.is_stuck,
             None => self.is_loaded,
         };
-        is_ready.then(|| self.pass())
+        is_ready.then(|| self.header())
     }
 
-    pub(super) fn pass(&self) -> Pass {
+    pub(super) fn header(&self) -> AuthHeader {
         let header = self.token.as_ref().and_then(Token::header);
-        Pass::new(header, self.number, self.accepted.clone())
+        AuthHeader::new(header, self.generation, self.accepted.clone())
     }
 
     /// Whether the token has not expired.

@@ -12,41 +12,41 @@ use rustix::{
     process::{Pid, Signal, WaitId, WaitIdOptions, waitid},
 };
 use tokio::{
-    signal::unix::{Signal as Signals, SignalKind, signal},
+    signal::unix::{Signal as SignalStream, SignalKind, signal},
     time::timeout,
 };
 
-use super::group::Group;
+use super::process_group::ProcessGroup;
 
 /// A command that runs, and whatever it has started. Dropping it kills them all.
 #[derive(Debug)]
-pub struct Job {
+pub struct ProcessHandle {
     process: Child,
-    group: Group,
-    changes: Signals,
+    group: ProcessGroup,
+    changes: SignalStream,
 }
 
 /// What has become of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ProcessChange {
     /// It was stopped by this signal, and can be continued.
     Stopped(Signal),
     Ended(ExitStatus),
 }
 
-impl Job {
+impl ProcessHandle {
     /// Starts the command, and the guard if there is to be one; must be called within a tokio runtime.
     ///
     /// # Errors
     /// The command cannot be started.
-    pub fn start(mut command: Command) -> io::Result<Job> {
+    pub fn start(mut command: Command) -> io::Result<ProcessHandle> {
         let changes = signal(SignalKind::child())?;
-        let (process, group) = Group::start(|(name, value)| {
+        let (process, group) = ProcessGroup::start(|(name, value)| {
             let process = command.process_group(0).env(name, value).spawn()?;
             let leader = Pid::from_child(&process);
             Ok((process, leader))
         })?;
-        Ok(Job { process, group, changes })
+        Ok(ProcessHandle { process, group, changes })
     }
 
     /// The number of its process group.
@@ -64,13 +64,13 @@ impl Job {
     ///
     /// # Errors
     /// The system does not tell.
-    pub async fn change(&mut self) -> io::Result<Change> {
+    pub async fn change(&mut self) -> io::Result<ProcessChange> {
         loop {
             if let Some(status) = self.group.leader_status()? {
-                return Ok(Change::Ended(status));
+                return Ok(ProcessChange::Ended(status));
             }
             if let Some(signal) = self.stopped()? {
-                return Ok(Change::Stopped(signal));
+                return Ok(ProcessChange::Stopped(signal));
             }
             self.changes.recv().await.ok_or(io::ErrorKind::Interrupted)?;
         }
@@ -102,36 +102,36 @@ impl Job {
 mod tests {
     use tokio::time::Instant;
 
-    use super::{super::group::has_others, *};
+    use super::{super::process_group::has_others, *};
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    fn shell(script: &str) -> Job {
+    fn shell(script: &str) -> ProcessHandle {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Job::start(command).expect("starts")
+        ProcessHandle::start(command).expect("starts")
     }
 
-    async fn change(job: &mut Job) -> Change {
-        tokio::time::timeout(PATIENCE, job.change()).await.expect("in time").expect("a child of ours")
+    async fn change(process: &mut ProcessHandle) -> ProcessChange {
+        tokio::time::timeout(PATIENCE, process.change()).await.expect("in time").expect("a child of ours")
     }
 
     #[tokio::test]
     async fn a_command_can_be_stopped_and_continued_and_ends_with_its_code() {
-        let mut job = shell("kill -STOP $$; exit 7");
-        assert_eq!(change(&mut job).await, Change::Stopped(Signal::STOP));
-        job.signal(Signal::CONT);
-        let Change::Ended(status) = change(&mut job).await else { panic!("it was continued") };
+        let mut process = shell("kill -STOP $$; exit 7");
+        assert_eq!(change(&mut process).await, ProcessChange::Stopped(Signal::STOP));
+        process.signal(Signal::CONT);
+        let ProcessChange::Ended(status) = change(&mut process).await else { panic!("it was continued") };
         assert_eq!(status.code(), Some(7));
-        job.finish(PATIENCE).await;
+        process.finish(PATIENCE).await;
     }
 
     #[tokio::test]
     async fn a_command_that_ends_while_it_is_asked_whether_it_was_stopped_was_not() {
-        let mut job = shell("exit 0");
-        assert!(matches!(change(&mut job).await, Change::Ended(_)));
-        assert_eq!(job.stopped(), Ok(None));
-        job.finish(PATIENCE).await;
+        let mut process = shell("exit 0");
+        assert!(matches!(change(&mut process).await, ProcessChange::Ended(_)));
+        assert_eq!(process.stopped(), Ok(None));
+        process.finish(PATIENCE).await;
     }
 
     #[cfg(target_os = "linux")]
@@ -145,13 +145,13 @@ mod tests {
             (deaf, Duration::ZERO),
             (&format!("setsid {deaf}"), Duration::ZERO),
         ] {
-            let mut job = shell(&format!("{left} & exit 0"));
-            let (mark, group) = (job.group.mark().clone(), job.group());
-            assert!(matches!(change(&mut job).await, Change::Ended(status) if status.success()));
-            assert!(job.group.has_others().await, "{left}");
-            job.finish(grace).await;
+            let mut process = shell(&format!("{left} & exit 0"));
+            let (tag, group) = (process.group.tag().clone(), process.group());
+            assert!(matches!(change(&mut process).await, ProcessChange::Ended(status) if status.success()));
+            assert!(process.group.has_others().await, "{left}");
+            process.finish(grace).await;
             let deadline = Instant::now() + PATIENCE;
-            while has_others(group) || !mark.bearers().is_empty() {
+            while has_others(group) || !tag.processes().is_empty() {
                 assert!(Instant::now() < deadline, "{left} is gone");
                 tokio::task::yield_now().await;
             }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
-use super::{State, Tap};
+use super::{State, TraceRecorder};
 use crate::wire::Frame;
 
 /// A part of an HTTP exchange that is no frame.
@@ -28,7 +28,7 @@ pub enum HttpPart {
 
 /// What a connection's record has of one moment.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum TraceEntry {
     Frame(Frame),
     Http {
         /// Time since the connection was opened.
@@ -37,19 +37,19 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl TraceEntry {
     /// Time since the connection was opened.
     pub fn at(&self) -> Duration {
         match self {
-            Entry::Frame(frame) => frame.at,
-            Entry::Http { at, .. } => *at,
+            TraceEntry::Frame(frame) => frame.at,
+            TraceEntry::Http { at, .. } => *at,
         }
     }
 }
 
 /// How far somebody has read the record of a connection; the beginning by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ReadPosition {
     frames: usize,
     parts: usize,
 }
@@ -68,16 +68,16 @@ struct Part {
     part: HttpPart,
 }
 
-impl Tap {
+impl TraceRecorder {
     /// The same record, which keeps from now on what HTTP says as well.
     #[must_use]
-    pub fn with_http(self) -> Tap {
+    pub fn with_http(self) -> TraceRecorder {
         self.state().http.get_or_insert_default();
         self
     }
 
     /// Adds a part of an HTTP exchange, if they are kept.
-    pub(crate) fn note(&self, part: impl FnOnce() -> HttpPart) {
+    pub(crate) fn note_http(&self, part: impl FnOnce() -> HttpPart) {
         let mut state = self.state();
         let at = self.0.opened.elapsed();
         let (before, most) = (state.frames.end(), state.frames.kept());
@@ -92,37 +92,37 @@ impl Tap {
     }
 
     /// What has been recorded after a place, in order and as far as it is kept; the place is then after it.
-    pub fn entries(&self, read: &mut Place) -> Vec<Entry> {
+    pub fn entries(&self, read: &mut ReadPosition) -> Vec<TraceEntry> {
         let state = self.state();
         let (first, frames) = (read.frames.max(state.frames.start()), state.frames.since(read.frames));
         let parts = state.http.iter().flat_map(|http| http.kept.iter().skip(read.parts.saturating_sub(http.dropped)));
         let mut parts = parts.peekable();
         let mut entries = Vec::with_capacity(frames.len());
-        let http = |part: &Part| Entry::Http { at: part.at, part: part.part.clone() };
+        let http = |part: &Part| TraceEntry::Http { at: part.at, part: part.part.clone() };
         for (index, frame) in (first..).zip(frames) {
             while let Some(part) = parts.next_if(|part| part.before <= index) {
                 entries.push(http(part));
             }
-            entries.push(Entry::Frame(frame));
+            entries.push(TraceEntry::Frame(frame));
         }
         entries.extend(parts.map(http));
-        *read = state.place();
+        *read = state.position();
         entries
     }
 
     /// The end of the record so far.
-    pub fn place(&self) -> Place {
-        self.state().place()
+    pub fn position(&self) -> ReadPosition {
+        self.state().position()
     }
 
     /// Ends when there is more in the record than up to a place; false if the connection has closed without it.
     /// Cancel-safe.
-    pub async fn has_more(&self, read: Place) -> bool {
+    pub async fn has_more(&self, read: ReadPosition) -> bool {
         let mut changed = self.0.changed.subscribe();
         loop {
             let (place, closed) = {
                 let state = self.state();
-                (state.place(), state.closed.is_some())
+                (state.position(), state.closed.is_some())
             };
             if !read.reaches(place) {
                 return true;
@@ -134,17 +134,17 @@ impl Tap {
     }
 }
 
-impl Place {
+impl ReadPosition {
     /// Whether nothing is recorded up to the other place that is not before this one.
-    pub fn reaches(self, other: Place) -> bool {
+    pub fn reaches(self, other: ReadPosition) -> bool {
         self.frames >= other.frames && self.parts >= other.parts
     }
 }
 
 impl State {
-    fn place(&self) -> Place {
+    fn position(&self) -> ReadPosition {
         let parts = self.http.as_ref().map_or(0, |http| http.dropped + http.kept.len());
-        Place { frames: self.frames.end(), parts }
+        ReadPosition { frames: self.frames.end(), parts }
     }
 }
 
@@ -157,64 +157,64 @@ mod tests {
     use super::*;
     use crate::wire::Direction;
 
-    fn body(tap: &Tap, text: &'static str) {
-        tap.note(|| HttpPart::Body(Bytes::from_static(text.as_bytes())));
+    fn body(recorder: &TraceRecorder, text: &'static str) {
+        recorder.note_http(|| HttpPart::Body(Bytes::from_static(text.as_bytes())));
     }
 
-    fn frame(tap: &Tap, text: &'static str) {
-        tap.record(Direction::ClientToServer, Bytes::from_static(text.as_bytes()));
+    fn frame(recorder: &TraceRecorder, text: &'static str) {
+        recorder.record(Direction::ClientToServer, Bytes::from_static(text.as_bytes()));
     }
 
-    fn texts(entries: &[Entry]) -> Vec<String> {
-        let text = |entry: &Entry| match entry {
-            Entry::Frame(frame) => String::from_utf8_lossy(&frame.bytes).into_owned(),
-            Entry::Http { part: HttpPart::Body(body), .. } => String::from_utf8_lossy(body).into_owned(),
-            Entry::Http { part, .. } => format!("{part:?}"),
+    fn texts(entries: &[TraceEntry]) -> Vec<String> {
+        let text = |entry: &TraceEntry| match entry {
+            TraceEntry::Frame(frame) => String::from_utf8_lossy(&frame.bytes).into_owned(),
+            TraceEntry::Http { part: HttpPart::Body(body), .. } => String::from_utf8_lossy(body).into_owned(),
+            TraceEntry::Http { part, .. } => format!("{part:?}"),
         };
         entries.iter().map(text).collect()
     }
 
     #[test]
     fn what_http_says_stands_among_the_frames_where_it_was_said() {
-        let (tap, mut read) = (Tap::new().with_http(), Place::default());
-        body(&tap, "a");
-        frame(&tap, "1");
-        frame(&tap, "2");
-        body(&tap, "b");
-        assert_eq!(texts(&tap.entries(&mut read)), ["a", "1", "2", "b"]);
-        assert!(read.reaches(tap.place()) && tap.entries(&mut read).is_empty());
-        body(&tap, "c");
-        frame(&tap, "3");
-        assert!(!read.reaches(tap.place()));
-        assert_eq!(texts(&tap.entries(&mut read)), ["c", "3"]);
-        assert_eq!(tap.since(0).len(), 3, "the frames are what they were");
+        let (recorder, mut read) = (TraceRecorder::new().with_http(), ReadPosition::default());
+        body(&recorder, "a");
+        frame(&recorder, "1");
+        frame(&recorder, "2");
+        body(&recorder, "b");
+        assert_eq!(texts(&recorder.entries(&mut read)), ["a", "1", "2", "b"]);
+        assert!(read.reaches(recorder.position()) && recorder.entries(&mut read).is_empty());
+        body(&recorder, "c");
+        frame(&recorder, "3");
+        assert!(!read.reaches(recorder.position()));
+        assert_eq!(texts(&recorder.entries(&mut read)), ["c", "3"]);
+        assert_eq!(recorder.since(0).len(), 3, "the frames are what they were");
     }
 
     #[test]
     fn what_http_says_is_kept_only_on_demand_and_as_long_as_frames_are() {
-        let (tap, mut read) = (Tap::new(), Place::default());
-        tap.note(|| unreachable!("nobody wants it"));
-        assert!(tap.entries(&mut read).is_empty());
-        let tap = Tap::keeping(2).with_http();
+        let (recorder, mut read) = (TraceRecorder::new(), ReadPosition::default());
+        recorder.note_http(|| unreachable!("nobody wants it"));
+        assert!(recorder.entries(&mut read).is_empty());
+        let recorder = TraceRecorder::with_limit(2).with_http();
         for text in ["a", "b", "c"] {
-            body(&tap, text);
+            body(&recorder, text);
         }
-        let mut read = Place { frames: 0, parts: 1 };
-        assert_eq!(texts(&tap.entries(&mut read)), ["b", "c"]);
-        assert_eq!(read, Place { frames: 0, parts: 3 });
+        let mut read = ReadPosition { frames: 0, parts: 1 };
+        assert_eq!(texts(&recorder.entries(&mut read)), ["b", "c"]);
+        assert_eq!(read, ReadPosition { frames: 0, parts: 3 });
     }
 
     #[tokio::test]
     async fn a_reader_is_woken_by_both_and_by_the_end() {
-        let (tap, mut read) = (Tap::new().with_http(), Place::default());
+        let (recorder, mut read) = (TraceRecorder::new().with_http(), ReadPosition::default());
         for add in [body, frame] {
-            let mut more = pin!(tap.has_more(read));
+            let mut more = pin!(recorder.has_more(read));
             assert!(more.as_mut().now_or_never().is_none());
-            add(&tap, "x");
+            add(&recorder, "x");
             assert!(more.await);
-            tap.entries(&mut read);
+            recorder.entries(&mut read);
         }
-        tap.close("gone");
-        assert!(!tap.has_more(read).await);
+        recorder.close("gone");
+        assert!(!recorder.has_more(read).await);
     }
 }

@@ -16,7 +16,7 @@ pub struct Handshake {
 
 impl Handshake {
     /// Must be shown every frame in order.
-    pub fn show(&mut self, frame: &Frame) {
+    pub fn observe(&mut self, frame: &Frame) {
         match (frame.direction, frame.message()) {
             (Direction::ClientToServer, Ok(Message::Request(request)))
                 if matches!(&*request.method, "initialize" | "server/discover") =>

@@ -13,8 +13,8 @@ use tokio::{
 };
 
 use super::{
-    Guard,
-    mark::{self, Bearer, Mark},
+    ReaperProcess,
+    process_tag::{self, ProcessTag, TaggedProcess},
 };
 
 /// How often it is looked who is left.
@@ -23,26 +23,26 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The process group that a child of ours leads, and the processes that it has started elsewhere. The child is not
 /// reaped before the group is ended: until then, its number cannot be given to anybody else.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     pub(super) leader: Pid,
-    mark: Mark,
+    tag: ProcessTag,
     ended: bool,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a leader under the eyes of the guard. `spawn` is given a variable for its environment.
     ///
     /// # Errors
     /// Those of `spawn`, or the guard cannot be started.
-    pub(super) fn start<T>(spawn: impl FnOnce((&str, &str)) -> io::Result<(T, Pid)>) -> io::Result<(T, Group)> {
-        let mark = Mark::new();
-        let (started, leader) = Guard::enter(&mark, || spawn(mark.variable()))?;
-        Ok((started, Group { leader, mark, ended: false }))
+    pub(super) fn start<T>(spawn: impl FnOnce((&str, &str)) -> io::Result<(T, Pid)>) -> io::Result<(T, ProcessGroup)> {
+        let tag = ProcessTag::new();
+        let (started, leader) = ReaperProcess::track(&tag, || spawn(tag.variable()))?;
+        Ok((started, ProcessGroup { leader, tag, ended: false }))
     }
 
     #[cfg(test)]
-    pub(super) fn mark(&self) -> &Mark {
-        &self.mark
+    pub(super) fn tag(&self) -> &ProcessTag {
+        &self.tag
     }
 
     /// Sends a signal to the group, as a terminal does: whether there was anyone to receive it.
@@ -52,15 +52,15 @@ impl Group {
 
     /// Asks everyone to terminate, also who has left the group.
     pub(super) async fn terminate(&self) {
-        let mut bearers = self.bearers().await;
-        bearers.retain(|bearer| getpgid(Some(bearer.id)) != Ok(self.leader));
+        let mut processes = self.processes().await;
+        processes.retain(|process| getpgid(Some(process.id)) != Ok(self.leader));
         self.signal(Signal::TERM);
-        bearers.iter().for_each(|bearer| bearer.signal(Signal::TERM));
+        processes.iter().for_each(|process| process.signal(Signal::TERM));
     }
 
     /// Whether anyone runs besides the leader, as far as the system tells.
     pub(super) async fn has_others(&self) -> bool {
-        has_others(self.leader) || self.bearers().await.iter().any(|bearer| bearer.id != self.leader)
+        has_others(self.leader) || self.processes().await.iter().any(|process| process.id != self.leader)
     }
 
     /// Waits until nobody runs any more, as far as the system tells.
@@ -74,26 +74,26 @@ impl Group {
     /// Kills whoever is left.
     pub(super) async fn end(&mut self) {
         if !self.ended {
-            let marks = BTreeSet::from([self.mark.clone()]);
-            let killed = spawn_blocking(move || mark::kill(&marks)).await;
-            // Who has lost the mark.
+            let tags = BTreeSet::from([self.tag.clone()]);
+            let killed = spawn_blocking(move || process_tag::kill(&tags)).await;
+            // Who has lost the tag.
             self.signal(Signal::KILL);
             // Otherwise the runtime ends, and it is done when this is dropped.
             if killed.is_ok() {
-                self.leave();
+                self.mark_ended();
             }
         }
     }
 
-    fn leave(&mut self) {
+    fn mark_ended(&mut self) {
         self.ended = true;
-        Guard::leave(self.mark.to_string());
+        ReaperProcess::unregister(self.tag.to_string());
     }
 
     /// To look at every process takes milliseconds.
-    async fn bearers(&self) -> Vec<Bearer> {
-        let mark = self.mark.clone();
-        spawn_blocking(move || mark.bearers()).await.unwrap_or_default()
+    async fn processes(&self) -> Vec<TaggedProcess> {
+        let tag = self.tag.clone();
+        spawn_blocking(move || tag.processes()).await.unwrap_or_default()
     }
 
     /// Waits until the leader has exited, and does not reap it. `None` if that cannot be known.
@@ -119,12 +119,12 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if !self.ended {
-            mark::kill(&BTreeSet::from([self.mark.clone()]));
+            process_tag::kill(&BTreeSet::from([self.tag.clone()]));
             self.signal(Signal::KILL);
-            self.leave();
+            self.mark_ended();
         }
     }
 }

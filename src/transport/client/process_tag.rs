@@ -1,4 +1,4 @@
-//! The mark of a command: a variable of a random name in its environment, which whatever it starts inherits.
+//! The tag of a command: a variable of a random name in its environment, which whatever it starts inherits.
 //!
 //! On Linux (5.3 or newer) it finds who has left the process group, and who was started just now. It does not find a process that was
 //! started with another environment or has overwritten its own, nor one whose environment is hidden from its user.
@@ -29,21 +29,21 @@ const VALUE: &str = "1";
 /// How long [`kill`] looks for processes that appear as fast as they are killed, and waits for their end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// It is a name of its own, so that a command within a command has the marks of both.
+/// It is a name of its own, so that a command within a command has the tags of both.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Mark(String);
+pub(super) struct ProcessTag(String);
 
-impl Mark {
+impl ProcessTag {
     /// One that no other process has.
-    pub(super) fn new() -> Mark {
-        Mark(format!("{PREFIX}{:032x}", rand::rng().random::<u128>()))
+    pub(super) fn new() -> ProcessTag {
+        ProcessTag(format!("{PREFIX}{:032x}", rand::rng().random::<u128>()))
     }
 
     /// What its `Display` has written; `None` if it is anything else.
-    pub(super) fn read(text: &str) -> Option<Mark> {
+    pub(super) fn parse(text: &str) -> Option<ProcessTag> {
         let number = text.strip_prefix(PREFIX)?;
         let is_whole = number.len() == 32 && number.bytes().all(|it| it.is_ascii_hexdigit());
-        is_whole.then(|| Mark(text.to_owned()))
+        is_whole.then(|| ProcessTag(text.to_owned()))
     }
 
     /// The name and the value of the variable.
@@ -52,87 +52,87 @@ impl Mark {
     }
 
     /// Who has it now.
-    pub(super) fn bearers(&self) -> Vec<Bearer> {
-        look(&BTreeSet::from([self.clone()])).bearers
+    pub(super) fn processes(&self) -> Vec<TaggedProcess> {
+        scan(&BTreeSet::from([self.clone()])).processes
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for ProcessTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// A running process with a mark.
+/// A running process with a tag.
 #[derive(Debug)]
-pub(super) struct Bearer {
+pub(super) struct TaggedProcess {
     pub(super) id: Pid,
-    handle: Handle,
+    handle: Pidfd,
 }
 
-impl Bearer {
+impl TaggedProcess {
     pub(super) fn signal(&self, signal: Signal) {
         self.handle.signal(signal);
     }
 }
 
-/// Kills everyone who has one of the marks, and waits until they have ended.
-pub(super) fn kill(marks: &BTreeSet<Mark>) {
+/// Kills everyone who has one of the tags, and waits until they have ended.
+pub(super) fn kill(tags: &BTreeSet<ProcessTag>) {
     let (deadline, mut killed) = (Instant::now() + PATIENCE, HashMap::new());
     loop {
-        let Look { bearers, is_whole } = look(marks);
+        let Scan { processes, is_whole } = scan(tags);
         let mut is_over = is_whole;
-        for bearer in bearers {
-            bearer.signal(Signal::KILL);
+        for process in processes {
+            process.signal(Signal::KILL);
             // Who was killed starts nobody any more, but may have done so since the look began.
-            is_over &= killed.insert(bearer.id, bearer).is_some();
+            is_over &= killed.insert(process.id, process).is_some();
         }
         if is_over || Instant::now() > deadline {
             break;
         }
         thread::yield_now();
     }
-    killed.values().for_each(|bearer| bearer.handle.wait(deadline));
+    killed.values().for_each(|process| process.handle.wait(deadline));
 }
 
 /// What the system shows at one time.
-struct Look {
-    bearers: Vec<Bearer>,
+struct Scan {
+    processes: Vec<TaggedProcess>,
     /// There is nobody who is just becoming another program, and has no environment until it is.
     is_whole: bool,
 }
 
-fn look(marks: &BTreeSet<Mark>) -> Look {
-    let entries: Vec<_> = marks.iter().map(|mark| format!("{mark}={VALUE}")).collect();
+fn scan(tags: &BTreeSet<ProcessTag>) -> Scan {
+    let entries: Vec<_> = tags.iter().map(|tag| format!("{tag}={VALUE}")).collect();
     let read = |process: &Path, file: &str| fs::read(process.join(file));
     let is_starting = |process: &Path| {
         let has_memory = read(process, "statm").is_ok_and(|size| !size.starts_with(b"0 "));
         has_memory && read(process, "cmdline").is_ok_and(|words| words.is_empty())
     };
-    let mut look = Look { bearers: Vec::new(), is_whole: true };
+    let mut scan = Scan { processes: Vec::new(), is_whole: true };
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let id = process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        // Opened before it is read: what is read is of the process that the handle means, if that still runs.
-        let Some((id, Ok(handle))) = id.map(|id| (id, Handle::of(id))) else { continue };
+        // OpenConnection before it is read: what is read is of the process that the handle means, if that still runs.
+        let Some((id, Ok(handle))) = id.map(|id| (id, Pidfd::open(id))) else { continue };
         let Ok(environment) = read(&process.path(), "environ") else { continue };
-        if environment.split(|byte| *byte == 0).any(|entry| entries.iter().any(|mark| mark.as_bytes() == entry)) {
-            look.bearers.push(Bearer { id, handle });
+        if environment.split(|byte| *byte == 0).any(|entry| entries.iter().any(|tag| tag.as_bytes() == entry)) {
+            scan.processes.push(TaggedProcess { id, handle });
         } else if environment.is_empty() && is_starting(&process.path()) {
-            look.is_whole = false;
+            scan.is_whole = false;
         }
     }
-    look
+    scan
 }
 
 /// Means one process for ever, also when its number is that of another one.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
-struct Handle(OwnedFd);
+struct Pidfd(OwnedFd);
 
 #[cfg(target_os = "linux")]
-impl Handle {
-    fn of(id: Pid) -> Result<Handle, Errno> {
-        pidfd_open(id, PidfdFlags::empty()).map(Handle)
+impl Pidfd {
+    fn open(id: Pid) -> Result<Pidfd, Errno> {
+        pidfd_open(id, PidfdFlags::empty()).map(Pidfd)
     }
 
     fn signal(&self, signal: Signal) {
@@ -147,14 +147,14 @@ impl Handle {
     }
 }
 
-/// There is none, and so there is no [`Bearer`].
+/// There is none, and so there is no [`TaggedProcess`].
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
-enum Handle {}
+enum Pidfd {}
 
 #[cfg(not(target_os = "linux"))]
-impl Handle {
-    fn of(_: Pid) -> Result<Handle, Errno> {
+impl Pidfd {
+    fn open(_: Pid) -> Result<Pidfd, Errno> {
         Err(Errno::NOSYS)
     }
 
@@ -175,12 +175,12 @@ mod tests {
 
     #[test]
     fn only_a_whole_mark_is_read() {
-        let mark = Mark::new();
-        assert_ne!(mark, Mark::new());
-        assert_eq!(Mark::read(&mark.to_string()).as_ref(), Some(&mark));
-        let text = mark.to_string();
+        let tag = ProcessTag::new();
+        assert_ne!(tag, ProcessTag::new());
+        assert_eq!(ProcessTag::parse(&tag.to_string()).as_ref(), Some(&tag));
+        let text = tag.to_string();
         for wrong in ["", PREFIX, &text[1..], &text[..text.len() - 1], &format!("{text}0"), "PATH"] {
-            assert_eq!(Mark::read(wrong), None, "{wrong}");
+            assert_eq!(ProcessTag::parse(wrong), None, "{wrong}");
         }
     }
 
@@ -189,20 +189,20 @@ mod tests {
     fn whoever_has_the_whole_variable_is_found_and_killed_and_nobody_else() {
         use std::process::{Child, Command};
 
-        let (mark, other) = (Mark::new(), Mark::new());
-        let (name, value) = mark.variable();
+        let (tag, other) = (ProcessTag::new(), ProcessTag::new());
+        let (name, value) = tag.variable();
         let start =
             |name: &str, value: &str| Command::new("cat").env(name, value).stdin(std::process::Stdio::piped()).spawn();
         let mut marked: [Child; 2] = std::array::from_fn(|_| start(name, value).expect("starts"));
         let mut others = [(name, "10"), (&name[1..], value), ("A", &format!("{name}={value}")), other.variable()]
             .map(|(name, value)| start(name, value).expect("starts"));
-        let found: HashSet<_> = mark.bearers().iter().map(|bearer| bearer.id).collect();
+        let found: HashSet<_> = tag.processes().iter().map(|process| process.id).collect();
         assert_eq!(found, marked.iter().map(Pid::from_child).collect());
-        kill(&BTreeSet::from([mark.clone(), Mark::new()]));
+        kill(&BTreeSet::from([tag.clone(), ProcessTag::new()]));
         for process in &mut marked {
             assert!(!process.wait().expect("ends").success());
         }
-        assert!(mark.bearers().is_empty());
+        assert!(tag.processes().is_empty());
         for process in &mut others {
             drop(process.stdin.take());
             assert!(process.wait().expect("ends").success());

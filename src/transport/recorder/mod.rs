@@ -1,8 +1,8 @@
 //! The record of everything that went over one connection.
 
+mod frame_buffer;
 mod handshake;
 mod http;
-mod record;
 
 use std::{
     fmt,
@@ -15,19 +15,19 @@ use tokio::{
     time::Instant,
 };
 
-use self::record::Record;
+use self::frame_buffer::FrameBuffer;
 pub use self::{
     handshake::Handshake,
-    http::{Entry, HttpPart, Place},
+    http::{HttpPart, ReadPosition, TraceEntry},
 };
-use super::{Stray, Strays};
+use super::{UnsolicitedDetector, UnsolicitedFrame};
 use crate::wire::{Direction, Frame, Id, Message, ParseError, Trace, message::split_batch};
 
 /// Records the frames of one connection as their true bytes and wakes whoever waits for one of them.
 ///
 /// Clones share the record.
 #[derive(Clone)]
-pub struct Tap(Arc<Shared>);
+pub struct TraceRecorder(Arc<Shared>);
 
 struct Shared {
     opened: Instant,
@@ -37,7 +37,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    frames: Record,
+    frames: FrameBuffer,
     /// Until somebody takes it.
     handshake: Option<Handshake>,
     closed: Option<Arc<str>>,
@@ -49,69 +49,69 @@ struct State {
 struct Waiter {
     id: Option<Id>,
     unaddressed: bool,
-    strays: Admitted,
-    arrival: oneshot::Sender<Arrival>,
+    unsolicited: AcceptUnsolicited,
+    matched: oneshot::Sender<MatchedFrame>,
 }
 
 /// What is taken for the answer to a message of the client.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct ResponseFilter<'a> {
     /// The answer carries this id, even if it is otherwise invalid.
     pub id: Option<&'a Id>,
     /// An error without an id is an answer as well.
     pub unaddressed: bool,
-    /// The stray frames that are an answer as well, as long as nobody else waits for one.
-    pub strays: Admitted,
+    /// The unsolicited frames that are an answer as well, as long as nobody else waits for one.
+    pub unsolicited: AcceptUnsolicited,
 }
 
-/// Which [`Stray`] frames are taken for an answer. A repeated answer never is.
+/// Which [`UnsolicitedFrame`] frames are taken for an answer. A repeated answer never is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admitted {
+pub enum AcceptUnsolicited {
     #[default]
-    Nothing,
+    None,
     /// Answers to nobody knows what, but not what is no message.
-    Answers,
-    Anything,
+    Responses,
+    Any,
 }
 
 /// A frame that has been waited for.
 #[derive(Clone, Debug)]
-pub struct Arrival {
+pub struct MatchedFrame {
     pub frame: Frame,
     /// Its index in the record.
     pub index: usize,
     /// What it is, if it does not carry the id.
-    pub stray: Option<Stray>,
+    pub unsolicited: Option<UnsolicitedFrame>,
 }
 
 /// What kind of answer a frame is.
-enum Fit {
+enum MatchKind {
     Addressed,
-    Stray(Stray),
+    Unsolicited(UnsolicitedFrame),
 }
 
-impl Default for Tap {
+impl Default for TraceRecorder {
     fn default() -> Self {
-        Tap::new()
+        TraceRecorder::new()
     }
 }
 
-impl Tap {
+impl TraceRecorder {
     /// The clock of the frames starts now.
-    pub fn new() -> Tap {
-        Tap::with(Record::default())
+    pub fn new() -> TraceRecorder {
+        TraceRecorder::from_buffer(FrameBuffer::default())
     }
 
-    /// As [`Tap::new`], but forgets all frames but the last `kept`, or fewer if they are large, for connections that are
+    /// As [`TraceRecorder::new`], but forgets all frames but the last `kept`, or fewer if they are large, for connections that are
     /// used for long. An answer to a request that has been forgotten is still found by whoever waits for it.
-    pub fn keeping(kept: usize) -> Tap {
-        Tap::with(Record::keeping(kept))
+    pub fn with_limit(kept: usize) -> TraceRecorder {
+        TraceRecorder::from_buffer(FrameBuffer::with_limit(kept))
     }
 
-    fn with(frames: Record) -> Tap {
+    fn from_buffer(frames: FrameBuffer) -> TraceRecorder {
         let (changed, _) = watch::channel(());
         let state = State { frames, handshake: Some(Handshake::default()), ..State::default() };
-        Tap(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed }))
+        TraceRecorder(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed }))
     }
 
     /// When the clock of the frames started.
@@ -120,7 +120,7 @@ impl Tap {
     }
 
     /// Whether the two are the record of the same connection.
-    pub fn is(&self, other: &Tap) -> bool {
+    pub fn is_same_as(&self, other: &TraceRecorder) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -129,12 +129,12 @@ impl Tap {
         let mut state = self.state();
         // Within the lock, so that what is read at a time has everything that was recorded before it.
         let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };
-        state.awaited.retain(|waiter| !waiter.arrival.is_closed());
+        state.awaited.retain(|waiter| !waiter.matched.is_closed());
         if direction == Direction::ServerToClient && !state.awaited.is_empty() {
             state.deliver(&frame);
         }
         if let Some(handshake) = &mut state.handshake {
-            handshake.show(&frame);
+            handshake.observe(&frame);
         }
         state.frames.push(frame);
         drop(state);
@@ -169,12 +169,12 @@ impl Tap {
         self.state().frames.since(index)
     }
 
-    /// As [`Tap::since`], each with its index.
+    /// As [`TraceRecorder::since`], each with its index.
     pub fn numbered_since(&self, index: usize) -> Vec<(usize, Frame)> {
         self.state().frames.numbered_since(index).map(|(index, frame)| (index, frame.clone())).collect()
     }
 
-    /// What the server has answered to the handshake, which is looked for no more after that.
+    /// What the server has response_ids to the handshake, which is looked for no more after that.
     pub fn take_handshake(&self) -> Handshake {
         self.state().handshake.take().unwrap_or_default()
     }
@@ -204,28 +204,28 @@ impl Tap {
 
     /// The first frame from index `from` on in which the server answers; `None` if the connection closes without one.
     /// Cancel-safe.
-    pub async fn answer(&self, from: usize, wanted: Wanted<'_>) -> Option<Arrival> {
-        let arrival = {
+    pub async fn wait_for_response(&self, from: usize, wanted: ResponseFilter<'_>) -> Option<MatchedFrame> {
+        let matched = {
             let mut state = self.state();
-            state.awaited.retain(|waiter| !waiter.arrival.is_closed());
+            state.awaited.retain(|waiter| !waiter.matched.is_closed());
             if let Some(found) = state.find(from, wanted, state.awaited.is_empty()) {
                 return Some(found);
             }
             if state.closed.is_some() {
                 return None;
             }
-            let (waiter, arrival) = oneshot::channel();
-            let Wanted { id, unaddressed, strays } = wanted;
-            state.awaited.push(Waiter { id: id.cloned(), unaddressed, strays, arrival: waiter });
-            arrival
+            let (waiter, matched) = oneshot::channel();
+            let ResponseFilter { id, unaddressed, unsolicited } = wanted;
+            state.awaited.push(Waiter { id: id.cloned(), unaddressed, unsolicited, matched: waiter });
+            matched
         };
-        arrival.await.ok()
+        matched.await.ok()
     }
 
-    /// As [`Tap::answer`], among the frames that are already here.
-    pub fn answered(&self, from: usize, wanted: Wanted<'_>) -> Option<Arrival> {
+    /// As [`TraceRecorder::wait_for_response`], among the frames that are already here.
+    pub fn find_response(&self, from: usize, wanted: ResponseFilter<'_>) -> Option<MatchedFrame> {
         let state = self.state();
-        state.find(from, wanted, state.awaited.iter().all(|waiter| waiter.arrival.is_closed()))
+        state.find(from, wanted, state.awaited.iter().all(|waiter| waiter.matched.is_closed()))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -233,9 +233,9 @@ impl Tap {
     }
 }
 
-impl fmt::Debug for Tap {
+impl fmt::Debug for TraceRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tap").field("frames", &self.len()).field("closed", &self.closed()).finish()
+        f.debug_struct("TraceRecorder").field("frames", &self.len()).field("closed", &self.closed()).finish()
     }
 }
 
@@ -243,84 +243,89 @@ impl State {
     /// Hands a frame that is about to be recorded to those who wait for it.
     fn deliver(&mut self, frame: &Frame) {
         let (index, is_alone) = (self.frames.end(), self.awaited.len() == 1);
-        let ids = answered(&frame.bytes);
+        let ids = response_ids(&frame.bytes);
         let mut awaited = std::mem::take(&mut self.awaited);
         let fits = |waiter: &Waiter| {
-            let wanted =
-                Wanted { id: waiter.id.as_ref(), unaddressed: waiter.unaddressed, strays: waiter.strays.of(is_alone) };
-            self.fit(index, frame, &ids, wanted)
+            let wanted = ResponseFilter {
+                id: waiter.id.as_ref(),
+                unaddressed: waiter.unaddressed,
+                unsolicited: waiter.unsolicited.for_waiter(is_alone),
+            };
+            self.match_kind(index, frame, &ids, wanted)
         };
         let mut rest = Vec::with_capacity(awaited.len());
         for waiter in awaited.drain(..) {
             match fits(&waiter) {
                 None => rest.push(waiter),
-                Some(fit) => drop(waiter.arrival.send(Arrival::new(frame.clone(), index, fit))),
+                Some(match_kind) => drop(waiter.matched.send(MatchedFrame::new(frame.clone(), index, match_kind))),
             }
         }
         self.awaited = rest;
     }
 
-    fn find(&self, from: usize, wanted: Wanted<'_>, is_alone: bool) -> Option<Arrival> {
-        let wanted = Wanted { strays: wanted.strays.of(is_alone), ..wanted };
+    fn find(&self, from: usize, wanted: ResponseFilter<'_>, is_alone: bool) -> Option<MatchedFrame> {
+        let wanted = ResponseFilter { unsolicited: wanted.unsolicited.for_waiter(is_alone), ..wanted };
         let mut frames =
             self.frames.numbered_since(from).filter(|(_, frame)| frame.direction == Direction::ServerToClient);
         frames.find_map(|(index, frame)| {
-            let fit = self.fit(index, frame, &answered(&frame.bytes), wanted)?;
-            Some(Arrival::new(frame.clone(), index, fit))
+            let match_kind = self.match_kind(index, frame, &response_ids(&frame.bytes), wanted)?;
+            Some(MatchedFrame::new(frame.clone(), index, match_kind))
         })
     }
 
     /// How a frame of the server, which has or will have this index and answers these ids, fits.
-    fn fit(&self, index: usize, frame: &Frame, ids: &[Id], wanted: Wanted<'_>) -> Option<Fit> {
+    fn match_kind(&self, index: usize, frame: &Frame, ids: &[Id], wanted: ResponseFilter<'_>) -> Option<MatchKind> {
         if wanted.id.is_some_and(|id| ids.contains(id)) {
-            return Some(Fit::Addressed);
+            return Some(MatchKind::Addressed);
         }
-        if !wanted.unaddressed && wanted.strays == Admitted::Nothing {
+        if !wanted.unaddressed && wanted.unsolicited == AcceptUnsolicited::None {
             return None;
         }
         let message = frame.message();
         let is_none = || matches!(message, Err(ParseError::NotJson(_)));
         if ids.is_empty() && matches!(message, Ok(Message::Request(_) | Message::Notification(_)))
-            || is_none() && wanted.strays != Admitted::Anything
+            || is_none() && wanted.unsolicited != AcceptUnsolicited::Any
         {
             return None;
         }
-        let mut strays = Strays::default();
+        let mut detector = UnsolicitedDetector::default();
         for earlier in self.frames.before(index) {
-            strays.show(earlier);
+            detector.observe(earlier);
         }
-        match strays.show(frame)? {
-            stray @ Stray::Unaddressed(_) => Some(Fit::Stray(stray)),
-            Stray::Again(_) => None,
-            Stray::NoMessage { .. } if wanted.strays != Admitted::Anything => None,
-            stray => (wanted.strays != Admitted::Nothing).then_some(Fit::Stray(stray)),
+        match detector.observe(frame)? {
+            unsolicited @ UnsolicitedFrame::ErrorWithoutId(_) => Some(MatchKind::Unsolicited(unsolicited)),
+            UnsolicitedFrame::DuplicateResponse(_) => None,
+            UnsolicitedFrame::NotAMessage { .. } if wanted.unsolicited != AcceptUnsolicited::Any => None,
+            unsolicited => {
+                (wanted.unsolicited != AcceptUnsolicited::None).then_some(MatchKind::Unsolicited(unsolicited))
+            }
         }
     }
 }
 
-impl Admitted {
+impl AcceptUnsolicited {
     /// Nothing, unless somebody waits alone.
-    fn of(self, is_alone: bool) -> Admitted {
-        if is_alone { self } else { Admitted::Nothing }
+    fn for_waiter(self, is_alone: bool) -> AcceptUnsolicited {
+        if is_alone { self } else { AcceptUnsolicited::None }
     }
 }
 
-impl Arrival {
-    fn new(frame: Frame, index: usize, fit: Fit) -> Arrival {
-        let stray = match fit {
-            Fit::Addressed => None,
-            Fit::Stray(stray) => Some(stray),
+impl MatchedFrame {
+    fn new(frame: Frame, index: usize, match_kind: MatchKind) -> MatchedFrame {
+        let unsolicited = match match_kind {
+            MatchKind::Addressed => None,
+            MatchKind::Unsolicited(unsolicited) => Some(unsolicited),
         };
-        Arrival { frame, index, stray }
+        MatchedFrame { frame, index, unsolicited }
     }
 }
 
 /// The ids that a frame of the server answers: at most one, unless the frame is a batch.
-fn answered(bytes: &Bytes) -> Vec<Id> {
+fn response_ids(bytes: &Bytes) -> Vec<Id> {
     match Message::parse(bytes) {
         Ok(Message::Response(response)) => response.id.into_iter().collect(),
         Err(ParseError::Invalid { id, .. }) => id.into_iter().collect(),
-        Err(ParseError::Batch) => split_batch(bytes).unwrap_or_default().iter().flat_map(answered).collect(),
+        Err(ParseError::Batch) => split_batch(bytes).unwrap_or_default().iter().flat_map(response_ids).collect(),
         _ => Vec::new(),
     }
 }
@@ -333,57 +338,57 @@ mod tests {
 
     use super::*;
 
-    fn down(tap: &Tap, text: &'static str) {
-        tap.record(Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
+    fn down(recorder: &TraceRecorder, text: &'static str) {
+        recorder.record(Direction::ServerToClient, Bytes::from_static(text.as_bytes()));
     }
 
-    fn by_id(id: &Id) -> Wanted<'_> {
-        Wanted { id: Some(id), unaddressed: false, strays: Admitted::Nothing }
+    fn by_id(id: &Id) -> ResponseFilter<'_> {
+        ResponseFilter { id: Some(id), unaddressed: false, unsolicited: AcceptUnsolicited::None }
     }
 
     #[tokio::test(start_paused = true)]
     async fn frames_carry_the_time_since_the_connection_was_opened() {
-        let tap = Tap::new();
+        let recorder = TraceRecorder::new();
         tokio::time::advance(Duration::from_millis(1500)).await;
-        down(&tap, "{}");
-        tap.clone().record(Direction::ClientToServer, Bytes::from_static(b"x"));
-        let frames = tap.since(0);
+        down(&recorder, "{}");
+        recorder.clone().record(Direction::ClientToServer, Bytes::from_static(b"x"));
+        let frames = recorder.since(0);
         assert_eq!(frames.iter().map(|frame| frame.at.as_millis()).collect::<Vec<_>>(), [1500, 1500]);
-        assert_eq!((tap.len(), tap.since(1).len(), tap.since(9).len()), (2, 1, 0));
+        assert_eq!((recorder.len(), recorder.since(1).len(), recorder.since(9).len()), (2, 1, 0));
     }
 
     #[tokio::test]
     async fn what_is_forgotten_keeps_its_number_and_answers_are_still_found() {
-        let tap = Tap::keeping(2);
+        let recorder = TraceRecorder::with_limit(2);
         let id = Id::from(7);
-        let mut early = pin!(tap.answer(0, by_id(&id)));
+        let mut early = pin!(recorder.wait_for_response(0, by_id(&id)));
         assert!(early.as_mut().now_or_never().is_none());
         for _ in 0..5 {
-            down(&tap, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+            down(&recorder, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
         }
-        down(&tap, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
-        assert_eq!((tap.len(), tap.since(0).len(), tap.since(5).len()), (6, 2, 1));
-        assert_eq!(early.await.map(|arrival| arrival.index), Some(5));
-        assert_eq!(tap.answered(0, by_id(&id)).map(|arrival| arrival.index), Some(5));
-        let (index, _) = tap.wait_for(1, |_| true).await.expect("a frame");
+        down(&recorder, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+        assert_eq!((recorder.len(), recorder.since(0).len(), recorder.since(5).len()), (6, 2, 1));
+        assert_eq!(early.await.map(|matched| matched.index), Some(5));
+        assert_eq!(recorder.find_response(0, by_id(&id)).map(|matched| matched.index), Some(5));
+        let (index, _) = recorder.wait_for(1, |_| true).await.expect("a frame");
         assert_eq!(index, 4);
     }
 
     #[tokio::test]
     async fn a_waiter_sees_old_and_new_frames_once_each() {
-        let tap = Tap::new();
-        down(&tap, "0");
-        down(&tap, "1");
+        let recorder = TraceRecorder::new();
+        down(&recorder, "0");
+        down(&recorder, "1");
         let mut shown = Vec::new();
         {
-            let mut waiting = pin!(tap.wait_for(1, |frame| {
+            let mut waiting = pin!(recorder.wait_for(1, |frame| {
                 shown.push(frame.bytes.clone());
                 frame.bytes == "3"
             }));
             assert!(waiting.as_mut().now_or_never().is_none());
-            down(&tap, "2");
+            down(&recorder, "2");
             assert!(waiting.as_mut().now_or_never().is_none());
-            down(&tap, "3");
+            down(&recorder, "3");
             let (index, frame) = waiting.await.expect("a frame");
             assert_eq!((index, &frame.bytes[..]), (3, &b"3"[..]));
         }
@@ -392,92 +397,104 @@ mod tests {
 
     #[tokio::test]
     async fn closing_ends_every_wait_and_keeps_the_first_reason() {
-        let tap = Tap::new();
-        let (mut any, id) = (pin!(tap.wait_for(0, |_| false)), Id::from(1));
-        let mut answer = pin!(tap.answer(0, by_id(&id)));
+        let recorder = TraceRecorder::new();
+        let (mut any, id) = (pin!(recorder.wait_for(0, |_| false)), Id::from(1));
+        let mut answer = pin!(recorder.wait_for_response(0, by_id(&id)));
         assert!(any.as_mut().now_or_never().is_none() && answer.as_mut().now_or_never().is_none());
-        tap.close("gone");
-        tap.close("later");
+        recorder.close("gone");
+        recorder.close("later");
         assert!(any.await.is_none() && answer.await.is_none());
-        assert_eq!(tap.closed().as_deref(), Some("gone"));
-        assert!(tap.answer(0, by_id(&id)).await.is_none());
+        assert_eq!(recorder.closed().as_deref(), Some("gone"));
+        assert!(recorder.wait_for_response(0, by_id(&id)).await.is_none());
     }
 
     #[tokio::test]
     async fn an_answer_is_found_by_its_id_before_and_after_it_came() {
-        let tap = Tap::new();
+        let recorder = TraceRecorder::new();
         let id = Id::from(7);
-        let mut early = pin!(tap.answer(0, by_id(&id)));
+        let mut early = pin!(recorder.wait_for_response(0, by_id(&id)));
         assert!(early.as_mut().now_or_never().is_none());
-        down(&tap, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
-        down(&tap, r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
+        down(&recorder, r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#);
+        down(&recorder, r#"{"jsonrpc":"2.0","id":"7","result":{}}"#);
         assert!(early.as_mut().now_or_never().is_none(), "neither a request nor another type of id answers");
-        tap.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":7,"result":1}"#));
-        down(&tap, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#);
+        recorder.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":7,"result":1}"#));
+        down(&recorder, r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#);
         let batch = &br#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#[..];
         assert_eq!(early.await.expect("an answer").frame.bytes, batch);
-        assert_eq!(tap.answer(0, by_id(&id)).await.expect("an answer").frame.bytes, batch);
-        assert!(tap.answered(tap.len(), by_id(&id)).is_none());
+        assert_eq!(recorder.wait_for_response(0, by_id(&id)).await.expect("an answer").frame.bytes, batch);
+        assert!(recorder.find_response(recorder.len(), by_id(&id)).is_none());
     }
 
     #[tokio::test]
     async fn an_invalid_answer_with_a_readable_id_is_an_answer() {
-        let tap = Tap::new();
-        down(&tap, r#"{"jsonrpc":"1.0","id":7,"result":{}}"#);
-        assert!(tap.answer(0, by_id(&Id::from(7))).await.is_some());
+        let recorder = TraceRecorder::new();
+        down(&recorder, r#"{"jsonrpc":"1.0","id":7,"result":{}}"#);
+        assert!(recorder.wait_for_response(0, by_id(&Id::from(7))).await.is_some());
     }
 
     #[tokio::test]
     async fn a_stray_frame_answers_whoever_waits_alone_and_admits_strays() {
-        let tap = Tap::new();
+        let recorder = TraceRecorder::new();
         let (one, two) = (Id::from(1), Id::from(2));
-        let any = |id| Wanted { id: Some(id), unaddressed: false, strays: Admitted::Anything };
-        tap.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"a"}"#));
-        let mut first = pin!(tap.answer(0, any(&one)));
+        let any = |id| ResponseFilter { id: Some(id), unaddressed: false, unsolicited: AcceptUnsolicited::Any };
+        recorder.record(Direction::ClientToServer, Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"a"}"#));
+        let mut first = pin!(recorder.wait_for_response(0, any(&one)));
         {
-            let mut second = pin!(tap.answer(0, any(&two)));
+            let mut second = pin!(recorder.wait_for_response(0, any(&two)));
             assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
-            down(&tap, "between two");
+            down(&recorder, "between two");
             assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
         }
-        down(&tap, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
+        down(&recorder, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
         assert!(first.as_mut().now_or_never().is_none());
-        down(&tap, "for one");
-        let arrival = first.await.expect("an answer");
-        assert_eq!((&arrival.frame.bytes[..], arrival.index), (&b"for one"[..], 3));
-        assert!(matches!(arrival.stray, Some(Stray::NoMessage { .. })));
-        assert_eq!(tap.answer(0, any(&two)).await.expect("an answer").index, 1, "the first one that is here");
-        assert!(tap.answered(0, by_id(&one)).is_none());
+        down(&recorder, "for one");
+        let matched = first.await.expect("an answer");
+        assert_eq!((&matched.frame.bytes[..], matched.index), (&b"for one"[..], 3));
+        assert!(matches!(matched.unsolicited, Some(UnsolicitedFrame::NotAMessage { .. })));
+        assert_eq!(
+            recorder.wait_for_response(0, any(&two)).await.expect("an answer").index,
+            1,
+            "the first one that is here"
+        );
+        assert!(recorder.find_response(0, by_id(&one)).is_none());
     }
 
     #[tokio::test]
     async fn what_is_no_message_can_be_passed_over_without_what_answers_nothing() {
-        let tap = Tap::new();
+        let recorder = TraceRecorder::new();
         let id = Id::from(1);
-        let wanted = Wanted { id: Some(&id), unaddressed: false, strays: Admitted::Answers };
-        let mut waiting = pin!(tap.answer(0, wanted));
+        let wanted = ResponseFilter { id: Some(&id), unaddressed: false, unsolicited: AcceptUnsolicited::Responses };
+        let mut waiting = pin!(recorder.wait_for_response(0, wanted));
         assert!(waiting.as_mut().now_or_never().is_none());
-        down(&tap, "starting…");
+        down(&recorder, "starting…");
         assert!(waiting.as_mut().now_or_never().is_none());
-        down(&tap, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#);
-        assert!(matches!(waiting.await.expect("an answer").stray, Some(Stray::Unasked(_))));
+        down(&recorder, r#"{"jsonrpc":"2.0","id":"1","result":{}}"#);
+        assert!(matches!(waiting.await.expect("an answer").unsolicited, Some(UnsolicitedFrame::UnknownId(_))));
     }
 
     #[tokio::test]
     async fn an_answer_to_another_request_answers_nobody_else_and_an_error_without_an_id_only_on_demand() {
-        let tap = Tap::new();
+        let recorder = TraceRecorder::new();
         let id = Id::from(2);
         for id in 1..3 {
             let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a"}}"#);
-            tap.record(Direction::ClientToServer, request.into());
+            recorder.record(Direction::ClientToServer, request.into());
         }
-        down(&tap, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-        down(&tap, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
-        assert!(tap.answered(0, Wanted { id: Some(&id), unaddressed: true, strays: Admitted::Anything }).is_none());
-        down(&tap, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#);
-        assert!(tap.answered(0, by_id(&id)).is_none());
-        let found =
-            tap.answered(0, Wanted { id: None, unaddressed: true, strays: Admitted::Nothing }).expect("an error");
-        assert!(matches!(found.stray, Some(Stray::Unaddressed(error)) if error.code == -32700));
+        down(&recorder, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        down(&recorder, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        assert!(
+            recorder
+                .find_response(
+                    0,
+                    ResponseFilter { id: Some(&id), unaddressed: true, unsolicited: AcceptUnsolicited::Any }
+                )
+                .is_none()
+        );
+        down(&recorder, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?"}}"#);
+        assert!(recorder.find_response(0, by_id(&id)).is_none());
+        let found = recorder
+            .find_response(0, ResponseFilter { id: None, unaddressed: true, unsolicited: AcceptUnsolicited::None })
+            .expect("an error");
+        assert!(matches!(found.unsolicited, Some(UnsolicitedFrame::ErrorWithoutId(error)) if error.code == -32700));
     }
 }
