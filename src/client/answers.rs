@@ -1,4 +1,4 @@
-//! What the client says when a server asks it: for a user's input, a model's completion, or its roots.
+//! Answers to the requests of servers: elicitation, sampling and roots.
 
 use std::{
     fmt,
@@ -10,14 +10,17 @@ use serde_json::{Map, Value, json};
 
 use crate::wire::RpcError;
 
-/// The code of a kind that was not answered before it was withdrawn; that of a user who refuses.
+/// The error code of a request that ended before it was answered; also that of a user who refuses.
 const WITHDRAWN: i64 = -1;
 
-/// What a server can ask a client for (2026-07-28, Multi Round-Trip Requests: Input Requests).
+/// The kinds of requests that a server can make (2026-07-28, Multi Round-Trip Requests: Input Requests).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InputKind {
+    /// `elicitation/create`: input of the user.
     Elicitation,
+    /// `sampling/createMessage`: a completion of the model.
     Sampling,
+    /// `roots/list`: the folders of the client.
     Roots,
 }
 
@@ -26,12 +29,12 @@ pub enum InputKind {
 pub enum Answer {
     /// The result, as it is sent.
     Result(Value),
-    /// A JSON-RPC error, which only a request of a legacy server can be answered with.
+    /// A JSON-RPC error, which only a legacy server accepts.
     Error(RpcError),
 }
 
-/// Answers that were written down beforehand. Those to one kind of kind are used in order, and the last of them
-/// again and again; a kind without answers is not answered.
+/// Prepared answers. Those of one kind are used in order, and the last one is repeated; a request of a kind without
+/// answers is not answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnswerScript {
     pub elicitation: Vec<Answer>,
@@ -39,7 +42,18 @@ pub struct AnswerScript {
     pub roots: Vec<Answer>,
 }
 
-/// What one session answers, and with it the capabilities that it declares. Clones share the answers that are left.
+/// The answers of one session, and with them the capabilities that it declares. Clones share the remaining answers.
+///
+/// ```
+/// use mcp_rehearsal::client::{Answer, AnswerScript, Answers, ServerParams, Target};
+/// use serde_json::json;
+///
+/// let accept = Answer::Result(json!({ "action": "accept", "content": { "city": "Oslo" } }));
+/// let script = AnswerScript { elicitation: vec![accept], ..AnswerScript::default() };
+/// let answers = Answers::from_script(script, []);
+/// let params = ServerParams { answers, ..ServerParams::new("weather", Target::http("https://example.com/mcp")) };
+/// # drop(params);
+/// ```
 #[derive(Clone, Default)]
 pub struct Answers(Arc<Shared>);
 
@@ -50,19 +64,20 @@ struct Shared {
     handler: Option<InputHandler>,
 }
 
-/// Whoever answers what no script answers: a user at a terminal, a model. `None` is no answer. What one server asks is
-/// begun with in its order.
+/// Answers requests that no script answers, for example by asking a user or a model; `None` is no answer. It is called in
+/// the order of the server's requests.
 pub type InputHandler = Arc<dyn Fn(InputRequest) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send>> + Send + Sync>;
 
-/// What a server asks.
+/// A request of a server.
 #[derive(Clone, Debug)]
 pub struct InputRequest {
+    /// What it asks for.
     pub kind: InputKind,
     /// The parameters of the request.
     pub params: Value,
 }
 
-/// Answers of which some have been given. The newest layer that knows a kind of kind answers it.
+/// A script and how many of its answers are used. Of several layers the newest with answers of a kind is used.
 #[derive(Default)]
 struct Layer {
     number: u64,
@@ -70,15 +85,16 @@ struct Layer {
     given: [usize; InputKind::ALL.len()],
 }
 
-/// Answers that stand before others until this is dropped.
+/// Answers that take precedence until this is dropped.
 #[derive(Debug)]
-#[must_use = "the answers count only as long as this lives"]
+#[must_use = "the answers are used only while this lives"]
 pub struct ScopedAnswers {
     answers: Answers,
     number: u64,
 }
 
 impl InputKind {
+    /// All kinds.
     pub const ALL: [InputKind; 3] = [InputKind::Elicitation, InputKind::Sampling, InputKind::Roots];
 
     /// The method of the request, in both eras.
@@ -90,15 +106,15 @@ impl InputKind {
         }
     }
 
-    /// The kind of kind that a method asks.
+    /// The kind that a method requests.
     pub fn from_method(method: &str) -> Option<InputKind> {
         InputKind::ALL.into_iter().find(|kind| kind.method() == method)
     }
 }
 
 impl Answer {
-    /// The answer to a kind that nobody can answer any more, for a server that still waits for one (2025-11-25,
-    /// Elicitation: Response Actions).
+    /// The answer to a request whose cause has ended, if the server still waits for one (2025-11-25, Elicitation:
+    /// Response Actions).
     pub(super) fn for_withdrawn(method: &str) -> Answer {
         match InputKind::from_method(method) {
             Some(InputKind::Elicitation) => Answer::Result(json!({ "action": "cancel" })),
@@ -108,7 +124,7 @@ impl Answer {
 }
 
 impl AnswerScript {
-    /// The kinds of questions that it answers.
+    /// The kinds with answers.
     pub fn kinds(&self) -> impl Iterator<Item = InputKind> {
         InputKind::ALL.into_iter().filter(|kind| !self.answers_to(*kind).is_empty())
     }
@@ -123,8 +139,8 @@ impl AnswerScript {
 }
 
 impl Answers {
-    /// The answers of a script. What `also` names is declared as well, for an [overlay](Answers::overlay) to answer:
-    /// a legacy session declares its capabilities once.
+    /// The answers of a script. The kinds in `also` are declared as capabilities too, for [later](Answers::push_scoped)
+    /// answers: a legacy session declares its capabilities once.
     pub fn from_script(script: AnswerScript, also: impl IntoIterator<Item = InputKind>) -> Answers {
         let mut declared: Vec<_> = script.kinds().chain(also).collect();
         declared.sort();
@@ -133,14 +149,14 @@ impl Answers {
         Answers(Arc::new(Shared { declared, layers: Mutex::new(layers), handler: None }))
     }
 
-    /// The answers of a script, and those of the handler to what the script does not answer.
+    /// The answers of a script, and those of `handler` to all other requests.
     pub fn with_handler(script: AnswerScript, handler: InputHandler) -> Answers {
         let layers = vec![Layer { script, ..Layer::default() }];
         let declared = InputKind::ALL.to_vec();
         Answers(Arc::new(Shared { declared, layers: Mutex::new(layers), handler: Some(handler) }))
     }
 
-    /// Puts other answers before those that are there.
+    /// Adds answers that take precedence over the present ones.
     pub fn push_scoped(&self, script: AnswerScript) -> ScopedAnswers {
         let mut layers = self.layers();
         let number = layers.last().map_or(0, |layer| layer.number + 1);
@@ -158,7 +174,7 @@ impl Answers {
         }
     }
 
-    /// The next answer that was written down beforehand.
+    /// The next prepared answer.
     fn next(&self, kind: InputKind) -> Option<Answer> {
         let mut layers = self.layers();
         let layer = layers.iter_mut().rev().find(|layer| !layer.script.answers_to(kind).is_empty())?;
@@ -169,7 +185,7 @@ impl Answers {
         answer
     }
 
-    /// The client's capabilities: every mode of what can be answered at all.
+    /// The client's capabilities: every mode of the kinds with answers.
     pub(super) fn capabilities(&self) -> Map<String, Value> {
         let capability = |kind: &InputKind| match kind {
             InputKind::Elicitation => ("elicitation".to_owned(), json!({ "form": {}, "url": {} })),

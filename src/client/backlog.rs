@@ -1,7 +1,7 @@
-//! How much a server may have asked that is not answered yet.
+//! Limits how many requests of a server are open.
 //!
-//! A server that asks and does not read would fill the memory with answers that wait to be written. So nothing is read
-//! from it while too many do, and in the end it waits as well.
+//! The answers to a server that makes requests and does not read would fill the memory. So nothing is read from it
+//! while too many are open.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use tokio::sync::watch;
 /// How many requests of a server may be open.
 const MOST: usize = 256;
 
-/// The open requests of one server. Clones are the same.
+/// The number of open requests of one server, shared by all clones.
 #[derive(Clone, Debug)]
 pub(super) struct Backlog(watch::Sender<usize>);
 
-/// A request that is open as long as a clone of this lives.
+/// A request that is open while a clone of this lives.
 #[derive(Clone, Debug)]
 pub(super) struct OpenRequest(#[expect(dead_code, reason = "it is there to be dropped")] Arc<OpenCount>);
 
@@ -33,7 +33,7 @@ impl Backlog {
 
     /// Ends when there is room for one more. Cancel-safe.
     pub(super) async fn wait_for_room(&self) {
-        // The sender that it would miss is here.
+        // It fails only if the sender is gone, which `self` holds.
         let _ = self.0.subscribe().wait_for(|open| *open < MOST).await;
     }
 }

@@ -5,46 +5,51 @@ use std::time::Duration;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, Session, ToolOutcome};
+use super::{Failure, Session, ToolOutcome, request::wait_cancelled};
 use crate::wire::Era;
 
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// How to make one request.
 ///
-/// Every request carries a `progressToken`, which rmcp adds and nothing can leave out. Whoever wants the progress or
-/// log notifications of a request reads them, and the token in the request itself, from [`Session::recorder`].
+/// Every request carries a `progressToken`, which rmcp adds and which cannot be omitted. Read progress and log
+/// notifications of a request, and the token in the request itself, from [`Session::recorder`].
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
-    /// Instead of the session's timeout. Progress does not extend it.
+    /// Replaces the session's timeout. Progress does not extend it.
     pub timeout: Option<Duration>,
-    /// Cancels the request, as a user would.
+    /// Cancels the request.
     pub cancel: Option<CancellationToken>,
-    /// Further members for the request's `_meta`; on a modern session they overrule rmcp's own.
+    /// More members for the request's `_meta`; on a modern session they take precedence over rmcp's.
     pub meta: Option<Map<String, Value>>,
 }
 
 impl CallOptions {
-    /// With another timeout than the session's.
+    /// Options with this timeout only.
     pub fn with_timeout(timeout: Duration) -> Self {
         CallOptions { timeout: Some(timeout), ..CallOptions::default() }
     }
+
+    /// Ends when the caller cancels the request; never if there is no token for that.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
+        wait_cancelled(self.cancel.clone())
+    }
 }
 
-/// Of what an argument is completed.
+/// What an argument is completed for.
 #[derive(Clone, Copy, Debug)]
 pub enum CompletionReference<'a> {
     Prompt(&'a str),
-    /// A resource's URI, or the template of one.
+    /// The URI of a resource, or a URI template.
     Resource(&'a str),
 }
 
 impl Session {
-    /// Calls a tool, and answers what the server asks on the way with the session's [`Answers`](super::Answers): in
-    /// 2026-07-28 by calling it again for each round (Multi Round-Trip Requests).
+    /// Calls a tool. Requests of the server are answered with the session's [`Answers`](super::Answers), in 2026-07-28
+    /// by repeating the call (Multi Round-Trip Requests).
     ///
     /// # Errors
-    /// Any [`Failure`]. A tool that reports an error of its own is an `Ok` with `is_error`.
+    /// Any [`Failure`]. A tool that reports an error is an `Ok` with `is_error`.
     pub async fn call_tool(
         &self,
         name: &str,
@@ -55,7 +60,7 @@ impl Session {
         ToolOutcome::parse(result).map_err(Failure::Malformed)
     }
 
-    /// Reads a resource and returns the result as it came; answers as [`Session::call_tool`] does.
+    /// Reads a resource and returns the result as it came; see [`Session::call_tool`] for answers.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -64,8 +69,8 @@ impl Session {
         self.request_in_rounds("resources/read", params, options).await
     }
 
-    /// Gets a prompt and returns the result as it came; answers as [`Session::call_tool`] does. MCP wants the arguments
-    /// to be strings.
+    /// Gets a prompt and returns the result as it came; see [`Session::call_tool`] for answers. MCP requires arguments
+    /// that are strings.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -78,8 +83,8 @@ impl Session {
         self.request_in_rounds("prompts/get", call_params(name, arguments), options).await
     }
 
-    /// Asks how the value of an argument can go on, and returns the result as it came. `context` has the values of other
-    /// arguments.
+    /// Requests completions of the value of an argument, and returns the result as it came. `context` has the values of
+    /// other arguments.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -103,8 +108,8 @@ impl Session {
         self.request("completion/complete", Some(params), options).await
     }
 
-    /// Sets the least severe log messages to be sent from now on: at once on a legacy session, with every following
-    /// request on a modern one, which has no message for it (2026-07-28, Logging: Per-Request Log Level).
+    /// Sets the minimum level of log messages: at once on a legacy session, with every following request on a modern
+    /// one, which has no request for it (2026-07-28, Logging: Per-Request Log Level).
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -122,7 +127,7 @@ impl Session {
         Some(Map::from_iter([(LOG_LEVEL.to_owned(), level.into())]))
     }
 
-    /// Asks for a sign of life; 2026-07-28 knows no `ping`.
+    /// Checks that the server responds; 2026-07-28 has no `ping`.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -131,7 +136,8 @@ impl Session {
     }
 }
 
-pub(super) fn call_params(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
+/// The `params` of `tools/call` and `prompts/get`.
+pub fn call_params(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
     let mut params = Map::from_iter([("name".to_owned(), name.into())]);
     if let Some(arguments) = arguments {
         params.insert("arguments".to_owned(), arguments.into());

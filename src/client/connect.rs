@@ -33,14 +33,14 @@ pub enum ConnectError {
     /// The URL or a header cannot be used.
     #[error("{0}")]
     Invalid(String),
-    /// Nobody listens, or the connection broke.
+    /// There is no listener, or the connection broke.
     #[error("cannot reach {target}: {detail}{}{}", other_scheme(.target, .detail), certificate(.detail))]
     Unreachable { target: String, detail: String },
     /// The handshake did not end in time.
     #[error("no answer within {after:?}{}{}", older(*.is_newest_first, *.after), stderr_excerpt(.stderr))]
     Timeout {
         after: Duration,
-        /// Whether the newest way to begin was tried before the older one.
+        /// Whether `server/discover` was tried before `initialize`.
         is_newest_first: bool,
         stderr: Vec<String>,
     },
@@ -48,10 +48,10 @@ pub enum ConnectError {
     #[error("the server refused the handshake: {error}{}", after_refusal(.error, *.is_newest_only))]
     Refused {
         error: RpcError,
-        /// Whether nothing but the newest way to begin was tried.
+        /// Whether only `server/discover` was tried.
         is_newest_only: bool,
     },
-    /// The server speaks no version that we asked for.
+    /// The server supports none of the versions that the client offered.
     #[error("the server does not speak {}; it offers {}", asked(.protocol), offered(.supported))]
     Version { protocol: Protocol, supported: Vec<String> },
     /// The server answered with an HTTP status and no JSON-RPC message.
@@ -64,27 +64,27 @@ pub enum ConnectError {
         target: String,
         status: u16,
         body: String,
-        /// Whether it is streamable HTTP that was answered so.
+        /// Whether the transport is streamable HTTP.
         is_streamable: bool,
-        /// Whether nothing but the newest way to begin was tried.
+        /// Whether only `server/discover` was tried.
         is_newest_only: bool,
     },
-    /// The server wants an authorization that could not be got.
-    #[error("{target} wants an authorization: {why}")]
+    /// The server requires an authorization, and the client has none.
+    #[error("{target} requires authorization: {why}")]
     Unauthorized { target: String, why: String },
     /// The server ended the connection before the end of the handshake.
-    #[error("the server left during the handshake: {detail}{}", stderr_excerpt(.stderr))]
+    #[error("the server closed the connection during the handshake: {detail}{}", stderr_excerpt(.stderr))]
     Closed { detail: String, stderr: Vec<String> },
-    /// Whoever wanted the connection does so no more.
-    #[error("the attempt was given up")]
+    /// The caller cancelled the attempt.
+    #[error("the attempt was cancelled")]
     Cancelled,
-    /// The server's answer is not one.
+    /// The answer of the server is invalid.
     #[error("the server's handshake is malformed: {0}")]
     Malformed(String),
 }
 
 impl ConnectError {
-    /// Whether its text says to ask for an older version.
+    /// Whether its text suggests an older version.
     pub fn may_be_older(&self) -> bool {
         let after = match self {
             ConnectError::Refused { error, is_newest_only } => after_refusal(error, *is_newest_only),
@@ -151,37 +151,37 @@ impl ConnectError {
     }
 }
 
-/// What helps if one side speaks TLS and the other does not.
+/// A hint if only one side uses TLS.
 fn other_scheme(target: &str, detail: &str) -> &'static str {
     let is_secure = target.starts_with("https:") || target.starts_with("wss:");
     let is_broken = ["reset by peer", "connection closed", "unexpected end"].iter().any(|sign| detail.contains(sign));
     match is_secure {
-        true if detail.contains("InvalidContentType") => "; it does not seem to speak TLS: try http:// or ws://",
-        false if is_broken => "; if it speaks TLS, the URL begins with https:// or wss://",
+        true if detail.contains("InvalidContentType") => "; the server does not seem to use TLS: try http:// or ws://",
+        false if is_broken => "; if the server uses TLS, the URL must start with https:// or wss://",
         _ => "",
     }
 }
 
-/// What is wrong with a certificate that nobody vouches for, and what helps. What is said of others says it already.
+/// A hint for a certificate that is not trusted. The detail of other TLS errors is enough.
 fn certificate(detail: &str) -> &'static str {
     if detail.contains("UnknownIssuer") {
-        "; the certificate is not signed by anybody that this machine trusts: SSL_CERT_FILE names a file with the \
-         certificates of those who are to be trusted"
+        "; this machine does not trust the issuer of the certificate: set SSL_CERT_FILE to a file with the certificates to \
+         trust"
     } else if detail.contains("CaUsedAsEndEntity") {
-        "; the certificate is that of an authority and has signed itself, which no server's may: sign one for the server \
-         (basicConstraints CA:FALSE), and name that of the authority with SSL_CERT_FILE"
+        "; the certificate is that of an authority, which a server cannot use: sign one for the server (basicConstraints \
+         CA:FALSE), and set SSL_CERT_FILE to the certificate of the authority"
     } else {
         ""
     }
 }
 
-/// How to reach a server that knows only the first version of the protocol over HTTP.
-const BY_SSE: &str = "; if it speaks only HTTP+SSE, it is reached by --sse, or by the type sse in a config";
+/// The hint for a server that only supports the first version of MCP over HTTP.
+const BY_SSE: &str = "; if it only supports HTTP+SSE, use --sse, or the type sse in a config";
 
-/// What helps with a server that has a handshake, and knows nothing of `server/discover`.
-const BY_HANDSHAKE: &str = "; it may know only the older protocol: ask for 2025-11-25, or auto";
+/// The hint for a server that requires `initialize`.
+const BY_HANDSHAKE: &str = "; it may only support older versions: use 2025-11-25 or auto";
 
-/// Servers of HTTP+SSE alone do not take the POST of streamable HTTP, and others want a handshake before any request
+/// Servers with HTTP+SSE only reject the POST of streamable HTTP, and others require a handshake before any request
 /// (2025-11-25, Transports: Backwards Compatibility, Session Management).
 fn after_status(status: u16, is_streamable: bool, is_newest_only: bool) -> &'static str {
     match status {
@@ -191,7 +191,7 @@ fn after_status(status: u16, is_streamable: bool, is_newest_only: bool) -> &'sta
     }
 }
 
-/// A server that knows no `server/discover` says that there is no such method, or that something else should be first.
+/// A server without `server/discover` answers that the method is unknown, or that another request must be first.
 fn after_refusal(error: &RpcError, is_newest_only: bool) -> &'static str {
     match error.code {
         _ if speaks_only_the_first(error) => BY_SSE,
@@ -200,7 +200,7 @@ fn after_refusal(error: &RpcError, is_newest_only: bool) -> &'static str {
     }
 }
 
-/// Whether the error names the versions that there are, and that is only one which streamable HTTP does not carry.
+/// Whether the error lists the first version as the only one, which streamable HTTP does not carry.
 fn speaks_only_the_first(error: &RpcError) -> bool {
     #[derive(Deserialize)]
     struct Versions {
@@ -218,11 +218,11 @@ fn spawn_hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// A server that leaves the newest way to begin unanswered is asked in the older way after 10 s or half the time, and has
-/// the rest for its answer.
+/// A server that does not answer `server/discover` gets `initialize` after 10 s or half the timeout, and has the rest
+/// for its answer.
 fn older(is_newest_first: bool, after: Duration) -> &'static str {
     match is_newest_first && after < Duration::from_secs(12) {
-        true => "; it may know only the older way to begin, which takes more time or --protocol 2025-11-25",
+        true => "; it may only support the older handshake: use a longer timeout or --protocol 2025-11-25",
         false => "",
     }
 }
@@ -230,7 +230,7 @@ fn older(is_newest_first: bool, after: Duration) -> &'static str {
 fn asked(protocol: &Protocol) -> String {
     match protocol {
         Protocol::Exact(version) => version.to_string(),
-        Protocol::Auto => "a version that we know".to_owned(),
+        Protocol::Auto => "any known version".to_owned(),
     }
 }
 

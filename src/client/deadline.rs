@@ -1,4 +1,4 @@
-//! How long something may take that a person may be asked about.
+//! Deadlines that wait for users.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use tokio::{
 
 use super::oauth::Authorizer;
 
-/// A point in time that moves on by the time in which a person is asked to authorize the client.
+/// A deadline that is extended by the time in which a user authorizes the client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline<'a> {
     first: Instant,
     authorizer: Option<&'a Authorizer>,
-    /// The time that persons had taken before it began.
+    /// The time that users had taken before it started.
     before: Duration,
 }
 
 impl<'a> Deadline<'a> {
-    /// So long from now.
+    /// The deadline `limit` from now.
     pub(super) fn after(limit: Duration, authorizer: Option<&'a Authorizer>) -> Deadline<'a> {
         let before = authorizer.map(Authorizer::paused).unwrap_or_default();
         Deadline { first: Instant::now() + limit, authorizer, before }
     }
 
-    /// When it is, as far as that is known now.
+    /// The time, as far as it is known now.
     pub(super) fn instant(&self) -> Instant {
         self.first + self.authorizer.map(|it| it.paused().saturating_sub(self.before)).unwrap_or_default()
     }
 
-    /// What is left.
+    /// The time until then.
     pub(super) fn remaining(&self) -> Duration {
         self.instant().saturating_duration_since(Instant::now())
     }
 
-    /// Ends when it has passed, also beside something that uses up all of the time that tokio gives to a task.
+    /// Waits for the deadline, even if another future uses up the cooperative budget of the task.
     pub(super) async fn wait(self) {
         loop {
             unconstrained(sleep_until(self.instant())).await;

@@ -12,15 +12,15 @@ use crate::{
     wire::RpcError,
 };
 
-/// A request that brought no result. It is data about the server, not an error of ours. Its text stands beside its
-/// [`kind`](Failure::kind), and does not repeat it.
+/// A request without a result. It describes the server, not a fault of the client. Messages show the text next to its
+/// [`kind`](Failure::kind), so it does not repeat that.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
-    /// No answer within this time. The server has been told, in the way of its transport.
+    /// No answer within this time. The client has cancelled the request.
     #[error("no answer within {0:?}")]
     Timeout(Duration),
-    /// The caller cancelled. The server has been told, in the way of its transport.
-    #[error("given up by the caller")]
+    /// The caller cancelled the request, and the client has notified the server.
+    #[error("stopped by the caller")]
     Cancelled,
     /// The connection ended before the answer.
     #[error("{detail}")]
@@ -28,32 +28,31 @@ pub enum Failure {
     /// The HTTP status of an answer without a JSON-RPC message, and the start of its body.
     #[error("status {status}")]
     Http { status: u16, body: String },
-    /// The server wants an authorization that could not be got.
+    /// The server requires an authorization, and the client has none.
     #[error("{0}")]
     Unauthorized(String),
-    /// An answer that is no valid answer.
+    /// An invalid answer.
     #[error("{0}")]
     Malformed(String),
     /// A JSON-RPC error.
     #[error(transparent)]
     Rpc(RpcError),
-    /// The server asks for something that the session has no answer to, or an answer that this era cannot carry; the
-    /// request cannot go on.
-    #[error("{method} is asked for, {why}")]
+    /// The server requests something that the session has no answer to, or that this protocol version cannot answer.
+    #[error("{method} is requested, {why}")]
     Unanswered { method: String, why: &'static str },
-    /// The server does not send these notifications, though it was asked to.
-    #[error("there will be no {}", .0.join(", "))]
+    /// The server does not send these notifications, which the client requested.
+    #[error("the server does not send {}", .0.join(", "))]
     Unacknowledged(Vec<String>),
-    /// The task was cancelled; what the server says of it, if it does.
-    #[error("the task was given up{}", .0.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    /// The task was cancelled; the server's message, if there is one.
+    #[error("the task was stopped{}", .0.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
     TaskCancelled(Option<String>),
-    /// The server asks again and again.
-    #[error("more input is asked for after {0} times")]
+    /// The server still asks for input after this many answers.
+    #[error("the server still asks for input after {0} answers")]
     Rounds(usize),
 }
 
 impl Failure {
-    /// The words for every kind of failure.
+    /// All kinds of failures.
     pub const KINDS: [&str; 10] = [
         "timeout",
         "cancelled",
@@ -67,7 +66,7 @@ impl Failure {
         "rounds",
     ];
 
-    /// One stable word, of [`Failure::KINDS`].
+    /// One stable word, one of [`Failure::KINDS`].
     pub fn kind(&self) -> &'static str {
         match self {
             Failure::Timeout(_) => "timeout",
@@ -92,7 +91,7 @@ impl Failure {
         }
     }
 
-    /// A frame that does not carry the id of the request, but can only be its answer.
+    /// A frame without the id of the request that can only be its answer.
     pub(super) fn from_unsolicited(unsolicited: UnsolicitedFrame) -> Failure {
         match unsolicited {
             UnsolicitedFrame::ErrorWithoutId(error) => Failure::Rpc(error),
@@ -119,7 +118,7 @@ impl Failure {
     }
 }
 
-/// Our own error inside rmcp's.
+/// The client's own error inside rmcp's.
 pub(super) fn link_error(error: &DynamicTransportError) -> Option<&LinkError> {
     match error.error.downcast_ref::<StreamableHttpError<LinkError>>() {
         Some(StreamableHttpError::Client(error)) => Some(error),

@@ -1,4 +1,4 @@
-//! How the client receives what a legacy server asks it.
+//! Requests of legacy servers.
 
 use std::{
     future::ready,
@@ -24,7 +24,7 @@ use crate::{
     wire::{RpcError, message::METHOD_NOT_FOUND},
 };
 
-/// Answers the requests of a server. Notifications are read from the recorder by whoever wants them.
+/// Answers the requests of a server. Notifications are read from the recorder.
 pub(super) struct Handler {
     config: ClientConfig,
     answers: Answers,
@@ -32,7 +32,7 @@ pub(super) struct Handler {
     active: ActiveRequests,
 }
 
-/// The requests in the course of which a server may ask something, one token for each, which its end cancels.
+/// The active requests during which a server may make requests of its own: one token each, cancelled at its end.
 #[derive(Default)]
 struct ActiveRequests(Mutex<Vec<CancellationToken>>);
 
@@ -45,7 +45,7 @@ impl ActiveRequests {
         token.drop_guard()
     }
 
-    /// Waits for the end of all that are under way when this is called. Where there are none, that is never.
+    /// Waits for the end of all requests that are active when this is called; forever if there are none.
     fn all_ended(&self) -> impl Future<Output = ()> + use<> {
         let tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let tokens: Vec<_> = tokens.into_iter().filter(|token| !token.is_cancelled()).collect();
@@ -65,14 +65,14 @@ impl Handler {
         Handler { config, answers, recorder, active: ActiveRequests::default() }
     }
 
-    /// A request of this method begins, and ends when this is dropped. What a legacy server asks does not say which
-    /// request it belongs to; once all are over in whose course it may have been asked, nobody waits for the answer.
+    /// Registers a request until the result is dropped. A legacy server does not say which client request caused its
+    /// own; once all that may have caused it have ended, its answer is no longer needed.
     pub(super) fn start_request(&self, method: &str) -> Option<DropGuard> {
         matches!(method, "tools/call" | "prompts/get" | "resources/read").then(|| self.active.start())
     }
 
-    /// Waits until nobody waits for an answer that is asked for when this is called: the server has cancelled its
-    /// request, what it was asked for is over, or the connection is.
+    /// Waits until the answer to a request that arrives now is no longer needed: the server has cancelled it, its cause
+    /// has ended, or the connection has.
     fn withdrawn(&self, request: CancellationToken) -> impl Future<Output = ()> {
         let (over, written) = (self.active.all_ended(), self.recorder.len());
         async move {
@@ -95,13 +95,13 @@ impl Handler {
             ServerRequest::ElicitRequest(_) => InputKind::Elicitation.method(),
             ServerRequest::CreateMessageRequest(_) => InputKind::Sampling.method(),
             ServerRequest::ListRootsRequest(_) => InputKind::Roots.method(),
-            // Also a request of the kinds above that rmcp cannot read.
+            // This includes requests of the kinds above that rmcp cannot read.
             ServerRequest::CustomRequest(request) => &request.method,
             _ => "a request of an unknown kind",
         };
         let mut asked = serde_json::to_value(&request).unwrap_or_default();
         let params = asked.get_mut("params").map(Value::take).unwrap_or_default();
-        // What is over while somebody is being asked was under way before.
+        // Taken now, because requests that start later cannot be the cause.
         let withdrawn = self.withdrawn(cancelled);
         let answering = async {
             let answering = self.answers.answer(method, params);

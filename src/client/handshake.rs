@@ -1,4 +1,4 @@
-//! The handshake: rmcp performs it while the recorder is watched for what rmcp would overlook.
+//! The handshake: performed by rmcp, while the recorder is checked for answers that rmcp drops.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use crate::{
 
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
-/// Shakes hands in the way of the protocol.
+/// Performs the handshake of the protocol.
 ///
 /// # Errors
 /// Any [`ConnectError`] that has to do with the server's answers.
@@ -61,7 +61,7 @@ pub(super) async fn perform(
                 if let Some(patience) = patience {
                     link.client.limit_probe(patience);
                 }
-                // The client ends the wait itself, for rmcp's worker sends nothing else until the probe is over.
+                // The HTTP client ends the wait, because rmcp's worker sends nothing else until the probe is over.
                 let transport = ProbeTransport::new(OrderedTransport::new(WorkerTransport::spawn(link.worker)), None);
                 Box::pin(serve_client_with_lifecycle(service, transport, lifecycle)).await
             }
@@ -88,7 +88,7 @@ pub(super) async fn perform(
 /// but some servers answer the GET only when they have something to say.
 const LISTENING: Duration = Duration::from_millis(500);
 
-/// rmcp's first request. Whatever a legacy server makes of a `server/discover` leads to the fallback.
+/// rmcp's first request. Any answer of a legacy server to it leads to the fallback.
 const PROBE: Id = Id::Number(0);
 
 fn lifecycle(transport: Transport, protocol: Protocol, answers: &Answers) -> (ClientConfig, ClientLifecycleMode) {
@@ -120,7 +120,7 @@ fn rmcp_version(version: Version) -> ProtocolVersion {
     }
 }
 
-/// The id of an answer that rmcp cannot parse, drops, and would wait for until the deadline.
+/// The id of an answer that rmcp cannot parse and would drop.
 fn overlooked_answer(frame: &Frame) -> Option<Id> {
     let id = match frame.message() {
         Ok(Message::Response(response)) => response.id,
@@ -177,7 +177,7 @@ fn refused(
     }
 }
 
-/// What rmcp, which tries the results of all methods in turn, does not say.
+/// The parse error of the result, which rmcp does not report because it tries the results of all methods.
 fn unreadable_result(recorder: &TraceRecorder) -> String {
     let Some((method, result)) = recorder.take_handshake().result else { return "no result".to_owned() };
     let error = match method.as_str() {

@@ -1,4 +1,4 @@
-//! What a server says about itself.
+//! What a server reports about itself.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum PeerVersion {
     Unknown(String),
 }
 
-/// What a server said about itself in its answer to `initialize` or `server/discover`, as it said it.
+/// What a server reported about itself in its answer to `initialize` or `server/discover`.
 #[derive(Clone, Debug)]
 pub struct PeerInfo {
     pub version: PeerVersion,
@@ -38,7 +38,7 @@ impl PeerVersion {
         }
     }
 
-    /// An unknown version is legacy, for only a handshake can bring it up.
+    /// An unknown version is legacy, because only `initialize` can lead to one.
     pub fn era(&self) -> Era {
         self.known().map_or(Era::Legacy, Version::era)
     }
@@ -81,11 +81,11 @@ impl PeerInfo {
         capabilities.get(capability).is_some_and(|value| !value.is_null())
     }
 
-    /// Reads what came of a handshake. `selected` is the version that the client chose where the answer leaves the
-    /// choice, as that of `server/discover` does.
+    /// Reads the result of a handshake. `selected` is the version that the client chose, for results without one, such
+    /// as that of `server/discover`.
     ///
     /// # Errors
-    /// Says what is missing or wrong.
+    /// Names the member that is missing or wrong.
     pub(super) fn read(handshake: Handshake, selected: &str) -> Result<PeerInfo, String> {
         let (_, raw) = handshake.result.ok_or("no answer to the handshake")?;
         let members: Members = serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;

@@ -8,7 +8,7 @@ use super::{CallOptions, Failure, Session};
 
 const MAX_PAGES: usize = 10_000;
 
-/// A listing that has been followed to its end.
+/// A listing with all its pages.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// Every item as it came.
@@ -16,8 +16,10 @@ pub struct Listing {
     pub pages: usize,
 }
 
-/// Where the pages of a listing come from.
-pub(super) trait PageSource: Sync {
+/// Makes the requests of a listing, such as a session or a cache before it.
+pub trait PageSource: Sync {
+    /// The result of a request for one page.
+    ///
     /// # Errors
     /// Any [`Failure`].
     fn fetch_page(
@@ -40,7 +42,7 @@ impl PageSource for Session {
 }
 
 impl Session {
-    /// The timeout is for all pages together; without one it is that of the session for listings.
+    /// Lists the tools. The timeout is for all pages together; the default is that of the session for listings.
     ///
     /// # Errors
     /// Any [`Failure`]; a cursor that comes twice is malformed.
@@ -48,7 +50,7 @@ impl Session {
         self.list("tools/list", "tools", options).await
     }
 
-    /// As [`Session::list_tools`], but keeps the pages that came before a failure.
+    /// As [`Session::list_tools`], but returns the pages before a failure as well.
     pub async fn list_tools_partial(&self, options: CallOptions) -> (Listing, Option<Failure>) {
         let mut listing = Listing::default();
         let failure = self.list_into(self, &mut listing, "tools/list", "tools", options).await.err();
@@ -77,11 +79,11 @@ impl Session {
         self.list_from(self, method, member, options).await
     }
 
-    /// As a whole listing, with the pages that come from there.
+    /// Lists all pages of `method`, whose items are the array `member`, with requests that `pages` makes.
     ///
     /// # Errors
     /// As [`Session::list_tools`].
-    pub(super) async fn list_from(
+    pub async fn list_from(
         &self,
         pages: &impl PageSource,
         method: &str,

@@ -1,8 +1,8 @@
-//! The MCP client: one [`Session`] with one server, driven by rmcp and tracker by what the recorder saw.
+//! The MCP client: one [`Session`] with one server. rmcp speaks the protocol; results are read from the recorded bytes.
 //!
-//! rmcp sends the requests and keeps the protocol; every answer is taken from the tapped bytes, so nothing that rmcp
-//! drops is lost, and nothing that it refuses to parse becomes a hang. The client is an honest witness: it caches
-//! nothing, repeats nothing but what a server asks it to, and opens no second session behind the caller's back.
+//! So no member of a result is lost that rmcp's types drop, and an answer that rmcp cannot parse is an error instead of
+//! a hang. The client shows a server as it is: it caches nothing, repeats a request only if the server asks for that,
+//! and never opens a second session by itself.
 
 mod answers;
 mod backlog;
@@ -38,16 +38,17 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub use answers::{Answer, AnswerScript, Answers, InputHandler, InputKind, InputRequest, ScopedAnswers};
-pub use call::{CallOptions, CompletionReference};
+pub use call::{CallOptions, CompletionReference, call_params};
 pub use connect::ConnectError;
 pub use failure::Failure;
 pub use info::{PeerInfo, PeerVersion};
-pub use list::Listing;
+pub use list::{Listing, PageSource};
 pub use outcome::{Content, ToolOutcome};
 pub use protocol::{Protocol, UnknownProtocol};
 pub use raw::RawReply;
-pub(crate) use request::STDERR;
-pub use session::Session;
+pub use request::STDERR_HEADING;
+pub use rounds::FinalResult;
+pub use session::{ConnectOptions, Session};
 pub use subscription::SubscriptionFilter;
 pub use task::TaskRun;
 pub use unsolicited_tracker::UnsolicitedPolicy;
@@ -59,35 +60,65 @@ pub use crate::transport::client::{
 use crate::transport::{Transport, client::web, pipe};
 
 /// How to reach one server.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcp_rehearsal::client::{ServerParams, Target, Timeouts};
+///
+/// let timeouts = Timeouts { call: Duration::from_secs(5), ..Timeouts::default() };
+/// let params = ServerParams { timeouts, ..ServerParams::new("weather", Target::http("https://example.com/mcp")) };
+/// assert!(params.target.check().is_ok());
+/// ```
 #[derive(Clone, Debug)]
 pub struct ServerParams {
+    /// The name of the server in messages.
     pub name: String,
+    /// Where the server is.
     pub target: Target,
+    /// How long to wait for the server.
     pub timeouts: Timeouts,
-    /// Gets tokens for a server over the network that wants them; headers that are written out come first.
+    /// Gets tokens for a server over HTTP that requires them. An `Authorization` header of the target takes precedence.
     pub authorizer: Option<oauth::Authorizer>,
-    /// What the client says when the server asks; of one session, for answers are used up.
+    /// The answers to the server's requests. They are used up, so each session needs its own.
     pub answers: Answers,
-    /// To be cancelled when this program is asked to end: from then on nobody waits for a process to exit by itself, and
-    /// a leave that is being taken over the network is cut short.
+    /// Cancelled when this program has to exit. From then on a process gets no time to exit by itself before SIGTERM, and
+    /// closing a session over the network is cut short.
     pub shutdown: CancellationToken,
 }
 
 /// Where a server is.
+///
+/// ```
+/// use mcp_rehearsal::{
+///     client::{CommandSpec, Target},
+///     transport::Transport,
+/// };
+///
+/// let local = Target::Stdio(CommandSpec { program: "weather-server".to_owned(), ..CommandSpec::default() });
+/// assert_eq!(local.transport(), Transport::Stdio);
+/// let error = Target::http("ftp://example.com").check().unwrap_err();
+/// assert_eq!(error.to_string(), r#""ftp://example.com" must start with http:// or https://"#);
+/// ```
 #[derive(Clone, Debug)]
 pub enum Target {
+    /// A command that serves on its standard streams.
     Stdio(CommandSpec),
+    /// Streamable HTTP.
     Http(Endpoint),
+    /// HTTP with SSE.
     Sse(Endpoint),
+    /// A WebSocket.
     Ws(Endpoint),
+    /// A pipe inside this process.
     Memory(pipe::Address),
 }
 
 impl Target {
-    /// Whether one can connect to it at all, as far as that can be known without trying.
+    /// Checks the URL and headers without connecting.
     ///
     /// # Errors
-    /// [`ConnectError::Invalid`] says what is wrong with the URL or a header.
+    /// [`ConnectError::Invalid`] if the URL or a header cannot be used.
     pub fn check(&self) -> Result<(), ConnectError> {
         let (at, schemes) = match self {
             Target::Stdio(_) | Target::Memory(_) => return Ok(()),
@@ -99,17 +130,19 @@ impl Target {
     }
 }
 
-/// A URL, and headers that go with every HTTP request to it. Headers of the protocol take precedence.
+/// A URL, and headers for every HTTP request to it. Headers of the protocol take precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Endpoint {
+    /// The URL of the MCP endpoint.
     pub url: String,
+    /// Names and values.
     pub headers: Vec<(String, String)>,
 }
 
-/// How long to wait for a server. Time in which a person is asked to authorize the client does not count.
+/// How long to wait for a server. Time in which a user authorizes the client is not included.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// From starting or dialling the server to the end of the handshake.
+    /// From starting the command or connecting to the end of the handshake.
     pub connect: Duration,
     /// For one listing with all its pages.
     pub list: Duration,
@@ -124,7 +157,7 @@ impl Default for Timeouts {
 }
 
 impl ServerParams {
-    /// With the default timeouts, and without answers to what the server asks.
+    /// With the default timeouts, and without answers to requests of the server.
     pub fn new(name: impl Into<String>, target: Target) -> Self {
         let (timeouts, answers) = (Timeouts::default(), Answers::default());
         ServerParams {

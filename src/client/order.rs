@@ -1,8 +1,8 @@
-//! The order in which a server's requests came.
+//! Answers the requests of a server in their order.
 //!
-//! rmcp gives each of them to a task of its own, and tasks do not begin in order. So the transport gives each request a
-//! place before rmcp sees it, and what answers it begins when the one before it has started. For the same reason it counts
-//! them: whatever rmcp starts for a request, and for its answer, has no bound of its own.
+//! rmcp handles each request in a task of its own, and tasks do not start in order. So the transport attaches a ticket
+//! to each request before rmcp sees it, and its answer starts after that of the request before. The transport also
+//! counts the requests, because rmcp has no limit for them.
 
 use std::{mem::replace, pin::pin, sync::Arc, task::Poll};
 
@@ -16,15 +16,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::backlog::Backlog;
 
-/// A transport that gives each request a place, and reads nothing while too many are open.
+/// A transport that attaches a ticket to each request, and reads nothing while too many are open.
 pub(super) struct OrderedTransport<T> {
     transport: T,
-    /// Cancelled when whoever has the last place has started.
+    /// Cancelled when the work of the last ticket has started.
     last: CancellationToken,
     backlog: Backlog,
 }
 
-/// A request's place; the next one's turn comes when all clones are dropped.
+/// The position of a request in the queue; the next one starts when all clones are dropped.
 #[derive(Clone)]
 pub(super) struct QueueTicket {
     before: CancellationToken,
@@ -76,7 +76,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for OrderedTransport<T> {
 }
 
 impl QueueTicket {
-    /// Begins the work, which takes whatever it queues for when it is polled first, after that of the place before.
+    /// Starts the work after that of the ticket before. The first poll decides the order of whatever the work queues
+    /// for.
     pub(super) async fn run_in_turn<T>(self, work: impl Future<Output = T>) -> T {
         self.before.cancelled().await;
         let mut work = pin!(work);

@@ -3,21 +3,21 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What a tool returned. Nothing is lost: `raw` is the whole result as it came.
+/// The result of a tool call; `raw` is the whole result as it came.
 #[derive(Clone, Debug)]
 pub struct ToolOutcome {
-    /// Empty if the result has no `content`, as one that has structured content alone, or asks for input.
+    /// Empty if the result has no `content`, as with structured content only.
     pub content: Vec<Content>,
     pub structured_content: Option<Box<RawValue>>,
     pub meta: Option<Box<RawValue>>,
-    /// The tool says that it failed.
+    /// Whether the tool reports an error.
     pub is_error: bool,
     /// `complete`, `input_required` or another; absent before 2026-07-28.
     pub result_type: Option<String>,
     pub raw: Box<RawValue>,
 }
 
-/// One block of content. A block that lacks a member of its kind is `Other`.
+/// One block of content. A block that lacks a required member is `Other`.
 #[derive(Clone, Debug)]
 pub enum Content {
     Text {
@@ -69,9 +69,11 @@ struct Members {
 }
 
 impl ToolOutcome {
+    /// Reads the result of a `tools/call`.
+    ///
     /// # Errors
-    /// Says which member has the wrong type, or that there is nothing of a result of a tool in it.
-    pub(super) fn parse(raw: Box<RawValue>) -> Result<ToolOutcome, String> {
+    /// Names the member that is missing or has the wrong type.
+    pub fn parse(raw: Box<RawValue>) -> Result<ToolOutcome, String> {
         let members: Members =
             serde_json::from_str(raw.get()).map_err(|error| format!("no result of a tool call: {error}"))?;
         let is_complete = members.result_type.as_deref().is_none_or(|kind| kind == "complete");
@@ -88,7 +90,7 @@ impl ToolOutcome {
         })
     }
 
-    /// The text blocks, one after the other.
+    /// The text of all text blocks.
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|content| match content {
             Content::Text { text, .. } => Some(&**text),

@@ -1,7 +1,7 @@
-//! How long a server may leave `server/discover` unanswered, and what becomes of an answer that comes after that.
+//! Limits the wait for the answer to `server/discover`, and handles a late answer.
 //!
-//! rmcp falls back to `initialize` when it has waited for long enough, and takes whatever comes then for the answer to
-//! it. But a server that takes its time to start answers all that it was asked meanwhile, and the probe first.
+//! rmcp falls back to `initialize` after a timeout, and takes the next answer for that of `initialize`. But a server
+//! that starts slowly answers the probe first.
 
 use std::time::Duration;
 
@@ -17,35 +17,34 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::transport::client::probe::unanswered;
 
-/// A little less than the time after which rmcp falls back by itself.
+/// A little less than the timeout after which rmcp falls back by itself.
 const LONGEST: Duration = Duration::from_millis(9900);
 
-/// In less than this a process has hardly begun to run.
+/// A process needs about this long to start.
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// How long to wait for the answer to `server/discover`, so that there is as much time for the older way if there is some.
+/// How long to wait for the answer to `server/discover`, so that enough time is left for `initialize`.
 pub(super) fn probe_timeout(connect: Duration) -> Duration {
     (connect / 2).clamp(SHORTEST, LONGEST)
 }
 
-/// A transport that ends the wait for the probe's answer, and keeps a late one from rmcp.
+/// A transport that ends the wait for the probe, and hides a late answer from rmcp.
 pub(super) struct ProbeTransport<T> {
     transport: T,
-    /// `None` if somebody else ends the wait.
+    /// `None` if the HTTP client ends the wait.
     patience: Option<Duration>,
     state: State,
 }
 
 enum State {
-    /// Nothing is to be done, before the probe as well as after the handshake.
+    /// Before the probe, or after the handshake.
     Idle,
-    /// The probe with this id has no answer, and the wait for it ends then.
+    /// The probe with this id is unanswered; the wait ends at `until`.
     Waiting { probe: RequestId, until: Option<Instant> },
-    /// The probe has been given up, whether or not it has been answered since, and `initialize` follows or has been sent
-    /// with this id.
+    /// The wait for the probe is over, and `initialize` follows or has been sent with this id.
     FallenBack { probe: RequestId, is_open: bool, initialize: Option<RequestId>, late: Option<Box<DiscoverResult>> },
-    /// The probe has been answered after all by a server that refused `initialize`, so rmcp is about to confirm a
-    /// handshake that there was not.
+    /// A late answer to the probe is used, because the server refused `initialize`; rmcp is about to confirm a
+    /// handshake that did not happen.
     Modern,
 }
 
@@ -60,7 +59,7 @@ impl<T> ProbeTransport<T> {
         ProbeTransport { transport, patience, state: State::Idle }
     }
 
-    /// Takes note of what rmcp sends, and says whether it goes to the server.
+    /// Tracks a message of rmcp; false if it must not be sent.
     fn track_sent(&mut self, item: &ClientJsonRpcMessage) -> bool {
         match item {
             JsonRpcMessage::Request(asked) => match (&asked.request, &mut self.state) {
@@ -88,7 +87,7 @@ impl<T> ProbeTransport<T> {
         true
     }
 
-    /// What rmcp is to see of a message of the server.
+    /// The message that rmcp sees in place of a message of the server.
     fn filter_received(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         let (id, is_error) = match &message {
             JsonRpcMessage::Response(answer) => (Some(&answer.id), false),
@@ -97,7 +96,7 @@ impl<T> ProbeTransport<T> {
         };
         match &mut self.state {
             State::Waiting { probe, .. } if answers(id, probe) => self.state = State::Idle,
-            // An error without an id answers what was asked first.
+            // An error without an id answers the first request.
             State::FallenBack { probe, is_open, late, .. } if answers(id, probe) && (*is_open || id.is_some()) => {
                 *is_open = false;
                 if let JsonRpcMessage::Response(answer) = message
@@ -114,7 +113,7 @@ impl<T> ProbeTransport<T> {
                     self.state = State::Modern;
                     return Some(answer);
                 }
-                // After the handshake rmcp drops what nobody waits for.
+                // After the handshake rmcp drops unexpected answers.
                 self.state = State::Idle;
             }
             _ => {}
@@ -161,12 +160,12 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for ProbeTransport<T> {
     }
 }
 
-/// Whether an answer with this id, as rmcp compares ids, is that to the request, or without one may be.
+/// Whether an answer with this id, or without one, answers the request; ids are compared as rmcp does.
 fn answers(id: Option<&RequestId>, request: &RequestId) -> bool {
     id.is_none_or(|id| id.to_string() == request.to_string())
 }
 
-/// What rmcp takes for the beginning of a modern session, if the server knows our version.
+/// The handshake result that makes rmcp start a modern session, if the server supports the version.
 fn handshake_of(discovered: DiscoverResult) -> Option<ServerResult> {
     let version = ProtocolVersion::V_2026_07_28;
     let is_known = discovered.supported_versions.contains(&version);

@@ -28,7 +28,7 @@ impl Protocol {
     }
 
     /// Whether a server that has a handshake cannot be reached.
-    pub(super) fn is_newest_only(self) -> bool {
+    pub fn is_newest_only(self) -> bool {
         matches!(self, Protocol::Exact(version) if version.era() == Era::Modern)
     }
 }

@@ -18,23 +18,23 @@ pub struct RawReply {
     pub status: Option<u16>,
     /// What the server sent from then on, up to the answer. Frames of other requests may be among them.
     pub frames: Vec<Frame>,
-    /// The response with the id of the frame, an error without an id, or a frame that belongs to nothing else.
+    /// The response with the id of the frame, an error without an id, or an unsolicited frame.
     pub answer: Option<Frame>,
-    /// Why the answer is none, if it is only taken for it.
+    /// Why the answer is unsolicited, if it does not have the id.
     pub unsolicited: Option<UnsolicitedFrame>,
-    /// The body of an HTTP answer that is no event stream.
+    /// The body of an HTTP response that is not an event stream.
     pub body: Bytes,
 }
 
 impl Session {
-    /// Sends the bytes as they are, valid or not, and waits for what answers them: the response with their id if they
-    /// have one, an error without an id, or what can only be their answer as long as nothing else waits for one. Over streamable HTTP the end of the HTTP answer ends the wait, and
-    /// `headers` change those that go with the session. A server that stays silent until the timeout is an `Ok` without
-    /// an answer.
+    /// Sends the bytes as they are, valid or not, and waits for their answer: the response with their id, an error
+    /// without an id, or an unsolicited frame while no other request waits. Over streamable HTTP the end of the
+    /// response ends the wait, and `headers` change those of the session. A server that stays silent until the timeout
+    /// is an `Ok` without an answer.
     ///
     /// # Errors
     /// [`Failure::Disconnected`], [`Failure::Malformed`] for a header that cannot be sent, and [`Failure::Timeout`] if
-    /// not even the bytes got through, or no HTTP status came back.
+    /// the bytes could not be sent or no HTTP status arrived.
     pub async fn raw(&self, bytes: Bytes, headers: &[HeaderChange], timeout: Duration) -> Result<RawReply, Failure> {
         let (deadline, from) = (Instant::now() + timeout, self.recorder().len());
         let id = match Message::parse(&bytes) {

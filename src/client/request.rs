@@ -1,4 +1,4 @@
-//! One request: sent by rmcp, answered by the recorder, ended by whatever comes first.
+//! One request: sent by rmcp, answered from the recorder.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::{
     wire::{Frame, Id, Message, ParseError, Version, message::split_batch},
 };
 
-/// How long a cancellation may take to leave. It is queued by then, and goes out even if nobody waits for it.
+/// How long to wait until a cancellation is sent. It is queued by then, and is sent even without the wait.
 const CANCELLATION: Duration = Duration::from_millis(500);
 const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// A request that is under way.
+/// A request without an answer so far.
 pub(super) struct SentRequest {
     handle: RequestHandle<RoleClient>,
     pub(super) id: Id,
-    /// The first frame of the recorder in which its answer may be.
+    /// The index of the first frame that can be its answer.
     pub(super) from: usize,
     _under_way: Option<DropGuard>,
 }
@@ -33,8 +33,8 @@ pub(super) struct SentRequest {
 impl Session {
     /// Makes any request once and returns the result as it came.
     ///
-    /// On a timeout or cancellation the server is told: with `notifications/cancelled`, or on modern streamable HTTP by
-    /// closing the request's response stream (2026-07-28, Cancellation). To drop the future tells the server nothing.
+    /// On a timeout or cancellation the server is notified: with `notifications/cancelled`, or on modern streamable
+    /// HTTP by closing the response stream (2026-07-28, Cancellation). Dropping the future notifies nobody.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -89,7 +89,7 @@ impl Session {
         }
     }
 
-    /// What comes of a request that has been sent. Cancel-safe.
+    /// The result of a request that has been sent. Cancel-safe.
     ///
     /// # Errors
     /// Any [`Failure`] but a timeout and a cancellation.
@@ -105,7 +105,7 @@ impl Session {
             outcome = &mut handle.rx => match (self.recorder().find_response(*from, wanted), outcome) {
                 (Some(arrival), _) => self.accept(arrival, id),
                 (None, outcome) => {
-                    // Whatever rmcp has found out about the frames since then, they are not unsolicited as well.
+                    // rmcp has already turned these frames into an error.
                     self.take_since(*from);
                     match outcome {
                         Ok(Ok(_)) => Err(Failure::Malformed(format!("the answer carries another type of id than {id}"))),
@@ -144,7 +144,7 @@ impl Session {
         }
     }
 
-    /// A lost connection or response stream, with what is known about why.
+    /// A lost connection or response stream, with the reason if it is known.
     pub(super) async fn disconnected(&self) -> Failure {
         let detail = self
             .recorder()
@@ -153,7 +153,7 @@ impl Session {
         self.with_exit_details(Failure::Disconnected { detail }).await
     }
 
-    /// Adds what the process left behind, if there is one that ended.
+    /// Adds the exit status and last output of the process, if it ended.
     async fn with_exit_details(&self, failure: Failure) -> Failure {
         match (failure, self.child()) {
             (Failure::Disconnected { detail }, Some(child)) => {
@@ -166,12 +166,12 @@ impl Session {
     }
 }
 
-/// What stands before the lines of a server's standard error in a message, which they end.
-pub(crate) const STDERR: &str = "last lines of its standard error:";
+/// Precedes the last lines of a server's standard error, which end the text of an error.
+pub const STDERR_HEADING: &str = "last lines of its standard error:";
 
 /// The last lines of standard error as the end of a message.
 pub(super) fn stderr_excerpt(lines: &[String]) -> String {
-    if lines.is_empty() { String::new() } else { format!("\n{STDERR}\n  {}", lines.join("\n  ")) }
+    if lines.is_empty() { String::new() } else { format!("\n{STDERR_HEADING}\n  {}", lines.join("\n  ")) }
 }
 
 fn outcome(message: Message<'_>, id: &Id) -> Option<Result<Box<RawValue>, Failure>> {
@@ -198,7 +198,7 @@ pub(super) async fn wait_cancelled(token: Option<CancellationToken>) {
 }
 
 impl SentRequest {
-    /// Tells the server that nobody waits for the answer any more.
+    /// Cancels the request at the server.
     pub(super) async fn abandon(self, reason: &str) {
         let _ = timeout(CANCELLATION, self.handle.cancel(Some(reason.to_owned()))).await;
     }

@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 use super::{Answer, CallOptions, Failure, Session, request::wait_cancelled};
 use crate::wire::Era;
 
-/// How often a server may ask before the client gives up.
+/// How often a server may ask for input.
 const MAX_ROUNDS: usize = 10;
-/// Before the next round, where the server asks for nothing but to be asked again.
+/// Before the next round, if the server only asks for a repetition.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What tells the kinds of results apart.
+/// Distinguishes the types of results.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResultType {
@@ -27,39 +27,54 @@ struct ResultType {
 #[serde(rename_all = "camelCase")]
 struct InputRequired {
     input_requests: Option<Map<String, Value>>,
-    /// Opaque: it goes back as the same text.
+    /// Opaque: it is sent back unchanged.
     request_state: Option<String>,
 }
 
-/// A finished request: its result, and the `resultType` of it.
-pub(super) struct FinalResult {
-    pub(super) result: Box<RawValue>,
-    pub(super) kind: Option<String>,
-    /// Whether it is what the request brought as it was made first, without answers.
-    pub(super) is_plain: bool,
+/// The result of a request whose server asks for no more input.
+#[derive(Clone, Debug)]
+pub struct FinalResult {
+    /// The result as it came.
+    pub result: Box<RawValue>,
+    /// Its `resultType`; absent before 2026-07-28.
+    pub kind: Option<String>,
+    /// Whether the first request brought it, without any input.
+    pub is_plain: bool,
+}
+
+impl FinalResult {
+    /// The result, if its type is one that every method has (2026-07-28, Basic: ResultType).
+    ///
+    /// # Errors
+    /// [`Failure::Malformed`] if it has another type.
+    pub fn complete(self) -> Result<Box<RawValue>, Failure> {
+        match self.kind.as_deref() {
+            None | Some("complete") => Ok(self.result),
+            Some(kind) => Err(Failure::Malformed(format!("the result is of the unknown type {kind:?}"))),
+        }
+    }
 }
 
 impl Session {
-    /// Makes a request, and makes it again with the answers for as long as its result asks for input, all within one
-    /// timeout.
+    /// As [`Session::request_until_final`], for a result of a type that every method has.
     ///
     /// # Errors
-    /// Any [`Failure`]; a result of a type that nobody declared is malformed.
+    /// Any [`Failure`]; a result of another type is malformed.
     pub(super) async fn request_in_rounds(
         &self,
         method: &str,
         params: Map<String, Value>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        let FinalResult { result, kind, .. } = self.request_until_final(method, Some(params), options).await?;
-        complete_result(result, kind.as_deref())
+        self.request_until_final(method, Some(params), options).await?.complete()
     }
 
-    /// As [`Session::request_in_rounds`], with a result of any type but `input_required`.
+    /// Makes a request, and repeats it with the session's [`Answers`](super::Answers) while its result asks for input, all
+    /// within one timeout.
     ///
     /// # Errors
     /// Any [`Failure`].
-    pub(super) async fn request_until_final(
+    pub async fn request_until_final(
         &self,
         method: &str,
         params: Option<Map<String, Value>>,
@@ -112,7 +127,7 @@ impl Session {
     /// An answer to each of the requests.
     ///
     /// # Errors
-    /// One of them is no request, or cannot be answered; the caller cancels it, or the connection is over.
+    /// One of them is not a request, or has no answer; the caller cancels it, or the connection ends.
     pub(super) async fn answer(
         &self,
         requests: &Map<String, Value>,
@@ -135,23 +150,12 @@ impl Session {
             match self.answers().answer(method, request["params"].clone()).await {
                 Some(Answer::Result(result)) => answers.insert(key.clone(), result),
                 Some(Answer::Error(_)) => {
-                    return Err(unanswered("and the answer is an error, which no round can carry"));
+                    return Err(unanswered("but the answer is an error, which this version cannot carry"));
                 }
-                None => return Err(unanswered("and there is no answer to it")),
+                None => return Err(unanswered("but there is no answer to it")),
             };
         }
         Ok(answers)
-    }
-}
-
-/// The result, if it is of the type that every method has (2026-07-28, Basic: ResultType).
-///
-/// # Errors
-/// [`Failure::Malformed`] if it is of another type.
-pub(super) fn complete_result(result: Box<RawValue>, kind: Option<&str>) -> Result<Box<RawValue>, Failure> {
-    match kind {
-        None | Some("complete") => Ok(result),
-        Some(kind) => Err(Failure::Malformed(format!("the result is of the unknown type {kind:?}"))),
     }
 }
 

@@ -28,8 +28,31 @@ use crate::transport::{
 const CLOSE: Duration = Duration::from_secs(8);
 const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// A session with one server, usable from many tasks at once. Dropping it kills the server's process, if there is one;
-/// [`Session::close`] takes leave.
+/// A session with one server, which many tasks can use at once. Dropping it kills the server's process, if there is one;
+/// [`Session::close`] lets it exit.
+///
+/// ```
+/// use mcp_rehearsal::client::{CallOptions, CommandSpec, Protocol, ServerParams, Session, Target};
+/// # use mcp_rehearsal::wire::Version;
+/// # let script = r#"read initialize
+/// # echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
+/// # read initialized; read call
+/// # echo '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"sunny"}]}}'
+/// # read end"#;
+/// # let args = vec!["-c".to_owned(), script.to_owned()];
+/// # let command = CommandSpec { program: "sh".to_owned(), args, ..CommandSpec::default() };
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// # let protocol = Protocol::Exact(Version::V2025_11_25);
+///
+/// let params = ServerParams::new("weather", Target::Stdio(command));
+/// let session = Session::connect(&params, protocol).await?;
+/// let outcome = session.call_tool("forecast", None, CallOptions::default()).await?;
+/// assert_eq!(outcome.text(), "sunny");
+/// session.close().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Session {
     name: String,
     running: Running,
@@ -47,41 +70,36 @@ pub struct Session {
     unsolicited: Mutex<UnsolicitedTracker>,
 }
 
+/// Options of [`Session::connect_with`].
+#[derive(Clone, Default)]
+pub struct ConnectOptions {
+    /// Receives each line that the server's process writes to its standard error.
+    pub stderr: Option<StderrSink>,
+    /// Records the connection, even if no session is opened; it must be new.
+    pub recorder: TraceRecorder,
+    /// Cancels the attempt, so that the server's process has time to terminate. Dropping the attempt kills the process.
+    pub cancel: CancellationToken,
+}
+
 impl Session {
-    /// Starts or dials the server and shakes hands, within `timeouts.connect`.
+    /// Starts the server's command or connects to its URL, and performs the handshake, within `timeouts.connect`.
     ///
     /// # Errors
-    /// [`ConnectError`] says how far it came. Nothing is left running.
+    /// [`ConnectError`] says which step failed. No process is left running.
     pub async fn connect(config: &ServerParams, protocol: Protocol) -> Result<Session, ConnectError> {
-        Session::connect_with(config, protocol, None, TraceRecorder::new()).await
+        Session::connect_with(config, protocol, ConnectOptions::default()).await
     }
 
-    /// As [`Session::connect`], and hands on what the server's process writes to its standard error. The recorder, which must be
-    /// new, has what went over the wire also if there is no session in the end.
-    ///
-    /// # Errors
-    /// As [`Session::connect`].
-    pub async fn connect_with(
-        config: &ServerParams,
-        protocol: Protocol,
-        stderr: Option<StderrSink>,
-        recorder: TraceRecorder,
-    ) -> Result<Session, ConnectError> {
-        Session::connect_unless(&CancellationToken::new(), config, protocol, stderr, recorder).await
-    }
-
-    /// As [`Session::connect_with`], until whoever wanted the session cancels `given_up`. To drop the attempt instead kills
-    /// the server's process; so it has the time to terminate.
+    /// As [`Session::connect`], with options.
     ///
     /// # Errors
     /// As [`Session::connect`], and [`ConnectError::Cancelled`].
-    pub async fn connect_unless(
-        given_up: &CancellationToken,
+    pub async fn connect_with(
         config: &ServerParams,
         protocol: Protocol,
-        stderr: Option<StderrSink>,
-        recorder: TraceRecorder,
+        options: ConnectOptions,
     ) -> Result<Session, ConnectError> {
+        let ConnectOptions { stderr, recorder, cancel } = options;
         let transport = config.target.transport();
         if !protocol.is_carried_by(transport) {
             return Err(ConnectError::NotApplicable { transport, protocol });
@@ -92,7 +110,7 @@ impl Session {
         let late = |stderr| ConnectError::Timeout { after: config.timeouts.connect, is_newest_first, stderr };
         let opened = tokio::select! {
             biased;
-            () = given_up.cancelled() => return Err(ConnectError::Cancelled),
+            () = cancel.cancelled() => return Err(ConnectError::Cancelled),
             opened = Box::pin(open(config, stderr, recorder.clone())) => opened,
             () = deadline.wait() => return Err(late(Vec::new())),
         };
@@ -102,13 +120,13 @@ impl Session {
         let shaken = tokio::select! {
             biased;
             shaken = Box::pin(shaking) => Some(shaken),
-            () = given_up.cancelled() => None,
+            () = cancel.cancelled() => None,
             () = deadline.wait() => None,
         };
         let (running, info) = match shaken {
             Some(Ok(shaken)) => shaken,
             Some(Err(error)) => {
-                // As long as it lives the process's standard input is open.
+                // It keeps the standard input of the process open.
                 drop(raw);
                 return Err(add_exit_details(error, child, &config.shutdown).await);
             }
@@ -116,12 +134,12 @@ impl Session {
                 drop(raw);
                 let lines = child.as_ref().map(Child::last_lines).unwrap_or_default();
                 if let Some(child) = child {
-                    // There is nothing that it could have to finish.
+                    // Without a session it has nothing to finish.
                     let shutdown = CancellationToken::new();
                     shutdown.cancel();
                     child.stop(&shutdown).await;
                 }
-                return Err(if given_up.is_cancelled() { ConnectError::Cancelled } else { late(lines) });
+                return Err(if cancel.is_cancelled() { ConnectError::Cancelled } else { late(lines) });
             }
         };
         let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());
@@ -146,11 +164,12 @@ impl Session {
         Ok(session)
     }
 
+    /// The name that [`ServerParams`] gave the server.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the server said about itself.
+    /// What the server reported about itself in the handshake.
     pub fn info(&self) -> &PeerInfo {
         &self.info
     }
@@ -160,19 +179,20 @@ impl Session {
         &self.recorder
     }
 
+    /// The default timeouts of its requests.
     pub fn timeouts(&self) -> Timeouts {
         self.timeouts
     }
 
-    /// Whether the server does not know the session any more: over streamable HTTP it has answered a request with 404. A
-    /// client must then begin a new one (2025-11-25, Streamable HTTP: Session Management), which a session does not do
-    /// by itself.
+    /// Whether the server no longer knows the session: over streamable HTTP it answered a request with 404. The caller must
+    /// then open a new one (2025-11-25, Streamable HTTP: Session Management).
     pub fn is_lost(&self) -> bool {
         self.sender.is_lost()
     }
 
-    /// Whether the request that failed so was refused because the session is lost, and has done nothing.
-    pub(super) fn is_lost_by(&self, failure: &Failure) -> bool {
+    /// Whether a request failed with this because the server no longer knows the session. Such a request has had no
+    /// effect, so that it may be repeated in a new session.
+    pub fn is_lost_by(&self, failure: &Failure) -> bool {
         self.is_lost() && matches!(failure, Failure::Http { status: 404, .. } | Failure::Rpc(_))
     }
 
@@ -181,19 +201,19 @@ impl Session {
         &self.answers
     }
 
-    /// Takes leave: ends the HTTP session, closes the socket, or closes the process's standard input and stops the
-    /// process if need be. Returns the exit status of the process. Takes at most 8 s and the process's
-    /// [`StopGrace`](super::StopGrace); less once there is [haste](ServerParams::haste).
+    /// Ends the HTTP session, closes the socket, or closes the process's standard input and then stops the process if it
+    /// does not exit. Returns the exit status of the process. Takes at most 8 s and the process's
+    /// [`StopGrace`](super::StopGrace); less after [`ServerParams::shutdown`].
     pub async fn close(self) -> Option<ExitStatus> {
-        self.leave().await.0
+        self.close_and_collect().await.0
     }
 
-    /// As [`Session::close`], with the [unsolicited frames](Session::take_unsolicited) that came until then.
-    pub(super) async fn leave(mut self) -> (Option<ExitStatus>, Vec<UnsolicitedFrame>) {
+    /// As [`Session::close`], and returns the [unsolicited frames](Session::take_unsolicited) up to the end as well.
+    pub async fn close_and_collect(mut self) -> (Option<ExitStatus>, Vec<UnsolicitedFrame>) {
         let shutdown = self.shutdown.clone();
         let closing = self.running.close_with_timeout(CLOSE);
         if shutdown.is_cancelled() {
-            // Whoever is in haste from the beginning takes leave all the same.
+            // A session that is closed during the shutdown still ends properly.
             let _ = closing.await;
         } else {
             let _ = shutdown.run_until_cancelled(closing).await;
@@ -206,7 +226,7 @@ impl Session {
         (status, self.take_unsolicited())
     }
 
-    /// So long from now; time in which a person is asked to authorize the client does not count.
+    /// A deadline `limit` from now, which user interaction for an authorization extends.
     pub(super) fn deadline(&self, limit: Duration) -> Deadline<'_> {
         Deadline::after(limit, self.authorizer.as_ref())
     }
@@ -240,6 +260,12 @@ impl Session {
     }
 }
 
+impl fmt::Debug for ConnectOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectOptions").field("recorder", &self.recorder).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("name", &self.name).field("info", &self.info).finish_non_exhaustive()
@@ -269,7 +295,7 @@ fn describe(target: &Target) -> String {
     }
 }
 
-/// Adds what the process left behind, and stops it.
+/// Adds the exit status and last output of the process, and stops it.
 async fn add_exit_details(error: ConnectError, child: Option<Child>, shutdown: &CancellationToken) -> ConnectError {
     let Some(child) = child else { return error };
     let error = match error {

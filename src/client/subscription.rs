@@ -1,4 +1,5 @@
-//! Asking for notifications of changes: `subscriptions/listen` (2026-07-28, Subscriptions), `resources/subscribe` before.
+//! Subscriptions to notifications: `subscriptions/listen` (2026-07-28, Subscriptions), before that
+//! `resources/subscribe`.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +8,7 @@ use crate::wire::{Direction, Era, Frame, Id, Message};
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Which notifications to ask for.
+/// Which notifications to subscribe to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscriptionFilter {
     /// `notifications/tools/list_changed`.
@@ -27,7 +28,7 @@ pub(super) struct Subscription {
 }
 
 impl SubscriptionFilter {
-    /// In the updates of one resource.
+    /// The updates of one resource.
     pub fn for_resource(uri: &str) -> SubscriptionFilter {
         SubscriptionFilter { uris: vec![uri.to_owned()], ..SubscriptionFilter::default() }
     }
@@ -49,7 +50,7 @@ impl SubscriptionFilter {
         filter
     }
 
-    /// What of it the acknowledged filter leaves out.
+    /// The notifications that the acknowledged filter lacks.
     fn missing_in(&self, acknowledged: &Value) -> Vec<String> {
         let lists = self.lists().filter(|list| acknowledged[format!("{list}ListChanged")] != true);
         let lists = lists.map(list_changed);
@@ -65,13 +66,13 @@ fn list_changed(list: &str) -> String {
 }
 
 impl Session {
-    /// Asks for notifications, which arrive in the recorder from then on. A modern session waits until the server has
-    /// acknowledged all of them, within the timeout; a legacy server sends changes of its lists unasked, so that only its
-    /// capabilities are consulted, and resources are subscribed to one by one.
+    /// Subscribes to notifications, which arrive in the recorder. A modern session waits until the server has
+    /// acknowledged all of them, within the timeout. A legacy server sends list changes without a subscription, so only
+    /// its capabilities are checked; resources are subscribed to one by one.
     ///
     /// # Errors
-    /// [`Failure::Unacknowledged`] if the server will not send all of them, after which it sends none; or any other
-    /// [`Failure`].
+    /// [`Failure::Unacknowledged`] if the server does not acknowledge all of them; the subscription is then cancelled.
+    /// Any other [`Failure`].
     pub async fn listen(&self, filter: &SubscriptionFilter, options: CallOptions) -> Result<(), Failure> {
         if self.info().version.era() == Era::Modern {
             return self.open_subscription(filter, options).await;
@@ -88,8 +89,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends what [`Session::listen`] has asked for about one resource. In 2026-07-28 a subscription that has more in it is
-    /// replaced by one without the resource, and one that does not exist is no error.
+    /// Ends the subscription to one resource. In 2026-07-28 a subscription with other notifications is replaced by one
+    /// without the resource. It is not an error if there is none.
     ///
     /// # Errors
     /// As [`Session::listen`].
@@ -122,7 +123,7 @@ impl Session {
                 acknowledgement(&frame, &id).unwrap_or_default()
             }
             outcome = self.outcome(&mut sent) => {
-                // An orderly end before anything was acknowledged.
+                // The server ended the subscription before it acknowledged anything.
                 outcome?;
                 return Err(Failure::Unacknowledged(filter.missing_in(&Value::Null)));
             }

@@ -1,4 +1,4 @@
-//! Tool calls that may go on as tasks (SEP-2663, Tasks Extension).
+//! Tool calls that may become tasks (SEP-2663, Tasks Extension).
 
 use std::{collections::HashSet, time::Duration};
 
@@ -7,27 +7,21 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    CallOptions, Failure, Session, ToolOutcome,
-    deadline::Deadline,
-    request::wait_cancelled,
-    rounds::{FinalResult, complete_result},
-};
+use super::{CallOptions, Failure, Session, ToolOutcome, deadline::Deadline, request::wait_cancelled};
 use crate::wire::RpcError;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Between two polls, if the server names no time, and at the least.
+/// Between two polls: the default, and the minimum.
 const POLL: Duration = Duration::from_millis(200);
 const FASTEST_POLL: Duration = Duration::from_millis(10);
-/// How long a task that nobody waits for may take to hear of it.
+/// How long the cancellation of a task may take.
 const CANCEL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A tool call that may have been a task.
+/// A tool call that may have become a task.
 #[derive(Debug)]
 pub struct TaskRun {
-    /// The statuses of the task in the order in which they were seen, each once until another follows; empty if the
-    /// server answered at once.
+    /// The statuses of the task in order, without repetitions; empty if the server answered at once.
     pub statuses: Vec<String>,
     pub outcome: Result<ToolOutcome, Failure>,
 }
@@ -46,7 +40,7 @@ struct Task {
     error: Option<RpcError>,
 }
 
-/// A task that is being poller.
+/// Polls a task.
 struct TaskPoller<'a> {
     session: &'a Session,
     id: String,
@@ -57,10 +51,9 @@ struct TaskPoller<'a> {
 }
 
 impl Session {
-    /// Calls a tool with the tasks extension declared. If the server makes a task of it, the task is poller until its
-    /// end, at the server's pace, and what it asks meanwhile is answered from the session's answers. A cancellation of
-    /// the caller is passed on to the task, whose end is awaited all the same; on any other failure the server is told
-    /// that nobody waits.
+    /// Calls a tool and declares the tasks extension. If the server creates a task, it is polled to its end at the
+    /// server's pace, and its input requests are answered with the session's answers. A cancellation by the caller
+    /// cancels the task, whose end is awaited; any other failure cancels the task as well.
     pub async fn call_tool_as_task(
         &self,
         name: &str,
@@ -84,12 +77,11 @@ impl Session {
         let mut capabilities = self.answers().capabilities();
         capabilities.insert("extensions".to_owned(), json!({ EXTENSION: {} }));
         options.meta.get_or_insert_default().insert(CAPABILITIES.to_owned(), capabilities.into());
-        let FinalResult { result, kind, .. } =
-            self.request_until_final("tools/call", Some(params), options.clone()).await?;
-        if kind.as_deref() != Some("task") {
-            return complete_result(result, kind.as_deref());
+        let first = self.request_until_final("tools/call", Some(params), options.clone()).await?;
+        if first.kind.as_deref() != Some("task") {
+            return first.complete();
         }
-        let task = Task::parse(&result)?;
+        let task = Task::parse(&first.result)?;
         let answered = HashSet::new();
         let mut poller = TaskPoller { session: self, id: task.task_id.clone(), options, deadline, statuses, answered };
         let outcome = match poller.follow(task).await {
@@ -112,7 +104,7 @@ impl TaskPoller<'_> {
     async fn follow(&mut self, mut task: Task) -> Result<Box<RawValue>, Failure> {
         let mut cancel = self.options.cancel.take();
         self.note(&task.status);
-        // The first description has neither a result nor requests in it.
+        // The first description has neither a result nor input requests.
         let mut wait = task.status == "working";
         loop {
             let next = if wait { Instant::now() + task.poll_interval() } else { Instant::now() };
@@ -142,7 +134,7 @@ impl TaskPoller<'_> {
         }
     }
 
-    /// Waits, and passes a cancellation on.
+    /// Waits, and forwards a cancellation to the task.
     async fn sleep(&self, until: Instant, cancel: &mut Option<CancellationToken>) -> Result<(), Failure> {
         if until > self.deadline.instant() {
             self.deadline.wait().await;
@@ -158,7 +150,7 @@ impl TaskPoller<'_> {
         }
     }
 
-    /// Answers what has not been answered yet.
+    /// Answers the input requests that have no answer yet.
     async fn give_input(&mut self, task: &Task) -> Result<(), Failure> {
         let new = task.input_requests.iter().filter(|(key, _)| !self.answered.contains(*key));
         let new: Map<_, _> = new.map(|(key, request)| (key.clone(), request.clone())).collect();

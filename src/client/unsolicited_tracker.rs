@@ -1,4 +1,4 @@
-//! What a server sent that belongs to nothing.
+//! Finds the unsolicited frames of a session.
 
 use std::collections::HashSet;
 
@@ -8,33 +8,32 @@ use crate::{
     wire::{Direction, Frame, Message, ParseError},
 };
 
-/// Which frames of a session have been looked at, and which of them are known to be unsolicited but have been taken for the
-/// answer to a request.
+/// Which frames have been checked, and which unsolicited frames a request has taken for its answer.
 #[derive(Debug, Default)]
 pub(super) struct UnsolicitedTracker {
     detector: UnsolicitedDetector,
     next: usize,
-    /// Whether frames were forgotten before they were looked at.
+    /// Whether frames were dropped before they were checked.
     has_gap: bool,
     taken: HashSet<usize>,
     ignored: UnsolicitedPolicy,
 }
 
-/// What belongs to nothing and is passed over, so that a request waits on for its proper answer. Whatever is not passed
-/// over is taken for the answer by a request that waits alone, which fails at once.
+/// What a request does about unsolicited frames: it ignores them and waits for its response, or, if no other request
+/// waits, takes them for its answer and fails at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnsolicitedPolicy {
     #[default]
     FailOnAny,
-    /// What is no message, such as the lines that some servers log to their standard output.
+    /// Ignores what is not a message, such as log lines on standard output.
     IgnoreOutput,
-    /// Also answers to requests that nobody made.
+    /// Also ignores responses to unknown requests.
     IgnoreAll,
 }
 
 impl UnsolicitedTracker {
-    /// After a handshake. Whatever JSON was answered to a `server/discover` that was followed by an `initialize` is forgiven:
-    /// it led to it.
+    /// A tracker for a session after its handshake. Any JSON that answered a `server/discover` before the fallback to
+    /// `initialize` is accepted, because it led to the fallback.
     pub(super) fn after(recorder: &TraceRecorder) -> UnsolicitedTracker {
         let initialized = |frame: &Frame| {
             let is_initialize = |message: Message<'_>| message.method() == Some("initialize");
@@ -50,8 +49,7 @@ impl UnsolicitedTracker {
 }
 
 impl Session {
-    /// What has come since the last call, or since the connection was opened, that is no message, or answers nothing. A
-    /// request that waited alone has taken such a frame for its answer, and failed; it is not among these.
+    /// The unsolicited frames since the last call, without those that a request has taken for its answer.
     pub fn take_unsolicited(&self) -> Vec<UnsolicitedFrame> {
         let mut tracker = self.unsolicited_tracker();
         let mut found = Vec::new();
@@ -60,7 +58,7 @@ impl Session {
         for (index, frame) in frames {
             tracker.next = index + 1;
             let unsolicited = tracker.detector.observe(&frame);
-            // Whose request has been forgotten cannot be known.
+            // Their requests may be among the frames that were dropped.
             let unsolicited = unsolicited
                 .filter(|unsolicited| !(tracker.has_gap && matches!(unsolicited, UnsolicitedFrame::UnknownId(_))));
             found.extend(unsolicited.filter(|_| !tracker.taken.remove(&index)));
@@ -68,12 +66,12 @@ impl Session {
         found
     }
 
-    /// Says what is passed over from now on.
+    /// Sets the policy from now on.
     pub fn set_unsolicited_policy(&self, ignored: UnsolicitedPolicy) {
         self.unsolicited_tracker().ignored = ignored;
     }
 
-    /// What is taken for an answer.
+    /// Which unsolicited frames a request takes for its answer.
     pub(super) fn accept_unsolicited(&self) -> AcceptUnsolicited {
         match self.unsolicited_tracker().ignored {
             UnsolicitedPolicy::FailOnAny => AcceptUnsolicited::Any,
@@ -82,12 +80,12 @@ impl Session {
         }
     }
 
-    /// Marks a frame as one that has been an answer.
+    /// Marks a frame as the answer of a request.
     pub(super) fn take(&self, index: usize) {
         self.unsolicited_tracker().taken.insert(index);
     }
 
-    /// Marks all frames from an index on.
+    /// Marks all frames from an index on as answers.
     pub(super) fn take_since(&self, from: usize) {
         let end = self.recorder().len();
         self.unsolicited_tracker().taken.extend(from..end);

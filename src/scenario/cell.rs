@@ -14,7 +14,7 @@ use super::{
     result::{CellResult, Problem, Status, StepResult, TraceLine},
 };
 use crate::{
-    client::{Answers, ConnectError, LastLines, Session, StderrLine, StderrSink, UnsolicitedPolicy},
+    client::{Answers, ConnectError, ConnectOptions, LastLines, Session, StderrLine, StderrSink, UnsolicitedPolicy},
     transport::{TraceRecorder, UnsolicitedFrame},
     wire::Version,
 };
@@ -247,7 +247,8 @@ impl Runner<'_> {
             config.timeouts.connect = limit;
         }
         let recorder = live.recorder.insert(TraceRecorder::new()).clone();
-        match Session::connect_with(&config, self.cell.protocol, Some(self.sink.clone()), recorder).await {
+        let options = ConnectOptions { stderr: Some(self.sink.clone()), recorder, ..ConnectOptions::default() };
+        match Session::connect_with(&config, self.cell.protocol, options).await {
             Ok(session) => {
                 session.set_unsolicited_policy(ignored);
                 live.session = Some(session);

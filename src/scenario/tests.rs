@@ -295,7 +295,7 @@ steps:
     let found = problems(&play(steps, noisy).await);
     for (found, protocol) in found.chunks(5).zip(["2025-11-25", "2026-07-28"]) {
         assert_eq!(found[..4], expected(protocol));
-        assert!(found[4].contains("noise: another answer to the id"), "{}", found[4]);
+        assert!(found[4].contains("noise: a second response with the id"), "{}", found[4]);
     }
     assert_eq!(found.len(), 10, "{found:?}");
 }

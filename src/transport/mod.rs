@@ -1,4 +1,4 @@
-//! Bytes ⇄ frames, in both directions: one file per transport, for clients in [`client`].
+//! Bytes ⇄ frames, in both directions: one file per transport, for clients in [`client`], for servers in [`server`].
 //!
 //! Nothing here interprets a message. What goes over the wire is recorded, byte for byte, by a [`TraceRecorder`].
 
@@ -68,7 +68,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// A text that names no transport.
+/// The name of an unknown transport.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown transport {0:?}; there are stdio, http, sse, ws and memory")]
 pub struct UnknownTransport(pub String);

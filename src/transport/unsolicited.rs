@@ -1,4 +1,4 @@
-//! Frames of a server that are no part of the conversation.
+//! Frames of a server that are neither a request, a notification nor the response to a request.
 
 use std::{collections::HashMap, fmt};
 
@@ -6,26 +6,26 @@ use bytes::Bytes;
 
 use crate::wire::{Direction, Frame, Id, Message, ParseError, RpcError, message::split_batch};
 
-/// How much of a frame is quoted.
+/// How many characters of a frame are quoted.
 const EXCERPT: usize = 200;
 
-/// Why a frame of the server belongs to nothing.
+/// Why a frame of the server is unsolicited.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UnsolicitedFrame {
-    /// It is no message, for this reason, and it does not even carry the id of a request.
+    /// It is not a message, for the reason `why`, and has no id of a request.
     NotAMessage { why: String, text: String },
-    /// It answers a request that nobody made.
+    /// A response to an id that no request has.
     UnknownId(Id),
-    /// It answers a request that has its answer.
+    /// A second response to a request.
     DuplicateResponse(Id),
-    /// An error about a message whose id the server could not read.
+    /// An error without an id.
     ErrorWithoutId(RpcError),
 }
 
-/// Tells the unsolicited frames of a connection apart, of which it must be shown every frame in order.
+/// Detects the unsolicited frames of a connection; it must observe every frame in order.
 #[derive(Debug, Default)]
 pub struct UnsolicitedDetector {
-    /// How many answers are to come to each id.
+    /// How many responses are due for each id.
     asked: HashMap<Id, usize>,
 }
 
@@ -64,7 +64,7 @@ impl UnsolicitedDetector {
                 Ok(parts) => parts.iter().filter_map(|part| self.classify(part)).last(),
                 Err(why) => Some(no_message(&why)),
             },
-            // A broken answer is an answer.
+            // An invalid response is still a response.
             Err(ParseError::Invalid { id: Some(id), .. }) if self.asked.get(&id).is_some_and(|due| *due > 0) => {
                 self.asked.entry(id).and_modify(|due| *due -= 1);
                 None
@@ -91,11 +91,13 @@ impl fmt::Display for UnsolicitedFrame {
                 Some((end, _)) => write!(f, "{why}: {}…", &text[..end]),
                 None => write!(f, "{why}: {text}"),
             },
-            UnsolicitedFrame::UnknownId(id) => write!(f, "an answer to the id {}, which no request had", id.to_json()),
-            UnsolicitedFrame::DuplicateResponse(id) => {
-                write!(f, "another answer to the id {}, which has been answered", id.to_json())
+            UnsolicitedFrame::UnknownId(id) => {
+                write!(f, "a response with the id {}, which no request has", id.to_json())
             }
-            UnsolicitedFrame::ErrorWithoutId(error) => write!(f, "without an id: {error}"),
+            UnsolicitedFrame::DuplicateResponse(id) => {
+                write!(f, "a second response with the id {}", id.to_json())
+            }
+            UnsolicitedFrame::ErrorWithoutId(error) => write!(f, "an error without an id: {error}"),
         }
     }
 }
@@ -156,12 +158,12 @@ mod tests {
             [
                 "not JSON: expected value at line 1 column 1: Listening on stdio",
                 r#"`jsonrpc` must be "2.0": {"level":"info"}"#,
-                r#"an answer to the id "1", which no request had"#,
-                "another answer to the id 1, which has been answered",
+                r#"a response with the id "1", which no request has"#,
+                "a second response with the id 1",
                 r#"`jsonrpc` must be "2.0": {"jsonrpc":"1.0","id":1,"result":{}}"#,
-                "without an id: error -32700: what?",
+                "an error without an id: error -32700: what?",
                 "an empty batch: []",
-                "an answer to the id 7, which no request had",
+                "a response with the id 7, which no request has",
             ]
         );
     }

@@ -255,7 +255,10 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
     call(&["echo", "--mcp-config", "x"]).run().stderr_has("cannot be used with").code(2);
     mcp(["call-tool", "x", "--stdio", "a 'b"]).run().stderr_has("a ' has no end").code(2);
     mcp(["call-tool", "x", "--http", "http://127.0.0.1:1/mcp"]).run().stderr_has("cannot reach").code(3);
-    mcp(["call-tool", "x", "--stdio", "false"]).run().stderr_has("the server left during the handshake").code(3);
+    mcp(["call-tool", "x", "--stdio", "false"])
+        .run()
+        .stderr_has("the server closed the connection during the handshake")
+        .code(3);
     mcp(["info", "--sse", "http://127.0.0.1:1/sse", "--protocol", "2026-07-28"])
         .run()
         .stderr_has("does not exist")
@@ -349,7 +352,7 @@ fn a_token_goes_to_the_server_and_nowhere_else() {
     let url = format!("http://{}/mcp", running.address("http://", "/mcp"));
     let header = format!("Authorization: Bearer {WORD}");
     let call = |tool: &str| mcp(["call-tool", tool, "--http", &*url, "--header", &*header]);
-    mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("wants an authorization: ").code(3);
+    mcp(["call-tool", "tell", "--http", &url]).run().stderr_has("requires authorization: ").code(3);
     let traced = || call("tell").args(["password=hunter22", "--trace"]);
     let run = traced().run().stdout("It is open-sesame\n").stderr_has("It is ***").code(0);
     assert!(run.stderr().contains("\"password\":\"***\""), "{}", run.stderr());

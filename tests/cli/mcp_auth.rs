@@ -19,7 +19,7 @@ fn the_prompt_says_how_to_authorize() {
     let config = json!({ "mcpServers": { "my notes": server } }).to_string();
     let story = Rehearse::new().file(".mcp.json", &config).env("HOME", "home").env("XDG_DATA_HOME", world.data);
     let run = story.args(["repl", "--mcp-config", ".mcp.json"]).stdin("connect 'my notes'\n").run().code(1);
-    let hint = "somebody has to authorize it in a browser\nhint: auth 'my notes'\n";
+    let hint = "a user must authorize it in a browser\nhint: auth 'my notes'\n";
     assert_eq!(run.stderr().matches(hint).count(), 2, "{}", run.stderr());
 }
 
@@ -126,7 +126,7 @@ fn how_a_token_is_got_can_be_followed_without_its_secrets() {
 fn a_token_is_got_once_and_used_until_it_is_forgotten() {
     let world = World::new();
     let first = world.run(&["call-tool", "read"]).stdout("").code(3);
-    let hint = "wants an authorization: somebody has to authorize it in a browser\nhint: rehearse mcp auth web\n";
+    let hint = "requires authorization: a user must authorize it in a browser\nhint: rehearse mcp auth web\n";
     first.stderr_has(hint);
     assert_eq!(world.issuer.times("GET /authorize"), 0);
     world.run(&["auth", "--status"]).stdout("✗ web there is no token\n").code(1);
@@ -174,7 +174,7 @@ fn where_nobody_can_log_in_nobody_is_asked_who_issues_tokens() {
     for flags in [&[][..], &["--no-browser"]] {
         let run = mcp(["call-tool", "add_note", "text=x", "--http", &url, "--trace"].iter().chain(flags).copied());
         let run = run.env("XDG_DATA_HOME", "data").stdin("").run().stdout("").code(3);
-        let run = run.stderr_has("wants an authorization: somebody has to authorize it in a browser\n").stderr_has(&format!(
+        let run = run.stderr_has("requires authorization: a user must authorize it in a browser\n").stderr_has(&format!(
             "\nhint: rehearse mcp auth --http {url}; with a token that you have, --header 'Authorization: Bearer TOKEN'\n"
         ));
         assert!(!run.stderr().contains("auth.example.com"), "{}", run.stderr());

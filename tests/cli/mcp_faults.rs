@@ -113,7 +113,7 @@ fn a_process_that_misbehaves_is_told_of_and_ended() {
         ("dies", "disconnected: the server closed its standard output; the process ended with exit status: 3"),
         ("resets", "disconnected: the server closed its standard output"),
         ("closes", "disconnected: the server closed its standard output"),
-        ("wrong_id", "malformed: an answer to the id \"2\", which no request had"),
+        ("wrong_id", "malformed: a response with the id \"2\", which no request has"),
     ] {
         over_stdio(tool, &[]).stderr_has(said).stdout("").code(1);
     }
@@ -141,8 +141,8 @@ fn an_answer_over_http_that_is_none_is_told() {
         ("resets", "disconnected: "),
         ("closes", "disconnected: "),
         ("closes_midway", "disconnected: "),
-        ("truncated", "malformed: the body is no message"),
-        ("wrong_id", "malformed: an answer to the id \"2\", which no request had"),
+        ("truncated", "malformed: the body is not a message"),
+        ("wrong_id", "malformed: a response with the id \"2\", which no request has"),
         ("unavailable", "http: status 503"),
         ("broken", "http: status 500"),
         ("html", "malformed: HTTP 200 with a body of type \"text/html\""),
@@ -274,7 +274,7 @@ fn a_server_that_nobody_vouches_for_is_not_talked_to() {
         let run = call(flag, url).run().stdout("").stderr_has("cannot reach ").code(3);
         nothing_is_left_in(&run.path(""));
         let run = run.stderr_has("invalid peer certificate: UnknownIssuer; ");
-        run.stderr_has("is not signed by anybody that this machine trusts: SSL_CERT_FILE names a file with");
+        run.stderr_has("this machine does not trust the issuer of the certificate: set SSL_CERT_FILE to a file with");
         // It is the certificate alone that is wrong with it.
         call(flag, url).env("SSL_CERT_FILE", CERTIFICATE).run().stderr_has("answered with HTTP 404").code(3);
     }

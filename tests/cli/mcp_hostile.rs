@@ -144,7 +144,7 @@ fn a_server_of_a_version_that_nobody_knows_is_left() {
         "initialize",
         r#""result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#,
     );
-    with(&[unknown], &["info"]).run().stderr_has("does not speak a version that we know; it offers 1999-01-01").code(3);
+    with(&[unknown], &["info"]).run().stderr_has("does not speak any known version; it offers 1999-01-01").code(3);
     let exact = with(&[unknown], &["info", "--protocol", "2025-11-25"]).run();
     exact.stderr_has("does not speak 2025-11-25; it offers 1999-01-01").code(3);
 }
@@ -258,8 +258,8 @@ faults:
   - { on: { tool: found }, do: { status: { code: 302, headers: { Location: /there } } } }
 "#;
     for (tool, said) in [
-        ("away", "it leads to another origin, http://127.0.0.1:1/there; if that is the server, give that URL"),
-        ("found", "/there, but not with the method of the request"),
+        ("away", "it redirects to another origin, http://127.0.0.1:1/there; if that is the server, use that URL"),
+        ("found", "/there, with another method than that of the request"),
     ] {
         let mut mock = Rehearse::new()
             .file("redirects.yaml", REDIRECTS)
@@ -339,7 +339,7 @@ fn a_secret_that_a_server_says_of_itself_is_masked_for_people() {
 fn a_port_that_speaks_the_other_of_tls_and_none_is_hinted_at() {
     let (_mock, address) = listening("tools.yaml");
     let run = mcp(["info", "--http", &format!("https://{address}/mcp")]).run();
-    run.stderr_has("it does not seem to speak TLS: try http:// or ws://").code(3);
+    run.stderr_has("the server does not seem to use TLS: try http:// or ws://").code(3);
 }
 
 #[test]

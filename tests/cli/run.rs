@@ -261,7 +261,7 @@ steps: [{ connect: {} }]
 #[test]
 fn a_server_that_only_has_a_handshake_is_given_the_matrix_that_it_needs() {
     let run = story(OLDER).run().code(1);
-    let run = run.stdout_has("error -32601: m; it may know only the older protocol: ask for 2025-11-25, or auto, as");
+    let run = run.stdout_has("error -32601: m; it may only support older versions: use 2025-11-25 or auto, as");
     run.stdout_has("`matrix: { protocol: [2025-11-25] }` does\n")
         .stdout_has("refused the handshake: error -32601: m\n");
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     cli::{Failure, guarded::with_servers, signals::Signals},
-    client::{CallOptions, ConnectError, LastLines, ServerParams, Session, StderrLine},
+    client::{CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine},
     config::{
         ClientConfig, Project,
         finding::{Finding, codes},
@@ -22,7 +22,6 @@ use crate::{
         server,
     },
     report::findings::Contact,
-    transport::TraceRecorder,
 };
 
 const AT_ONCE: usize = 8;
@@ -170,7 +169,8 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
 async fn reach(config: &ServerParams, stderr: LastLines, cancel: &CancellationToken) -> Result<Vec<String>, String> {
     let protocol = usual_protocol(config);
     let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
-    let connecting = Box::pin(Session::connect_unless(cancel, config, protocol, Some(sink), TraceRecorder::new()));
+    let options = ConnectOptions { stderr: Some(sink), cancel: cancel.clone(), ..ConnectOptions::default() };
+    let connecting = Box::pin(Session::connect_with(config, protocol, options));
     let session = connecting.await.map_err(|error| reason(&error))?;
     let tools = tools(&session, cancel).await;
     session.close().await;
@@ -181,7 +181,9 @@ async fn reach(config: &ServerParams, stderr: LastLines, cancel: &CancellationTo
 fn reason(error: &ConnectError) -> String {
     match error {
         ConnectError::Timeout { after, .. } => format!("no answer within {after:?}"),
-        ConnectError::Closed { detail, .. } => format!("the server left during the handshake: {detail}"),
+        ConnectError::Closed { detail, .. } => {
+            format!("the server closed the connection during the handshake: {detail}")
+        }
         error => error.to_string(),
     }
 }

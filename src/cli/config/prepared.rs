@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use crate::{
     client::{
-        Protocol, STDERR, ServerParams, Target,
+        Protocol, STDERR_HEADING, ServerParams, Target,
         hub::configured::{default_timeouts, server_params},
         oauth::Authorizer,
     },
@@ -147,8 +147,8 @@ impl Secrets {
     pub(in crate::cli) fn hidden(&self, text: &str) -> String {
         let text = self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK));
         let text = self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK));
-        match text.split_once(STDERR) {
-            Some((before, lines)) => format!("{before}{STDERR}{}", self.hidden_in_stderr(lines)),
+        match text.split_once(STDERR_HEADING) {
+            Some((before, lines)) => format!("{before}{STDERR_HEADING}{}", self.hidden_in_stderr(lines)),
             None => text,
         }
     }

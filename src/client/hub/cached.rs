@@ -5,12 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{Hub, Member};
-use crate::client::{
-    CallOptions, Failure, Listing, Session,
-    list::PageSource,
-    oauth::Authorizer,
-    rounds::{FinalResult, complete_result},
-};
+use crate::client::{CallOptions, Failure, Listing, PageSource, Session, oauth::Authorizer};
 
 /// A session whose server is not asked again what it has said to hold still. What a change, a call that does not only
 /// read, or another authorization may have made of it is forgotten before. For whoever wants to see what the server says
@@ -76,8 +71,9 @@ impl Cached<'_> {
         if let Some(result) = results.get(&asked) {
             return Ok(result);
         }
-        let FinalResult { result, kind, is_plain } = self.session.request_until_final(method, params, options).await?;
-        let result = complete_result(result, kind.as_deref())?;
+        let last = self.session.request_until_final(method, params, options).await?;
+        let is_plain = last.is_plain;
+        let result = last.complete()?;
         if is_plain {
             results.put(asked, &result, now());
         }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{Event, Hub, RegisteredTool, State, approval::Denial, cached::authorization, slot::Live, usage::Came};
 use crate::{
-    client::{CallOptions, ConnectError, Failure, ToolOutcome, call::call_params, request::wait_cancelled},
+    client::{CallOptions, ConnectError, Failure, ToolOutcome, call_params},
     config::nearest,
 };
 
@@ -72,7 +72,7 @@ impl Hub {
         let approved = tokio::select! {
             biased;
             approved = self.0.granted.decide(&self.0.options.approval, &member, &tool, arguments.as_ref()) => approved,
-            () = wait_cancelled(options.cancel.clone()) => return Err(Failure::Cancelled.into()),
+            () = options.cancelled() => return Err(Failure::Cancelled.into()),
         };
         approved.map_err(|denial| CallError::Denied { tool: tool.name.clone(), denial })?;
         let started = Instant::now();
@@ -146,7 +146,7 @@ async fn call_over(
     options: CallOptions,
 ) -> Result<ToolOutcome, Failure> {
     let cancel = live.calls.child_token();
-    let forward = wait_cancelled(options.cancel.clone());
+    let forward = options.cancelled();
     let call = live.session.call_tool(tool, arguments, CallOptions { cancel: Some(cancel.clone()), ..options.clone() });
     tokio::pin!(call, forward);
     tokio::select! {

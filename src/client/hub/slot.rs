@@ -19,7 +19,7 @@ use super::{
     status::{State, Status},
 };
 use crate::{
-    client::{CallOptions, ConnectError, Failure, PeerVersion, Session, UnsolicitedPolicy},
+    client::{CallOptions, ConnectError, ConnectOptions, Failure, PeerVersion, Session, UnsolicitedPolicy},
     transport::{TraceRecorder, Transport, UnsolicitedFrame},
     wire::Era,
 };
@@ -189,7 +189,8 @@ impl Slot {
                 recorder = recorder.with_http();
                 records(&self.name, &recorder);
             }
-            let connecting = Session::connect_unless(given_up, &member.config, protocol, stderr, recorder);
+            let connect = ConnectOptions { stderr, recorder, cancel: given_up.clone() };
+            let connecting = Session::connect_with(&member.config, protocol, connect);
             let error = match Box::pin(connecting).await {
                 Ok(session) => match &session.info().version {
                     PeerVersion::Known(_) => return Ok(session),
@@ -242,7 +243,7 @@ impl Slot {
         *locked(&self.listing) = Arc::default();
         self.set(state, None);
         if let Some(Live { session, .. }) = live {
-            let (_, late) = session.leave().await;
+            let (_, late) = session.close_and_collect().await;
             // What a server logs on its way out disturbs nobody any more.
             let answers = late.into_iter().filter(|stray| {
                 matches!(stray, UnsolicitedFrame::DuplicateResponse(_) | UnsolicitedFrame::UnknownId(_))

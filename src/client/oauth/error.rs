@@ -15,14 +15,14 @@ pub enum AuthError {
     #[error("{url} answered with HTTP {status}")]
     Http { url: String, status: u16 },
     /// What came is not what belongs there.
-    #[error("{url} answered with something else than {what}")]
+    #[error("{url} did not answer with {what}")]
     Malformed { url: String, what: &'static str },
     /// Plain HTTP, and not between programs of one machine (OAuth 2.1, section 1.5).
-    #[error("{url} is not used, for it is not protected by https")]
+    #[error("{url} is not used because it is not protected by https")]
     Insecure { url: String },
     /// A server would have us ask what is nearer to us than it is itself (2026-07-28, Security Best Practices, Server-Side
     /// Request Forgery).
-    #[error("{url} is not used, for it is within this machine or network, and the server is not")]
+    #[error("{url} is not used because it is inside this machine or network and the server is not")]
     Internal { url: String },
     /// The server names others than the one authorization server that is wanted.
     #[error("the server names {named}, and not the authorization server {wanted}")]
@@ -47,16 +47,14 @@ pub enum AuthError {
     #[error("the authorization server {issuer} has no {endpoint}")]
     NoEndpoint { issuer: String, endpoint: &'static str },
     /// The client is unknown to the authorization server, and cannot register there.
-    #[error("the authorization server {issuer} lets no client register itself; give a client id that it knows")]
+    #[error("the authorization server {issuer} does not register clients; use a client id that it knows")]
     NoIdentity { issuer: String },
     /// The client is registered with another authorization server (2026-07-28, Authorization Server Binding).
-    #[error("the client id belongs to the authorization server {registered}, and the server now names {issuer}")]
+    #[error("the client id belongs to the authorization server {registered}, but the server now names {issuer}")]
     IssuerMismatch { registered: String, issuer: String },
     /// Nobody but the server says that the client's secret is for this authorization server, which is elsewhere
     /// (2026-07-28, Authorization Server Binding).
-    #[error(
-        "the server names {issuer}, which is not on its own host, and nobody has said that the client secret is for it"
-    )]
+    #[error("the server names {issuer}, which is on another host, and no setting allows the client secret for it")]
     UntrustedIssuer { issuer: String },
     /// The registration was refused (RFC 7591, section 3.2.2).
     #[error("the authorization server refused to register the client: {0}")]
@@ -77,16 +75,16 @@ pub enum AuthError {
     #[error("the variable {variable} does not hold the client's secret")]
     NoSecret { variable: String },
     /// A person would have to be asked.
-    #[error("somebody has to authorize it in a browser")]
+    #[error("a user must authorize it in a browser")]
     InteractionRequired,
     /// The same, for the server takes the token no more that there is, and there will be no other without.
-    #[error("the server refuses the token that there is{}; somebody has to authorize it anew in a browser", and_says(.said))]
+    #[error("the server refuses the stored token{}; a user must authorize it again in a browser", and_says(.said))]
     ReauthorizationRequired { said: Option<String> },
     /// Nobody wants the answer of the person any more that was waited for.
-    #[error("the authorization was given up")]
+    #[error("the authorization was cancelled")]
     Cancelled,
     /// The person has not come back.
-    #[error("nobody authorized it within {0:?}")]
+    #[error("no user authorized it within {0:?}")]
     TimedOut(Duration),
     /// The server refuses a token that was issued for it a moment ago, so that another one would not help.
     #[error("the server refuses the token that {issuer} has just issued for it{}", and_says(.said))]

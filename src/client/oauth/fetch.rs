@@ -21,11 +21,12 @@ use super::{
     ssrf_guard::{BlockedAddress, SsrfGuard},
 };
 use crate::{
-    config::secret::MASK,
     transport::{HttpPart, TraceRecorder, client::web},
     wire::{Era, Version},
 };
 
+/// Replaces secrets in what is recorded.
+const MASK: &str = "***";
 const LIMIT: Duration = Duration::from_secs(30);
 const MAX_BODY: usize = 1 << 20;
 const MAX_REDIRECTS: usize = 3;

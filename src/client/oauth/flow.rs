@@ -139,7 +139,7 @@ impl Flow {
 
     /// The metadata at a place that the user has chosen; whoever's they are, the user trusts them.
     async fn stated_metadata(&self, url: &str, version: Option<&HeaderValue>) -> Result<ServerMetadata, AuthError> {
-        let at = Url::parse(url).map_err(|_| AuthError::Invalid(format!("{url:?} is no URL of metadata")))?;
+        let at = Url::parse(url).map_err(|_| AuthError::Invalid(format!("{url:?} is not a URL of metadata")))?;
         let at = self.ssrf_guard.check(at)?;
         let metadata = self.fetcher.metadata(&at, MetadataLocation::Stated, version, "metadata").await?;
         metadata.ok_or_else(|| AuthError::NoMetadata { issuer: display_url(url) })

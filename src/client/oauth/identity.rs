@@ -240,7 +240,7 @@ impl Client {
         let is_fit = Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.path() != "/");
         match is_fit {
             true => Ok(Client { id: url.to_owned(), secret: ClientSecret::None, method: ClientAuthMethod::None }),
-            false => Err(AuthError::Invalid(format!("{url:?} is no https URL of a client's metadata document"))),
+            false => Err(AuthError::Invalid(format!("{url:?} is not an https URL of a client's metadata document"))),
         }
     }
 
@@ -392,7 +392,7 @@ mod tests {
             "method": "client_secret_basic",
             "secretVariable": "SECRET",
             "isDocument": false,
-            "isAlone": true,
+            "isUnattended": true,
         });
         assert_eq!(serde_json::to_value(&stored_client).expect("JSON"), kept);
         assert_eq!(stored_client.client(identity.lookup), Ok(Some(client.clone())));

@@ -37,7 +37,7 @@ struct Hosts {
 
 /// A host has only addresses that are nearer to us than the server.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("it is within this machine or network, and the server is not")]
+#[error("it is inside this machine or network and the server is not")]
 pub(super) struct BlockedAddress;
 
 /// From how far away an address can be reached, the farthest first.
@@ -276,7 +276,7 @@ mod tests {
             let found = ssrf_guard.resolve("localhost".parse().expect("a name")).await;
             found.map(Iterator::count).map_err(|error| error.to_string())
         };
-        let why = "it is within this machine or network, and the server is not".to_owned();
+        let why = "it is inside this machine or network and the server is not".to_owned();
         assert_eq!(resolve("https://192.0.2.1/mcp", true, false).await, Err(why));
         for (server, named, trusted) in [
             ("https://192.0.2.1/mcp", false, false),

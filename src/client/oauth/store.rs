@@ -149,7 +149,7 @@ impl TokenStore {
     /// Waits until no other process changes what is kept of the server.
     ///
     /// # Errors
-    /// [`AuthError::Store`] if there can be no lock, or another process does not leave it.
+    /// [`AuthError::Store`] if there can be no lock, or another process keeps the lock it.
     pub(super) async fn lock(&self, server: &Url) -> Result<StoreLock, AuthError> {
         let TokenStore::Folder(folder) = self else { return Ok(StoreLock { _file: None }) };
         let path = file(folder, server).with_extension("lock");
@@ -168,7 +168,7 @@ impl TokenStore {
         });
         match locked.await {
             Ok(locked) => locked.map(|()| StoreLock { _file: Some(opened) }),
-            Err(_) => Err(AuthError::Store(format!("another process does not leave {}", path.display()))),
+            Err(_) => Err(AuthError::Store(format!("another process keeps the lock {}", path.display()))),
         }
     }
 
@@ -187,7 +187,7 @@ impl TokenStore {
                 }
                 match fs::read(&path) {
                     Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| {
-                        AuthError::Store(format!("{} does not hold tokens; log out to begin anew", path.display()))
+                        AuthError::Store(format!("{} does not hold tokens; log out to start again", path.display()))
                     }),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(fresh()),
                     Err(error) => Err(failed("read", &path, &error)),
@@ -385,12 +385,12 @@ mod tests {
         let (store, server) = (TokenStore::Folder(folder.path().to_owned()), url("https://h/mcp"));
         let held = store.lock(&server).await.expect("a lock");
         let error = store.lock(&server).await.expect_err("held").to_string();
-        assert!(error.starts_with("another process does not leave "), "{error}");
+        assert!(error.starts_with("another process keeps the lock "), "{error}");
         drop(held);
         store.lock(&server).await.expect("a lock");
         fs::write(file(folder.path(), &server), "{ half").expect("writes");
         let error = store.load(&server).expect_err("nonsense").to_string();
-        assert!(error.ends_with("does not hold tokens; log out to begin anew"), "{error}");
+        assert!(error.ends_with("does not hold tokens; log out to start again"), "{error}");
     }
 
     #[test]

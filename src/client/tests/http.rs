@@ -148,7 +148,7 @@ async fn a_success_that_is_no_answer_is_malformed_at_once() {
     for (media_type, body, expected) in [
         ("text/html", "<p>", "a body of type \"text/html\""),
         ("application/json", "{half", "not JSON: key"),
-        ("application/json", r#"{"jsonrpc":"2.0","id":77,"result":{}}"#, "the id 77, which no request had"),
+        ("application/json", r#"{"jsonrpc":"2.0","id":77,"result":{}}"#, "the id 77, which no request has"),
         ("application/json", r#"{"jsonrpc":"2.0","method":"notifications/x"}"#, "no response"),
     ] {
         let failure = failing(MODERN, move |_| peer::reply(200, media_type, body)).await;
@@ -190,7 +190,7 @@ async fn auto_falls_back_on_a_bare_client_error_and_exact_reports_it() {
     let config = ServerParams::new("s", Target::http(peer::url(&server)));
     let Err(error) = Session::connect(&config, MODERN).await else { panic!("a session") };
     assert!(matches!(&error, ConnectError::Http { status: 400, .. }), "{error:?}");
-    let said = "answered with HTTP 400: Bad Request: no session; it may know only the older protocol: ";
+    let said = "answered with HTTP 400: Bad Request: no session; it may only support older versions: ";
     assert!(error.to_string().contains(said) && error.may_be_older(), "{error}");
 }
 

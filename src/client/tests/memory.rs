@@ -76,7 +76,7 @@ async fn an_answer_that_is_no_valid_response_is_malformed_at_once() {
     for (line, expected) in [
         (r#"{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":1,"message":"m"}}"#, "more than one of"),
         (r#"{"jsonrpc":"1.0","id":ID,"result":{}}"#, "`jsonrpc` must be"),
-        (r#"{"jsonrpc":"2.0","id":"ID","result":{"content":[]}}"#, "which no request had"),
+        (r#"{"jsonrpc":"2.0","id":"ID","result":{"content":[]}}"#, "which no request has"),
         (r#"[{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}]"#, "a batch"),
         (r#"{"jsonrpc":"2.0","id":ID,"result":{"content":7}}"#, "no result of a tool call"),
     ] {

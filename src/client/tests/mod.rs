@@ -9,7 +9,7 @@ pub(crate) mod peer;
 mod resume;
 pub(crate) mod server;
 mod sse;
-pub(crate) mod stdio;
+mod stdio;
 mod subscription;
 mod task;
 mod ws;

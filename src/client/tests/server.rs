@@ -172,3 +172,9 @@ pub(crate) fn greet_http(seen: &Seen) -> Option<Response<Body>> {
         _ => reply(405, "text/plain", ""),
     })
 }
+
+/// Whether a process runs; a zombie does not.
+pub(crate) fn runs(pid: &str) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    state.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+}

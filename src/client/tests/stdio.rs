@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 
 use super::{
     LEGACY, call,
-    server::{HELLO, INITIALIZED},
+    server::{HELLO, INITIALIZED, runs},
 };
-use crate::{
-    client::{CallOptions, CommandSpec, ConnectError, Failure, ServerParams, Session, StderrSink, StopGrace, Target},
-    transport::TraceRecorder,
+use crate::client::{
+    CallOptions, CommandSpec, ConnectError, ConnectOptions, Failure, ServerParams, Session, StderrSink, StopGrace,
+    Target,
 };
 
 const GRACE: StopGrace =
@@ -33,12 +33,6 @@ fn command(spec: CommandSpec) -> ServerParams {
     ServerParams::new("shell", Target::Stdio(spec))
 }
 
-/// Whether a process runs; a zombie does not.
-pub(crate) fn runs(pid: &str) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    state.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
-}
-
 async fn gone(pid: &str) {
     let patience = Instant::now() + Duration::from_secs(5);
     while runs(pid) {
@@ -51,7 +45,8 @@ async fn gone(pid: &str) {
 async fn pids<const N: usize>(config: &ServerParams) -> (Session, [String; N]) {
     let (sender, mut lines) = mpsc::unbounded_channel();
     let sink: StderrSink = Arc::new(move |line| drop(sender.send(line)));
-    let session = Session::connect_with(config, LEGACY, Some(sink), TraceRecorder::new()).await.expect("a session");
+    let options = ConnectOptions { stderr: Some(sink), ..ConnectOptions::default() };
+    let session = Session::connect_with(config, LEGACY, options).await.expect("a session");
     let mut pids = Vec::new();
     while pids.len() < N {
         let line = lines.recv().await.expect("a line");

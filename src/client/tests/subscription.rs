@@ -77,7 +77,7 @@ async fn what_is_not_acknowledged_is_named_and_an_error_or_silence_is_what_it_is
     );
     let session = connect(&target(&server), MODERN).await;
     let failure = session.listen(&everything(), CallOptions::default()).await.expect_err("half of it");
-    let expected = "there will be no notifications/prompts/list_changed, updates of a://1";
+    let expected = "the server does not send notifications/prompts/list_changed, updates of a://1";
     assert_eq!((failure.kind(), failure.to_string().as_str()), ("unacknowledged", expected));
     assert_eq!(sent_methods(&session).last().map(String::as_str), Some("notifications/cancelled"));
     session.close().await;
@@ -111,7 +111,7 @@ async fn a_legacy_session_subscribes_to_resources_and_goes_by_the_declared_lists
     let server = declaring(r#"{"tools":{"listChanged":true},"prompts":{}}"#);
     let session = connect(&target(&server), LEGACY).await;
     let failure = session.listen(&everything(), CallOptions::default()).await.expect_err("no prompts");
-    assert_eq!(failure.to_string(), "there will be no notifications/prompts/list_changed");
+    assert_eq!(failure.to_string(), "the server does not send notifications/prompts/list_changed");
     let tools = SubscriptionFilter { tools: true, ..SubscriptionFilter::for_resource("a://1") };
     session.listen(&tools, CallOptions::default()).await.expect("declared");
     session.unsubscribe("a://1", CallOptions::default()).await.expect("subscribed");

@@ -1,6 +1,7 @@
-//! Who decides with which authorization an HTTP request goes, and what to do when the server refuses it.
+//! The authorization of HTTP requests, as the transports see it.
 //!
-//! A transport knows nothing of OAuth: it asks its gate before each request, and again after a 401 or 403.
+//! A transport knows nothing of OAuth: it asks the middleware for a header before each request, and again after a 401
+//! or 403.
 
 use std::{
     fmt,
@@ -16,34 +17,33 @@ use reqwest::{
     header::{HeaderMap, HeaderValue},
 };
 
-/// Asked for a pass before a request, and with a refusal after one that was refused.
+/// Returns the header for a request, or for its repetition after a refusal.
 ///
-/// Of the answers `Ok(None)` means that nothing can be done about this refusal, and an error says why there is no
-/// authorization.
+/// `Ok(None)` means that an authorization cannot fix the refusal; an error says why there is none.
 #[derive(Clone)]
 pub struct AuthMiddleware(Arc<Callback>);
 
 type Callback = dyn Fn(Option<RefusedRequest>) -> BoxFuture<'static, Result<Option<AuthHeader>, String>> + Send + Sync;
 
-/// With what a request goes.
+/// The `Authorization` header of a request.
 #[derive(Clone, Debug, Default)]
 pub struct AuthHeader {
-    /// The value of `Authorization`, if there is one to send.
+    /// The value; `None` sends no header.
     pub value: Option<HeaderValue>,
-    /// Which one it is, for whoever gave it.
+    /// Identifies the token for the authorizer that issued the header.
     pub generation: u64,
     accepted: Arc<AtomicBool>,
 }
 
-/// A request that was refused.
+/// A request that the server refused.
 #[derive(Clone, Debug)]
 pub struct RefusedRequest {
     pub header: AuthHeader,
     /// 401 or 403.
     pub status: StatusCode,
-    /// Those of the response.
+    /// The headers of the response.
     pub headers: HeaderMap,
-    /// The protocol version of the request, as far as it was said.
+    /// The protocol version of the request, if it had one.
     pub version: Option<HeaderValue>,
 }
 
@@ -57,7 +57,7 @@ impl AuthMiddleware {
         AuthMiddleware(Arc::new(ask))
     }
 
-    /// What the next request goes with.
+    /// The header of the next request.
     ///
     /// # Errors
     /// Says why there is no authorization.
@@ -65,7 +65,7 @@ impl AuthMiddleware {
         self.0(None).await.map(Option::unwrap_or_default)
     }
 
-    /// With what to make the refused request again, if at all.
+    /// The header for another attempt; `None` if there is none to try.
     ///
     /// # Errors
     /// Says why there is no authorization.
@@ -81,12 +81,12 @@ impl fmt::Debug for AuthMiddleware {
 }
 
 impl AuthHeader {
-    /// `accepted` is shared by all passes with this header.
+    /// `accepted` is shared by all headers with this token.
     pub fn new(value: Option<HeaderValue>, generation: u64, accepted: Arc<AtomicBool>) -> AuthHeader {
         AuthHeader { value, generation, accepted }
     }
 
-    /// Notes that the server has let a request through with it.
+    /// Notes that the server accepted a request with it.
     pub(crate) fn mark_accepted(&self) {
         self.accepted.store(true, Ordering::Relaxed);
     }

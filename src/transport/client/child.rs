@@ -1,4 +1,4 @@
-//! A server's process: started in a group of its own, listened to on stderr, and stopped without leaving anyone behind.
+//! The process of a server: started in a process group of its own, and stopped with all processes that it started.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -29,9 +29,9 @@ const LONGEST_LINE: usize = 64 << 10;
 pub struct CommandSpec {
     pub program: String,
     pub args: Vec<String>,
-    /// Added to the environment that is inherited.
+    /// Variables added to the inherited environment.
     pub env: BTreeMap<String, String>,
-    /// The only variables of ours that are inherited; all if `None`.
+    /// The names of the inherited variables; all if `None`.
     pub inherit: Option<&'static [&'static str]>,
     pub cwd: Option<PathBuf>,
     pub grace: StopGrace,
@@ -40,11 +40,11 @@ pub struct CommandSpec {
 /// How long each step of stopping a process may take (2026-07-28, stdio: Shutdown).
 #[derive(Clone, Copy, Debug)]
 pub struct StopGrace {
-    /// From closing its standard input to SIGTERM; none where there is haste.
+    /// From closing its standard input to SIGTERM; zero during a shutdown.
     pub exit: Duration,
     /// From SIGTERM to SIGKILL.
     pub terminate: Duration,
-    /// From SIGKILL until we no longer wait.
+    /// From SIGKILL to the end of the wait.
     pub kill: Duration,
 }
 
@@ -62,10 +62,10 @@ pub struct StderrLine {
     pub line: String,
 }
 
-/// Called with every line that servers write to their standard error, as it comes. Until it returns, no more is read.
+/// Called with each line that servers write to their standard error. Until it returns, no more is read.
 pub type StderrSink = Arc<dyn Fn(StderrLine) + Send + Sync>;
 
-/// The last 20 of any number of lines, shared by its clones.
+/// The last 20 lines, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct LastLines(Arc<Mutex<VecDeque<String>>>);
 
@@ -93,7 +93,7 @@ pub(crate) struct Pipes {
 /// A running server process and its group. Dropping it kills the whole group.
 #[derive(Debug)]
 pub struct Child {
-    /// Dropped first: to drop the process may reap it.
+    /// Dropped first, because dropping the process may reap it.
     group: ProcessGroup,
     process: tokio::process::Child,
     grace: StopGrace,
@@ -103,7 +103,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts the process, and the guard if there is to be one; must be called within a tokio runtime.
+    /// Starts the process, and the reaper if one is installed; must be called within a tokio runtime.
     ///
     /// # Errors
     /// [`OpenError::Spawn`] if the command cannot be started.
@@ -154,7 +154,7 @@ impl Child {
         self.stderr.to_vec()
     }
 
-    /// How the process ended, if it ends within `patience`, and what it said last on standard error.
+    /// The exit status, if the process ends within `patience`, and the last lines of its standard error.
     pub async fn exit_details(&self, patience: Duration) -> (Option<ExitStatus>, Vec<String>) {
         let mut silent = self.silent.clone();
         let ended = timeout(patience, async {
@@ -166,9 +166,9 @@ impl Child {
         (status, self.last_lines())
     }
 
-    /// Waits for the process to exit by itself, for its standard input is closed already, but no longer than until
-    /// `haste` is cancelled; then asks whoever is left to terminate, be it the process or what it has started; then kills
-    /// them. Returns the exit status of the process itself, and ends within the sum of its [`StopGrace`].
+    /// Waits for the process, whose standard input is closed, to exit, at most until `shutdown` is cancelled; then
+    /// sends SIGTERM to it and all processes that it started; then kills them. Returns the exit status of the process,
+    /// and ends within the sum of its [`StopGrace`].
     pub async fn stop(mut self, shutdown: &CancellationToken) -> Option<ExitStatus> {
         let grace = self.grace;
         tokio::select! {
@@ -194,7 +194,7 @@ impl Drop for Child {
     }
 }
 
-/// Tells of every line that is not blank, until the stream ends; of one that is too long, of its beginning.
+/// Reports every line that is not empty, until the stream ends; of one that is too long, its start.
 async fn listen(mut stream: impl AsyncBufRead + Unpin, told: impl Fn(String)) {
     let (mut line, mut length) = (Vec::new(), 0);
     loop {
@@ -267,7 +267,7 @@ mod tests {
     #[tokio::test]
     async fn of_our_environment_a_process_has_what_it_may_inherit_and_its_own() {
         let environment = async |inherit| {
-            // Who knows what a shell adds: `env` tells what it was given.
+            // A shell would add variables; `env` prints what it got.
             let env = BTreeMap::from([("OWN".to_owned(), "1".to_owned())]);
             let spec = CommandSpec { program: "env".into(), env, inherit, ..CommandSpec::default() };
             let (child, mut pipes) = Child::spawn(&spec, "env", None).expect("starts");

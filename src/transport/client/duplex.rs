@@ -22,13 +22,13 @@ use crate::{
     wire::{Direction, message::split_batch},
 };
 
-/// How many lines of noise are skipped at a time.
+/// How many lines that rmcp cannot parse are skipped before other tasks run.
 const SKIPPED_PER_YIELD: usize = 32;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long a process may take to end what it writes when its standard input has ended.
+/// How long to read what a process still writes after the end of its standard input.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// rmcp's transport over everything but streamable HTTP. What rmcp cannot parse stays in the recorder only.
+/// The rmcp transport for all but streamable HTTP. What rmcp cannot parse is only recorded.
 pub(crate) struct Duplex {
     recorder: TraceRecorder,
     incoming: Incoming,
@@ -44,14 +44,14 @@ pub(crate) enum Incoming {
     Sse(Box<EventReader>),
 }
 
-/// Where frames go, shared between rmcp and raw senders.
+/// Where frames go, shared by rmcp and raw senders.
 #[derive(Clone)]
 pub enum Outgoing {
     Ordered(OrderedWriter),
     Sse(Poster),
 }
 
-/// A writer that takes one frame at a time, in the order in which they were handed over.
+/// A writer that writes one frame at a time, in the order of the calls.
 #[derive(Clone)]
 pub struct OrderedWriter {
     recorder: TraceRecorder,
@@ -117,7 +117,7 @@ impl rmcp::transport::Transport<RoleClient> for Duplex {
             if let Ok(message) = serde_json::from_slice(&bytes) {
                 return Some(message);
             }
-            // Whoever waits beside this, to send or to end it, has a turn even if the noise never ends.
+            // Endless output must not block senders and the shutdown.
             skipped += 1;
             if skipped.is_multiple_of(SKIPPED_PER_YIELD) {
                 tokio::task::yield_now().await;
@@ -168,8 +168,8 @@ fn line(read: std::io::Result<Option<Result<Bytes, crate::wire::TooLong>>>, ende
 }
 
 impl Outgoing {
-    /// Hands one frame over; the place in the queue is taken by the call, not by the first poll. `Ok` carries the
-    /// HTTP status, where the transport has one.
+    /// Sends one frame; the call, not the first poll, decides its place in the queue. `Ok` has the HTTP status, if the
+    /// transport has one.
     pub(crate) fn send(&self, bytes: Bytes) -> impl Future<Output = Result<Option<u16>, LinkError>> + Send + use<> {
         let posting = match self {
             Outgoing::Ordered(writer) => Err(writer.send(bytes)),
@@ -207,7 +207,7 @@ impl OrderedWriter {
         }
     }
 
-    /// Takes a place in the mutex's queue at once: it is fair among those that have been polled.
+    /// Enters the mutex's queue at once: it is fair among the futures that have been polled.
     fn turn(&self) -> impl Future<Output = OwnedMutexGuard<Option<Writer>>> + Send + use<> {
         let mut lock = Box::pin(self.writer.clone().lock_owned());
         let free = lock.as_mut().now_or_never();
@@ -219,7 +219,7 @@ impl OrderedWriter {
         }
     }
 
-    /// Gives up the write in progress, if any, and ends the stream.
+    /// Cancels a write in progress, and ends the stream.
     async fn close(&self) {
         self.closing.cancel();
         if let Some(writer) = self.writer.lock().await.take() {

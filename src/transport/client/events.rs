@@ -22,7 +22,7 @@ impl EventReader {
     /// The next event; `None` at the end of the stream. Cancel-safe.
     ///
     /// # Errors
-    /// Says how the stream broke.
+    /// How the stream broke.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, String> {
         loop {
             if let Some(event) = self.ready.pop_front() {

@@ -11,19 +11,19 @@ use rand::RngExt;
 
 use super::ReaperProcess;
 
-/// A temporary folder for the owner only. It goes when this is dropped, or with the [`ReaperProcess`] if this process is killed.
+/// A temporary folder for the owner only. It is removed on drop, or by the [`ReaperProcess`] if this process is killed.
 #[derive(Debug)]
 pub struct TempFolder {
     path: PathBuf,
 }
 
 impl TempFolder {
-    /// Makes one in this folder.
+    /// Creates one in this folder.
     ///
     /// # Errors
-    /// It cannot be made, or the guard cannot be started.
+    /// It cannot be created, or the reaper cannot be started.
     pub fn create(within: &Path) -> io::Result<TempFolder> {
-        // Whoever is told of it may be elsewhere.
+        // The reaper has another working directory.
         let within = std::path::absolute(within)?;
         let path = within.join(format!("rehearse-{:016x}", rand::rng().random::<u64>()));
         ReaperProcess::register(&path)?;
@@ -34,7 +34,7 @@ impl TempFolder {
         made.map(|()| TempFolder { path })
     }
 
-    /// Absolute.
+    /// The absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -42,7 +42,7 @@ impl TempFolder {
 
 impl Drop for TempFolder {
     fn drop(&mut self) {
-        // Nothing could be done about it.
+        // An error could not be handled here.
         let _ = fs::remove_dir_all(&self.path);
         ReaperProcess::unregister(&self.path);
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::wire::Message;
 
-/// The `Mcp-Method` and `Mcp-Name` of a request or notification; nothing if the bytes are none.
+/// The `Mcp-Method` and `Mcp-Name` of a request or notification; nothing for other bytes.
 pub(crate) fn mirrored(bytes: &[u8]) -> HeaderMap {
     #[derive(Deserialize)]
     struct Named {
@@ -37,8 +37,7 @@ pub(crate) fn mirrored(bytes: &[u8]) -> HeaderMap {
     headers
 }
 
-/// A header value, in the Base64 form where the text cannot stand for itself (2026-07-28, Streamable HTTP: Value
-/// Encoding).
+/// A header value, in Base64 if the string cannot be a header value (2026-07-28, Streamable HTTP: Value Encoding).
 fn encode(text: &str) -> String {
     let plain = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
     let sentinel = text.starts_with("=?base64?") && text.ends_with("?=");

@@ -1,4 +1,4 @@
-//! Streamable HTTP: our HTTP client, which records true bytes, under rmcp's worker, which knows the protocol.
+//! Streamable HTTP: an HTTP client that records the bytes, below rmcp's worker, which speaks the protocol.
 
 use std::{
     collections::HashMap,
@@ -46,7 +46,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const CONCURRENT_POSTS: usize = 1024;
 
-/// What rmcp is served on.
+/// The connection for rmcp.
 pub(crate) struct HttpLink {
     pub(crate) worker: StreamableHttpClientWorker<HttpClient>,
     pub(crate) client: HttpClient,
@@ -63,11 +63,11 @@ struct Shared {
     auth: Option<AuthMiddleware>,
     recorder: TraceRecorder,
     state: Mutex<State>,
-    /// Whether the server has answered to the GET for its own messages.
+    /// Whether the server has answered the GET for its own messages.
     listening: watch::Sender<bool>,
-    /// Whether the server has answered to a request that it knows no such session.
+    /// Whether the server has answered that it does not know the session.
     lost: AtomicBool,
-    /// How long a `server/discover` may take, if `initialize` is to follow after that.
+    /// How long a `server/discover` may take, if `initialize` is to follow.
     probe_limit: OnceLock<Duration>,
 }
 
@@ -105,25 +105,25 @@ pub(crate) fn open(
 }
 
 impl HttpClient {
-    /// The HTTP status and body with which the last POST, a `server/discover`, was rejected, if rmcp was told so in
-    /// the form of a JSON-RPC error that the server did not send.
+    /// The HTTP status and body that rejected the last POST, a `server/discover`, if rmcp got them as a JSON-RPC error
+    /// that the server did not send.
     pub(crate) fn rejected(&self) -> Option<(u16, String)> {
         self.state().rejected.clone()
     }
 
-    /// Whether the server has refused a request because it does not know the session any more.
+    /// Whether the server has refused a request because it no longer knows the session.
     pub(crate) fn is_lost(&self) -> bool {
         self.0.lost.load(Ordering::Relaxed)
     }
 
-    /// From now on a `server/discover` that is not answered within this time, in which nobody is asked for an
-    /// authorization, is [`unanswered`](super::probe::unanswered).
+    /// From now on a `server/discover` without an answer within this time, without that of a user authorization, is
+    /// [`unanswered`](super::probe::unanswered).
     pub(crate) fn limit_probe(&self, limit: Duration) {
         let _ = self.0.probe_limit.set(limit);
     }
 
     /// Sends the bytes as they are with the session, version and authorization in use, the mirrored headers of a modern
-    /// message, and the caller's changes on top. It is sent once, whatever the answer.
+    /// message, and the changes of the caller. It is never repeated.
     ///
     /// # Errors
     /// [`LinkError::Invalid`] for a header that cannot be sent, [`LinkError::Exchange`] if there is no answer, and
@@ -169,7 +169,7 @@ impl HttpClient {
         web::send(&self.0.http, auth, request.body(bytes.clone()), &self.0.recorder, Some(&bytes)).await
     }
 
-    /// Adds the authorization in use, for a request that is not to be made again.
+    /// Adds the authorization in use to a request that is not repeated.
     async fn authorize(&self, headers: &mut HeaderMap) -> Result<(), LinkError> {
         if let Some(auth) = &self.0.auth {
             web::insert_auth(headers, &auth.header().await.map_err(LinkError::Unauthorized)?);
@@ -181,7 +181,7 @@ impl HttpClient {
         self.0.http.request(method, self.0.url.clone()).headers(self.with_configured(headers))
     }
 
-    /// The configured headers, overruled by those of the protocol.
+    /// The configured headers; those of the protocol take precedence.
     fn with_configured(&self, protocol: HeaderMap) -> HeaderMap {
         let mut headers = self.0.headers.clone();
         headers.extend(protocol);
@@ -192,7 +192,7 @@ impl HttpClient {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The events for rmcp, without the ids and times by which it would resume the stream in its own way.
+    /// The events for rmcp, without the ids and times with which it would resume the stream itself.
     fn events(&self, response: Response, resumption: Resumption) -> BoxStream<'static, Result<Sse, SseError>> {
         let recorder = self.0.recorder.clone();
         let events = EventStream::new(self.clone(), response, resumption);
@@ -227,7 +227,7 @@ impl HttpClient {
         web::send(&self.0.http, self.0.auth.as_ref(), request, &self.0.recorder, None).await
     }
 
-    /// Ends when the server has answered to the GET for its own messages, at once if there is no session to have it.
+    /// Waits until the server has answered the GET for its own messages; ends at once without a session.
     pub(crate) async fn listening(&self) {
         if self.state().session.is_some() {
             let _ = self.0.listening.subscribe().wait_for(|listening| *listening).await;
@@ -257,7 +257,7 @@ impl HttpClient {
         }
         let unauthorized = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
-        // Whoever takes no POST at all says nothing about the handshake.
+        // A server that rejects every POST says nothing about the handshake.
         let is_elsewhere = status == StatusCode::METHOD_NOT_ALLOWED
             && (probe || matches!(request.request, ClientRequest::InitializeRequest(_)));
         let error = match error {
@@ -361,7 +361,7 @@ impl StreamableHttpClient for HttpClient {
     ) -> Result<(), StreamableHttpError<LinkError>> {
         let mut headers: HeaderMap = headers.into_iter().collect();
         insert_session(&mut headers, Some(&session));
-        // Nobody is asked for an authorization only to leave.
+        // A user is not asked only to close a session.
         self.authorize(&mut headers).await.map_err(StreamableHttpError::Client)?;
         let request = self.request(Method::DELETE, headers);
         let response = web::send(&self.0.http, None, request, &self.0.recorder, None).await;
@@ -404,7 +404,7 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// The answer to a raw POST, of which only the head has been read.
+/// The response to a raw POST, of which only the head has been read.
 pub(crate) struct RawResponse {
     response: Response,
     recorder: TraceRecorder,
@@ -415,8 +415,7 @@ impl RawResponse {
         self.response.status().as_u16()
     }
 
-    /// Reads the rest and records the frames in it. A body that is no event stream is returned as well. Ends when the
-    /// response does.
+    /// Reads the rest and records its frames. Also returns a body that is not an event stream.
     pub(crate) async fn finish(self) -> Bytes {
         if web::media_type(&self.response) == "text/event-stream" {
             let mut events = EventReader::new(self.response);
@@ -468,10 +467,10 @@ async fn whole_body(mut response: Response) -> Result<Bytes, LinkError> {
     Ok(body.freeze())
 }
 
-/// A JSON body answers the request of its own exchange, and nothing else.
+/// A JSON body must answer the request of its exchange.
 fn answer_to(message: &ClientJsonRpcMessage, body: &[u8]) -> Result<ServerJsonRpcMessage, LinkError> {
     let answer: ServerJsonRpcMessage = serde_json::from_slice(body)
-        .map_err(|error| LinkError::Malformed(format!("the body is no message: {error}")))?;
+        .map_err(|error| LinkError::Malformed(format!("the body is not a message: {error}")))?;
     let ClientJsonRpcMessage::Request(request) = message else { return Ok(answer) };
     let other = |id: &RequestId| {
         LinkError::Malformed(format!("the body answers request {id} instead of request {}", request.id))
@@ -485,7 +484,7 @@ fn answer_to(message: &ClientJsonRpcMessage, body: &[u8]) -> Result<ServerJsonRp
             Err(other(answer.id.as_ref().unwrap_or(&request.id)))
         }
         ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => {
-            Err(LinkError::Malformed("the body is no response".to_owned()))
+            Err(LinkError::Malformed("the body is not a response".to_owned()))
         }
         answer => Ok(answer),
     }

@@ -1,7 +1,8 @@
-//! The client's end of every transport: connections that rmcp drives while a [`TraceRecorder`](super::TraceRecorder) records their true bytes.
+//! The client side of every transport: connections for rmcp, whose bytes a [`TraceRecorder`](super::TraceRecorder)
+//! records.
 //!
 //! stdio, SSE, WebSocket and memory are one `Duplex` each; streamable HTTP is rmcp's own worker on our HTTP client.
-//! Each `open` ends when frames can be sent, before any handshake of MCP, and is given the recorder that records them.
+//! Each `open` returns when frames can be sent, before the MCP handshake.
 
 pub mod auth;
 pub mod child;
@@ -34,13 +35,13 @@ pub use process_handle::{ProcessChange, ProcessHandle};
 pub use raw::{HeaderChange, RawSender, SentFrame};
 pub use reaper::ReaperProcess;
 
-/// What rmcp is served on.
+/// The connection for rmcp.
 pub(crate) enum Link {
     Duplex(Box<Duplex>),
     Http(HttpLink),
 }
 
-/// A connection that is open but has not shaken hands.
+/// An open connection before its handshake.
 pub(crate) struct OpenConnection {
     pub(crate) link: Link,
     pub(crate) raw: RawSender,
@@ -60,13 +61,13 @@ pub enum OpenError {
     /// The command could not be started.
     #[error("{source}")]
     Spawn { program: String, source: io::Error },
-    /// Nobody listens there, or the connection broke off.
+    /// There is no listener, or the connection broke.
     #[error("{detail}")]
     Unreachable { detail: String },
-    /// The endpoint answered with an HTTP status that opens nothing.
+    /// The endpoint answered with an HTTP error.
     #[error("HTTP {status}")]
     Http { status: u16, body: String },
-    /// The endpoint wants an authorization that could not be got.
+    /// The endpoint requires an authorization, and the client has none.
     #[error("{0}")]
     Unauthorized(String),
     /// The endpoint answered with something that is not this transport.
@@ -77,7 +78,7 @@ pub enum OpenError {
     Invalid(String),
 }
 
-/// Why a frame could not be delivered, or what came back was no frame.
+/// Why a frame could not be sent, or its answer is not a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     #[error("the connection is closed")]
@@ -86,16 +87,16 @@ pub enum LinkError {
     Io(#[from] io::Error),
     #[error("the frame could not be written: {0}")]
     Ws(#[source] Box<tokio_tungstenite::tungstenite::Error>),
-    /// The HTTP exchange broke off.
+    /// The HTTP exchange failed.
     #[error("{0}")]
     Exchange(String),
-    /// The HTTP status of an answer that carries no JSON-RPC message for the caller.
+    /// The HTTP status of a response without a JSON-RPC message.
     #[error("HTTP {status}")]
     Status { status: u16, body: String },
-    /// The server wants an authorization that could not be got.
+    /// The server requires an authorization, and the client has none.
     #[error("{0}")]
     Unauthorized(String),
-    /// The body of a successful answer is not what the transport prescribes.
+    /// The body of a successful response is not of this transport.
     #[error("{0}")]
     Malformed(String),
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! The end of the wait for the answer to a `server/discover`.
+//! Ends the wait for the answer to `server/discover`.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use super::LinkError;
 
 type Posted = Result<StreamableHttpPostResponse, StreamableHttpError<LinkError>>;
 
-/// What rmcp is told of a `server/discover` without an answer: an error that no modern server gives leads to `initialize`
-/// (2026-07-28, stdio: Backward Compatibility).
+/// What rmcp gets in place of the answer to `server/discover`: an error that no modern server sends leads to
+/// `initialize` (2026-07-28, stdio: Backward Compatibility).
 pub(crate) fn unanswered(probe: RequestId) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::internal_error("no answer in time", None), Some(probe))
 }
@@ -26,7 +26,7 @@ pub(super) fn probe_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     matches!(request.request, ClientRequest::DiscoverRequest(_)).then(|| request.id.clone())
 }
 
-/// The same, but what breaks when the limit is over, which the exchange keeps by itself, is [`unanswered`].
+/// Replaces the failure of an exchange after its limit by [`unanswered`].
 pub(super) async fn limit_probe(limit: Duration, probe: RequestId, posting: impl Future<Output = Posted>) -> Posted {
     let started = Instant::now();
     match posting.await {

@@ -1,4 +1,4 @@
-//! The process group of a command, and whoever has left it.
+//! The process group of a command, and processes that have left it.
 
 use std::{collections::BTreeSet, fs, io, os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
@@ -17,11 +17,11 @@ use super::{
     process_tag::{self, ProcessTag, TaggedProcess},
 };
 
-/// How often it is looked who is left.
+/// How often to check which processes are left.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The process group that a child of ours leads, and the processes that it has started elsewhere. The child is not
-/// reaped before the group is ended: until then, its number cannot be given to anybody else.
+/// The process group of a child process, and all processes that it has started elsewhere. The child is not reaped
+/// before the group has ended, so that no other process gets its id.
 #[derive(Debug)]
 pub(super) struct ProcessGroup {
     pub(super) leader: Pid,
@@ -30,10 +30,10 @@ pub(super) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts a leader under the eyes of the guard. `spawn` is given a variable for its environment.
+    /// Starts a leader that the reaper tracks. `spawn` gets a variable for its environment.
     ///
     /// # Errors
-    /// Those of `spawn`, or the guard cannot be started.
+    /// Those of `spawn`, or the reaper cannot be started.
     pub(super) fn start<T>(spawn: impl FnOnce((&str, &str)) -> io::Result<(T, Pid)>) -> io::Result<(T, ProcessGroup)> {
         let tag = ProcessTag::new();
         let (started, leader) = ReaperProcess::track(&tag, || spawn(tag.variable()))?;
@@ -45,12 +45,12 @@ impl ProcessGroup {
         &self.tag
     }
 
-    /// Sends a signal to the group, as a terminal does: whether there was anyone to receive it.
+    /// Sends a signal to the group, as a terminal does; false if it is empty.
     pub(super) fn signal(&self, signal: Signal) -> bool {
         kill_process_group(self.leader, signal).is_ok()
     }
 
-    /// Asks everyone to terminate, also who has left the group.
+    /// Sends SIGTERM to all processes, including those outside the group.
     pub(super) async fn terminate(&self) {
         let mut processes = self.processes().await;
         processes.retain(|process| getpgid(Some(process.id)) != Ok(self.leader));
@@ -58,12 +58,12 @@ impl ProcessGroup {
         processes.iter().for_each(|process| process.signal(Signal::TERM));
     }
 
-    /// Whether anyone runs besides the leader, as far as the system tells.
+    /// Whether other processes than the leader run, as far as the system shows.
     pub(super) async fn has_others(&self) -> bool {
         has_others(self.leader) || self.processes().await.iter().any(|process| process.id != self.leader)
     }
 
-    /// Waits until nobody runs any more, as far as the system tells.
+    /// Waits until all processes have ended, as far as the system shows.
     pub(super) async fn all_ended(&self) {
         self.leader_exit().await;
         while self.has_others().await {
@@ -71,14 +71,14 @@ impl ProcessGroup {
         }
     }
 
-    /// Kills whoever is left.
+    /// Kills all processes that are left.
     pub(super) async fn end(&mut self) {
         if !self.ended {
             let tags = BTreeSet::from([self.tag.clone()]);
             let killed = spawn_blocking(move || process_tag::kill(&tags)).await;
-            // Who has lost the tag.
+            // Also those without the tag.
             self.signal(Signal::KILL);
-            // Otherwise the runtime ends, and it is done when this is dropped.
+            // Otherwise the runtime is shutting down, and `drop` does it.
             if killed.is_ok() {
                 self.mark_ended();
             }
@@ -90,7 +90,7 @@ impl ProcessGroup {
         ReaperProcess::unregister(self.tag.to_string());
     }
 
-    /// To look at every process takes milliseconds.
+    /// Blocks for milliseconds, so it runs on its own thread.
     async fn processes(&self) -> Vec<TaggedProcess> {
         let tag = self.tag.clone();
         spawn_blocking(move || tag.processes()).await.unwrap_or_default()

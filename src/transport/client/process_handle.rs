@@ -18,7 +18,7 @@ use tokio::{
 
 use super::process_group::ProcessGroup;
 
-/// A command that runs, and whatever it has started. Dropping it kills them all.
+/// A running command with all processes that it has started. Dropping it kills them.
 #[derive(Debug)]
 pub struct ProcessHandle {
     process: Child,
@@ -26,7 +26,7 @@ pub struct ProcessHandle {
     changes: SignalStream,
 }
 
-/// What has become of a command.
+/// A change of the state of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessChange {
     /// It was stopped by this signal, and can be continued.
@@ -35,7 +35,7 @@ pub enum ProcessChange {
 }
 
 impl ProcessHandle {
-    /// Starts the command, and the guard if there is to be one; must be called within a tokio runtime.
+    /// Starts the command, and the reaper if one is installed; must be called within a tokio runtime.
     ///
     /// # Errors
     /// The command cannot be started.
@@ -49,21 +49,21 @@ impl ProcessHandle {
         Ok(ProcessHandle { process, group, changes })
     }
 
-    /// The number of its process group.
+    /// The id of its process group.
     pub fn group(&self) -> Pid {
         self.group.leader
     }
 
-    /// Sends a signal to all of its processes that have not left its group.
+    /// Sends a signal to all processes in its group.
     pub fn signal(&self, signal: Signal) {
-        // Who has ended already needs none.
+        // An error means that they have ended.
         self.group.signal(signal);
     }
 
-    /// The next thing that becomes of the command itself. Cancel-safe.
+    /// The next change of the command itself. Cancel-safe.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system call fails.
     pub async fn change(&mut self) -> io::Result<ProcessChange> {
         loop {
             if let Some(status) = self.group.leader_status()? {
@@ -76,17 +76,17 @@ impl ProcessHandle {
         }
     }
 
-    /// What has stopped the command since this was asked last.
+    /// The signal that has stopped the command since the last call.
     fn stopped(&self) -> Result<Option<Signal>, Errno> {
         match waitid(WaitId::Pid(self.group.leader), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG) {
-            // One that has ended just now is no child that could stop: its end is the next change.
+            // A process that has just ended cannot stop: its end is the next change.
             Err(Errno::CHILD) => Ok(None),
             stop => Ok(stop?.and_then(|status| status.stopping_signal()).and_then(Signal::from_named_raw)),
         }
     }
 
-    /// Ends what the command has started and left: asks it to terminate, and kills what is there after `grace`. On
-    /// systems without `/proc` it is killed at once.
+    /// Ends the processes that the command has left: sends SIGTERM, and kills them after `grace`. On systems without
+    /// `/proc` they are killed at once.
     pub async fn finish(mut self, grace: Duration) {
         if self.group.has_others().await {
             self.group.terminate().await;

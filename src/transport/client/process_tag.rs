@@ -1,7 +1,7 @@
-//! The tag of a command: a variable of a random name in its environment, which whatever it starts inherits.
+//! The tag of a command: a variable with a random name in its environment, which all processes inherit that it starts.
 //!
-//! On Linux (5.3 or newer) it finds who has left the process group, and who was started just now. It does not find a process that was
-//! started with another environment or has overwritten its own, nor one whose environment is hidden from its user.
+//! On Linux (5.3 or newer) it finds processes that have left the process group, or have just been started. It does not
+//! find a process with another environment, or one whose environment this user cannot read.
 
 #[cfg(target_os = "linux")]
 use std::os::fd::OwnedFd;
@@ -26,20 +26,20 @@ use rustix::{
 
 const PREFIX: &str = "REHEARSE_JOB_";
 const VALUE: &str = "1";
-/// How long [`kill`] looks for processes that appear as fast as they are killed, and waits for their end.
+/// How long [`kill`] looks for new processes, and waits for their end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// It is a name of its own, so that a command within a command has the tags of both.
+/// The name is unique, so that nested commands have the tags of both.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ProcessTag(String);
 
 impl ProcessTag {
-    /// One that no other process has.
+    /// A new tag.
     pub(super) fn new() -> ProcessTag {
         ProcessTag(format!("{PREFIX}{:032x}", rand::rng().random::<u128>()))
     }
 
-    /// What its `Display` has written; `None` if it is anything else.
+    /// Parses the output of `Display`.
     pub(super) fn parse(text: &str) -> Option<ProcessTag> {
         let number = text.strip_prefix(PREFIX)?;
         let is_whole = number.len() == 32 && number.bytes().all(|it| it.is_ascii_hexdigit());
@@ -51,7 +51,7 @@ impl ProcessTag {
         (&self.0, VALUE)
     }
 
-    /// Who has it now.
+    /// The processes that have it now.
     pub(super) fn processes(&self) -> Vec<TaggedProcess> {
         scan(&BTreeSet::from([self.clone()])).processes
     }
@@ -76,7 +76,7 @@ impl TaggedProcess {
     }
 }
 
-/// Kills everyone who has one of the tags, and waits until they have ended.
+/// Kills all processes with one of the tags, and waits for their end.
 pub(super) fn kill(tags: &BTreeSet<ProcessTag>) {
     let (deadline, mut killed) = (Instant::now() + PATIENCE, HashMap::new());
     loop {
@@ -84,7 +84,7 @@ pub(super) fn kill(tags: &BTreeSet<ProcessTag>) {
         let mut is_over = is_whole;
         for process in processes {
             process.signal(Signal::KILL);
-            // Who was killed starts nobody any more, but may have done so since the look began.
+            // A killed process starts no others, but may have done so after the scan started.
             is_over &= killed.insert(process.id, process).is_some();
         }
         if is_over || Instant::now() > deadline {
@@ -95,10 +95,10 @@ pub(super) fn kill(tags: &BTreeSet<ProcessTag>) {
     killed.values().for_each(|process| process.handle.wait(deadline));
 }
 
-/// What the system shows at one time.
+/// The processes of the system at one time.
 struct Scan {
     processes: Vec<TaggedProcess>,
-    /// There is nobody who is just becoming another program, and has no environment until it is.
+    /// Whether no process was in the middle of an exec, without an environment.
     is_whole: bool,
 }
 
@@ -112,7 +112,7 @@ fn scan(tags: &BTreeSet<ProcessTag>) -> Scan {
     let mut scan = Scan { processes: Vec::new(), is_whole: true };
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let id = process.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
-        // OpenConnection before it is read: what is read is of the process that the handle means, if that still runs.
+        // Opened before the read: if the process still runs, the handle and the file mean the same one.
         let Some((id, Ok(handle))) = id.map(|id| (id, Pidfd::open(id))) else { continue };
         let Ok(environment) = read(&process.path(), "environ") else { continue };
         if environment.split(|byte| *byte == 0).any(|entry| entries.iter().any(|tag| tag.as_bytes() == entry)) {
@@ -124,7 +124,7 @@ fn scan(tags: &BTreeSet<ProcessTag>) -> Scan {
     scan
 }
 
-/// Means one process for ever, also when its number is that of another one.
+/// Identifies one process, even if its id is used again.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 struct Pidfd(OwnedFd);
@@ -140,14 +140,14 @@ impl Pidfd {
         let _ = pidfd_send_signal(&self.0, signal);
     }
 
-    /// Waits until the process has ended, but no longer than this.
+    /// Waits until the process has ended, at most until the deadline.
     fn wait(&self, deadline: Instant) {
         let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now()));
         let _ = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], left.ok().as_ref());
     }
 }
 
-/// There is none, and so there is no [`TaggedProcess`].
+/// Other systems have none, so there is no [`TaggedProcess`] either.
 #[cfg(not(target_os = "linux"))]
 #[derive(Debug)]
 enum Pidfd {}

@@ -1,4 +1,4 @@
-//! Sending bytes that rmcp would never send, on a live connection.
+//! Raw frames, which rmcp would never send.
 
 use bytes::Bytes;
 
@@ -16,29 +16,29 @@ pub type HeaderChange = (String, Option<String>);
 pub enum RawSender {
     /// Over anything but streamable HTTP; frames that come back arrive through the session.
     Duplex(Box<Outgoing>),
-    /// Each frame is a POST of its own; frames that come back are in its answer.
+    /// Each frame is a POST of its own; frames that come back are in its response.
     Http(HttpClient),
 }
 
-/// A raw frame has been delivered.
+/// A raw frame that has been sent.
 pub struct SentFrame {
     /// The HTTP status, on transports that have one.
     pub status: Option<u16>,
-    /// What the server said about a refused POST.
+    /// The body of a refused POST.
     pub(crate) body: Bytes,
     pub(crate) answer: Option<RawResponse>,
 }
 
 impl RawSender {
-    /// Whether the server does not know the session of this connection any more.
+    /// Whether the server no longer knows the session.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self, RawSender::Http(client) if client.is_lost())
     }
 
-    /// Sends the bytes as they are, recorded in the recorder as one frame. Headers count for streamable HTTP only.
+    /// Sends and records the bytes as one frame. The headers are used by streamable HTTP only.
     ///
     /// # Errors
-    /// If the bytes could not be delivered. An HTTP status is never an error here.
+    /// The bytes could not be sent. An HTTP status is never an error here.
     pub async fn send(&self, bytes: Bytes, headers: &[HeaderChange]) -> Result<SentFrame, LinkError> {
         match self {
             RawSender::Duplex(outgoing) => match outgoing.send(bytes).await {

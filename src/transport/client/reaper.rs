@@ -1,11 +1,11 @@
-//! The guard: a process that waits for the end of this one, and clears away what it has left.
+//! The reaper: a second process that waits for the end of this one, and cleans up after it.
 //!
-//! Whoever is killed cannot stop what it has started, and a server that ignores the end of its standard input would run
-//! on for ever. So a second process is told of every command and of every temporary folder as they come and go, through
-//! a pipe whose only writer is this process. However this process ends, the pipe ends with it.
+//! A process that is killed cannot stop its servers, and a server may ignore the end of its standard input. So the
+//! reaper is notified of every command and temporary folder through a pipe that only this process writes to. However
+//! this process ends, the pipe ends with it.
 //!
-//! A process that is just being started has no number yet, so the guard is told of its [`ProcessTag`] beforehand, and of its
-//! group as soon as it runs.
+//! A process has no id before it is started, so the reaper is first sent its [`ProcessTag`], and its group as soon as
+//! it runs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,12 +22,12 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::process_tag::{self, ProcessTag};
 
-/// What ends a record: neither a tag nor a path can hold it.
+/// Ends a record: neither a tag nor a path can contain it.
 const END: u8 = 0;
 
 static REAPER: OnceLock<Mutex<ReaperProcess>> = OnceLock::new();
 
-/// The guard of this process, which is started with the first command or folder. There is none until it is installed.
+/// The reaper of this process, which is started with the first command or folder after [`ReaperProcess::install`].
 #[derive(Debug)]
 pub struct ReaperProcess {
     command: Command,
@@ -35,15 +35,15 @@ pub struct ReaperProcess {
 }
 
 impl ReaperProcess {
-    /// From now on what is started is guarded by this command, which must call [`ReaperProcess::watch`] on its standard input.
-    /// Only the first call in a process counts.
+    /// Sets the command of the reaper, which must call [`ReaperProcess::watch`] with its standard input. Only the first
+    /// call in a process has an effect.
     pub fn install(mut command: Command) {
-        // Ctrl-C of a terminal must not reach it, and it must hold nothing open that others wait for.
+        // It must survive Ctrl-C, and must not hold files open.
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).current_dir("/");
         let _ = REAPER.set(Mutex::new(ReaperProcess { command, process: None }));
     }
 
-    /// Ends the guard, and waits for it. The next command starts another.
+    /// Ends the reaper, and waits for it. The next command starts another.
     pub fn dismiss() {
         let Some(mut process) = ReaperProcess::lock().and_then(|mut guard| guard.process.take()) else { return };
         drop(process.stdin.take());
@@ -51,12 +51,12 @@ impl ReaperProcess {
         let _ = process.wait();
     }
 
-    /// What the guard itself does: hears what comes and goes until the one who tells of it is gone, and then kills the
-    /// processes and removes the folders that are left.
+    /// Runs the reaper: reads records until the pipe ends, then kills the processes and removes the folders that are
+    /// left.
     pub fn watch(input: impl BufRead) {
         // `killall -9 rehearse` must not find it. There is no such name on other systems.
         let _ = fs::write("/proc/self/comm", "mcp-guard");
-        // The pipe ends after the newest process has become its program, for until then it has its end of it.
+        // A new process holds the pipe until its exec, so all processes have their tag by then.
         let left = Leftovers::from_records(input);
         for group in left.commands.values().flatten() {
             // It may have ended by itself.
@@ -68,10 +68,10 @@ impl ReaperProcess {
         }
     }
 
-    /// Lets `spawn` start the leader of a group with this tag under the eyes of the guard.
+    /// Starts the leader of a group with this tag, and tracks it.
     ///
     /// # Errors
-    /// Those of `spawn`, or the guard cannot be started.
+    /// Those of `spawn`, or the reaper cannot be started.
     pub(super) fn track<T>(tag: &ProcessTag, spawn: impl FnOnce() -> io::Result<(T, Pid)>) -> io::Result<(T, Pid)> {
         ReaperProcess::register(tag.to_string())?;
         let started = spawn();
@@ -82,11 +82,11 @@ impl ReaperProcess {
         started
     }
 
-    /// Tells of a tag or an absolute path before there is anything of it. The guard is started now if there is to be
-    /// one and it does not run yet.
+    /// Registers a tag or an absolute path before it is used. Starts the reaper if one is installed and does not run
+    /// yet.
     ///
     /// # Errors
-    /// The guard cannot be started.
+    /// The reaper cannot be started.
     pub(super) fn register(what: impl AsRef<OsStr>) -> io::Result<()> {
         let Some(mut guard) = ReaperProcess::lock() else { return Ok(()) };
         if guard.process.is_none() {
@@ -97,7 +97,7 @@ impl ReaperProcess {
         Ok(())
     }
 
-    /// To be called when what was announced is gone; of a tag, before the leader of its group is reaped.
+    /// Must be called when what was registered is gone; for a tag, before the leader of its group is reaped.
     pub(super) fn unregister(what: impl AsRef<OsStr>) {
         ReaperProcess::send('-', what);
     }
@@ -110,13 +110,13 @@ impl ReaperProcess {
         let Some(mut guard) = ReaperProcess::lock() else { return };
         if let Some(pipe) = guard.process.as_mut().and_then(|process| process.stdin.as_mut()) {
             let record = [sign.to_string().as_bytes(), what.as_ref().as_bytes(), &[END]].concat();
-            // A guard that was killed guards no more. In one write, so that no half record is ever left.
+            // An error means that the reaper was killed. One write, so that no half record is left.
             let _ = pipe.write_all(&record);
         }
     }
 }
 
-/// What came and did not go.
+/// What is registered at the end.
 #[derive(Debug, Default, PartialEq)]
 struct Leftovers {
     /// With the groups of those that run.
@@ -145,7 +145,7 @@ impl Leftovers {
 
     fn runs(&mut self, text: &str) {
         let Some((tag, id)) = text.split_once(' ') else { return };
-        // Never that of process 1: to kill it is to kill everyone.
+        // Never group 1: that would kill every process.
         let group = id.parse().ok().filter(|id| *id > 1).and_then(Pid::from_raw);
         if let Some(command) = ProcessTag::parse(tag).and_then(|tag| self.commands.get_mut(&tag)) {
             *command = group;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::wire::{Message, ParseError, sse::Event};
 
-/// Between connections that bring nothing, if the server does not say how long to wait.
+/// Between connections without events, if the server sets no time.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The events of one stream.
@@ -22,16 +22,16 @@ pub(crate) struct EventStream {
     resumption: Resumption,
     last_event: Option<String>,
     retry: Option<Duration>,
-    /// Whether the present connection has brought an event.
+    /// Whether the current connection has brought an event.
     is_fruitful: bool,
     is_finished: bool,
 }
 
 /// When a stream that has ended is opened again, and with which headers.
 pub(crate) enum Resumption {
-    /// Never: 2026-07-28 knows no such thing.
+    /// Never: 2026-07-28 has no resumption.
     Never,
-    /// Until the response has come, provided that the server has given its events ids.
+    /// Until the response has arrived, if the server has given its events ids.
     OfResponse(HeaderMap),
     /// As long as the session lasts.
     OfSession(HeaderMap),
@@ -53,7 +53,7 @@ impl EventStream {
     /// The next event; `None` at the end of the stream.
     ///
     /// # Errors
-    /// Says how the stream broke; there is nothing after it.
+    /// How the stream broke; nothing follows.
     pub(crate) async fn next(&mut self) -> Option<Result<Event, String>> {
         loop {
             if self.is_finished {
@@ -69,7 +69,7 @@ impl EventStream {
             };
             if !self.resume().await {
                 self.is_finished = true;
-                // rmcp would open the stream of a session again, once more and without the last id.
+                // rmcp would open the stream once more, without the last id.
                 return broken.filter(|_| !matches!(self.resumption, Resumption::OfSession(_))).map(Err);
             }
         }
@@ -90,7 +90,7 @@ impl EventStream {
         }
     }
 
-    /// Whether the stream goes on with another connection.
+    /// Opens another connection; false if there is none.
     async fn resume(&mut self) -> bool {
         let headers = match (&self.resumption, &self.last_event) {
             (Resumption::Never, _) | (Resumption::OfResponse(_), None) => return false,
@@ -110,7 +110,7 @@ impl EventStream {
     }
 }
 
-/// Whether nothing is left to come after this frame: a response, or a batch, which may hold one.
+/// Whether this frame ends the stream: a response, or a batch, which may contain one.
 fn ends_stream(frame: &[u8]) -> bool {
     match Message::parse(frame) {
         Ok(Message::Response(_)) | Err(ParseError::Batch) => true,

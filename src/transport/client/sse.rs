@@ -17,7 +17,7 @@ use super::{
 };
 use crate::transport::TraceRecorder;
 
-/// POSTs frames to the endpoint that the server named.
+/// Sends frames by POST to the endpoint that the server named.
 #[derive(Clone)]
 pub struct Poster {
     recorder: TraceRecorder,

@@ -1,5 +1,5 @@
-//! TLS as every connection of this process uses it: what the system trusts is read once, and not before a server shows a
-//! certificate.
+//! The TLS configuration of all connections. The trusted certificates of the system are read once, when the first
+//! server shows a certificate.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use rustls_platform_verifier::Verifier;
 
 static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
 
-/// The one configuration. Nothing of the system is read for it.
+/// The configuration, which reads nothing of the system yet.
 pub(super) fn config() -> Arc<ClientConfig> {
     let config = CONFIG.get_or_init(|| {
         // Unless the process has a provider already.
@@ -28,7 +28,7 @@ pub(super) fn config() -> Arc<ClientConfig> {
     config.clone()
 }
 
-/// Trusts what the system does, which is found out when there is something to judge.
+/// Trusts what the system trusts, which is read on first use.
 #[derive(Debug, Default)]
 struct System(OnceLock<Result<Verifier, Error>>);
 

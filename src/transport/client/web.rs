@@ -1,4 +1,4 @@
-//! What HTTP, SSE and WebSocket clients have in common: the HTTP client, its headers, its errors.
+//! Common parts of HTTP, SSE and WebSocket clients: the HTTP client, headers, errors.
 
 use std::{error::Error, net::IpAddr};
 
@@ -21,11 +21,11 @@ use crate::{
 
 const MAX_ERROR_BODY: usize = 64 << 10;
 const MAX_REDIRECTS: usize = 5;
-/// How often a request that is refused is made again.
+/// How often a refused request is sent at most.
 pub(crate) const MAX_AUTH_ATTEMPTS: usize = 4;
 
-/// An HTTP client for one server. It respects the proxies of the environment except for loopback addresses, and
-/// follows only redirects that keep the method and the origin.
+/// An HTTP client for one server. It uses the proxies of the environment except for loopback addresses, and follows
+/// only redirects that keep the method and the origin.
 ///
 /// # Errors
 /// [`OpenError::Invalid`] if TLS cannot be set up.
@@ -42,7 +42,7 @@ pub(crate) fn client(url: &Url) -> Result<Client, OpenError> {
     builder(is_loopback(url)).redirect(follow).build().map_err(|error| OpenError::Invalid(describe(error)))
 }
 
-/// What all HTTP clients have in common; those for this machine ask no proxy.
+/// The common settings of all HTTP clients; without a proxy for this machine.
 pub(crate) fn builder(is_near: bool) -> ClientBuilder {
     let builder = Client::builder().tls_backend_preconfigured((*tls::config()).clone());
     if is_near { builder.no_proxy() } else { builder }
@@ -54,7 +54,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
 }
 
 /// # Errors
-/// [`OpenError::Invalid`] if the text is no URL of one of these schemes.
+/// [`OpenError::Invalid`] if the text is not a URL of one of these schemes.
 pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, OpenError> {
     let url = Url::parse(text).map_err(|error| OpenError::Invalid(format!("{text:?} is no URL: {error}")))?;
     if !schemes.contains(&url.scheme()) || url.host_str().is_none() {
@@ -84,7 +84,7 @@ pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Open
         .collect()
 }
 
-/// The error with its causes, each said once, and without the URL, which may hold a secret.
+/// The error with its causes, each once, and without the URL, which may contain a secret.
 pub(crate) fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
@@ -99,8 +99,8 @@ pub(crate) fn describe(error: reqwest::Error) -> String {
     text
 }
 
-/// Sends a request with the authorization that the gate gives it, again when that was refused and there is another. The
-/// recorder records each time, and the frame that the request carries.
+/// Sends a request with the header of the middleware, and again with the next one if it is refused. Records each
+/// attempt, and the frame in it.
 ///
 /// # Errors
 /// [`LinkError::Unauthorized`] if there is no authorization, [`LinkError::Exchange`] if there is no answer, and
@@ -159,7 +159,7 @@ async fn send_once(
     Ok(response)
 }
 
-/// Whether another authorization may help.
+/// Whether another authorization may fix it.
 pub(crate) fn is_refusal(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
@@ -171,12 +171,12 @@ pub(crate) fn insert_auth(headers: &mut HeaderMap, header: &AuthHeader) {
     }
 }
 
-/// The gate of requests with these headers: an authorization that is written out is meant as it is.
+/// The middleware for requests with these headers: a configured `Authorization` takes precedence.
 pub(crate) fn auth_for(headers: &HeaderMap, auth: Option<AuthMiddleware>) -> Option<AuthMiddleware> {
     auth.filter(|_| !headers.contains_key(AUTHORIZATION))
 }
 
-/// The start of the body of an answer that is no message.
+/// The start of the body of a response that is not a message.
 pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = response.chunk().await {
@@ -188,7 +188,7 @@ pub(crate) async fn error_body(mut response: Response) -> Vec<u8> {
     body
 }
 
-/// As [`error_body`], as a text, which the recorder notes; of a redirection, where it leads and why nobody went there.
+/// As [`error_body`], as a string, which is recorded; for a redirect that was not followed, the reason.
 pub(crate) async fn error_text(response: Response, recorder: &TraceRecorder) -> String {
     let redirection = redirection(&response);
     let body = error_body(response).await;
@@ -197,21 +197,23 @@ pub(crate) async fn error_text(response: Response, recorder: &TraceRecorder) -> 
     redirection.unwrap_or(text)
 }
 
-/// Where an answer leads that was not followed, and why it was not.
+/// Why a redirect was not followed.
 pub(crate) fn redirection(response: &Response) -> Option<String> {
     let location = response.headers().get(LOCATION).filter(|_| response.status().is_redirection())?;
     let (from, to) = (response.url(), response.url().join(location.to_str().ok()?).ok()?);
     let to_where = display_url(to.as_str());
     Some(if to.origin() != from.origin() {
-        format!("it leads to another origin, {to_where}; if that is the server, give that URL")
+        format!("it redirects to another origin, {to_where}; if that is the server, use that URL")
     } else if matches!(response.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
-        format!("it leads on and on, at last to {to_where}")
+        format!("too many redirects, the last one to {to_where}")
     } else {
-        format!("it leads to {to_where}, but not with the method of the request; if that is the server, give that URL")
+        format!(
+            "it redirects to {to_where}, with another method than that of the request; if that is the server, use that URL"
+        )
     })
 }
 
-/// Has the recorder note a body that is no message.
+/// Records a body that is not a message.
 pub(crate) fn note_body(recorder: &TraceRecorder, body: Bytes) {
     if !body.is_empty() {
         recorder.note_http(|| HttpPart::Body(body));

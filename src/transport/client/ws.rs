@@ -55,7 +55,7 @@ pub(crate) async fn open(
     Ok(OpenConnection::duplex(Duplex::new(recorder, Incoming::Ws(stream), Outgoing::Ordered(ordered)), None))
 }
 
-/// Connects with the authorization that the gate gives, again when that was refused and there is another.
+/// Connects with the header of the middleware, and again with the next one if it is refused.
 async fn connect_socket(
     request: Handshake,
     auth: Option<&AuthMiddleware>,
@@ -119,7 +119,7 @@ fn refused(error: tungstenite::Error) -> OpenError {
     }
 }
 
-/// The next frame, or why there are no more. A binary message is taken for a frame as well. Cancel-safe.
+/// The next frame, or why there are no more. A binary message is a frame as well. Cancel-safe.
 pub(crate) async fn next(stream: &mut Stream) -> Result<Bytes, String> {
     loop {
         return match stream.next().await {
@@ -136,7 +136,7 @@ pub(crate) async fn next(stream: &mut Stream) -> Result<Bytes, String> {
     }
 }
 
-/// Sends one frame, as a binary message if it is no UTF-8.
+/// Sends one frame, as a binary message if it is not UTF-8.
 ///
 /// # Errors
 /// Those of the socket.
@@ -148,7 +148,7 @@ pub(crate) async fn send(sink: &mut Sink, bytes: Bytes) -> Result<(), LinkError>
     sink.send(message).await.map_err(|error| LinkError::Ws(Box::new(error)))
 }
 
-/// Says goodbye; the server's goodbye is read by whoever has the stream.
+/// Sends a close frame; the reader of the stream receives that of the server.
 pub(crate) async fn close(mut sink: Sink) {
     let _ = sink.send(Message::Close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() }))).await;
 }

@@ -4,23 +4,23 @@ use std::collections::VecDeque;
 
 use crate::wire::{Frame, MAX_FRAME, Trace};
 
-/// How many bytes are kept where not all are: a frame of any size, and what stands around it.
+/// How many bytes a limited buffer keeps: a frame of the maximum size, and others around it.
 const BYTES: usize = 2 * MAX_FRAME;
 
-/// Frames with their numbers, which stay the same when the first ones are forgotten.
+/// Frames with their numbers, which do not change when the first frames are dropped.
 #[derive(Debug, Default)]
 pub(super) struct FrameBuffer {
     frames: VecDeque<Frame>,
-    /// How many came before them.
+    /// How many were dropped.
     dropped: usize,
-    /// How many are kept, if not all.
+    /// The limit, if there is one.
     kept: Option<usize>,
-    /// The size of what is kept.
+    /// The size of the frames in bytes.
     bytes: usize,
 }
 
 impl FrameBuffer {
-    /// One that forgets all frames but the last `kept`, or those that match_kind into 64 MiB.
+    /// A buffer of the last `kept` frames, or of those that fit into 64 MiB.
     pub(super) fn with_limit(kept: usize) -> FrameBuffer {
         FrameBuffer { kept: Some(kept.max(1)), ..FrameBuffer::default() }
     }
@@ -35,7 +35,7 @@ impl FrameBuffer {
         }
     }
 
-    /// How many frames are kept at most, if not all.
+    /// The limit, if there is one.
     pub(super) fn kept(&self) -> Option<usize> {
         self.kept
     }

@@ -1,21 +1,20 @@
-//! What a server answers to the handshake, caught as it passes.
+//! The result of a handshake, taken from the frames.
 
 use serde_json::value::RawValue;
 
 use crate::wire::{Direction, Frame, Message};
 
-/// The requests with which a client begins, and the last result with the id of one of them. Whatever else goes over the
-/// connection meanwhile, they are not forgotten.
+/// The `initialize` and `server/discover` requests of a client, and the last result of one of them.
 #[derive(Clone, Debug, Default)]
 pub struct Handshake {
-    /// The ids as texts, for rmcp takes `"0"` for `0`, and so must we; with the methods.
+    /// The ids as strings, because rmcp takes `"0"` for `0`; with the methods.
     asked: Vec<(String, String)>,
-    /// Which of the two methods, and its result.
+    /// The method and its result.
     pub result: Option<(String, Box<RawValue>)>,
 }
 
 impl Handshake {
-    /// Must be shown every frame in order.
+    /// Must be called with every frame in order.
     pub fn observe(&mut self, frame: &Frame) {
         match (frame.direction, frame.message()) {
             (Direction::ClientToServer, Ok(Message::Request(request)))

@@ -1,4 +1,4 @@
-//! What HTTP says beside the frames, for whoever wants to see it.
+//! The parts of HTTP exchanges that are not frames.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -8,10 +8,10 @@ use http::{HeaderMap, Method, StatusCode};
 use super::{State, TraceRecorder};
 use crate::wire::Frame;
 
-/// A part of an HTTP exchange that is no frame.
+/// A part of an HTTP exchange that is not a frame.
 #[derive(Clone, Debug)]
 pub enum HttpPart {
-    /// The head of a request, with its headers as far as the client sets them itself.
+    /// The head of a request, with the headers that the client sets.
     Request {
         method: Method,
         /// Path and query.
@@ -20,13 +20,13 @@ pub enum HttpPart {
     },
     /// The head of a response.
     Response { status: StatusCode, headers: HeaderMap },
-    /// The beginning of a body that is no message.
+    /// The start of a response body that is not a message.
     Body(Bytes),
-    /// The body of a request that is no message.
+    /// The body of a request that is not a message.
     Sent(Bytes),
 }
 
-/// What a connection's record has of one moment.
+/// An entry of the record of a connection.
 #[derive(Clone, Debug)]
 pub enum TraceEntry {
     Frame(Frame),
@@ -47,7 +47,7 @@ impl TraceEntry {
     }
 }
 
-/// How far somebody has read the record of a connection; the beginning by default.
+/// A position in the record of a connection; the start by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadPosition {
     frames: usize,
@@ -69,14 +69,14 @@ struct Part {
 }
 
 impl TraceRecorder {
-    /// The same record, which keeps from now on what HTTP says as well.
+    /// Records HTTP parts from now on as well.
     #[must_use]
     pub fn with_http(self) -> TraceRecorder {
         self.state().http.get_or_insert_default();
         self
     }
 
-    /// Adds a part of an HTTP exchange, if they are kept.
+    /// Adds an HTTP part, if they are recorded.
     pub(crate) fn note_http(&self, part: impl FnOnce() -> HttpPart) {
         let mut state = self.state();
         let at = self.0.opened.elapsed();
@@ -91,7 +91,7 @@ impl TraceRecorder {
         self.0.changed.send_replace(());
     }
 
-    /// What has been recorded after a place, in order and as far as it is kept; the place is then after it.
+    /// The entries after a position, in order; moves the position to the end.
     pub fn entries(&self, read: &mut ReadPosition) -> Vec<TraceEntry> {
         let state = self.state();
         let (first, frames) = (read.frames.max(state.frames.start()), state.frames.since(read.frames));
@@ -115,8 +115,7 @@ impl TraceRecorder {
         self.state().position()
     }
 
-    /// Ends when there is more in the record than up to a place; false if the connection has closed without it.
-    /// Cancel-safe.
+    /// Waits for an entry after a position; false if the connection has closed without one. Cancel-safe.
     pub async fn has_more(&self, read: ReadPosition) -> bool {
         let mut changed = self.0.changed.subscribe();
         loop {
@@ -135,7 +134,7 @@ impl TraceRecorder {
 }
 
 impl ReadPosition {
-    /// Whether nothing is recorded up to the other place that is not before this one.
+    /// Whether this position is not before the other one.
     pub fn reaches(self, other: ReadPosition) -> bool {
         self.frames >= other.frames && self.parts >= other.parts
     }

@@ -23,7 +23,7 @@ pub use self::{
 use super::{UnsolicitedDetector, UnsolicitedFrame};
 use crate::wire::{Direction, Frame, Id, Message, ParseError, Trace, message::split_batch};
 
-/// Records the frames of one connection as their true bytes and wakes whoever waits for one of them.
+/// Records the frames of one connection byte for byte, and wakes those that wait for one of them.
 ///
 /// Clones share the record.
 #[derive(Clone)]
@@ -38,11 +38,11 @@ struct Shared {
 #[derive(Default)]
 struct State {
     frames: FrameBuffer,
-    /// Until somebody takes it.
+    /// Until it is taken.
     handshake: Option<Handshake>,
     closed: Option<Arc<str>>,
     awaited: Vec<Waiter>,
-    /// What HTTP says, if somebody wants to see it.
+    /// The HTTP parts, if they are recorded.
     http: Option<http::Parts>,
 }
 
@@ -53,38 +53,38 @@ struct Waiter {
     matched: oneshot::Sender<MatchedFrame>,
 }
 
-/// What is taken for the answer to a message of the client.
+/// Which frames are the answer to a message of the client.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseFilter<'a> {
-    /// The answer carries this id, even if it is otherwise invalid.
+    /// A response with this id, even if it is otherwise invalid.
     pub id: Option<&'a Id>,
-    /// An error without an id is an answer as well.
+    /// Also an error without an id.
     pub unaddressed: bool,
-    /// The unsolicited frames that are an answer as well, as long as nobody else waits for one.
+    /// Also these unsolicited frames, while no other request waits.
     pub unsolicited: AcceptUnsolicited,
 }
 
-/// Which [`UnsolicitedFrame`] frames are taken for an answer. A repeated answer never is.
+/// Which [`UnsolicitedFrame`]s are taken for an answer. A second response never is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcceptUnsolicited {
     #[default]
     None,
-    /// Answers to nobody knows what, but not what is no message.
+    /// Responses to unknown ids.
     Responses,
     Any,
 }
 
-/// A frame that has been waited for.
+/// A frame that matches a [`ResponseFilter`].
 #[derive(Clone, Debug)]
 pub struct MatchedFrame {
     pub frame: Frame,
     /// Its index in the record.
     pub index: usize,
-    /// What it is, if it does not carry the id.
+    /// Why it is unsolicited, if it does not have the id.
     pub unsolicited: Option<UnsolicitedFrame>,
 }
 
-/// What kind of answer a frame is.
+/// How a frame matches.
 enum MatchKind {
     Addressed,
     Unsolicited(UnsolicitedFrame),
@@ -97,13 +97,13 @@ impl Default for TraceRecorder {
 }
 
 impl TraceRecorder {
-    /// The clock of the frames starts now.
+    /// A recorder whose clock starts now.
     pub fn new() -> TraceRecorder {
         TraceRecorder::from_buffer(FrameBuffer::default())
     }
 
-    /// As [`TraceRecorder::new`], but forgets all frames but the last `kept`, or fewer if they are large, for connections that are
-    /// used for long. An answer to a request that has been forgotten is still found by whoever waits for it.
+    /// As [`TraceRecorder::new`], but keeps only the last `kept` frames, or fewer if they are large, for long
+    /// connections. A response to a request that was dropped is still delivered to its waiter.
     pub fn with_limit(kept: usize) -> TraceRecorder {
         TraceRecorder::from_buffer(FrameBuffer::with_limit(kept))
     }
@@ -119,7 +119,7 @@ impl TraceRecorder {
         self.0.opened
     }
 
-    /// Whether the two are the record of the same connection.
+    /// Whether both record the same connection.
     pub fn is_same_as(&self, other: &TraceRecorder) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -127,7 +127,7 @@ impl TraceRecorder {
     /// Adds a frame that is being written or has just been read.
     pub fn record(&self, direction: Direction, bytes: Bytes) {
         let mut state = self.state();
-        // Within the lock, so that what is read at a time has everything that was recorded before it.
+        // Within the lock, so that times are in the order of the frames.
         let frame = Frame { direction, at: self.0.opened.elapsed(), bytes };
         state.awaited.retain(|waiter| !waiter.matched.is_closed());
         if direction == Direction::ServerToClient && !state.awaited.is_empty() {
@@ -141,7 +141,7 @@ impl TraceRecorder {
         self.0.changed.send_replace(());
     }
 
-    /// Notes that no more frames will come, and why. Only the first reason is kept.
+    /// Ends the record with a reason. Only the first reason is kept.
     pub fn close(&self, why: impl Into<Arc<str>>) {
         let mut state = self.state();
         state.closed.get_or_insert_with(|| why.into());
@@ -150,7 +150,7 @@ impl TraceRecorder {
         self.0.changed.send_replace(());
     }
 
-    /// Why no more frames will come, once that is so.
+    /// The reason of the end, after it.
     pub fn closed(&self) -> Option<Arc<str>> {
         self.state().closed.clone()
     }
@@ -174,13 +174,13 @@ impl TraceRecorder {
         self.state().frames.numbered_since(index).map(|(index, frame)| (index, frame.clone())).collect()
     }
 
-    /// What the server has response_ids to the handshake, which is looked for no more after that.
+    /// The result of the handshake, which is no longer watched for after that.
     pub fn take_handshake(&self) -> Handshake {
         self.state().handshake.take().unwrap_or_default()
     }
 
-    /// The first frame from index `from` on that the predicate accepts, with its index; `None` if the connection
-    /// closes without one. Every frame is shown to the predicate once. Cancel-safe.
+    /// The first frame from index `from` on that the predicate accepts, with its index; `None` if the connection closes
+    /// without one. The predicate sees every frame once. Cancel-safe.
     pub async fn wait_for(&self, mut from: usize, mut predicate: impl FnMut(&Frame) -> bool) -> Option<(usize, Frame)> {
         let mut changed = self.0.changed.subscribe();
         loop {
@@ -202,8 +202,7 @@ impl TraceRecorder {
         }
     }
 
-    /// The first frame from index `from` on in which the server answers; `None` if the connection closes without one.
-    /// Cancel-safe.
+    /// The first frame from index `from` on that matches; `None` if the connection closes without one. Cancel-safe.
     pub async fn wait_for_response(&self, from: usize, wanted: ResponseFilter<'_>) -> Option<MatchedFrame> {
         let matched = {
             let mut state = self.state();
@@ -222,7 +221,7 @@ impl TraceRecorder {
         matched.await.ok()
     }
 
-    /// As [`TraceRecorder::wait_for_response`], among the frames that are already here.
+    /// As [`TraceRecorder::wait_for_response`], among the recorded frames only.
     pub fn find_response(&self, from: usize, wanted: ResponseFilter<'_>) -> Option<MatchedFrame> {
         let state = self.state();
         state.find(from, wanted, state.awaited.iter().all(|waiter| waiter.matched.is_closed()))
@@ -240,7 +239,7 @@ impl fmt::Debug for TraceRecorder {
 }
 
 impl State {
-    /// Hands a frame that is about to be recorded to those who wait for it.
+    /// Delivers a frame that is about to be recorded to its waiters.
     fn deliver(&mut self, frame: &Frame) {
         let (index, is_alone) = (self.frames.end(), self.awaited.len() == 1);
         let ids = response_ids(&frame.bytes);
@@ -273,7 +272,7 @@ impl State {
         })
     }
 
-    /// How a frame of the server, which has or will have this index and answers these ids, fits.
+    /// How a frame of the server with this index, which has these response ids, matches.
     fn match_kind(&self, index: usize, frame: &Frame, ids: &[Id], wanted: ResponseFilter<'_>) -> Option<MatchKind> {
         if wanted.id.is_some_and(|id| ids.contains(id)) {
             return Some(MatchKind::Addressed);
@@ -304,7 +303,7 @@ impl State {
 }
 
 impl AcceptUnsolicited {
-    /// Nothing, unless somebody waits alone.
+    /// The same for the only waiter, nothing for one of several.
     fn for_waiter(self, is_alone: bool) -> AcceptUnsolicited {
         if is_alone { self } else { AcceptUnsolicited::None }
     }
@@ -320,7 +319,7 @@ impl MatchedFrame {
     }
 }
 
-/// The ids that a frame of the server answers: at most one, unless the frame is a batch.
+/// The ids of the responses in a frame: at most one, unless it is a batch.
 fn response_ids(bytes: &Bytes) -> Vec<Id> {
     match Message::parse(bytes) {
         Ok(Message::Response(response)) => response.id.into_iter().collect(),

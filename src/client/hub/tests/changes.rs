@@ -1,7 +1,7 @@
 //! What changes while a hub is used.
 
 use super::*;
-use crate::client::{CommandSpec, StderrSink, StopGrace, tests::stdio::runs};
+use crate::client::{CommandSpec, StderrSink, StopGrace, tests::server::runs};
 
 #[tokio::test]
 async fn a_server_that_logs_to_its_output_is_of_use_and_told_of() {

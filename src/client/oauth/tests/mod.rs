@@ -31,7 +31,7 @@ async fn connect(world: &World, authorizer: &Authorizer, protocol: Protocol) -> 
 async fn refused(world: &World, authorizer: &Authorizer) -> AuthError {
     let error = Session::connect(&world.config(authorizer), MODERN).await.expect_err("no session").to_string();
     let why = authorizer.failure().expect("a reason");
-    assert!(error.ends_with(&format!("wants an authorization: {why}")), "{error}");
+    assert!(error.ends_with(&format!("requires authorization: {why}")), "{error}");
     why
 }
 

@@ -80,7 +80,7 @@ async fn a_registered_client_does_not_go_to_another_issuer() {
     world.play().forget_tokens();
     let failure = call(&session).await.expect_err("a failure").to_string();
     let expected =
-        format!("the client id belongs to the authorization server {base}/as1, and the server now names {base}/as2");
+        format!("the client id belongs to the authorization server {base}/as1, but the server now names {base}/as2");
     assert_eq!(failure, expected);
     assert_eq!(world.times("GET /as2/authorize").await, 0);
     session.close().await;
@@ -242,7 +242,7 @@ async fn a_token_that_is_refused_and_cannot_be_renewed_is_told_without_asking_wh
     world.play().forget_tokens();
     world.play().challenge = Some("error=\"invalid_token\"".to_owned());
     let failure = call(&session).await.expect_err("a failure").to_string();
-    let expected = "the server refuses the token that there is, and says \"invalid_token\"; somebody has to authorize it \
+    let expected = "the server refuses the stored token, and says \"invalid_token\"; somebody has to authorize it \
                     anew in a browser";
     assert_eq!((&*failure, world.asked().await.len()), (expected, before));
     assert!(second.failure().expect("a reason").needs_user());

@@ -32,7 +32,7 @@ const CASES: &[Case] = &[
         "an issuer without protection",
         |play| play.resource["authorization_servers"] = json!(["http://as.example.com"]),
         &WHOLE_1,
-        "http://as.example.com/.well-known/oauth-authorization-server is not used, for it is not protected by https",
+        "http://as.example.com/.well-known/oauth-authorization-server is not used because it is not protected by https",
     ),
     (
         "another issuer",
@@ -76,7 +76,7 @@ const CASES: &[Case] = &[
         "no registration",
         |play| play.issuer["registration_endpoint"] = Value::Null,
         &WHOLE_2,
-        "lets no client register itself",
+        "does not register clients",
     ),
     (
         "a registration that is refused",
@@ -88,7 +88,7 @@ const CASES: &[Case] = &[
         "a registration of nobody",
         |play| play.registration = json!({ "client_id": null }),
         &WHOLE_3,
-        "answered with something else than a registered client",
+        "did not answer with a registered client",
     ),
     (
         "somebody who says no",
@@ -111,7 +111,7 @@ const CASES: &[Case] = &[
         "a token of another type",
         |play| play.token = json!({ "token_type": "mac" }),
         &WHOLE,
-        "answered with something else than a bearer token",
+        "did not answer with a bearer token",
     ),
 ];
 
