@@ -37,8 +37,11 @@ pub enum Answer {
 /// answers is not answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnswerScript {
+    /// Answers to `elicitation/create`.
     pub elicitation: Vec<Answer>,
+    /// Answers to `sampling/createMessage`.
     pub sampling: Vec<Answer>,
+    /// Answers to `roots/list`.
     pub roots: Vec<Answer>,
 }
 

@@ -39,6 +39,7 @@ impl CallOptions {
 /// What an argument is completed for.
 #[derive(Clone, Copy, Debug)]
 pub enum CompletionReference<'a> {
+    /// The name of a prompt.
     Prompt(&'a str),
     /// The URI of a resource, or a URI template.
     Resource(&'a str),

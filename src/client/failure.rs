@@ -14,6 +14,15 @@ use crate::{
 
 /// A request without a result. It describes the server, not a fault of the client. Messages show the text next to its
 /// [`kind`](Failure::kind), so it does not repeat that.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use mcp_rehearsal::client::Failure;
+///
+/// let failure = Failure::Timeout(Duration::from_secs(5));
+/// assert_eq!((failure.kind(), failure.to_string()), ("timeout", "no answer within 5s".to_owned()));
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Failure {
     /// No answer within this time. The client has cancelled the request.

@@ -13,6 +13,7 @@ use crate::{
 /// The protocol version that a session speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeerVersion {
+    /// A released version.
     Known(Version),
     /// The server answered `initialize` with a version that has never been released.
     Unknown(String),
@@ -21,16 +22,20 @@ pub enum PeerVersion {
 /// What a server reported about itself in its answer to `initialize` or `server/discover`.
 #[derive(Clone, Debug)]
 pub struct PeerInfo {
+    /// The version of the session.
     pub version: PeerVersion,
     /// `{}` if the server left them out.
     pub capabilities: Box<RawValue>,
+    /// The name and version of the server.
     pub server_info: Option<Box<RawValue>>,
+    /// Instructions for the model.
     pub instructions: Option<String>,
     /// The whole result.
     pub raw: Box<RawValue>,
 }
 
 impl PeerVersion {
+    /// The version, if it has been released.
     pub fn known(&self) -> Option<Version> {
         match self {
             PeerVersion::Known(version) => Some(*version),
@@ -38,7 +43,7 @@ impl PeerVersion {
         }
     }
 
-    /// An unknown version is legacy, because only `initialize` can lead to one.
+    /// The era of the version. An unknown one is legacy, because only `initialize` can lead to one.
     pub fn era(&self) -> Era {
         self.known().map_or(Era::Legacy, Version::era)
     }

@@ -13,6 +13,7 @@ const MAX_PAGES: usize = 10_000;
 pub struct Listing {
     /// Every item as it came.
     pub items: Vec<Box<RawValue>>,
+    /// How many pages there were.
     pub pages: usize,
 }
 

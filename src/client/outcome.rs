@@ -4,32 +4,45 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// The result of a tool call; `raw` is the whole result as it came.
+///
+/// ```
+/// use mcp_rehearsal::client::ToolOutcome;
+/// use serde_json::value::RawValue;
+///
+/// let result = r#"{"content": [{"type": "text", "text": "no such city"}], "isError": true}"#;
+/// let outcome = ToolOutcome::parse(RawValue::from_string(result.to_owned())?)?;
+/// assert_eq!((outcome.text(), outcome.is_error), ("no such city".to_owned(), true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ToolOutcome {
-    /// Empty if the result has no `content`, as with structured content only.
+    /// The content blocks; empty if the result has no `content`, as with structured content only.
     pub content: Vec<Content>,
+    /// The structured content.
     pub structured_content: Option<Box<RawValue>>,
+    /// The `_meta` of the result.
     pub meta: Option<Box<RawValue>>,
     /// Whether the tool reports an error.
     pub is_error: bool,
     /// `complete`, `input_required` or another; absent before 2026-07-28.
     pub result_type: Option<String>,
+    /// The whole result.
     pub raw: Box<RawValue>,
 }
 
 /// One block of content. A block that lacks a required member is `Other`.
 #[derive(Clone, Debug)]
 pub enum Content {
-    Text {
-        text: String,
-        raw: Box<RawValue>,
-    },
+    /// A text.
+    Text { text: String, raw: Box<RawValue> },
+    /// An image.
     Image {
         mime_type: String,
         /// Base64.
         data: String,
         raw: Box<RawValue>,
     },
+    /// A sound.
     Audio {
         mime_type: String,
         /// Base64.
@@ -44,11 +57,9 @@ pub enum Content {
         text: Option<String>,
         raw: Box<RawValue>,
     },
-    ResourceLink {
-        uri: String,
-        name: Option<String>,
-        raw: Box<RawValue>,
-    },
+    /// A link to a resource.
+    ResourceLink { uri: String, name: Option<String>, raw: Box<RawValue> },
+    /// Any other block.
     Other {
         /// The block's `type`, empty if it has none.
         kind: String,

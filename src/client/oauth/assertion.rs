@@ -1,4 +1,4 @@
-//! Clients that prove who they are with a signature (RFC 7523, section 3; SEP-1046).
+//! Client authentication with a signature (RFC 7523, section 3; SEP-1046).
 
 use std::{
     fmt,
@@ -26,7 +26,7 @@ impl SigningKey {
     /// Reads a key for P-256 from PKCS #8 in PEM.
     ///
     /// # Errors
-    /// [`AuthError::Invalid`] if it is none.
+    /// [`AuthError::Invalid`] if it is not such a key.
     pub fn from_pem(text: &str) -> Result<SigningKey, AuthError> {
         let wrong = || AuthError::Invalid("the key is no PKCS #8 key for P-256 in PEM".to_owned());
         let body = text.split_once("-----BEGIN PRIVATE KEY-----").and_then(|(_, rest)| rest.split_once("-----END"));
@@ -36,7 +36,7 @@ impl SigningKey {
         key.map(SigningKey).map_err(|_| wrong())
     }
 
-    /// A token that says who the client is, for this issuer and the next five minutes.
+    /// An assertion of the client for this issuer, which is valid for five minutes.
     ///
     /// # Errors
     /// [`AuthError::Invalid`] if the key cannot sign.

@@ -1,4 +1,4 @@
-//! Who has the token of a server, and gets the next one.
+//! Holds the token of a server, and gets the next one.
 
 use std::{
     fmt,
@@ -25,28 +25,47 @@ use crate::transport::client::{
     web,
 };
 
-/// How often more scopes are asked for that the server says it needs, and says again afterwards.
+/// How often the same additional scopes are requested that the server demands again.
 const UPGRADES: usize = 2;
 
 /// How to get tokens.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Who the client is.
     pub identity: Identity,
+    /// How it gets tokens.
     pub grant: GrantKind,
-    /// The scopes to ask for; otherwise those that the server names (2026-07-28, Scope Selection Strategy).
+    /// The scopes to request; by default those that the server names (2026-07-28, Scope Selection Strategy).
     pub scopes: Option<Vec<String>>,
-    /// Where the metadata of the authorization server are, whatever the server says about that.
+    /// The URL of the metadata of the authorization server, instead of what the server names.
     pub metadata_url: Option<String>,
-    /// The only authorization server to take tokens from. Like the metadata, it may be anywhere.
+    /// The only authorization server to use. Like the metadata URL, it is exempt from the SSRF guard.
     pub issuer: Option<String>,
+    /// How a user is asked.
     pub interaction: Interaction,
+    /// Where tokens are stored.
     pub store: TokenStore,
 }
 
-/// Gives the requests to one server their token, and gets one when the server asks for it. Clones share it: of requests
-/// that are refused at the same time one gets a token, and the others wait for it.
+/// Gives the requests to one server their token, and gets one when the server refuses a request. Clones share the
+/// token: of several requests that are refused at the same time one gets a token, and the others wait for it.
 ///
-/// A server that is never refused anything is never asked who issues its tokens.
+/// No authorization server is contacted before the server refuses a request.
+///
+/// ```
+/// use mcp_rehearsal::client::{
+///     ServerParams, Target,
+///     oauth::{Authorizer, Browser, Interaction, Options},
+/// };
+///
+/// let url = "https://example.com/mcp";
+/// let interaction = Interaction::Browser(Browser::new(|url| println!("Open {url}")));
+/// let authorizer = Authorizer::new(url, Options { interaction, ..Options::default() })?;
+/// assert_eq!(authorizer.status()?, None);
+/// let params = ServerParams { authorizer: Some(authorizer), ..ServerParams::new("weather", Target::http(url)) };
+/// # drop(params);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Authorizer(Arc<Shared>);
 
@@ -55,14 +74,14 @@ struct Shared {
     grant: GrantKind,
     store: TokenStore,
     current: Mutex<CurrentToken>,
-    /// Held by whoever gets a token. What is in it: the scopes that were asked for in addition, once for each time.
+    /// Held while a token is requested. It has the additional scopes that were requested, once for each time.
     upgrades: tokio::sync::Mutex<Vec<Vec<String>>>,
-    /// Tells whoever waits for a person that there is no need to.
+    /// Cancels the wait for a user.
     cancelled: Notify,
 }
 
 impl Default for Options {
-    /// Acts for a person, asks nobody, and remembers nothing.
+    /// Acts for a user, without interaction or storage.
     fn default() -> Options {
         Options {
             identity: Identity::default(),
@@ -77,10 +96,10 @@ impl Default for Options {
 }
 
 impl Authorizer {
-    /// For the server at this URL; one of a WebSocket stands for that of its handshake.
+    /// An authorizer for the server at this URL; the URL of a WebSocket is replaced by that of its handshake.
     ///
     /// # Errors
-    /// [`AuthError::Invalid`] if it is no URL of a server over the network.
+    /// [`AuthError::Invalid`] if it is not a URL of a server over HTTP or WebSocket.
     pub fn new(server: &str, options: Options) -> Result<Authorizer, AuthError> {
         let server = match server.split_once("://") {
             Some(("ws", rest)) => format!("http://{rest}"),
@@ -104,8 +123,7 @@ impl Authorizer {
         Ok(Authorizer(Arc::new(Shared { flow, grant, store, current, upgrades, cancelled: Notify::new() })))
     }
 
-    /// Gets a new token, as the server asks for one whom nobody has authorized. Where a person is asked, it is in this
-    /// call.
+    /// Gets a new token, as after a refused request. If a user has to be asked, it happens in this call.
     ///
     /// # Errors
     /// Any [`AuthError`].
@@ -118,7 +136,7 @@ impl Authorizer {
         self.status()?.ok_or(AuthError::InteractionRequired)
     }
 
-    /// What is known about the token.
+    /// The status of the token.
     ///
     /// # Errors
     /// [`AuthError::Store`].
@@ -126,7 +144,7 @@ impl Authorizer {
         Ok(TokenStatus::from_record(&self.0.load()?, &self.0.flow))
     }
 
-    /// What the user said for the token, where the config does not say the same.
+    /// The options that were given for the stored token and are not in the config.
     ///
     /// # Errors
     /// [`AuthError::Store`].
@@ -134,8 +152,8 @@ impl Authorizer {
         Ok(SavedOptions::from_record(&self.0.load()?, &self.0.flow))
     }
 
-    /// Has those who issued tokens revoke them, as far as they do such things, and forgets them and how the client is
-    /// registered in any case. Whoever renews a token is waited for, so that the next one does not stay; a person is not.
+    /// Has the issuers revoke the tokens, if they support it, and deletes the tokens and registrations in any case.
+    /// Waits for a renewal, so that its token does not remain, but not for a user.
     ///
     /// # Errors
     /// [`AuthError::Store`].
@@ -151,13 +169,13 @@ impl Authorizer {
         let lock = shared.store.lock(server).await?;
         let revoked = match shared.load() {
             Ok(record) => Box::pin(shared.flow.revoke(&record)).await,
-            // What cannot be read can be forgotten all the same.
+            // An unreadable record can still be deleted.
             Err(_) => Ok(false),
         };
         Ok(Logout { was_there: shared.store.forget(&lock, server)?, revoked })
     }
 
-    /// Goes on with what is kept, where somebody else has got a token meanwhile. Nobody is waited for any more.
+    /// Uses the stored token from now on, which another process may have replaced. Cancels the wait for a user.
     pub async fn reload(&self) {
         self.0.cancelled.notify_waiters();
         let _turn = self.0.upgrades.lock().await;
@@ -165,17 +183,17 @@ impl Authorizer {
         *current = CurrentToken { generation: current.generation + 1, ..CurrentToken::default() };
     }
 
-    /// Why the last attempt to get a token brought none.
+    /// Why the last attempt to get a token failed.
     pub fn failure(&self) -> Option<AuthError> {
         self.0.current().failure.clone()
     }
 
-    /// Counts the tokens; what was got with one of them need not be for whoever has another.
+    /// Changes with each token: results that one token gave access to may not be shown with another.
     pub fn generation(&self) -> u64 {
         self.0.current().generation
     }
 
-    /// A text with this in place of the tokens that are in use, for whoever shows what others say.
+    /// Replaces the tokens in use in a text by `mask`.
     pub fn masked(&self, text: &str, mask: &str) -> String {
         let current = self.0.current();
         let tokens = current.token.iter().flat_map(|token| std::iter::once(&token.access).chain(&token.refresh));
@@ -183,17 +201,17 @@ impl Authorizer {
         tokens.fold(text.to_owned(), |text, token| text.replace(token, mask))
     }
 
-    /// The record of the requests for tokens from now on. What is secret of them is not in it.
+    /// The recorder of the token requests from now on, without secrets.
     pub fn recorder(&self) -> crate::transport::TraceRecorder {
         self.0.flow.fetcher.recorder()
     }
 
-    /// The scopes that the server wanted in addition, the last time that it did.
+    /// The additional scopes that the server last demanded.
     pub fn missing_scopes(&self) -> Vec<String> {
         self.0.upgrades.try_lock().ok().and_then(|upgrades| upgrades.last().cloned()).unwrap_or_default()
     }
 
-    /// What HTTP requests to the server ask.
+    /// The middleware for HTTP requests to the server.
     pub(crate) fn middleware(&self) -> AuthMiddleware {
         let authorizer = self.clone();
         AuthMiddleware::new(move |refused| {
@@ -209,7 +227,7 @@ impl Authorizer {
         })
     }
 
-    /// All the time in which a person was waited for.
+    /// The total time of waits for a user.
     pub(crate) fn paused(&self) -> Duration {
         self.0.flow.pause.total()
     }
@@ -220,13 +238,13 @@ impl Shared {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has no token any more.
+    /// Drops the token.
     fn clear_token(&self) {
         let mut current = self.current();
         *current = CurrentToken { generation: current.generation + 1, is_loaded: true, ..CurrentToken::default() };
     }
 
-    /// What is kept. Issuers that the user named once may be anywhere.
+    /// The stored record. Issuers that the user named once are exempt from the SSRF guard.
     ///
     /// # Errors
     /// [`AuthError::Store`].
@@ -238,8 +256,8 @@ impl Shared {
         Ok(record)
     }
 
-    /// What a request goes with: the token that there is, if there is one. One that expires is replaced first, where that
-    /// needs nobody.
+    /// The header of the next request, with the token if there is one. A token that expires is renewed first, if that
+    /// needs no user.
     async fn auth_header(&self) -> Result<AuthHeader, AuthError> {
         if let Some(header) = self.current().ready_header() {
             return Ok(header);
@@ -258,13 +276,13 @@ impl Shared {
         }
         match Box::pin(self.refresh(None)).await {
             Ok(Some(found)) => drop(self.finish_attempt(Ok(found))),
-            // The server will say what it wants.
+            // The challenge of the server decides.
             Ok(None) | Err(_) => self.current().is_stuck = true,
         }
         Ok(self.current().header())
     }
 
-    /// With what the refused request is to be made again; `None` if a token is not what it lacks.
+    /// The header for another attempt; `None` if a token cannot fix the refusal.
     async fn refused(&self, refused: RefusedRequest) -> Result<Option<AuthHeader>, AuthError> {
         let challenge = Challenge::from_headers(&refused.headers);
         let is_more_wanted = refused.status == StatusCode::FORBIDDEN;
@@ -300,7 +318,7 @@ impl Shared {
         Ok(Some(self.current().header()))
     }
 
-    /// A valid token in place of one that is none, or of none.
+    /// A new token in place of an invalid one, or of none.
     async fn renew(
         &self,
         challenge: &Challenge,
@@ -313,7 +331,7 @@ impl Shared {
         let record = self.load()?;
         let is_last = match origin {
             TokenOrigin::Granted => true,
-            // What nobody is asked for is renewed by asking for it.
+            // A client grant is renewed by a new request.
             TokenOrigin::Refreshed => self.asks_nobody() || matches!(self.grant, GrantKind::ClientCredentials),
             TokenOrigin::Stored => false,
         };
@@ -326,8 +344,8 @@ impl Shared {
         if let Some((issued, token)) = kept.filter(|_| is_to_be_renewed) {
             let can_be_renewed = token.refresh.is_some() || issued.is_unattended(token);
             if can_be_renewed || !self.asks_nobody() {
-                // Who issues tokens may have changed; nobody else is shown the refresh token (2026-07-28,
-                // Authorization Server Binding).
+                // The issuer may have changed; no other one may get the refresh token (2026-07-28, Authorization Server
+                // Binding).
                 let found = self.discover(challenge, version, &record).await?;
                 if let Some(renewed) = self.refresh(Some(&found)).await? {
                     return Ok(renewed);
@@ -345,13 +363,13 @@ impl Shared {
         self.grant(challenge, version).await.map(|token| (token, TokenOrigin::Granted))
     }
 
-    /// Whether a token that needs a person cannot be got.
+    /// Whether a user is needed and cannot be asked.
     fn asks_nobody(&self) -> bool {
         matches!((&self.grant, &self.flow.interaction), (GrantKind::AuthorizationCode, Interaction::None))
     }
 
-    /// A token without asking anybody: that of another process, or the next one by the refresh token. `None` if there is
-    /// no such, or its issuer does not want it any more.
+    /// A token without user interaction: that of another process, or a renewed one. `None` if there is none, or its
+    /// issuer rejects the refresh token.
     async fn refresh(&self, found: Option<&Discovery>) -> Result<Option<(Token, TokenOrigin)>, AuthError> {
         let server = &self.flow.server;
         let lock = self.store.lock(server).await?;
@@ -374,7 +392,7 @@ impl Shared {
             None => self.flow.server_metadata(&issuer, None).await?,
         };
         let renewed = self.flow.renew(&metadata, &token, &record).await;
-        // Who has taken the token away does not want the next one.
+        // A token that was deleted meanwhile must not be replaced.
         let mut record = self.load()?;
         let Some(issued) = record.issuers.get_mut(&issuer).filter(|issued| issued.token.as_ref() == Some(&token))
         else {
@@ -400,7 +418,7 @@ impl Shared {
         }
     }
 
-    /// A token by the grant. Where nobody can be asked, nobody has to say whom to ask.
+    /// A token by the grant. Without user interaction the discovery is not needed either.
     async fn grant(&self, challenge: &Challenge, version: Option<&HeaderValue>) -> Result<Token, AuthError> {
         if self.asks_nobody() {
             return Err(AuthError::InteractionRequired);
@@ -420,7 +438,7 @@ impl Shared {
             alone => self.flow.obtain_alone(alone, found, challenge, &record).await,
         };
         let lock = self.store.lock(server).await?;
-        // Somebody may have been waited for, and other processes have gone on.
+        // The wait may have been long, and other processes may have changed the record.
         let mut record = self.load()?;
         let issued = record.issuers.entry(issuer.clone()).or_default();
         let NewToken { token, client, stored_client } = match obtained {
@@ -429,7 +447,7 @@ impl Shared {
                 if matches!(&error, AuthError::Token { error, .. } if error == "invalid_client")
                     && issued.client.take().is_some()
                 {
-                    // It has been forgotten there; the next time it registers itself again.
+                    // The issuer has deleted the client; the next attempt registers it again.
                     self.store.save(&lock, server, &record)?;
                 }
                 return Err(error);
@@ -461,7 +479,7 @@ impl Shared {
         self.flow.discover(challenge, version, stated.or(bound).or(record.issuer.as_deref())).await
     }
 
-    /// Ends an attempt: whoever has waited for it goes on with what came of it.
+    /// Ends an attempt; all requests that wait for it get its result.
     ///
     /// # Errors
     /// That of the attempt.

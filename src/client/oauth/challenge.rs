@@ -1,4 +1,4 @@
-//! What a server says when it refuses a request (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1).
+//! The challenge in a refused request (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1).
 
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
@@ -7,19 +7,19 @@ use super::error::quoted;
 /// The `Bearer` challenge of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge {
-    /// Where the metadata of the resource are.
+    /// The URL of the resource metadata.
     pub resource_metadata: Option<String>,
     /// The scopes that the request needs, if it names any.
     pub scopes: Option<Vec<String>>,
     /// The code of RFC 6750, section 3.1.
     pub error: Option<String>,
-    /// What it says about that for people.
+    /// The description of the error for users.
     pub error_description: Option<String>,
 }
 
 impl Challenge {
-    /// The challenge in these headers: of several the first that says where the metadata are. `None` if no `Bearer` is
-    /// asked for.
+    /// The challenge in these headers: of several the first with `resource_metadata`. `None` without a `Bearer`
+    /// challenge.
     pub fn from_headers(headers: &HeaderMap) -> Option<Challenge> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let mut challenges: Vec<_> = values
@@ -34,12 +34,12 @@ impl Challenge {
         Some(challenges.swap_remove(telling))
     }
 
-    /// Whether the token is good, and not enough.
+    /// Whether the token is valid but lacks scopes.
     pub fn wants_more_scopes(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
-    /// Why the token is refused, as far as the server says it, on one line.
+    /// The error and its description on one line.
     pub(super) fn error_text(&self) -> Option<String> {
         let parts: Vec<&str> = self.error.iter().chain(&self.error_description).map(String::as_str).collect();
         (!parts.is_empty()).then(|| quoted(&parts.join(": ")))
@@ -65,7 +65,7 @@ impl Challenge {
 
 type Params = Vec<(String, String)>;
 
-/// The challenges of one header field with their parameters. What does not follow the grammar ends the reading.
+/// The challenges of one header field with their parameters. Reading stops at a syntax error.
 fn parse(text: &str) -> Vec<(String, Params)> {
     let mut challenges: Vec<(String, Params)> = Vec::new();
     let mut rest = text;
@@ -107,7 +107,7 @@ fn value_of(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// What follows the one value that some schemes have instead of parameters.
+/// The text after a token68, which some schemes have in place of parameters.
 fn skip_token68(text: &str) -> &str {
     let is_token68 = |c: char| c.is_ascii_alphanumeric() || "-._~+/".contains(c);
     let rest = text.trim_start_matches(is_token68).trim_start_matches('=');

@@ -1,4 +1,4 @@
-//! The authorization code grant: what is asked for, and whether the answer belongs to it (OAuth 2.1, section 4.1).
+//! The authorization code grant: the request, and the validation of its response (OAuth 2.1, section 4.1).
 
 use reqwest::Url;
 
@@ -9,13 +9,13 @@ use super::{
     pkce::{Verifier, unguessable},
 };
 
-/// What an answer says once, or not at all (RFC 6749, section 3.1).
+/// Parameters that may occur only once in a response (RFC 6749, section 3.1).
 const ONCE: [&str; 3] = ["iss", "error", "code"];
 
-/// One request for a code. What its answer is compared with is kept with it.
+/// An authorization request, with what its response is compared to.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Where a person, or whoever stands in for one, says yes.
+    /// The URL at which the user authorizes the client.
     pub(super) url: Url,
     pub(super) redirect_uri: String,
     pub(super) verifier: Verifier,
@@ -25,8 +25,8 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Asks for a code with PKCE, `state` and `resource` (2026-07-28, Authorization Flow Steps and Resource Parameter
-    /// Implementation). Parameters that the endpoint has of its own are kept.
+    /// A request with PKCE, `state` and `resource` (2026-07-28, Authorization Flow Steps and Resource Parameter
+    /// Implementation). Parameters in the URL of the endpoint are kept.
     pub(super) fn new(
         endpoint: Url,
         metadata: &ServerMetadata,
@@ -51,17 +51,17 @@ impl Request {
         Request { url, redirect_uri, verifier, state, issuer: metadata.issuer.clone(), is_issuer_promised }
     }
 
-    /// Whether these are the parameters of an answer to this request, and not of somebody else's.
+    /// Whether a URL is the response to this request.
     pub(super) fn is_answered_by(&self, answer: &Url) -> bool {
         parameter(answer, "state").as_deref() == Some(&*self.state)
     }
 
-    /// The code in the answer. Nothing of an answer that is not from the issuer is looked at (2026-07-28, Authorization
-    /// Response Validation; RFC 9207, section 2.4).
+    /// The code in the response. The issuer is checked first (2026-07-28, Authorization Response Validation; RFC 9207,
+    /// section 2.4).
     ///
     /// # Errors
-    /// [`AuthError::Response`] if it is not from the issuer, answers another request or says something twice, [`AuthError::Refused`] if the
-    /// answer is no.
+    /// [`AuthError::Response`] if it is from another issuer, for another request or has a parameter twice, and
+    /// [`AuthError::Refused`].
     pub(super) fn code(&self, answer: &Url) -> Result<Secret, AuthError> {
         let unfit = |why: String| Err(AuthError::Response(why));
         if !self.is_answered_by(answer) {

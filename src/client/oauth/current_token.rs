@@ -8,23 +8,23 @@ use std::sync::{
 use super::{AuthError, token::Token};
 use crate::transport::client::auth::AuthHeader;
 
-/// What requests go with at the moment.
+/// The token in use.
 #[derive(Default)]
 pub(super) struct CurrentToken {
     /// Counts the attempts to get a token.
     pub(super) generation: u64,
     pub(super) is_loaded: bool,
     pub(super) token: Option<Token>,
-    /// Whether it could not be renewed before the server refuses it. It is not tried again until then.
+    /// Whether the renewal failed. It is not tried again until the server refuses the token.
     pub(super) is_stuck: bool,
     pub(super) origin: TokenOrigin,
-    /// Whether the server has let anything through with the token.
+    /// Whether the server has accepted a request with the token.
     pub(super) accepted: Arc<AtomicBool>,
-    /// Why the last attempt brought nothing.
+    /// The error of the last attempt.
     pub(super) failure: Option<AuthError>,
 }
 
-/// Where a token came from, from the least to the most certain to be valid.
+/// The origin of a token, in order of its reliability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TokenOrigin {
     #[default]
@@ -34,7 +34,7 @@ pub(super) enum TokenOrigin {
 }
 
 impl CurrentToken {
-    /// The pass, if nothing has to be done for it first.
+    /// The header, if the token needs no renewal.
     pub(super) fn ready_header(&self) -> Option<AuthHeader> {
         let is_ready = match &self.token {
             Some(token) => !token.is_expired() || self.is_stuck,

@@ -1,4 +1,4 @@
-//! Time in which a person was waited for.
+//! Measures the time in which a user is asked.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -7,7 +7,7 @@ use std::{
 
 use tokio::time::Instant;
 
-/// Adds up the time in which a person was waited for, which counts for no deadline.
+/// The total time in which a user was asked, which extends deadlines.
 #[derive(Debug, Default)]
 pub(super) struct DeadlinePause(Mutex<State>);
 
@@ -17,12 +17,12 @@ struct State {
     since: Option<Instant>,
 }
 
-/// As long as it lives, a person is waited for.
+/// While it lives, a user is being asked.
 #[derive(Debug)]
 pub(super) struct PauseGuard<'a>(&'a DeadlinePause);
 
 impl DeadlinePause {
-    /// Flows come one after another, so there is one wait at a time.
+    /// Flows do not overlap, so there is one wait at a time.
     pub(super) fn start(&self) -> PauseGuard<'_> {
         self.state().since = Some(Instant::now());
         PauseGuard(self)

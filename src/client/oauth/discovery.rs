@@ -1,4 +1,4 @@
-//! Where metadata are, and whether they may be used (RFC 9728, RFC 8414; 2026-07-28, Authorization Server Discovery).
+//! Locations and validation of metadata (RFC 9728, RFC 8414; 2026-07-28, Authorization Server Discovery).
 
 use reqwest::Url;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// What a protected resource says about itself (RFC 9728, section 2).
+/// The metadata of a protected resource (RFC 9728, section 2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct ResourceMetadata {
     pub(super) resource: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct ResourceMetadata {
     pub(super) scopes_supported: Option<Vec<String>>,
 }
 
-/// What an authorization server says about itself (RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3; RFC 9207,
+/// The metadata of an authorization server (RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3; RFC 9207,
 /// section 3).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct ServerMetadata {
@@ -38,11 +38,11 @@ pub(super) struct ServerMetadata {
 }
 
 impl ResourceMetadata {
-    /// The resource as tokens are to be asked for, letter by letter as it is published.
+    /// The identifier of the resource for token requests, unchanged.
     ///
     /// # Errors
-    /// [`AuthError::Resource`] if it is another than the server: of another origin, or beside its path (RFC 9728,
-    /// section 3.3; metadata at the root of an origin are those of everything below it).
+    /// [`AuthError::Resource`] if it is not the server: another origin, or not a parent of its path (RFC 9728, section
+    /// 3.3; metadata at the root of an origin apply to all paths).
     pub(super) fn resource_of(&self, server: &Url) -> Result<&str, AuthError> {
         let stated = self.resource.as_deref().unwrap_or_default();
         let is_of = |resource: &Url| {
@@ -61,8 +61,8 @@ impl ResourceMetadata {
 }
 
 impl ServerMetadata {
-    /// The endpoints that an authorization server has which says nothing about itself (2025-03-26, Fallbacks for Servers
-    /// without Metadata Discovery).
+    /// The default endpoints of an authorization server without metadata (2025-03-26, Fallbacks for Servers without
+    /// Metadata Discovery).
     pub(super) fn without_discovery(base: &str) -> ServerMetadata {
         let at = |path: &str| Some(format!("{base}{path}"));
         ServerMetadata {
@@ -74,7 +74,7 @@ impl ServerMetadata {
         }
     }
 
-    /// Whether these are the metadata of this issuer, compared letter by letter (RFC 8414, section 3.3).
+    /// Checks that these are the metadata of this issuer, by string comparison (RFC 8414, section 3.3).
     ///
     /// # Errors
     /// [`AuthError::Issuer`].
@@ -85,10 +85,10 @@ impl ServerMetadata {
         }
     }
 
-    /// Whether the authorization server knows PKCE (2026-07-28, Authorization Code Protection).
+    /// Checks that the authorization server supports PKCE (2026-07-28, Authorization Code Protection).
     ///
     /// # Errors
-    /// [`AuthError::NoPkce`] also if it does not say so.
+    /// [`AuthError::NoPkce`], also if the metadata do not say.
     pub(super) fn check_pkce(&self) -> Result<(), AuthError> {
         let methods = self.code_challenge_methods_supported.as_deref().unwrap_or_default();
         match methods.iter().any(|method| method == "S256") {
@@ -98,8 +98,8 @@ impl ServerMetadata {
     }
 }
 
-/// Where the metadata of a server are if it does not say so, in the order in which to look (2026-07-28, Protected Resource
-/// Metadata Discovery Requirements).
+/// The locations of the metadata of a server that does not name one, in order (2026-07-28, Protected Resource Metadata
+/// Discovery Requirements).
 pub(super) fn resource_metadata_urls(server: &Url) -> Vec<Url> {
     let path = server.path().trim_end_matches('/');
     let mut urls = vec![at(server, &format!("{RESOURCE}{path}"))];
@@ -109,12 +109,11 @@ pub(super) fn resource_metadata_urls(server: &Url) -> Vec<Url> {
     urls
 }
 
-/// Where the metadata of an authorization server are, in the order in which to look (2026-07-28, Authorization Server
-/// Metadata Discovery).
+/// The locations of the metadata of an authorization server, in order (2026-07-28, Authorization Server Metadata
+/// Discovery).
 ///
 /// # Errors
-/// [`AuthError::NoMetadata`] if no issuer can be called that: it is no URL, or has a query or fragment (RFC 8414,
-/// section 2).
+/// [`AuthError::NoMetadata`] if this cannot be an issuer: not a URL, or with a query or fragment (RFC 8414, section 2).
 pub(super) fn server_metadata_urls(issuer: &str) -> Result<Vec<Url>, AuthError> {
     let url = Url::parse(issuer).ok().filter(|url| {
         let is_web = matches!(url.scheme(), "https" | "http") && url.host_str().is_some();
@@ -129,19 +128,19 @@ pub(super) fn server_metadata_urls(issuer: &str) -> Result<Vec<Url>, AuthError> 
     Ok(urls)
 }
 
-/// The authorization base URL of servers that know no protected resources (2025-03-26, Authorization Base URL).
+/// The authorization base URL of servers without resource metadata (2025-03-26, Authorization Base URL).
 pub(super) fn base_of(server: &Url) -> String {
     server.origin().ascii_serialization()
 }
 
-/// The URL by which tokens for a server without metadata are asked for: without user, query and fragment, and without the
-/// slash of an empty path (2026-07-28, Canonical Server URI).
+/// The resource identifier of a server without metadata: without user, query and fragment, and without the slash of an
+/// empty path (2026-07-28, Canonical Server URI).
 pub(super) fn canonical(server: &Url) -> String {
     let text = display_url(server.as_str());
     if server.path() == "/" { text.trim_end_matches('/').to_owned() } else { text }
 }
 
-/// An endpoint of an authorization server, if it may be used from this server.
+/// An endpoint of an authorization server that passes the SSRF guard.
 ///
 /// # Errors
 /// [`AuthError::NoEndpoint`] if there is none, and those of [`SsrfGuard::check`] (2026-07-28, Communication Security).

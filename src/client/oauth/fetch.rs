@@ -1,4 +1,4 @@
-//! The requests that get a token, each bounded in time and size.
+//! The HTTP requests of an authorization, limited in time and size.
 
 use std::{
     error::Error,
@@ -31,9 +31,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 const MAX_BODY: usize = 1 << 20;
 const MAX_REDIRECTS: usize = 3;
 const MAX_STEPS: usize = 8;
-/// How much of what goes over the wire is kept for whoever wants to see it.
+/// How many entries are recorded.
 const KEPT: usize = 1000;
-/// What may be shown of a form, of which the rest is secret or leads to secrets.
+/// Form parameters that are recorded; all others may be secret.
 const PLAIN: [&str; 10] = [
     "audience",
     "client_assertion_type",
@@ -46,26 +46,27 @@ const PLAIN: [&str; 10] = [
     "subject_token_type",
     "token_type_hint",
 ];
-/// What an MCP server may answer with.
+/// The media types of an MCP server.
 const MCP_TYPES: &str = "application/json, text/event-stream";
 const SESSION: &str = "mcp-session-id";
 
-/// The HTTP client of one authorizer. It follows no redirects by itself, and goes nowhere beyond the ssrf_guard.
+/// The HTTP client of one authorizer. It does not follow redirects by itself, and connects only where the SSRF guard
+/// allows it.
 #[derive(Debug)]
 pub(super) struct Fetcher {
     ssrf_guard: SsrfGuard,
     near: OnceLock<Client>,
     far: OnceLock<Client>,
-    /// What goes over the wire, for whoever wants to see it.
+    /// Records the requests.
     recorder: TraceRecorder,
 }
 
-/// How sure it is that something is there.
+/// How the location of metadata is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MetadataLocation {
-    /// The server has said so.
+    /// The server names it, so there must be metadata.
     Stated,
-    /// It is where it should be if it is at all.
+    /// A well-known location, where there may be none.
     WellKnown,
 }
 
@@ -74,13 +75,12 @@ impl Fetcher {
         Fetcher { ssrf_guard, near: OnceLock::new(), far: OnceLock::new(), recorder: TraceRecorder::with_limit(KEPT) }
     }
 
-    /// The record of the requests from now on, without what is secret in them.
+    /// The recorder of the requests from now on, without secrets.
     pub(super) fn recorder(&self) -> TraceRecorder {
         self.recorder.clone().with_http()
     }
 
-    /// A JSON document; `None` if there is none, which is so if what is said to be there is not a JSON object, and it is
-    /// only looked for. A redirect is followed within the origin.
+    /// A JSON document; `None` if a well-known location has none. Redirects are followed within the origin.
     ///
     /// # Errors
     /// [`AuthError::Unreachable`], [`AuthError::Internal`], [`AuthError::Http`] and [`AuthError::Malformed`].
@@ -95,7 +95,7 @@ impl Fetcher {
         for _ in 0..=MAX_REDIRECTS {
             let mut request = self.client(&at)?.get(at.clone()).header(ACCEPT, "application/json");
             if let Some(version) = version {
-                // So a server can answer as that version has it (2025-03-26, Server Metadata Discovery Headers).
+                // Servers may answer in the form of this version (2025-03-26, Server Metadata Discovery Headers).
                 request = request.header("mcp-protocol-version", version);
             }
             let response = self.send(request, &at, None).await?;
@@ -125,8 +125,8 @@ impl Fetcher {
         Err(http(url, StatusCode::LOOP_DETECTED))
     }
 
-    /// How a server refuses a request that shows nothing; `None` if it does not. A GET changes nothing, whatever the
-    /// transport; where it is not refused, the first requests of a session are, of all versions of the protocol.
+    /// The challenge of the server to a request without a token; `None` if there is none. First to a GET, which has no
+    /// side effects; then to the first requests of a session, of all protocol versions.
     pub(super) async fn challenge(&self, server: &Url) -> Option<Challenge> {
         let client = self.client(server).ok()?;
         let request = client.get(server.clone()).header(ACCEPT, MCP_TYPES);
@@ -142,7 +142,7 @@ impl Fetcher {
             let response = self.send(request, server, Some(body.to_string())).await.ok()?;
             let session = response.headers().get(SESSION).cloned();
             if let Some(session) = session.filter(|_| response.status().is_success()) {
-                // Nobody goes on with it.
+                // This session is not used.
                 let _ = self.send(client.delete(server.clone()).header(SESSION, session), server, None).await;
             }
             if response.status() == StatusCode::UNAUTHORIZED {
@@ -184,10 +184,10 @@ impl Fetcher {
         self.answer(self.send(request, url, Some(document.to_string())).await?, url).await
     }
 
-    /// Where an authorization server leads that asks nobody: follows its redirects to the first URL that is `wanted`.
+    /// Follows the redirects of an authorization server without user interaction, to the first URL that is `wanted`.
     ///
     /// # Errors
-    /// [`AuthError::InteractionRequired`] if it leads nowhere, for then somebody has to do something.
+    /// [`AuthError::InteractionRequired`] if there is no such redirect, so that a user is needed.
     pub(super) async fn follow_redirects(&self, url: &Url, wanted: impl Fn(&Url) -> bool) -> Result<Url, AuthError> {
         let mut at = url.clone();
         for _ in 0..MAX_STEPS {
@@ -214,7 +214,7 @@ impl Fetcher {
         Ok(slot.get_or_init(|| client))
     }
 
-    /// Sends a request, of which `shown_body` is the body as it may be shown. Codes stand in queries, which are not.
+    /// Sends a request; `shown_body` is the recorded body. Queries may contain codes, so they are not recorded.
     async fn send(
         &self,
         request: RequestBuilder,
@@ -242,7 +242,7 @@ impl Fetcher {
         Ok(response)
     }
 
-    /// The status and body of an answer, which may be shown only if it is a refusal.
+    /// The status and body of a response, which is recorded only if it is a refusal.
     async fn answer(&self, response: Response, url: &Url) -> Result<(StatusCode, Bytes), AuthError> {
         let status = response.status();
         let body = body(response, url).await?;
@@ -259,7 +259,7 @@ impl Drop for Fetcher {
     }
 }
 
-/// The first request of a session, as each era begins one.
+/// The first request of a session in each era.
 fn first_requests() -> [(Version, &'static str, Value); 2] {
     let who = json!({ "name": "rehearse", "version": env!("CARGO_PKG_VERSION") });
     let meta = |name: &str| format!("io.modelcontextprotocol/{name}");

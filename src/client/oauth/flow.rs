@@ -20,15 +20,15 @@ use super::{
 };
 use crate::transport::client::web::display_url;
 
-/// Everything that a flow works with.
+/// The parts of a flow.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub(super) server: Url,
     pub(super) identity: Identity,
     pub(super) scopes: Option<Vec<String>>,
-    /// Where the metadata of the authorization server are, whatever the server says.
+    /// The URL of the metadata of the authorization server, instead of what the server names.
     pub(super) metadata_url: Option<String>,
-    /// The only one who may issue tokens, if the user has named one.
+    /// The only issuer to use, if the user has named one.
     pub(super) issuer: Option<String>,
     pub(super) ssrf_guard: SsrfGuard,
     pub(super) interaction: Interaction,
@@ -36,20 +36,20 @@ pub(super) struct Flow {
     pub(super) pause: DeadlinePause,
 }
 
-/// What is known about who issues tokens for the server.
+/// The issuer of the tokens for the server.
 #[derive(Clone, Debug)]
 pub(super) struct Discovery {
-    /// As tokens are to be asked for.
+    /// The identifier of the resource in token requests.
     pub(super) resource: String,
     pub(super) issuer: ServerMetadata,
     /// The scopes of the resource.
     scopes: Option<Vec<String>>,
-    /// Whether the server knows no protected resources (2025-03-26, Authorization): such have to support PKCE, and need
+    /// Whether the server has no resource metadata (2025-03-26, Authorization): its issuer must support PKCE, but need
     /// not say so.
     is_old: bool,
 }
 
-/// A new token, and as whom the client has registered itself for it.
+/// A new token, with the registration of the client for it.
 #[derive(Debug)]
 pub(super) struct NewToken {
     pub(super) token: Token,
@@ -58,23 +58,23 @@ pub(super) struct NewToken {
 }
 
 impl Flow {
-    /// What the server wants of whoever shows nothing; nothing in particular if that is not to be known.
+    /// The challenge of the server; the default if there is none.
     pub(super) async fn challenge(&self) -> Challenge {
         self.fetcher.challenge(&self.server).await.unwrap_or_default()
     }
 
-    /// Finds out who issues tokens. Of several the one that is `preferred` is taken, or else the first that can be
-    /// reached and has metadata.
+    /// Finds the issuer. Of several the `preferred` one is taken, or else the first that can be reached and has
+    /// metadata.
     ///
     /// # Errors
-    /// All that can be wrong with metadata. Nothing is looked for elsewhere if the server says where to look.
+    /// All errors of metadata. There is no fallback if the server names a location.
     pub(super) async fn discover(
         &self,
         challenge: &Challenge,
         version: Option<&HeaderValue>,
         preferred: Option<&str>,
     ) -> Result<Discovery, AuthError> {
-        // Whoever listens in would have the token (OAuth 2.1, section 1.5).
+        // Anyone who listens would get the token (OAuth 2.1, section 1.5).
         self.ssrf_guard.check(self.server.clone())?;
         let document = self.resource_metadata(challenge, version).await?;
         if let Some(stated) = &self.metadata_url {
@@ -98,7 +98,7 @@ impl Flow {
                 Ok(issuer) => {
                     return Ok(Discovery { resource, issuer, scopes: document.scopes_supported, is_old: false });
                 }
-                // Whom a token is from is only away for a while.
+                // The issuer of the stored token may be back later.
                 Err(error @ AuthError::Unreachable { .. }) if preferred == Some(name) => return Err(error),
                 Err(error @ (AuthError::NoMetadata { .. } | AuthError::Unreachable { .. })) if index == 0 => {
                     failed = error
@@ -137,7 +137,7 @@ impl Flow {
         Err(AuthError::NoMetadata { issuer: issuer.to_owned() })
     }
 
-    /// The metadata at a place that the user has chosen; whoever's they are, the user trusts them.
+    /// The metadata at a URL that the user has chosen and trusts.
     async fn stated_metadata(&self, url: &str, version: Option<&HeaderValue>) -> Result<ServerMetadata, AuthError> {
         let at = Url::parse(url).map_err(|_| AuthError::Invalid(format!("{url:?} is not a URL of metadata")))?;
         let at = self.ssrf_guard.check(at)?;
@@ -165,8 +165,8 @@ impl Flow {
         Ok(None)
     }
 
-    /// A server that is its own authorization server, as all were before there were protected resources (2025-03-26,
-    /// Server Metadata Discovery).
+    /// A server that is its own authorization server, as before resource metadata existed (2025-03-26, Server Metadata
+    /// Discovery).
     async fn discover_at_origin(&self, version: Option<&HeaderValue>) -> Result<Discovery, AuthError> {
         let base = discovery::base_of(&self.server);
         let url = discovery::server_metadata_urls(&base)?.swap_remove(0);
@@ -175,7 +175,7 @@ impl Flow {
         let issuer = match found {
             None => ServerMetadata::without_discovery(&base),
             Some(metadata) => {
-                // Nobody has said how the issuer writes its name, and both ways lead to these metadata.
+                // The issuer may end with a slash: both forms lead to these metadata.
                 metadata
                     .check_issuer(&base)
                     .or_else(|error| metadata.check_issuer(&format!("{base}/")).map_err(|_| error))?;
@@ -186,7 +186,7 @@ impl Flow {
         Ok(Discovery { resource: discovery::canonical(&self.server), issuer, scopes: None, is_old: true })
     }
 
-    /// Whether whom the user wants is among those that the server names.
+    /// Checks that the server names the required issuer.
     ///
     /// # Errors
     /// [`AuthError::IssuerNotOffered`].
@@ -200,7 +200,7 @@ impl Flow {
         }
     }
 
-    /// Has somebody authorize the client, and gets the token for that.
+    /// Has a user authorize the client, and gets the token.
     ///
     /// # Errors
     /// Any [`AuthError`].
@@ -239,10 +239,10 @@ impl Flow {
         Ok(NewToken { token, client: registered, stored_client })
     }
 
-    /// A token that nobody has to be asked for.
+    /// A token without a user.
     ///
     /// # Errors
-    /// [`AuthError::Invalid`] for a client without what shows who it is, and all that the requests bring.
+    /// [`AuthError::Invalid`] for a client without an id or secret, and all errors of the requests.
     pub(super) async fn obtain_alone(
         &self,
         kind: &GrantKind,
@@ -272,7 +272,7 @@ impl Flow {
         Ok(NewToken { token, client: None, stored_client })
     }
 
-    /// What the provider says to the issuer about the person.
+    /// The assertion of the identity provider about the user, for the issuer.
     async fn exchange(
         &self,
         provider: &IdentityProvider,
@@ -286,8 +286,8 @@ impl Flow {
         token::exchanged(status, &body, &display_url(url.as_str()))
     }
 
-    /// The next token, for which nobody has to be asked: by the refresh token, or that of a client that acts for itself.
-    /// `None` if there can be none, or the client is not known that has the token.
+    /// Renews a token without a user: by its refresh token, or by the client grant. `None` if that is not possible, or
+    /// the client of the token is not known.
     ///
     /// # Errors
     /// Those of the request, and [`AuthError::NoSecret`].
@@ -309,7 +309,7 @@ impl Flow {
         self.ask(&found, &client, &grant, &token.requested).await.map(Some)
     }
 
-    /// The client that has the token, as it shows now who it is; `None` if that is not known.
+    /// The client of the token with its current credentials; `None` if it is not known.
     ///
     /// # Errors
     /// [`AuthError::NoSecret`], and those of [`Flow::known_client`].
@@ -328,7 +328,7 @@ impl Flow {
         }
     }
 
-    /// Whether there will be a next token without asking anybody, as far as is known here.
+    /// Whether the token can be renewed without a user, as far as is known here.
     pub(super) fn can_renew(&self, issued: &Issued) -> bool {
         let Some(token) = &issued.token else { return false };
         let is_it = |id: Option<&String>| id == Some(&token.client);
@@ -341,8 +341,8 @@ impl Flow {
         is_known && (token.refresh.is_some() || issued.is_unattended(token))
     }
 
-    /// As whom the client is known to the issuer; `None` if it would have to register itself. Whoever has registered
-    /// itself with another URL to come back to would be told that it does not fit.
+    /// The client as the issuer knows it; `None` if it has to register. A registration with another redirect URI cannot
+    /// be used.
     pub(super) fn known_client(
         &self,
         issuer: &ServerMetadata,
@@ -352,7 +352,7 @@ impl Flow {
         if let Some(registered) = &self.identity.registered {
             let bound = bound(registered, record);
             let client = registered.client_for(issuer, bound)?;
-            // Whoever says where the metadata are trusts them.
+            // A user who sets the metadata URL trusts it.
             let is_said = [&registered.issuer, &self.issuer, &self.metadata_url].into_iter().any(Option::is_some);
             if bound.is_none() && !is_said && !registered.allows_secret_for(&self.server, &issuer.issuer) {
                 return Err(AuthError::UntrustedIssuer { issuer: issuer.issuer.clone() });
@@ -428,7 +428,7 @@ fn bound<'a>(registered: &PreregisteredClient, record: &'a Record) -> Option<&'a
     issuers.next().map(|(issuer, _)| issuer.as_str())
 }
 
-/// What an error answer says (RFC 7591, section 3.2.2).
+/// The text of an error response (RFC 7591, section 3.2.2).
 fn why(body: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct No {

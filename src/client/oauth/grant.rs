@@ -1,32 +1,33 @@
-//! What entitles the client to a token (OAuth 2.1, section 4; RFC 7523, section 2.1; RFC 8693).
+//! Grants (OAuth 2.1, section 4; RFC 7523, section 2.1; RFC 8693).
 
 use super::{Secret, code::Request};
 
-/// On whose behalf the client acts, and how it shows that.
+/// The kind of grant: on whose behalf the client acts.
 #[derive(Clone, Debug, Default)]
 pub enum GrantKind {
-    /// A person's, who is asked (`authorization_code`).
+    /// A user, who is asked (`authorization_code`).
     #[default]
     AuthorizationCode,
-    /// Its own (`client_credentials`; MCP extension OAuth Client Credentials).
+    /// The client itself (`client_credentials`; MCP extension OAuth Client Credentials).
     ClientCredentials,
-    /// Its own, as its platform certifies with this token (`jwt-bearer`; SEP-1933).
+    /// The client itself, with a token of its platform (`jwt-bearer`; SEP-1933).
     WorkloadIdentity(Secret),
-    /// A person's, who has logged in elsewhere (MCP extension Enterprise-Managed Authorization).
+    /// A user who has logged in at an identity provider (MCP extension Enterprise-Managed Authorization).
     EnterpriseManaged(IdentityProvider),
 }
 
-/// Where a person has logged in.
+/// The identity provider at which the user has logged in.
 #[derive(Clone, Debug)]
 pub struct IdentityProvider {
+    /// The URL of its token endpoint.
     pub token_endpoint: String,
-    /// As whom it knows the client.
+    /// The id of the client at the provider.
     pub client_id: String,
-    /// What it has given the client for the person.
+    /// The ID token of the user.
     pub id_token: Secret,
 }
 
-/// What a token is asked for with.
+/// The grant of a token request.
 #[derive(Debug)]
 pub(super) enum Grant<'a> {
     Code { request: &'a Request, code: &'a Secret },
@@ -36,7 +37,7 @@ pub(super) enum Grant<'a> {
 }
 
 impl Grant<'_> {
-    /// The form of the request, without what shows who the client is.
+    /// The form of the request, without the client authentication.
     pub(super) fn form(&self, resource: &str) -> Vec<(&'static str, String)> {
         let kind = |kind: &str| ("grant_type", kind.to_owned());
         let (mut form, scopes): (Vec<(&str, String)>, &[String]) = match *self {
@@ -65,7 +66,7 @@ impl Grant<'_> {
 }
 
 impl IdentityProvider {
-    /// What to ask the provider for: a token that says to this issuer who the person is (RFC 8693, section 2.1).
+    /// The token exchange request for an assertion about the user for this issuer (RFC 8693, section 2.1).
     pub(super) fn form(&self, issuer: &str, resource: &str, scopes: &[String]) -> Vec<(&'static str, String)> {
         let kind = |kind: &str| format!("urn:ietf:params:oauth:token-type:{kind}");
         let mut form = vec![

@@ -1,4 +1,4 @@
-//! Who the client is to an authorization server (2026-07-28, Client Registration; RFC 7591).
+//! The identity of the client at an authorization server (2026-07-28, Client Registration; RFC 7591).
 
 use std::{fmt, sync::Arc};
 
@@ -11,58 +11,59 @@ use url::form_urlencoded::byte_serialize;
 use super::{AuthError, Secret, SigningKey, discovery::ServerMetadata};
 use crate::transport::client::web::is_loopback;
 
-/// What the client can say about itself. A registered id comes first, then the document, then dynamic registration.
+/// The identity of the client. A registered id is used first, then the document, then dynamic registration.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The name by which the client registers itself.
+    /// The name in a dynamic registration.
     pub name: String,
-    /// As whom the authorization server knows the client already.
+    /// A client that is already registered.
     pub registered: Option<PreregisteredClient>,
-    /// The https URL of the client's metadata document, which is its id wherever such are known (Client ID Metadata
-    /// Documents).
+    /// The https URL of the client metadata document, which is the client id where such documents are supported.
     pub document: Option<String>,
-    /// The variable that holds the secret of the registered client, for whoever renews its token.
+    /// The variable with the secret of the registered client, for a later renewal of the token.
     pub secret_variable: Option<String>,
-    /// Looks up such a variable.
+    /// Looks up a variable.
     pub lookup: fn(&str) -> Option<String>,
 }
 
-/// As whom a token was got, which whoever renews it is not told again. What a client has that registered itself is kept
-/// apart.
+/// The client that a token was issued to, for its renewal. Dynamic registrations are stored separately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StoredClient {
     pub(super) id: String,
     pub(super) method: ClientAuthMethod,
-    /// The variable that holds the secret, which itself is not kept.
+    /// The variable with the secret, which itself is not stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) secret_variable: Option<String>,
     /// Whether the id is the URL of a document.
     pub(super) is_document: bool,
-    /// Whether it acts for itself, so that nobody has to be asked for the next token.
+    /// Whether it acts for itself, so that no user is needed for the next token.
     pub(super) is_unattended: bool,
 }
 
-/// A client that an authorization server knows. Its id means nothing to any other.
+/// A client that is registered at an authorization server. Its id is not valid at any other.
 #[derive(Clone, Debug)]
 pub struct PreregisteredClient {
+    /// The client id.
     pub id: String,
+    /// The credentials of the client.
     pub secret: ClientSecret,
-    /// The issuer that knows it; if it is not said, the first one that the server names.
+    /// The issuer of the registration; by default the first one that the server names.
     pub issuer: Option<String>,
 }
 
-/// How a client proves who it is.
+/// The credentials of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientSecret {
-    /// Not at all: a public client.
+    /// None: a public client.
     None,
+    /// A client secret.
     Text(Secret),
-    /// With a signature (RFC 7523, section 2.2).
+    /// A signature (RFC 7523, section 2.2).
     Key(Arc<SigningKey>),
 }
 
-/// How a client shows its secret to the token endpoint (RFC 7591, section 2: `token_endpoint_auth_method`).
+/// The authentication method at the token endpoint (RFC 7591, section 2: `token_endpoint_auth_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ClientAuthMethod {
     #[serde(rename = "none")]
@@ -83,7 +84,7 @@ pub(super) struct Client {
     pub(super) method: ClientAuthMethod,
 }
 
-/// A client that registered itself, for the next time.
+/// The result of a dynamic registration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DynamicClient {
@@ -95,7 +96,7 @@ pub(super) struct DynamicClient {
 }
 
 impl Default for Identity {
-    /// A client that has to register itself.
+    /// A client without a registration.
     fn default() -> Identity {
         Identity {
             name: "rehearse".to_owned(),
@@ -108,7 +109,7 @@ impl Default for Identity {
 }
 
 impl Identity {
-    /// What to keep of a client; nothing if it registered itself.
+    /// What is stored about a client; nothing after a dynamic registration.
     pub(super) fn stored_client(&self, client: &Client, is_unattended: bool) -> Option<StoredClient> {
         let is_registered = self.registered.as_ref().is_some_and(|registered| registered.id == client.id);
         let is_document = !is_registered && self.document.as_ref() == Some(&client.id);
@@ -123,10 +124,10 @@ impl Identity {
 }
 
 impl StoredClient {
-    /// The client, if it can show who it is; `None` if its secret was not in a variable.
+    /// The client with its secret; `None` if the secret was not in a variable.
     ///
     /// # Errors
-    /// [`AuthError::NoSecret`] if that is empty now.
+    /// [`AuthError::NoSecret`] if the variable is empty.
     pub(super) fn client(&self, lookup: fn(&str) -> Option<String>) -> Result<Option<Client>, AuthError> {
         let secret = match (self.method, &self.secret_variable) {
             (ClientAuthMethod::None, _) => ClientSecret::None,
@@ -152,7 +153,7 @@ impl ClientAuthMethod {
         })
     }
 
-    /// The method for a client with this secret. What the metadata do not say is as in RFC 8414, section 2.
+    /// The method for a client with this secret. The default is that of RFC 8414, section 2.
     fn choose(secret: &ClientSecret, metadata: &ServerMetadata) -> ClientAuthMethod {
         match (secret, &metadata.token_endpoint_auth_methods_supported) {
             (ClientSecret::None, _) => ClientAuthMethod::None,
@@ -170,7 +171,7 @@ impl ClientAuthMethod {
         }
     }
 
-    /// The method that a client asks for when it registers itself: no secret is better than one that it has to keep.
+    /// The method for a dynamic registration: a public client is preferred, because it has no secret to protect.
     fn preferred(metadata: &ServerMetadata) -> ClientAuthMethod {
         let Some(names) = &metadata.token_endpoint_auth_methods_supported else { return ClientAuthMethod::Basic };
         let known =
@@ -194,7 +195,7 @@ impl fmt::Display for ClientAuthMethod {
 }
 
 impl PreregisteredClient {
-    /// The client, if this is the authorization server that knows it; `bound` is the one that it was first used with.
+    /// The client, if it is registered with this authorization server; `bound` is the one that it was first used with.
     ///
     /// # Errors
     /// [`AuthError::IssuerMismatch`] (2026-07-28, Authorization Server Binding).
@@ -212,13 +213,13 @@ impl PreregisteredClient {
 }
 
 impl PreregisteredClient {
-    /// Whether the secret may go to an issuer that only the server names: to one on the server's own host, above or below
-    /// it, or within the same machine. A signature is of use to nobody else, and whoever has no secret can keep none.
+    /// Whether the secret may be sent to an issuer that only the server names: one on the same host, a parent or child
+    /// domain, or the same machine. A signature is useless to others, and a public client has no secret.
     pub(super) fn allows_secret_for(&self, server: &Url, issuer: &str) -> bool {
         let Ok(issuer) = Url::parse(issuer) else { return false };
         let host = |url: &Url| url.host_str().unwrap_or_default().trim_end_matches('.').to_owned();
         let (one, other) = (host(server), host(&issuer));
-        // Addresses are within nothing.
+        // IP addresses have no parent domain.
         let is_named = [server, &issuer].iter().all(|url| url.domain().is_some());
         let is_within = |inner: &str, outer: &str| {
             is_named && inner.strip_suffix(outer).is_some_and(|rest| rest.ends_with('.')) && outer.contains('.')
@@ -244,8 +245,8 @@ impl Client {
         }
     }
 
-    /// Adds what shows who the client is to the form of a token request, and returns the header that does, if one does
-    /// (RFC 6749, section 2.3.1). The id is always in the form, where some servers look for it whatever the method.
+    /// Adds the client authentication to the form of a token request, and returns the header for it, if the method has
+    /// one (RFC 6749, section 2.3.1). The id is always in the form, because some servers expect it there.
     ///
     /// # Errors
     /// [`AuthError::Invalid`] if the key cannot sign.
@@ -302,8 +303,8 @@ pub(super) fn registration(name: &str, redirect_uri: &str, scopes: &[String], me
     body
 }
 
-/// The client that an authorization server has registered (RFC 7591, section 3.2.1); `None` if that is not what it says.
-/// An empty secret is none.
+/// The client in a registration response (RFC 7591, section 3.2.1); `None` if the response is not valid. An empty
+/// secret is ignored.
 pub(super) fn registered(body: &[u8], redirect_uri: &str, metadata: &ServerMetadata) -> Option<DynamicClient> {
     #[derive(Deserialize)]
     struct Answer {
@@ -422,7 +423,7 @@ mod tests {
         for (server, issuer) in [
             ("https://h.example/mcp", "https://as.example"),
             ("https://h.example/mcp", "https://noth.example"),
-            // Whose a common suffix is, nobody knows here.
+            // The owner of a common suffix is unknown here.
             ("https://a.co.example/mcp", "https://b.co.example"),
             ("https://h.example/mcp", "https://example"),
             ("https://h.example/mcp", "http://localhost"),

@@ -1,4 +1,4 @@
-//! Who says yes to an authorization, and how the answer comes back (OAuth 2.1, section 4.1; RFC 8252, section 7.3).
+//! User interaction for an authorization, and the redirect back (OAuth 2.1, section 4.1; RFC 8252, section 7.3).
 
 use std::{fmt, io, process::Stdio, sync::Arc, time::Duration};
 
@@ -11,34 +11,34 @@ use super::{AuthError, Secret, code, fetch::Fetcher};
 use crate::transport::server::{Body, Line, Request, Response, Shutdown, accept};
 
 const PATH: &str = "/callback";
-/// How long the page may take to get to the browser.
+/// How long to wait until the browser has the page.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// Who is asked.
+/// How a user is asked.
 #[derive(Clone, Debug, Default)]
 pub enum Interaction {
-    /// Nobody: what needs a person fails.
+    /// Not at all: an authorization that needs a user fails.
     #[default]
     None,
-    /// A person with a browser on this machine.
+    /// With a browser on this machine.
     Browser(Browser),
-    /// An authorization server that says yes by itself, as those of tests do. What it redirects to is read and not
-    /// opened.
+    /// Not needed: the authorization server redirects without a user, as those of tests do. The redirect is read and
+    /// not opened.
     Headless { redirect_uri: String },
 }
 
-/// A browser that comes back to a port of this machine.
+/// A browser that is redirected to a port of this machine.
 #[derive(Clone)]
 pub struct Browser {
-    /// Shows somebody the URL or opens it; see [`open_browser`].
+    /// Shows the URL to the user or opens it; see [`open_browser`].
     pub show: Arc<dyn Fn(&str) + Send + Sync>,
-    /// Where to listen on 127.0.0.1, for clients that are registered with a certain one; 0 is any.
+    /// The port on 127.0.0.1, for clients whose registration requires one; 0 is any.
     pub port: u16,
-    /// How long to wait.
+    /// How long to wait for the user.
     pub limit: Duration,
 }
 
-/// What is ready to take an answer.
+/// Waits for the redirect.
 #[derive(Debug)]
 pub(super) struct Callback<'a> {
     pub(super) redirect_uri: String,
@@ -52,7 +52,7 @@ enum Kind<'a> {
 }
 
 impl Browser {
-    /// Any port, and five minutes.
+    /// A browser with any port, and a limit of five minutes.
     pub fn new(show: impl Fn(&str) + Send + Sync + 'static) -> Browser {
         Browser { show: Arc::new(show), port: 0, limit: Duration::from_secs(300) }
     }
@@ -65,10 +65,10 @@ impl fmt::Debug for Browser {
 }
 
 impl Interaction {
-    /// Gets ready to take an answer, if it can be at the URL that was used before.
+    /// Starts to listen, at the URL of the last time if possible.
     ///
     /// # Errors
-    /// [`AuthError::InteractionRequired`], and [`AuthError::Invalid`] if nothing can be listened to.
+    /// [`AuthError::InteractionRequired`], and [`AuthError::Invalid`] if the port cannot be listened on.
     pub(super) async fn prepare(&self, before: Option<&str>) -> Result<Callback<'_>, AuthError> {
         match self {
             Interaction::None => Err(AuthError::InteractionRequired),
@@ -97,11 +97,11 @@ impl Interaction {
 }
 
 impl Callback<'_> {
-    /// Has somebody say yes, and returns the code.
+    /// Asks the user, and returns the code.
     ///
     /// # Errors
-    /// [`AuthError::TimedOut`] if nobody does, [`AuthError::InteractionRequired`] if an authorization server wants a person after all,
-    /// and all that [`code::Request::code`] finds wrong.
+    /// [`AuthError::TimedOut`], [`AuthError::InteractionRequired`] if a headless authorization server needs a user, and
+    /// the errors of [`code::Request::code`].
     pub(super) async fn code(self, request: &Arc<code::Request>, fetcher: &Fetcher) -> Result<Secret, AuthError> {
         match self.kind {
             Kind::Headless => {
@@ -122,7 +122,7 @@ impl Callback<'_> {
                     let sender = sender.clone();
                     async move {
                         if let Some(answer) = answer {
-                            // Another one has come already.
+                            // The first response is used.
                             let _ = sender.try_send(answer);
                         }
                         page
@@ -148,7 +148,7 @@ impl Callback<'_> {
     }
 }
 
-/// Opens the URL in the person's browser, which goes on when this process has ended.
+/// Opens the URL in the user's browser, which outlives this process.
 ///
 /// # Errors
 /// There is no program that opens URLs.
@@ -164,7 +164,7 @@ async fn listen(port: u16) -> io::Result<TcpListener> {
 
 type Answer = Result<Secret, AuthError>;
 
-/// What a request of a browser brings, and the page that it gets. Nothing of the request is on the page.
+/// The result in a request of the browser, and the page for it. The page contains nothing of the request.
 fn answer_to(asked: &Request, base: &Url, request: &code::Request) -> (Option<Answer>, Response) {
     if asked.uri().path() != PATH {
         return (None, page(StatusCode::NOT_FOUND, "There is nothing here."));

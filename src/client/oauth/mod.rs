@@ -1,17 +1,17 @@
 //! OAuth for servers over HTTP (2026-07-28, Authorization; 2025-03-26 to 2025-11-25, Authorization).
 //!
-//! An [`Authorizer`] gives the requests to one server their token. When the server refuses one, it finds out who issues
-//! tokens (RFC 9728, RFC 8414), as whom the client is known there (registered, Client ID Metadata Document, RFC 7591), has
-//! somebody say yes (OAuth 2.1 with PKCE, RFC 8707, RFC 9207), and keeps the token, bound to its issuer. Give it to a
-//! session as [`ServerParams::authorizer`](super::ServerParams).
+//! An [`Authorizer`] gives the requests to one server their token. When the server refuses one, it finds the issuer
+//! (RFC 9728, RFC 8414), identifies the client there (registration, Client ID Metadata Document, RFC 7591), has a user
+//! authorize it (OAuth 2.1 with PKCE, RFC 8707, RFC 9207), and stores the token, bound to its issuer. Set it as
+//! [`ServerParams::authorizer`](super::ServerParams).
 //!
 //! ```text
 //! 401 ─ Challenge ─> resource metadata ─> issuer's metadata ─> Identity ─> Interaction ─> code ─> token ─> TokenStore
 //! 403 insufficient_scope ─> the same with the union of the scopes, at most twice for the same ones
 //! ```
 //!
-//! It is our own and not rmcp's, which accepts servers without PKCE, compares issuers loosely, and asks for metadata
-//! where no specification puts them; and which cannot authorize the transports that do not go through rmcp.
+//! rmcp's own OAuth is not used: it accepts servers without PKCE, compares issuers loosely, looks for metadata at
+//! locations of no specification, and cannot authorize SSE and WebSocket.
 
 mod assertion;
 mod authorizer;

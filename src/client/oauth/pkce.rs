@@ -1,4 +1,4 @@
-//! Proof Key for Code Exchange (RFC 7636), and other texts that nobody can guess.
+//! Proof Key for Code Exchange (RFC 7636), and other random strings.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use rand::Rng;
@@ -6,17 +6,17 @@ use ring::digest::{SHA256, digest};
 
 use super::Secret;
 
-/// What only the client that asked for a code can show when it redeems it.
+/// The secret that proves at the token endpoint who requested the code.
 #[derive(Clone, Debug)]
 pub(super) struct Verifier(Secret);
 
 impl Verifier {
-    /// A new one, of 256 bits (RFC 7636, section 4.1).
+    /// A new verifier of 256 bits (RFC 7636, section 4.1).
     pub(super) fn random() -> Verifier {
         Verifier(Secret::new(unguessable()))
     }
 
-    /// That of somebody else.
+    /// The verifier of another client.
     #[cfg(test)]
     pub(super) fn from_text(text: &str) -> Verifier {
         Verifier(Secret::new(text))

@@ -1,4 +1,4 @@
-//! Tokens that nobody is to use any more (RFC 7009).
+//! Revocation of tokens (RFC 7009).
 
 use reqwest::StatusCode;
 use serde::Deserialize;
@@ -13,7 +13,7 @@ use super::{
     token::Token,
 };
 
-/// What the client says a token is (RFC 7009, section 2.1).
+/// The type hint of a token (RFC 7009, section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hint {
     Refresh,
@@ -21,10 +21,10 @@ enum Hint {
 }
 
 impl Flow {
-    /// Has everybody who issued a token that is kept revoke it. Returns whether somebody has.
+    /// Has all issuers revoke their tokens. Returns whether one did.
     ///
     /// # Errors
-    /// The first reason for which a token is still good at an issuer that could revoke it.
+    /// The first error for a token that its issuer could have revoked.
     pub(super) async fn revoke(&self, record: &Record) -> Result<bool, AuthError> {
         let (mut is_revoked, mut failed) = (false, None);
         for (issuer, issued) in &record.issuers {
@@ -37,7 +37,7 @@ impl Flow {
         failed.map_or(Ok(is_revoked), Err)
     }
 
-    /// Has an issuer revoke a token; false if it revokes none.
+    /// Has an issuer revoke a token; false if it does not support that.
     async fn revoke_at(&self, issuer: &str, token: &Token, record: &Record) -> Result<bool, AuthError> {
         let metadata = match self.server_metadata(issuer, None).await {
             Err(AuthError::NoMetadata { .. }) => return Ok(false),
@@ -49,7 +49,7 @@ impl Flow {
         let client = self.client_of(token, &metadata, record)?;
         let other = || AuthError::Revocation("the token was issued to another client".to_owned());
         let client = client.ok_or_else(other)?;
-        // The access tokens of a refresh token may end with it, and need not (RFC 7009, section 2.1).
+        // Revoking a refresh token need not revoke its access tokens (RFC 7009, section 2.1).
         let refresh = match &token.refresh {
             Some(refresh) => self.ask_to_revoke(&metadata, &client, refresh, Hint::Refresh).await,
             None => Ok(()),
@@ -77,11 +77,11 @@ impl Flow {
     }
 }
 
-/// The answer of a revocation endpoint (RFC 7009, sections 2.2 and 2.2.1). Of what it says only the code of the error is
-/// told, for it has the token.
+/// Checks the response of a revocation endpoint (RFC 7009, sections 2.2 and 2.2.1). Only the error code is reported,
+/// because its text may contain the token.
 ///
 /// # Errors
-/// [`AuthError::Revocation`]. That the issuer revokes no access tokens is none: they end by themselves.
+/// [`AuthError::Revocation`]. An issuer need not revoke access tokens, because they expire.
 fn check(status: StatusCode, body: &[u8], hint: Hint) -> Result<(), AuthError> {
     #[derive(Deserialize)]
     struct No {

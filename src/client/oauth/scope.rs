@@ -1,27 +1,26 @@
-//! Which scopes to ask for (2026-07-28, Scope Selection Strategy and Step-Up Authorization Flow).
+//! Selection of scopes (2026-07-28, Scope Selection Strategy and Step-Up Authorization Flow).
 
 const OFFLINE: &str = "offline_access";
 
-/// What is known about the scopes of a server.
+/// The sources of scopes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ScopeSources<'a> {
-    /// Those that the user has chosen.
+    /// Those of the options.
     pub(super) configured: Option<&'a [String]>,
     /// Those of the challenge, which the request needs.
     pub(super) challenged: Option<&'a [String]>,
-    /// Those that are enough for the basic use of the resource, by its metadata.
+    /// Those in the resource metadata.
     pub(super) of_resource: Option<&'a [String]>,
-    /// Those that the authorization server knows.
+    /// Those in the metadata of the authorization server.
     pub(super) of_issuer: Option<&'a [String]>,
-    /// Those that were asked for before.
+    /// Those of the last request.
     pub(super) before: &'a [String],
 }
 
 impl ScopeSources<'_> {
-    /// What to ask for; nothing leaves the choice to the authorization server.
+    /// The scopes to request; empty to let the authorization server choose.
     ///
-    /// `offline_access` is asked for where the authorization server offers it, and only there (2026-07-28, Refresh
-    /// Tokens).
+    /// `offline_access` is requested only if the authorization server supports it (2026-07-28, Refresh Tokens).
     pub(super) fn choose(&self) -> Vec<String> {
         let needed = match (self.configured, self.challenged, self.of_resource) {
             (Some(configured), Some(challenged), _) if !self.before.is_empty() => union(configured, challenged),

@@ -1,20 +1,21 @@
-//! Texts that nobody may see.
+//! Secret strings.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A token or a password. It shows itself to nobody but who asks for it.
+/// A token or password, which `Debug` does not show.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
+    /// Wraps a secret.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for the one request that it is meant for.
+    /// The secret itself, for the request that it is meant for.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,5 @@
-//! Where a server may send us (2026-07-28, Security Best Practices, Server-Side Request Forgery; RFC 9728, section 7.7).
+//! The SSRF guard: which URLs a server may name (2026-07-28, Security Best Practices, Server-Side Request Forgery; RFC
+//! 9728, section 7.7).
 
 use std::{
     collections::BTreeSet,
@@ -16,8 +17,8 @@ use url::Host;
 use super::AuthError;
 use crate::transport::client::web::{display_url, is_loopback};
 
-/// What a server may name: what is as near to us as it is itself, or farther. Whatever the user has named may be anywhere.
-/// Clones share it. What goes through a proxy is looked up there, and only judged by its URL.
+/// Allows a server to name only hosts in its own network zone or a more public one. Hosts that the user has named are
+/// always allowed. Clones share the state. Hosts behind a proxy are resolved there, and only checked by their URL.
 #[derive(Clone, Debug)]
 pub(super) struct SsrfGuard(Arc<Shared>);
 
@@ -29,18 +30,18 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Hosts {
-    /// Those that the user has named.
+    /// Hosts that the user has named.
     trusted: BTreeSet<String>,
-    /// Those that others have named. Only their addresses are judged, and not that of a proxy.
+    /// Hosts that servers have named. Only their addresses are checked, and not that of a proxy.
     named: BTreeSet<String>,
 }
 
-/// A host has only addresses that are nearer to us than the server.
+/// A host that has only addresses in a less public zone than the server.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("it is inside this machine or network and the server is not")]
 pub(super) struct BlockedAddress;
 
-/// From how far away an address can be reached, the farthest first.
+/// From where an address can be reached, the most public zone first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum NetworkZone {
     Public,
@@ -50,21 +51,21 @@ enum NetworkZone {
 }
 
 impl SsrfGuard {
-    /// That of this server, which the user has named.
+    /// A guard for this server, which the user has named.
     pub(super) fn new(server: Url) -> SsrfGuard {
         let trusted = server.host_str().map(str::to_owned).into_iter().collect();
         let hosts = Mutex::new(Hosts { trusted, named: BTreeSet::new() });
         SsrfGuard(Arc::new(Shared { server, hosts }))
     }
 
-    /// The user has named this URL.
+    /// Allows the host of a URL that the user has named.
     pub(super) fn trust(&self, url: &str) {
         let host = Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
         self.0.hosts(|hosts| hosts.trusted.extend(host));
     }
 
-    /// The URL, if it is protected by https, or by staying within the machine, where the server itself then has to be; and
-    /// if it is not nearer to us than the server. A host name is judged by its addresses when it is asked.
+    /// Returns the URL if it uses https, or http between programs on this machine, and if its zone is not less public
+    /// than that of the server. A host name is checked by its addresses when it is resolved.
     ///
     /// # Errors
     /// [`AuthError::Insecure`] and [`AuthError::Internal`].
@@ -91,10 +92,10 @@ impl Shared {
         work(&mut self.hosts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Those addresses of a host that it may have.
+    /// The allowed addresses of a host.
     ///
     /// # Errors
-    /// There is none.
+    /// No address is allowed.
     async fn permitted_addresses(
         &self,
         host: &str,
@@ -112,7 +113,7 @@ impl Shared {
         Ok(addresses)
     }
 
-    /// As far as the farthest address of the server.
+    /// The most public zone of the addresses of the server.
     async fn server_zone(&self) -> NetworkZone {
         if let Some(zone) = NetworkZone::from_url(&self.server) {
             return zone;
@@ -138,7 +139,7 @@ impl Resolve for SsrfGuard {
 }
 
 impl NetworkZone {
-    /// What a URL says of itself; `None` for a name that has to be looked up.
+    /// The zone in a URL; `None` for a name that has to be resolved.
     fn from_url(url: &Url) -> Option<NetworkZone> {
         match url.host()? {
             Host::Ipv4(address) => Some(NetworkZone::from_ip(address.into())),
@@ -150,7 +151,7 @@ impl NetworkZone {
         }
     }
 
-    /// By the registries of special-purpose addresses (RFC 6890). An IPv4 address within an IPv6 one is what it is.
+    /// The zone by the registries of special-purpose addresses (RFC 6890). An IPv4 address in an IPv6 one counts.
     fn from_ip(address: IpAddr) -> NetworkZone {
         match address {
             IpAddr::V4(address) => NetworkZone::from_ipv4(address),
@@ -267,7 +268,7 @@ mod tests {
         let resolve = async |server: &str, named: bool, trusted: bool| {
             let ssrf_guard = ssrf_guard(server);
             if named {
-                // The one name that every machine knows.
+                // The only name that resolves on every machine.
                 ssrf_guard.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
             }
             if trusted {

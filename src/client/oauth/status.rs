@@ -1,35 +1,41 @@
-//! What is told of tokens; nothing of it is secret.
+//! Status of tokens, without secrets.
 
 use super::{AuthError, flow::Flow, store::Record};
 
-/// What is known about the token of a server.
+/// The status of the token of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenStatus {
+    /// The issuer of the token.
     pub issuer: String,
+    /// The scopes of the token.
     pub scopes: Vec<String>,
-    /// In seconds since 1970, if it was said.
+    /// When it expires, in seconds since 1970, if the issuer said.
     pub expires: Option<u64>,
-    /// Whether the next one is got without asking anybody.
+    /// Whether it can be renewed without a user.
     pub can_be_refreshed: bool,
 }
 
-/// What was said for the last token that the next one would have to be asked for with.
+/// The options of the last authorization that the next one needs as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedOptions {
+    /// The issuer that was named.
     pub issuer: Option<String>,
+    /// The id of a registered client.
     pub client_id: Option<String>,
+    /// The variable with the client secret.
     pub secret_variable: Option<String>,
+    /// The URL of a client metadata document.
     pub document: Option<String>,
-    /// Whether the client acts for itself.
+    /// Whether the client acts for itself (`client_credentials`).
     pub is_unattended: bool,
 }
 
-/// What became of tokens.
+/// The result of a logout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logout {
-    /// Whether there were any.
+    /// Whether there were tokens.
     pub was_there: bool,
-    /// Whether somebody has revoked one; or why one is still good, wherever it is.
+    /// Whether an issuer has revoked one; the error if one is still valid.
     pub revoked: Result<bool, AuthError>,
 }
 

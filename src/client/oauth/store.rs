@@ -1,4 +1,4 @@
-//! Where tokens are kept.
+//! Storage of tokens.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -21,47 +21,47 @@ use super::{
 };
 use crate::transport::client::web::display_url;
 
-/// How often to look whether another process has left the lock.
+/// How often to try to get the lock.
 const AGAIN: Duration = Duration::from_millis(20);
-/// A refresh takes four requests at the most, of half a minute each.
+/// A renewal takes at most four requests of half a minute each.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Keeps the tokens of each server, apart for every issuer. Clones share them.
+/// Stores the tokens of each server, separately for each issuer. Clones share them.
 #[derive(Clone, Debug)]
 pub enum TokenStore {
-    /// For as long as this process lives.
+    /// In memory, until this process ends.
     Memory(MemoryStore),
     /// In files that only their owner can read.
     Folder(PathBuf),
 }
 
-/// Tokens that are not written down.
+/// Tokens in memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore(Arc<Mutex<HashMap<String, Record>>>);
 
-/// What is kept of one server.
+/// The record of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// For whoever looks into the file.
+    /// The server, for readers of the file.
     pub(super) server: String,
     /// The issuer whose token is in use.
     pub(super) issuer: Option<String>,
-    /// What was got from each issuer, which means nothing to any other (2026-07-28, Authorization Server Binding).
+    /// The tokens and registrations of each issuer, which no other may get (2026-07-28, Authorization Server Binding).
     #[serde(default)]
     pub(super) issuers: BTreeMap<String, Issued>,
-    /// To which issuer each registered client belongs: the one that has given it a token. It outlives the tokens.
+    /// The issuer of each registered client: the first one that gave it a token. It outlives the tokens.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) bound: BTreeMap<String, String>,
 }
 
-/// What one issuer has given.
+/// The token and registration of one issuer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Issued {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client: Option<DynamicClient>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) token: Option<Token>,
-    /// Who has the token, unless it is a client that registered itself.
+    /// The client of the token, unless it is a dynamic registration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stored_client: Option<StoredClient>,
     /// Whether the user has named the issuer.
@@ -69,7 +69,7 @@ pub(super) struct Issued {
     pub(super) is_chosen: bool,
 }
 
-/// As long as it is held no other process changes what is kept of the server.
+/// While it is held, no other process changes the record of the server.
 #[derive(Debug)]
 pub(super) struct StoreLock {
     _file: Option<File>,
@@ -81,14 +81,14 @@ impl Record {
         self.issued()?.token.as_ref()
     }
 
-    /// What the issuer has given whose token is in use.
+    /// The entry of the issuer whose token is in use.
     pub(super) fn issued(&self) -> Option<&Issued> {
         self.issuers.get(self.issuer.as_ref()?)
     }
 }
 
 impl Issued {
-    /// Whether a client has the token that acts for itself.
+    /// Whether the token belongs to a client that acts for itself.
     pub(super) fn is_unattended(&self, token: &Token) -> bool {
         self.stored_client
             .as_ref()
@@ -97,13 +97,13 @@ impl Issued {
 }
 
 impl TokenStore {
-    /// An empty one in memory.
+    /// An empty store in memory.
     pub fn memory() -> TokenStore {
         TokenStore::Memory(MemoryStore::default())
     }
 
-    /// The folder for programs' data, below which tokens are usually kept: `$XDG_DATA_HOME/rehearse/tokens`, or where the
-    /// platform has its data. `None` without a home.
+    /// The default folder of tokens: `$XDG_DATA_HOME/rehearse/tokens`, or in the data folder of the platform. `None`
+    /// without a home.
     pub fn default_folder(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         let path = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let below_home = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
@@ -111,7 +111,7 @@ impl TokenStore {
         Some(data.join("rehearse").join("tokens"))
     }
 
-    /// Whether anything is kept of the server.
+    /// Whether there is a record of the server.
     pub(super) fn has(&self, server: &Url) -> bool {
         match self {
             TokenStore::Memory(memory) => memory.records().contains_key(&key(server)),
@@ -119,13 +119,13 @@ impl TokenStore {
         }
     }
 
-    /// Forgets all tokens of a server, and how the client is registered, but not to whom clients belong. Returns whether
-    /// there was anything.
+    /// Deletes the tokens and registrations of a server, but not which issuer its clients belong to. Returns whether
+    /// there were any.
     ///
     /// # Errors
     /// [`AuthError::Store`] if they cannot be removed.
     pub(super) fn forget(&self, lock: &StoreLock, server: &Url) -> Result<bool, AuthError> {
-        // What cannot be read can be forgotten all the same.
+        // An unreadable record can still be deleted.
         let record = self.load(server).ok();
         let was_there = record.as_ref().is_none_or(|record| !record.issuers.is_empty());
         match (record, self) {
@@ -146,10 +146,10 @@ impl TokenStore {
         Ok(was_there)
     }
 
-    /// Waits until no other process changes what is kept of the server.
+    /// Waits for the lock on the record of the server.
     ///
     /// # Errors
-    /// [`AuthError::Store`] if there can be no lock, or another process keeps the lock it.
+    /// [`AuthError::Store`] if it cannot be locked, or another process keeps the lock.
     pub(super) async fn lock(&self, server: &Url) -> Result<StoreLock, AuthError> {
         let TokenStore::Folder(folder) = self else { return Ok(StoreLock { _file: None }) };
         let path = file(folder, server).with_extension("lock");
@@ -172,7 +172,7 @@ impl TokenStore {
         }
     }
 
-    /// What is kept of the server; nothing at first.
+    /// The record of the server; empty at first.
     ///
     /// # Errors
     /// [`AuthError::Store`] if it cannot be read.
@@ -196,7 +196,7 @@ impl TokenStore {
         }
     }
 
-    /// Keeps this of the server, in place of what was kept before. Whoever reads meanwhile finds the one or the other.
+    /// Replaces the record of the server, atomically for readers.
     ///
     /// # Errors
     /// [`AuthError::Store`] if it cannot be written.
@@ -227,7 +227,7 @@ fn key(server: &Url) -> String {
     server.into()
 }
 
-/// The file of a server, by its host and a digest of the URL, which may itself hold a secret.
+/// The file of a server: its host and a digest of the URL, which may contain a secret.
 fn file(folder: &Path, server: &Url) -> PathBuf {
     let sum = digest(&SHA256, key(server).as_bytes());
     let sum: String = sum.as_ref()[..12].iter().map(|byte| format!("{byte:02x}")).collect();
@@ -240,7 +240,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Takes from everybody but the owner what they may do with what is there, which somebody else may have made.
+/// Removes the permissions of all others from an existing file or folder.
 fn close(path: &Path) -> io::Result<()> {
     let mode = match fs::metadata(path) {
         Ok(metadata) => metadata.permissions().mode(),
@@ -250,7 +250,7 @@ fn close(path: &Path) -> io::Result<()> {
     if mode & 0o077 == 0 { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)) }
 }
 
-/// Writes the file anew for its owner only. The lock is held: nobody else has the name of what is not finished.
+/// Replaces the file, for its owner only. The lock is held, so no other process uses the temporary name.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension("new");
     match fs::remove_file(&unfinished) {

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{AuthError, Secret, error::quoted};
 
-/// So long before its end a token counts as expired, for it has a way to go.
+/// A token expires this long before its end, to allow for the way of a request.
 const MARGIN: Duration = Duration::from_secs(30);
-/// The part of a token's life that this is at most: one that lives shorter would never be used.
+/// The margin is at most this part of the life of a token, so that short-lived tokens are used.
 const SHARE: u32 = 10;
 
-/// A token for one server, and what is needed for the next one.
+/// A token for one server, and what its renewal needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Token {
@@ -22,10 +22,10 @@ pub(super) struct Token {
     /// When it expires, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expires: Option<u64>,
-    /// For how many seconds it was issued.
+    /// Its life in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) life: Option<u64>,
-    /// The scopes that it has by its issuer's word, or else those that it was asked for with.
+    /// Its scopes as the issuer says, or else the requested ones.
     pub(super) scopes: Vec<String>,
     pub(super) requested: Vec<String>,
     pub(super) resource: String,
@@ -33,13 +33,13 @@ pub(super) struct Token {
     pub(super) client: String,
 }
 
-/// What a token is for.
+/// The request of a token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TokenContext<'a> {
     pub(super) resource: &'a str,
     pub(super) client: &'a str,
     pub(super) endpoint: &'a str,
-    /// The scopes that are asked for.
+    /// The requested scopes.
     pub(super) scopes: &'a [String],
 }
 
@@ -60,12 +60,12 @@ impl Token {
         self.expires.is_some_and(|end| Duration::from_secs(end) <= now + margin)
     }
 
-    /// The token in the answer of a token endpoint (RFC 6749, sections 5.1 and 5.2). A refresh token that is not replaced
-    /// stays.
+    /// The token in the response of a token endpoint (RFC 6749, sections 5.1 and 5.2). A refresh token that is not
+    /// replaced remains.
     ///
     /// # Errors
-    /// [`AuthError::Token`] if there is none, [`AuthError::Http`] and [`AuthError::Malformed`] for what no token endpoint
-    /// says.
+    /// [`AuthError::Token`] if the endpoint refused, [`AuthError::Http`] and [`AuthError::Malformed`] for other
+    /// responses.
     pub(super) fn read(
         status: StatusCode,
         body: &[u8],
@@ -87,7 +87,7 @@ impl Token {
         if !answer.token_type.eq_ignore_ascii_case("bearer") {
             return Err(malformed("a bearer token"));
         }
-        // Some servers write numbers as texts.
+        // Some servers write numbers as strings.
         let life = answer.expires_in.and_then(|life| life.as_u64().or_else(|| life.as_str()?.parse().ok()));
         let granted = match answer.scope {
             Some(granted) => granted.split_ascii_whitespace().map(str::to_owned).collect(),
@@ -108,7 +108,7 @@ impl Token {
     }
 }
 
-/// The token that another one was exchanged for (RFC 8693, section 2.2.1).
+/// The token of a token exchange (RFC 8693, section 2.2.1).
 ///
 /// # Errors
 /// As for [`Token::read`].
@@ -123,7 +123,7 @@ pub(super) fn exchanged(status: StatusCode, body: &[u8], endpoint: &str) -> Resu
 }
 
 /// # Errors
-/// The answer of a token endpoint is a no, or none at all.
+/// The endpoint refused, or its response is not valid.
 fn check(status: StatusCode, body: &[u8], endpoint: &str) -> Result<(), AuthError> {
     #[derive(Deserialize)]
     struct No {
@@ -179,7 +179,7 @@ mod tests {
         for life in ["3600", "\"3600\"", "18446744073709551615"] {
             assert!(!token(life).is_expired(), "{life}");
         }
-        // Those that were kept before their life was.
+        // Records of earlier versions have no life.
         let text = r#"{"access":"a","expires":100,"scopes":[],"requested":[],"resource":"","client":""}"#;
         let kept: Token = serde_json::from_str(text).expect("a token");
         for (life, last_good) in [(None, 69_999), (Some(3600), 69_999), (Some(25), 97_499), (Some(1), 99_899)] {
