@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use lines::{LineReader, LineWriter};
 pub use recorder::{
-    AcceptUnsolicited, Handshake, HttpPart, MatchedFrame, ReadPosition, ResponseFilter, TraceEntry, TraceRecorder,
+    AcceptUnsolicited, Handshake, MatchedFrame, ResponseFilter, TraceRecorder,
 };
 pub use unsolicited::{UnsolicitedDetector, UnsolicitedFrame};
 

@@ -27,9 +27,6 @@ pub struct Frame {
     pub bytes: Bytes,
 }
 
-/// The frames of one connection, in the order in which they were seen.
-pub type Trace = Vec<Frame>;
-
 impl Frame {
     /// Parses the bytes anew; a frame that is only passed on is never parsed.
     ///

@@ -7,9 +7,11 @@ mod frame;
 mod id;
 pub mod message;
 pub mod sse;
+mod trace;
 mod version;
 
-pub use frame::{Direction, Frame, LineSplitter, MAX_FRAME, TooLong, Trace};
+pub use frame::{Direction, Frame, LineSplitter, MAX_FRAME, TooLong};
 pub use id::Id;
 pub use message::{Message, Notification, ParseError, Request, Response, RpcError};
+pub use trace::{Event, EventKind, Trace};
 pub use version::{Era, UnknownVersion, Version};

@@ -1,8 +1,6 @@
-//! The record of everything that went over one connection.
+//! The recorder of one connection's trace.
 
-mod frame_buffer;
 mod handshake;
-mod http;
 
 use std::{
     fmt,
@@ -15,15 +13,11 @@ use tokio::{
     time::Instant,
 };
 
-use self::frame_buffer::FrameBuffer;
-pub use self::{
-    handshake::Handshake,
-    http::{HttpPart, ReadPosition, TraceEntry},
-};
+pub use self::handshake::Handshake;
 use super::{UnsolicitedDetector, UnsolicitedFrame};
-use crate::wire::{Direction, Frame, Id, Message, ParseError, Trace, message::split_batch};
+use crate::wire::{Direction, Event, EventKind, Frame, Id, Message, ParseError, Trace, message::split_batch};
 
-/// Records the frames of one connection byte for byte, and wakes those that wait for one of them.
+/// Records the trace of one connection, frames byte for byte, and wakes those that wait for a frame.
 ///
 /// Clones share the record.
 #[derive(Clone)]
@@ -37,13 +31,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    frames: FrameBuffer,
+    trace: Trace,
     /// Until it is taken.
     handshake: Option<Handshake>,
     closed: Option<Arc<str>>,
     awaited: Vec<Waiter>,
-    /// The HTTP parts, if they are recorded.
-    http: Option<http::Parts>,
+    /// Whether HTTP heads, HTTP bodies and lines of standard error are recorded.
+    is_detailed: bool,
 }
 
 struct Waiter {
@@ -99,22 +93,29 @@ impl Default for TraceRecorder {
 impl TraceRecorder {
     /// A recorder whose clock starts now.
     pub fn new() -> TraceRecorder {
-        TraceRecorder::from_buffer(FrameBuffer::default())
+        TraceRecorder::from_trace(Trace::default())
     }
 
-    /// As [`TraceRecorder::new`], but keeps only the last `kept` frames, or fewer if they are large, for long
+    /// As [`TraceRecorder::new`], but keeps only the last `limit` events, or fewer if they are large, for long
     /// connections. A response to a request that was dropped is still delivered to its waiter.
-    pub fn with_limit(kept: usize) -> TraceRecorder {
-        TraceRecorder::from_buffer(FrameBuffer::with_limit(kept))
+    pub fn with_limit(limit: usize) -> TraceRecorder {
+        TraceRecorder::from_trace(Trace::bounded(limit))
     }
 
-    fn from_buffer(frames: FrameBuffer) -> TraceRecorder {
+    fn from_trace(trace: Trace) -> TraceRecorder {
         let (changed, _) = watch::channel(());
-        let state = State { frames, handshake: Some(Handshake::default()), ..State::default() };
+        let state = State { trace, handshake: Some(Handshake::default()), ..State::default() };
         TraceRecorder(Arc::new(Shared { opened: Instant::now(), state: Mutex::new(state), changed }))
     }
 
-    /// When the clock of the frames started.
+    /// The same recorder, which from now on also records HTTP heads, HTTP bodies that are not messages, and standard error.
+    #[must_use]
+    pub fn with_details(self) -> TraceRecorder {
+        self.state().is_detailed = true;
+        self
+    }
+
+    /// When the clock of the events started.
     pub fn opened(&self) -> Instant {
         self.0.opened
     }
@@ -136,15 +137,37 @@ impl TraceRecorder {
         if let Some(handshake) = &mut state.handshake {
             handshake.observe(&frame);
         }
-        state.frames.push(frame);
+        state.trace.push(frame.at, EventKind::Frame(frame));
         drop(state);
         self.0.changed.send_replace(());
     }
 
-    /// Ends the record with a reason. Only the first reason is kept.
+    /// Adds an event that is not a frame.
+    pub(crate) fn note(&self, kind: EventKind) {
+        let mut state = self.state();
+        let at = self.0.opened.elapsed();
+        state.trace.push(at, kind);
+        drop(state);
+        self.0.changed.send_replace(());
+    }
+
+    /// As [`TraceRecorder::note`], if details are recorded.
+    pub(crate) fn note_detail(&self, kind: impl FnOnce() -> EventKind) {
+        let is_detailed = self.state().is_detailed;
+        if is_detailed {
+            self.note(kind());
+        }
+    }
+
+    /// Ends the trace with a reason. Only the first reason is kept.
     pub fn close(&self, why: impl Into<Arc<str>>) {
         let mut state = self.state();
-        state.closed.get_or_insert_with(|| why.into());
+        if state.closed.is_none() {
+            let reason = why.into();
+            let at = self.0.opened.elapsed();
+            state.trace.push(at, EventKind::Closed { reason: Arc::clone(&reason) });
+            state.closed = Some(reason);
+        }
         state.awaited.clear();
         drop(state);
         self.0.changed.send_replace(());
@@ -155,23 +178,49 @@ impl TraceRecorder {
         self.state().closed.clone()
     }
 
-    /// The number of frames so far: the index of the next one.
-    pub fn len(&self) -> usize {
-        self.state().frames.end()
+    /// The number of events so far: the index of the next one.
+    pub fn end(&self) -> usize {
+        self.state().trace.end()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// The trace so far.
+    pub fn trace(&self) -> Trace {
+        self.state().trace.clone()
+    }
+
+    /// The events from index `read` on, as far as they are kept; `read` is then [`TraceRecorder::end`].
+    pub fn read(&self, read: &mut usize) -> Vec<Event> {
+        let state = self.state();
+        let events = state.trace.since(*read).map(|(_, event)| event.clone()).collect();
+        *read = state.trace.end();
+        events
     }
 
     /// The frames from `index` on, as far as they are kept.
-    pub fn since(&self, index: usize) -> Trace {
-        self.state().frames.since(index)
+    pub fn since(&self, index: usize) -> Vec<Frame> {
+        self.state().trace.frames_since(index).map(|(_, frame)| frame.clone()).collect()
     }
 
     /// As [`TraceRecorder::since`], each with its index.
     pub fn numbered_since(&self, index: usize) -> Vec<(usize, Frame)> {
-        self.state().frames.numbered_since(index).map(|(index, frame)| (index, frame.clone())).collect()
+        self.state().trace.frames_since(index).map(|(index, frame)| (index, frame.clone())).collect()
+    }
+
+    /// Waits for events from index `read` on; false if the connection closes without any. Cancel-safe.
+    pub async fn has_more(&self, read: usize) -> bool {
+        let mut changed = self.0.changed.subscribe();
+        loop {
+            let (end, closed) = {
+                let state = self.state();
+                (state.trace.end(), state.closed.is_some())
+            };
+            if end > read {
+                return true;
+            }
+            if closed || changed.changed().await.is_err() {
+                return false;
+            }
+        }
     }
 
     /// The result of the handshake, which is no longer watched for after that.
@@ -184,17 +233,17 @@ impl TraceRecorder {
     pub async fn wait_for(&self, mut from: usize, mut predicate: impl FnMut(&Frame) -> bool) -> Option<(usize, Frame)> {
         let mut changed = self.0.changed.subscribe();
         loop {
-            let (frames, closed) = {
+            let (frames, end, closed) = {
                 let state = self.state();
-                from = from.max(state.frames.start());
-                (state.frames.since(from), state.closed.is_some())
+                let frames: Vec<_> = state.trace.frames_since(from).map(|(index, frame)| (index, frame.clone())).collect();
+                (frames, state.trace.end(), state.closed.is_some())
             };
-            for frame in frames {
+            for (index, frame) in frames {
                 if predicate(&frame) {
-                    return Some((from, frame));
+                    return Some((index, frame));
                 }
-                from += 1;
             }
+            from = end;
             if closed {
                 return None;
             }
@@ -234,14 +283,14 @@ impl TraceRecorder {
 
 impl fmt::Debug for TraceRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TraceRecorder").field("frames", &self.len()).field("closed", &self.closed()).finish()
+        f.debug_struct("TraceRecorder").field("events", &self.end()).field("closed", &self.closed()).finish()
     }
 }
 
 impl State {
     /// Delivers a frame that is about to be recorded to its waiters.
     fn deliver(&mut self, frame: &Frame) {
-        let (index, is_alone) = (self.frames.end(), self.awaited.len() == 1);
+        let (index, is_alone) = (self.trace.end(), self.awaited.len() == 1);
         let ids = response_ids(&frame.bytes);
         let mut awaited = std::mem::take(&mut self.awaited);
         let fits = |waiter: &Waiter| {
@@ -265,7 +314,7 @@ impl State {
     fn find(&self, from: usize, wanted: ResponseFilter<'_>, is_alone: bool) -> Option<MatchedFrame> {
         let wanted = ResponseFilter { unsolicited: wanted.unsolicited.for_waiter(is_alone), ..wanted };
         let mut frames =
-            self.frames.numbered_since(from).filter(|(_, frame)| frame.direction == Direction::ServerToClient);
+            self.trace.frames_since(from).filter(|(_, frame)| frame.direction == Direction::ServerToClient);
         frames.find_map(|(index, frame)| {
             let match_kind = self.match_kind(index, frame, &response_ids(&frame.bytes), wanted)?;
             Some(MatchedFrame::new(frame.clone(), index, match_kind))
@@ -288,7 +337,7 @@ impl State {
             return None;
         }
         let mut detector = UnsolicitedDetector::default();
-        for earlier in self.frames.before(index) {
+        for earlier in self.trace.frames_before(index) {
             detector.observe(earlier);
         }
         match detector.observe(frame)? {
