@@ -9,17 +9,23 @@ use super::{Mode, Options, Plan, RunResult, Scenario, Selection, Status, run, se
 use crate::{
     client::tests::server::{greet, in_memory, result},
     config::Source,
+    mock::script::BuiltinScript,
 };
+
+/// A script that scenarios of tests can name.
+pub(super) const BUILTINS: &[BuiltinScript] =
+    &[BuiltinScript { name: "basic", text: "tools: [{ name: echo, reply: '{{ args.text }}' }]" }];
 
 /// Runs steps, over a pipe in this process and in both eras unless the text has a matrix, against a server that answers
 /// each message with these lines.
 async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'static) -> RunResult {
     let matrix = if text.contains("matrix:") { "" } else { "matrix: { transport: memory }\n" };
     let source = Source::new("test.yaml", format!("servers: {{ s: {{ mock: basic }} }}\n{matrix}{text}"));
-    let mut scenario = Scenario::parse(&source, Path::new("/nowhere/test.yaml")).expect(text);
+    let mut scenario = Scenario::parse(&source, Path::new("/nowhere/test.yaml"), BUILTINS).expect(text);
     let server = in_memory(answer);
     scenario.servers[0].kind = Kind::Target(server.target.clone());
     let options = Options {
+        builtin_scripts: BUILTINS,
         jobs: 1,
         seed: 1,
         mode: Mode::Check,

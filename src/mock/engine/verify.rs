@@ -4,10 +4,10 @@ use std::{collections::HashSet, fmt, sync::Arc};
 
 use serde::Serialize;
 
-use super::Engine;
+use super::engine::Engine;
 use crate::mock::{
-    journal::{Entry, Handling, Misses},
-    script::{Calls, Stub},
+    journal::{Entry, Handling, UnmatchedRequests},
+    script::{CallRange, Item},
 };
 
 /// What was expected and did not come, and what came and was not expected.
@@ -15,16 +15,16 @@ use crate::mock::{
 pub struct Verification {
     /// How many expectations the script has.
     pub expectations: usize,
-    pub unmet: Vec<Unmet>,
+    pub unmet: Vec<UnmetExpectation>,
     /// Requests that nothing in the script answers, if the script says that there must be none: the first of them.
     pub unexpected: Vec<Entry>,
     /// How many more there were.
     pub more: u64,
 }
 
-/// A tool, another stub or a rule that was used too often or not often enough.
+/// A tool, another item or a rule that was used too often or not often enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unmet {
+pub struct UnmetExpectation {
     /// Where it stands in the script: `tools.echo.rules[1]`.
     pub label: String,
     /// What was expected, as text: `at least 2 calls`.
@@ -67,24 +67,29 @@ impl Engine {
         let journal = self.journal.entries();
         let mut unmet = Vec::new();
         let mut expectations = usize::from(catalog.script.strict);
-        let mut check = |label: &str, name: &str, expect: Option<Calls>, calls: u64| {
+        let mut check = |label: &str, name: &str, expect: Option<CallRange>, calls: u64| {
             expectations += usize::from(expect.is_some());
             if let Some(expected) = expect.filter(|expected| !expected.contains(calls)) {
                 let near_misses = journal.iter().filter_map(|entry| near_miss(entry, label, name)).collect();
-                unmet.push(Unmet { label: label.to_owned(), expected: expected.to_string(), calls, near_misses });
+                unmet.push(UnmetExpectation {
+                    label: label.to_owned(),
+                    expected: expected.to_string(),
+                    calls,
+                    near_misses,
+                });
             }
         };
-        // An added rule stands in a stub and in what replaces it.
+        // An added rule stands in an item and in what replaces it.
         let mut seen = HashSet::new();
-        for (_, stub) in catalog.script.all_stubs() {
-            let Stub { label, name, rules, expect, .. } = stub;
-            let (calls, of_rules) = catalog.counts(stub);
+        for (_, item) in catalog.script.all_items() {
+            let Item { label, name, rules, expect, .. } = item;
+            let (calls, of_rules) = catalog.counts(item);
             check(label, name, *expect, calls);
             for (rule, calls) in rules.iter().zip(of_rules).filter(|(rule, _)| seen.insert(Arc::as_ptr(rule))) {
                 check(&rule.label, name, rule.expect, calls);
             }
         }
-        let misses = if catalog.script.strict { self.journal.misses() } else { Misses::default() };
+        let misses = if catalog.script.strict { self.journal.misses() } else { UnmatchedRequests::default() };
         let more = misses.count - misses.first.len() as u64;
         Verification { expectations, unmet, unexpected: misses.first, more }
     }

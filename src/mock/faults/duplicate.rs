@@ -1,9 +1,9 @@
 //! The response comes again.
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "duplicate",
     summary: "The response comes again",
     options: &[("times", "how often it comes in all, 2 by default and at most 100")],
@@ -24,13 +24,13 @@ impl Duplicate {
             times @ 2..=100 => Ok(times),
             _ => Err(node.problem("a response comes at most 100 times").into()),
         };
-        Ok(Duplicate { times: read::options(&ABOUT, node)?.read("times", times)?.unwrap_or(2) })
+        Ok(Duplicate { times: options::read(&INFO, node)?.read("times", times)?.unwrap_or(2) })
     }
 
-    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
-        let is_response = matches!(&item, Item::Packet(packet) if packet.kind == Kind::Response);
+    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        let is_response = matches!(&part, ResponsePart::Packet(packet) if packet.kind == FrameKind::Response);
         let times = if is_response { self.times } else { 1 };
-        out.extend(std::iter::repeat_n(item, times.into()));
+        out.extend(std::iter::repeat_n(part, times.into()));
     }
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
-use super::{About, Fault, Item, Run, Stop, read};
+use super::{Fault, FaultInfo, FaultState, ResponsePart, Stop, options};
 use crate::{
     config::{Entry, Node, Problem, Problems, Value},
     transport::Transport,
     wire::{RpcError, message},
 };
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "status",
     summary: "The HTTP request is answered with this status instead; on HTTP+SSE the POST, and nothing on the stream",
     options: &[
@@ -44,7 +44,7 @@ enum Body {
 
 /// An HTTP response that is no answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
+pub struct StatusResponse {
     pub code: StatusCode,
     /// The media type of the body, if there is one.
     pub content_type: Option<&'static str>,
@@ -55,10 +55,10 @@ pub struct Refusal {
 
 impl Status {
     fn read(node: &Node) -> Result<Status, Problems> {
-        if read::is_scalar(node) {
+        if options::is_scalar(node) {
             return Ok(Status { code: read_code(node)?, headers: [].into(), body: Body::None });
         }
-        let options = read::options(&ABOUT, node)?;
+        let options = options::read(&INFO, node)?;
         let body = match options.at_most_one(&["text", "json", "rpcError"])? {
             None => Body::None,
             Some(Entry { key, node, .. }) if key == "text" => Body::Text(node.str()?.to_owned().into()),
@@ -78,18 +78,23 @@ impl Status {
         Ok(Status { code: status, headers: Problems::collect(headers.iter().map(read_header))?.into(), body })
     }
 
-    pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
-        if item != Item::Begin {
-            return out.push(item);
+    pub(super) fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
+        if part != ResponsePart::Begin {
+            return out.push(part);
         }
         let (content_type, body) = match &self.body {
             Body::None => (None, Bytes::new()),
             Body::Text(text) => (Some("text/plain; charset=utf-8"), text.clone()),
             Body::Json(json) => (Some("application/json"), json.clone()),
-            Body::RpcError(error) => (Some("application/json"), message::error(run.id.as_ref(), error)),
+            Body::RpcError(error) => (Some("application/json"), message::error(state.id.as_ref(), error)),
         };
-        out.push(Item::Refuse(Refusal { code: self.code, content_type, headers: self.headers.clone(), body }));
-        out.push(Item::Stop(Stop::Finish));
+        out.push(ResponsePart::Replace(StatusResponse {
+            code: self.code,
+            content_type,
+            headers: self.headers.clone(),
+            body,
+        }));
+        out.push(ResponsePart::Stop(Stop::Finish));
     }
 }
 
@@ -121,13 +126,13 @@ fn read_header(Entry { key, key_span, node }: &Entry) -> Result<(HeaderName, Hea
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{error, items},
+        super::tests::{error, parts},
         *,
     };
 
-    fn refusal(text: &str) -> Refusal {
-        match &items(text, 1)[..] {
-            [Item::Refuse(refusal), Item::Stop(Stop::Finish)] => refusal.clone(),
+    fn refusal(text: &str) -> StatusResponse {
+        match &parts(text, 1)[..] {
+            [ResponsePart::Replace(refusal), ResponsePart::Stop(Stop::Finish)] => refusal.clone(),
             other => panic!("{other:?}"),
         }
     }

@@ -2,16 +2,17 @@
 //!
 //! [`Script::parse`] reads the YAML of a file; `docs/mock-scripts.md` has the whole language with examples.
 
-mod added;
-mod ask;
+mod added_rule;
 mod auth;
+mod builtin;
 mod capabilities;
 mod completion;
 mod condition;
 mod definition;
-mod embedded;
 mod fault;
 mod http;
+mod input_request;
+mod item;
 mod log_level;
 mod method;
 mod prompt;
@@ -23,37 +24,36 @@ mod rule;
 mod schema;
 mod skill;
 mod step;
-mod stub;
 mod tool;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-pub use added::AddedRule;
-pub use ask::Question;
-pub(crate) use ask::includes;
+pub use added_rule::AddedRule;
 pub use auth::{Auth, Challenge, Token};
+pub use builtin::BuiltinScript;
 pub use capabilities::Capabilities;
 pub(crate) use capabilities::{SKILLS, TASKS, merge};
-pub use completion::{Completion, Reference};
-pub use condition::{Condition, Facts, Lazy};
-pub use embedded::EMBEDDED;
-pub use fault::{FaultRule, Target};
-pub use http::{Form, HttpAnswer, HttpPolicy};
+pub use completion::{Completion, CompletionTarget};
+pub use condition::{Condition, LazyJson, RequestFacts};
+pub use fault::{FaultRule, FaultTarget};
+pub use http::{HttpForm, HttpPolicy, HttpResponseOptions};
+pub use input_request::InputRequest;
+pub(crate) use input_request::includes;
+pub use item::{CallRange, Item, ItemKind, ItemRef};
 pub use log_level::LogLevel;
-pub use method::MethodStub;
-pub use prompt::PromptStub;
-use reader::Reader;
-pub use reader::Uses;
-use reply::Subject;
+pub use method::MethodItem;
+pub use prompt::PromptItem;
+use reader::ScriptReader;
+pub use reader::UsedFeatures;
+use reply::ReplySubject;
 pub use reply::{Body, Reply};
-pub use resource::{ResourceStub, ResourceTemplateStub};
-pub use rule::{Answer, Plan, Rule, Then};
+pub use resource::{ResourceItem, ResourceTemplateItem};
+pub use rule::{AnswerPlan, AnswerSpec, Rule, SequenceEnd};
 pub use schema::schema;
 pub(crate) use skill::directory as skill_directory;
-pub use skill::{SkillResource, SkillStub};
-pub use step::{Action, Change, Step, TaskSpec};
-pub use stub::{Calls, Kind, Stub, StubRef};
-pub use tool::ToolStub;
+pub use skill::{SkillItem, SkillResource};
+pub use step::{Action, ListChange, Step, TaskSpec};
+pub use tool::ToolItem;
 
 use super::template::Templates;
 use crate::{
@@ -108,19 +108,19 @@ pub struct Script {
     pub request_state_ttl: Duration,
     /// Whether a request that nothing answers breaks the verification.
     pub strict: bool,
-    pub tools: Vec<ToolStub>,
-    pub resources: Vec<ResourceStub>,
-    pub resource_templates: Vec<ResourceTemplateStub>,
-    pub prompts: Vec<PromptStub>,
-    pub methods: Vec<MethodStub>,
+    pub tools: Vec<ToolItem>,
+    pub resources: Vec<ResourceItem>,
+    pub resource_templates: Vec<ResourceTemplateItem>,
+    pub prompts: Vec<PromptItem>,
+    pub methods: Vec<MethodItem>,
     pub completions: Vec<Completion>,
-    pub skills: Vec<SkillStub>,
+    pub skills: Vec<SkillItem>,
     pub faults: Vec<FaultRule>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
-    /// How many stubs there are of all kinds.
-    pub stubs: usize,
-    pub uses: Uses,
+    /// How many items there are of all kinds.
+    pub item_count: usize,
+    pub uses: UsedFeatures,
     pub templates: Templates,
     /// Whether another script may take its place while it is served.
     is_reloadable: bool,
@@ -136,23 +136,23 @@ pub enum ScriptError {
 }
 
 impl Script {
-    /// Reads the script in a file, or the embedded script of that name if there is no such file.
+    /// Reads the script in a file, or the built-in script of that name if there is no such file.
     ///
     /// # Errors
     /// [`ScriptError::Read`] if there is neither; [`ScriptError::Invalid`] with every mistake in it.
-    pub fn load(path: &Path) -> Result<Script, ScriptError> {
-        let embedded = |name: &str| EMBEDDED.iter().find(|(known, _)| *known == name);
-        let source = match (Source::read(path), path.to_str().and_then(embedded)) {
+    pub fn load(path: &Path, builtins: &[BuiltinScript]) -> Result<Script, ScriptError> {
+        let builtin = |name: &str| builtins.iter().find(|script| script.name == name);
+        let source = match (Source::read(path), path.to_str().and_then(builtin)) {
             (Ok(source), _) => source,
-            (Err(_), Some((name, text))) => Source::new(format!("<{name}>"), *text),
+            (Err(_), Some(BuiltinScript { name, text })) => Source::new(format!("<{name}>"), *text),
             (Err(source), None) => {
-                let names: Vec<_> = EMBEDDED.iter().map(|(name, _)| *name).collect();
+                let names: Vec<_> = builtins.iter().map(|script| script.name).collect();
                 let near = path.to_str().and_then(|path| nearest(path, &names));
                 let begun = path.to_str().and_then(|path| names.iter().copied().find(|name| name.starts_with(path)));
                 let hint = match near.or(begun) {
-                    Some(name) => format!(" (did you mean the embedded script `{name}`?)"),
-                    None if path.extension().is_none() => {
-                        " (`rehearse mock --list` shows the embedded ones)".to_owned()
+                    Some(name) => format!(" (did you mean the built-in script `{name}`?)"),
+                    None if path.extension().is_none() && !names.is_empty() => {
+                        " (`rehearse mock --list` shows the built-in scripts)".to_owned()
                     }
                     None => String::new(),
                 };
@@ -174,7 +174,7 @@ impl Script {
     ///
     /// # Errors
     /// What is wrong with the first rule that does not fit, with positions in its text.
-    pub fn with(&self, rules: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
+    pub fn with_rules(&self, rules: &[Arc<AddedRule>]) -> Result<Script, Diagnostics> {
         let script = Script::read(&self.source, rules)?;
         Ok(if self.is_reloadable { script.reloadable() } else { script })
     }
@@ -188,7 +188,7 @@ impl Script {
         }
         let root = &*repeat::expand(&root, source).map_err(in_source)?;
         let fields = root.fields("a mock script", KEYS).map_err(in_source)?;
-        let mut reader = Reader::new(source);
+        let mut reader = ScriptReader::new(source);
         let mut problems = Vec::new();
         let server = note(&mut problems, fields.read("server", read_server));
         let (name, server_info) = server.unwrap_or_else(|| implementation("mock", None, ""));
@@ -201,21 +201,22 @@ impl Script {
         let read_ttl = |node: &Node| node.fields("`requestState`", &["ttl"])?.required("ttl")?.duration();
         let request_state_ttl = note(&mut problems, fields.read("requestState", read_ttl));
         let strict = note(&mut problems, fields.read("unexpected", read_strict));
-        let mut tools = reader.each(&fields, Kind::Tool, ToolStub::read, &mut problems);
-        let mut resources = reader.each(&fields, Kind::Resource, ResourceStub::read, &mut problems);
+        let mut tools = reader.each(&fields, ItemKind::Tool, ToolItem::read, &mut problems);
+        let mut resources = reader.each(&fields, ItemKind::Resource, ResourceItem::read, &mut problems);
         let mut resource_templates =
-            reader.each(&fields, Kind::ResourceTemplate, ResourceTemplateStub::read, &mut problems);
-        let mut prompts = reader.each(&fields, Kind::Prompt, PromptStub::read, &mut problems);
-        let mut methods = reader.each(&fields, Kind::Method, MethodStub::read, &mut problems);
+            reader.each(&fields, ItemKind::ResourceTemplate, ResourceTemplateItem::read, &mut problems);
+        let mut prompts = reader.each(&fields, ItemKind::Prompt, PromptItem::read, &mut problems);
+        let mut methods = reader.each(&fields, ItemKind::Method, MethodItem::read, &mut problems);
         let completions = fields.read_each("completions", |node| Completion::read(node, &mut reader));
         let completions = note(&mut problems, completions.map(Some)).unwrap_or_default();
         let skills = note(&mut problems, fields.read("skills", skill::read_all)).unwrap_or_default();
         let files = || skills.iter().flat_map(|skill| &skill.resources);
-        problems.extend(fields.get(Kind::Resource.list_key()).into_iter().flat_map(|list| skill_files(list, files())));
+        problems
+            .extend(fields.get(ItemKind::Resource.list_key()).into_iter().flat_map(|list| skill_files(list, files())));
         resources.extend(files().map(|file| reader.skill_file(file)));
         let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
         let faults = note(&mut problems, faults.map(Some)).unwrap_or_default();
-        for kind in Kind::ALL {
+        for kind in ItemKind::ALL {
             problems.extend(duplicates(fields.get(kind.list_key()), kind.name_key()));
         }
         problems.extend(reader.unknown_names(root));
@@ -226,24 +227,24 @@ impl Script {
         }));
         for added in added.iter().filter(|_| problems.is_empty()) {
             let rule = added.read(root, &tools, &mut reader)?;
-            // It also holds for what a `replace` puts in the place of the stub.
+            // It also holds for what a `replace` puts in the place of the item.
             let later = &mut reader.replacements;
-            let stubs = (tools.iter_mut().chain(&mut later.tools).map(|it| (Kind::Tool, &mut it.stub)))
-                .chain(resources.iter_mut().chain(&mut later.resources).map(|it| (Kind::Resource, &mut it.stub)))
+            let items = (tools.iter_mut().chain(&mut later.tools).map(|it| (ItemKind::Tool, &mut it.item)))
+                .chain(resources.iter_mut().chain(&mut later.resources).map(|it| (ItemKind::Resource, &mut it.item)))
                 .chain(
                     (resource_templates.iter_mut().chain(&mut later.resource_templates))
-                        .map(|it| (Kind::ResourceTemplate, &mut it.stub)),
+                        .map(|it| (ItemKind::ResourceTemplate, &mut it.item)),
                 )
-                .chain(prompts.iter_mut().chain(&mut later.prompts).map(|it| (Kind::Prompt, &mut it.stub)))
-                .chain(methods.iter_mut().map(|it| (Kind::Method, &mut it.stub)));
-            for (_, stub) in stubs.filter(|(kind, stub)| *kind == added.kind && stub.name == added.name) {
-                stub.rules.insert(0, rule.clone());
-                stub.added += 1;
+                .chain(prompts.iter_mut().chain(&mut later.prompts).map(|it| (ItemKind::Prompt, &mut it.item)))
+                .chain(methods.iter_mut().map(|it| (ItemKind::Method, &mut it.item)));
+            for (_, item) in items.filter(|(kind, item)| *kind == added.kind && item.name == added.name) {
+                item.rules.insert(0, rule.clone());
+                item.added += 1;
             }
         }
         let declared = [tools.len(), resources.len(), resource_templates.len(), prompts.len(), methods.len()];
-        let has = |kind: Kind| declared[kind as usize] > 0;
-        let capabilities = Capabilities::of(&reader.uses, has, !completions.is_empty(), !skills.is_empty());
+        let has = |kind: ItemKind| declared[kind as usize] > 0;
+        let capabilities = Capabilities::from_features(&reader.uses, has, !completions.is_empty(), !skills.is_empty());
         let patched = note(&mut problems, fields.read("capabilities", |node| capabilities.patched(node)));
         if !problems.is_empty() {
             problems.sort_by_key(|problem| problem.span.start);
@@ -276,7 +277,7 @@ impl Script {
             skills,
             faults,
             declared,
-            stubs: reader.stubs,
+            item_count: reader.item_count,
             uses: reader.uses,
             templates: reader.templates,
             source: source.clone(),
@@ -287,51 +288,51 @@ impl Script {
     /// The same script for a server that may be given another one while it serves: it declares that its lists change.
     #[must_use]
     pub fn reloadable(self) -> Script {
-        Script { capabilities: self.capabilities.with_changes(), is_reloadable: true, ..self }
+        Script { capabilities: self.capabilities.with_list_changed(), is_reloadable: true, ..self }
     }
 
-    /// How many stubs of a kind the script declares; those behind them are replacements.
-    pub fn declared(&self, kind: Kind) -> usize {
+    /// How many items of a kind the script declares; those behind them are replacements.
+    pub fn declared(&self, kind: ItemKind) -> usize {
         self.declared[kind as usize]
     }
 
-    /// How many stubs of a kind there are, replacements among them.
-    pub fn count(&self, kind: Kind) -> usize {
+    /// How many items of a kind there are, replacements among them.
+    pub fn count(&self, kind: ItemKind) -> usize {
         match kind {
-            Kind::Tool => self.tools.len(),
-            Kind::Resource => self.resources.len(),
-            Kind::ResourceTemplate => self.resource_templates.len(),
-            Kind::Prompt => self.prompts.len(),
-            Kind::Method => self.methods.len(),
+            ItemKind::Tool => self.tools.len(),
+            ItemKind::Resource => self.resources.len(),
+            ItemKind::ResourceTemplate => self.resource_templates.len(),
+            ItemKind::Prompt => self.prompts.len(),
+            ItemKind::Method => self.methods.len(),
         }
     }
 
-    pub fn stub(&self, StubRef { kind, index }: StubRef) -> &Stub {
+    pub fn item(&self, ItemRef { kind, index }: ItemRef) -> &Item {
         match kind {
-            Kind::Tool => &self.tools[index].stub,
-            Kind::Resource => &self.resources[index].stub,
-            Kind::ResourceTemplate => &self.resource_templates[index].stub,
-            Kind::Prompt => &self.prompts[index].stub,
-            Kind::Method => &self.methods[index].stub,
+            ItemKind::Tool => &self.tools[index].item,
+            ItemKind::Resource => &self.resources[index].item,
+            ItemKind::ResourceTemplate => &self.resource_templates[index].item,
+            ItemKind::Prompt => &self.prompts[index].item,
+            ItemKind::Method => &self.methods[index].item,
         }
     }
 
-    /// The MCP definition of a stub as JSON text; empty for a method, which has none.
-    pub fn definition(&self, StubRef { kind, index }: StubRef, era: Era) -> &str {
+    /// The MCP definition of an item as JSON text; empty for a method, which has none.
+    pub fn definition(&self, ItemRef { kind, index }: ItemRef, era: Era) -> &str {
         match kind {
-            Kind::Tool => self.tools[index].definition_for(era),
-            Kind::Resource => &self.resources[index].definition,
-            Kind::ResourceTemplate => &self.resource_templates[index].definition,
-            Kind::Prompt => &self.prompts[index].definition,
-            Kind::Method => "",
+            ItemKind::Tool => self.tools[index].definition_for(era),
+            ItemKind::Resource => &self.resources[index].definition,
+            ItemKind::ResourceTemplate => &self.resource_templates[index].definition,
+            ItemKind::Prompt => &self.prompts[index].definition,
+            ItemKind::Method => "",
         }
     }
 
-    /// Every stub, kind after kind.
-    pub fn all_stubs(&self) -> impl Iterator<Item = (StubRef, &Stub)> {
+    /// Every item, kind after kind.
+    pub fn all_items(&self) -> impl Iterator<Item = (ItemRef, &Item)> {
         let refs =
-            Kind::ALL.into_iter().flat_map(|kind| (0..self.count(kind)).map(move |index| StubRef { kind, index }));
-        refs.map(|stub| (stub, self.stub(stub)))
+            ItemKind::ALL.into_iter().flat_map(|kind| (0..self.count(kind)).map(move |index| ItemRef { kind, index }));
+        refs.map(|item| (item, self.item(item)))
     }
 }
 
@@ -409,7 +410,8 @@ fn duplicates(list: Option<&Node>, key: &str) -> Vec<Problem> {
 /// Resources with the URI of a file of a skill.
 fn skill_files<'s>(resources: &Node, files: impl Iterator<Item = &'s SkillResource>) -> Vec<Problem> {
     let files: std::collections::HashSet<_> = files.map(|file| file.uri.as_str()).collect();
-    let uris = resources.as_items().unwrap_or_default().iter().filter_map(|item| item.get(Kind::Resource.name_key()));
+    let uris =
+        resources.as_items().unwrap_or_default().iter().filter_map(|item| item.get(ItemKind::Resource.name_key()));
     let taken = uris.filter(|uri| uri.as_str().is_some_and(|uri| files.contains(uri)));
     taken.map(|uri| uri.problem("a skill has a file of this URI").hint("keep one of them")).collect()
 }
@@ -446,14 +448,6 @@ mod tests {
             ("pageSize: -1", "m.yaml:1:11: the number -1 is too small"),
         ] {
             assert_eq!(errors(text), expected);
-        }
-    }
-
-    #[test]
-    fn the_embedded_scripts_parse() {
-        for (name, text) in EMBEDDED {
-            let script = Script::parse(&Source::new(*name, *text)).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(script.name, *name);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Native, Templates, Text};
+use super::{NativeExpression, Templates, Text};
 use crate::config::{Node, Problems};
 
 /// JSON data with templates in its texts. What has none is kept as JSON text.
@@ -10,7 +10,7 @@ use crate::config::{Node, Problems};
 pub enum Data {
     Literal(String),
     Text(Text),
-    Native(Box<Native>),
+    NativeExpression(Box<NativeExpression>),
     /// A text that holds the JSON text of the data.
     Quoted(Box<Data>),
     Sequence(Vec<Data>),

@@ -7,7 +7,7 @@ use minijinja::Expression;
 pub enum Text {
     Literal(String),
     /// One expression and nothing else, which needs no template around it.
-    Expression(Box<Native>),
+    Expression(Box<NativeExpression>),
     Template {
         name: String,
     },
@@ -15,13 +15,13 @@ pub enum Text {
 
 /// A text that is one expression.
 #[derive(Debug)]
-pub struct Native {
+pub struct NativeExpression {
     pub(super) expression: Expression<'static, 'static>,
     /// Where it stands: `file:line:column`.
     pub(super) position: String,
 }
 
-impl Native {
+impl NativeExpression {
     /// Whether the expression is true, in the sense of Jinja.
     ///
     /// # Errors

@@ -15,9 +15,9 @@ use serde_json::Value as Json;
 
 use self::expression::syntax_error;
 pub use self::{
-    context::{Bound, Context, ProcessEnvironment},
+    context::{Bindings, Context, ProcessEnvironment},
     data::Data,
-    expression::{Native, RenderError, Text},
+    expression::{NativeExpression, RenderError, Text},
 };
 use crate::{
     config::{Node, Problems, Source, Value, nearest},
@@ -155,7 +155,7 @@ impl Templates {
     ///
     /// # Errors
     /// Its syntax is wrong, or it uses a name that no template has.
-    pub fn condition(&mut self, node: &Node) -> Result<Box<Native>, Problems> {
+    pub fn condition(&mut self, node: &Node) -> Result<Box<NativeExpression>, Problems> {
         let source = node.str()?;
         if is_template(source) {
             let problem = node.problem("a condition is an expression without braces");
@@ -167,13 +167,13 @@ impl Templates {
         let names = expression.undeclared_variables(false);
         self.uses_headers |= names.contains("headers");
         self.check_names(names, node)?;
-        Ok(Box::new(Native { expression, position: self.position(node) }))
+        Ok(Box::new(NativeExpression { expression, position: self.position(node) }))
     }
 
     /// The data that an expression gives, if it can be compiled.
     pub fn expression(&self, source: &str) -> Option<Data> {
         let expression = ENVIRONMENT.compile_expression_owned(source.to_owned()).ok()?;
-        Some(Data::Native(Box::new(Native { expression, position: self.source.name.clone() })))
+        Some(Data::NativeExpression(Box::new(NativeExpression { expression, position: self.source.name.clone() })))
     }
 
     fn check_names(&self, names: std::collections::HashSet<String>, node: &Node) -> Result<(), Problems> {
@@ -193,11 +193,11 @@ impl Templates {
     }
 
     /// The expression, if the text is one and nothing else.
-    fn lone_expression(&self, source: &str, node: &Node) -> Option<Box<Native>> {
+    fn lone_expression(&self, source: &str, node: &Node) -> Option<Box<NativeExpression>> {
         let inner = source.strip_prefix("{{")?.strip_suffix("}}")?;
         let inner = inner.trim_start_matches(['-', '+']).trim_end_matches(['-', '+']);
         let expression = ENVIRONMENT.compile_expression_owned(inner.to_owned()).ok()?;
-        Some(Box::new(Native { expression, position: self.position(node) }))
+        Some(Box::new(NativeExpression { expression, position: self.position(node) }))
     }
 
     /// Reads a text that may be a template and that stays a text whatever the template gives.
@@ -218,7 +218,7 @@ impl Templates {
     pub fn data(&mut self, node: &Node) -> Result<Data, Problems> {
         match &node.value {
             Value::String(source) if is_template(source) => Ok(match self.text(node)? {
-                Text::Expression(native) => Data::Native(native),
+                Text::Expression(native) => Data::NativeExpression(native),
                 text => Data::Text(text),
             }),
             Value::Sequence(items) => {
@@ -294,7 +294,7 @@ impl Templates {
         match data {
             Data::Literal(json) => out.push_str(json),
             Data::Text(text) => write_string(&self.render(text, context)?, out),
-            Data::Native(native) => {
+            Data::NativeExpression(native) => {
                 let json = serde_json::to_string(&native.eval(context)?);
                 out.push_str(&json.map_err(|error| RenderError::internal(error.to_string()))?);
             }

@@ -74,7 +74,7 @@ enum Operator {
 }
 
 impl Operator {
-    fn of(character: char) -> Option<Operator> {
+    fn from_char(character: char) -> Option<Operator> {
         Some(match character {
             '+' => Operator::Reserved,
             '#' => Operator::Fragment,
@@ -223,7 +223,7 @@ impl Expression {
                 Some("it is one of + # . / ; ? &"),
             ));
         }
-        let operator = Operator::of(first);
+        let operator = Operator::from_char(first);
         let skipped = operator.map_or(0, |_| 1);
         let mut at = at + skipped;
         let mut variables = Vec::new();

@@ -7,7 +7,7 @@ use crate::{
         engine::Engine,
         journal::Journal,
         script::Script,
-        serve::{Listen, MockServer},
+        serve::{ListenOptions, MockServer},
     },
     transport::Transport,
 };
@@ -22,7 +22,7 @@ async fn protected(world: &World) -> MockServer {
     );
     let script = Script::parse(&Source::new("mock.yaml", script)).unwrap_or_else(|error| panic!("{error}"));
     let engine = Engine::new(script, 1, Journal::default());
-    MockServer::start(engine, Listen::default()).await.expect("listens")
+    MockServer::start(engine, ListenOptions::default()).await.expect("listens")
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     config::{Source, parse_yaml},
-    mock::faults::{ALL, About},
+    mock::faults::{ALL, FaultInfo},
 };
 
 pub(super) fn definitions() -> Definitions {
@@ -17,7 +17,7 @@ pub(super) fn definitions() -> Definitions {
 
 fn rule() -> Json {
     let one =
-        || json!({ "anyOf": [choice(&ALL.iter().map(|about| about.name).collect::<Vec<_>>()), reference("fault")] });
+        || json!({ "anyOf": [choice(&ALL.iter().map(|info| info.name).collect::<Vec<_>>()), reference("fault")] });
     let several = with(list_of(one()), json!({ "minItems": 1 }));
     object(
         &["do"],
@@ -42,20 +42,20 @@ fn target() -> Keys {
 }
 
 fn fault() -> Json {
-    let faults: Vec<_> = ALL.iter().map(|about| (about.name, options(about))).collect();
+    let faults: Vec<_> = ALL.iter().map(|info| (info.name, options(info))).collect();
     let names: Vec<_> = faults.iter().map(|(name, _)| *name).collect();
     with(object(&[], faults), exactly_one(&names))
 }
 
-fn options(about: &About) -> Json {
-    let example = parse_yaml(&Source::new(about.name, about.example)).map(|node| node.to_json()).unwrap_or_default();
-    let example = &example[about.name];
+fn options(info: &FaultInfo) -> Json {
+    let example = parse_yaml(&Source::new(info.name, info.example)).map(|node| node.to_json()).unwrap_or_default();
+    let example = &example[info.name];
     let option = |(name, meaning): &(&'static str, &str)| {
         let examples: Vec<_> = example.get(name).into_iter().collect();
         (*name, described(any(), &format!("{meaning}."), json!(examples)))
     };
-    let options = object(&[], about.options.iter().map(option).collect());
+    let options = object(&[], info.options.iter().map(option).collect());
     let short = json!({ "type": ["string", "number", "boolean", "null"] });
     let examples = if example.is_null() { json!([]) } else { json!([example]) };
-    described(json!({ "anyOf": [options, short] }), &format!("{}.", about.summary), examples)
+    described(json!({ "anyOf": [options, short] }), &format!("{}.", info.summary), examples)
 }

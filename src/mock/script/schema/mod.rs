@@ -4,12 +4,12 @@
 //! to the reader's. Every key has a description, which editors show, and examples.
 
 mod fault;
-mod question;
+mod input_request;
+mod item;
 mod reply;
 mod server;
 mod skill;
 mod step;
-mod stub;
 #[cfg(test)]
 mod tests;
 mod when;
@@ -35,8 +35,8 @@ pub fn schema() -> Json {
         "description": "What a mock MCP server offers and how it answers.",
     });
     let root = object(&[], server::keys());
-    let definitions = [server::definitions(), stub::definitions(), reply::definitions(), step::definitions()];
-    let more = [question::definitions(), when::definitions(), skill::definitions(), fault::definitions()];
+    let definitions = [server::definitions(), item::definitions(), reply::definitions(), step::definitions()];
+    let more = [input_request::definitions(), when::definitions(), skill::definitions(), fault::definitions()];
     let definitions: Map<_, _> = definitions.into_iter().chain(more).flatten().collect();
     if let (Json::Object(schema), Json::Object(root)) = (&mut schema, root) {
         schema.extend(root);

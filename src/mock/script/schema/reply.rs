@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{
-    Definitions, Keys, any, choice, exactly_one, keys, list_of, mapping, object, reference, stub::SUBJECTS, template,
+    Definitions, Keys, any, choice, exactly_one, item::SUBJECTS, keys, list_of, mapping, object, reference, template,
     with,
 };
 
@@ -107,7 +107,7 @@ fn content() -> Json {
             "resource": any(), "The contents of a `resource` block.", [{ "uri": "file:///a", "text": "Hello" }];
             "uri": any(), "Where a `resource_link` leads to.", ["file:///a"];
             "name": any(), "The name of a `resource_link`.", ["a"];
-            "annotations": any(), "Hints for clients.", [{ "audience": ["user"] }];
+            "annotations": any(), "Hints for clients.", [{ "subscribers": ["user"] }];
             "_meta": any(), "Members of `_meta` in the block.", [{ "example.com/source": "cache" }];
         },
     );

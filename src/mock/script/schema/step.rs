@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use super::{
-    Definitions, Keys, any, choice, duration, exactly_one, flag, keys, list_of, mapping, object, reference,
-    stub::SUBJECTS, template, text, with,
+    Definitions, Keys, any, choice, duration, exactly_one, flag, item::SUBJECTS, keys, list_of, mapping, object,
+    reference, template, text, with,
 };
 use crate::mock::script::log_level;
 
@@ -96,7 +96,7 @@ fn kinds(subject: &str) -> Keys {
             "Asks the model of the client.",
             [{ "as": "poem", "messages": [{ "role": "user", "content": { "type": "text", "text": "A poem!" } }] }];
         "roots": reference("roots"), "Asks for the roots of the client.", [{ "as": "folders" }];
-        "ask": json!({ "type": "object", "minProperties": 1, "additionalProperties": reference("question") }),
+        "ask": json!({ "type": "object", "minProperties": 1, "additionalProperties": reference("inputRequest") }),
             "Asks several questions at once, each by the name of its answer.",
             [{ "guest": { "elicit": { "message": "Who?", "requestedSchema": form } }, "folders": { "roots": {} } }];
         "set": mapping(),

@@ -7,13 +7,13 @@ use crate::{
     mock::script::Script,
 };
 
-fn read_script(text: &str) -> Result<Vec<SkillStub>, String> {
+fn read_script(text: &str) -> Result<Vec<SkillItem>, String> {
     let source = Source::new("t", text);
     let root = parse_yaml(&source).expect("valid YAML");
     read_all(&root).map_err(|problems| problems.in_source(&source).to_string())
 }
 
-fn skills(text: &str) -> Vec<SkillStub> {
+fn skills(text: &str) -> Vec<SkillItem> {
     read_script(text).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
@@ -144,7 +144,7 @@ fn a_skill_inside_of_another_is_among_its_files_too() {
 - { name: outer-two, description: d }
 ";
     let skills = skills(text);
-    let uris = |skill: &SkillStub| -> Vec<String> {
+    let uris = |skill: &SkillItem| -> Vec<String> {
         let entry = json(&skill.entry);
         let list = entry["resources"].as_array().expect("a list").iter();
         list.map(|it| it["uri"].as_str().expect("a uri").trim_start_matches("skill://").to_owned()).collect()
