@@ -8,7 +8,8 @@ use mcp_rehearsal::{
     builtin_scripts::BUILTIN_SCRIPTS,
     config::{Source, examine},
     mock::{
-        engine::{Decision, Engine, Event, Incoming, LegacySession},
+        engine::Engine,
+        internals::{Decision, Event, Incoming, LegacySession},
         journal::Journal,
         script::{BuiltinScript, Script},
     },

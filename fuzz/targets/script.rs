@@ -9,7 +9,8 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 use mcp_rehearsal::{
     config::{Source, parse_yaml},
     mock::{
-        engine::{Engine, Event, Incoming, Decision, LegacySession},
+        engine::Engine,
+        internals::{Decision, Event, Incoming, LegacySession},
         journal::Journal,
         script::Script,
     },

@@ -62,7 +62,7 @@ impl fmt::Display for Handling {
         match self {
             Handling::Rule(label) => f.write_str(label),
             Handling::Protocol => f.write_str("protocol"),
-            Handling::Miss { nearest: Some(nearest), why } => write!(f, "no rule matched; nearest is {nearest}: {why}"),
+            Handling::Miss { nearest: Some(nearest), why } => write!(f, "no rule matched; closest is {nearest}: {why}"),
             Handling::Miss { nearest: None, why } => write!(f, "no rule matched: {why}"),
             Handling::Refused(why) => write!(f, "refused: {why}"),
         }

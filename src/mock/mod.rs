@@ -8,11 +8,21 @@ pub mod faults;
 pub mod journal;
 pub mod matcher;
 pub mod script;
-pub mod seeded_rng;
+mod seeded_rng;
 pub mod serve;
 pub mod state;
 pub mod template;
-pub mod uri_template;
+mod uri_template;
 
 pub use builder::{Method, MockServerBuilder, Prompt, Resource, ResourceTemplate, Rule, StartError, Tool};
 pub use serve::MockServer;
+
+/// Parts of the mock that are public for fuzz targets and benchmarks only.
+#[doc(hidden)]
+pub mod internals {
+    pub use super::{
+        engine::internals::*,
+        seeded_rng::SeededRng,
+        uri_template::{TemplateError, UriTemplate},
+    };
+}

@@ -291,7 +291,7 @@ steps:
         [
             format!("{protocol}: noise: {not_json}: Listening"),
             format!("{protocol}: malformed: {not_json}: called"),
-            format!(r#"{protocol}: noise: expected a list with "shouted", found ["called"]"#),
+            format!(r#"{protocol}: noise: expected an array with "shouted", found ["called"]"#),
             format!("{protocol}: noise: expected some, but none came"),
         ]
     };

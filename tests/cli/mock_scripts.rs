@@ -204,7 +204,7 @@ fn what_a_script_expects_is_verified_when_the_mock_ends() {
     served(&["--verify"], &[]).stderr_has("not as strict expects:\n  tools.once: expected 1 call, got 0 calls").code(1);
     let missed = served(&["--verify"], &[&wrong, &call("onec"), &right]).code(1);
     let missed =
-        missed.stderr_has("  tools.once: expected 1 call, got 2 calls\n    near miss: tools/call (number 3): ");
+        missed.stderr_has("  tools.once: expected 1 call, got 2 calls\n    closest request: tools/call (number 3): ");
     missed.stderr_has("unexpected: tools/call (number 2)").stderr_has(r#"found "Rome\u001b""#);
     served(&[], &[]).stderr_has("tools.once: expected 1 call, got 0 calls").code(0);
 }

@@ -3,9 +3,9 @@
 //! | request | does |
 //! | --- | --- |
 //! | `GET /` | what there is |
-//! | `GET /journal` | `{ "entries": […] }`: what the mock has received, and which rule answered |
+//! | `GET /journal` | `{ "entries": […] }`: every request that the mock has received, and which rule answered it |
 //! | `DELETE /journal` | forgets it |
-//! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether what the script expects came |
+//! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether the expectations of the script are met |
 //! | `POST /reset` | begins anew: journal, counters, state, tasks, added rules and changes of the lists are gone |
 //! | `GET /state` | the state |
 //! | `PUT /state` | replaces the state by an object; what is null is left out |
@@ -39,11 +39,11 @@ const SLOW: Duration = Duration::from_secs(30);
 const RULES: &str = "/rules/";
 /// What there is; `{id}` stands for one segment.
 const ENDPOINTS: &[(Method, &str, &str)] = &[
-    (Method::GET, "/", "what there is"),
-    (Method::GET, "/journal", "what the mock has received, and which rule answered"),
-    (Method::DELETE, "/journal", "forgets it"),
-    (Method::GET, "/verify", "whether what the script expects came"),
-    (Method::POST, "/reset", "begins anew: journal, counters, state, tasks, added rules and changed lists are gone"),
+    (Method::GET, "/", "lists the endpoints"),
+    (Method::GET, "/journal", "every request that the mock has received, and which rule answered it"),
+    (Method::DELETE, "/journal", "clears the journal"),
+    (Method::GET, "/verify", "whether the expectations of the script are met"),
+    (Method::POST, "/reset", "starts over: clears the journal, counters, state, tasks, added rules and changed lists"),
     (Method::GET, "/state", "the state"),
     (Method::PUT, "/state", "replaces the state"),
     (Method::PATCH, "/state", "changes the state by a JSON merge patch"),
@@ -83,7 +83,7 @@ impl AdminServer {
     /// The address cannot be bound, or is none that only this machine can reach.
     pub async fn start(engine: Arc<Engine>, started: Instant, address: SocketAddr) -> io::Result<AdminServer> {
         if !address.ip().is_loopback() {
-            let why = format!("{} is no loopback address", address.ip());
+            let why = format!("{} is not a loopback address", address.ip());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let listener = TcpListener::bind(address).await?;
@@ -165,7 +165,7 @@ impl AdminState {
         match self.is_authorized(request.headers()) {
             true => Ok(()),
             false => {
-                let refusal = AdminError::new(StatusCode::UNAUTHORIZED, "the bearer token of this server is needed");
+                let refusal = AdminError::new(StatusCode::UNAUTHORIZED, "the bearer token of this server is required");
                 Err(refusal.with(header::WWW_AUTHENTICATE, "Bearer"))
             }
         }
@@ -281,7 +281,7 @@ fn nothing_there(path: &str) -> AdminError {
     let allowed: Vec<_> =
         ENDPOINTS.iter().filter(|(_, known, _)| is_it(known)).map(|(method, ..)| method.as_str()).collect();
     if allowed.is_empty() {
-        return AdminError::new(StatusCode::NOT_FOUND, format!("there is nothing at {path}; GET / says what there is"));
+        return AdminError::new(StatusCode::NOT_FOUND, format!("nothing is served at {path}; GET / lists the endpoints"));
     }
     let allowed = allowed.join(", ");
     let why = format!("the method is not allowed here; allowed are {allowed}");
@@ -301,7 +301,7 @@ async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, AdminError> {
             Err(error) => Err(AdminError::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}"))),
         }
     };
-    let late = |_| Err(AdminError::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"));
+    let late = |_| Err(AdminError::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"));
     timeout(SLOW, reading).await.unwrap_or_else(late)
 }
 

@@ -7,9 +7,9 @@ use serde_json::{Map, Value as Json, json, value::RawValue};
 use super::{
     catalog::{CallCounts, Catalog, RuleRef},
     decision::Decision,
-    engine::Engine,
     exchange::{Exchange, Origin, ResumePoint},
     frames::{Incoming, ResponseFrame},
+    instance::Engine,
     legacy_session::LegacySession,
     params::{Meta, Params, invalid, optional_text},
     pending_input::RequestState,
@@ -66,7 +66,7 @@ impl Call<'_> {
         }
         let responses = object("inputResponses", self.params.input_responses)?;
         match responses.iter().find(|(_, response)| !response.is_object()) {
-            Some((name, _)) => Err(invalid(format!("inputResponses.{name}: an answer is an object"))),
+            Some((name, _)) => Err(invalid(format!("inputResponses.{name}: a response must be an object"))),
             None => Ok(Some(responses)),
         }
     }
@@ -148,7 +148,7 @@ impl Engine {
                 let (noun, name) = (item_ref.kind.noun(), &item.name);
                 let text = match &nearest {
                     Some(rule) => {
-                        format!("No rule of the {noun} {name} matches the arguments; nearest is {rule}: {why}")
+                        format!("No rule of the {noun} {name} matches the arguments; the closest rule is {rule}: {why}")
                     }
                     None => format!("The script does not say how the {noun} {name} answers"),
                 };
@@ -220,7 +220,7 @@ impl Engine {
             return Err(invalid("Invalid requestState: it belongs to another request"));
         }
         if state.expires < Engine::millis(call.incoming.at) || state.generation != call.catalog.generation {
-            return Err(invalid("Invalid requestState: it has lapsed"));
+            return Err(invalid("Invalid requestState: it has expired"));
         }
         Ok(state)
     }

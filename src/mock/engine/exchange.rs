@@ -12,8 +12,8 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     catalog::{CallCounts, Catalog, RuleRef},
-    engine::Engine,
     frames::ResponseFrame,
+    instance::Engine,
     legacy_session::LegacySession,
     outcome::Outcome,
     pending_input::PendingInput,
@@ -240,7 +240,7 @@ impl Exchange {
                 return Ok(event);
             }
         }
-        Err(RenderError::internal("the exchange has already finished"))
+        Err(RenderError::new("the exchange has already finished"))
     }
 
     /// Does what a step says; `None` if the next one may follow at once.
@@ -259,7 +259,7 @@ impl Exchange {
                 let time = parse_duration(&text);
                 return match time {
                     Some(time) => Ok(Some(Event::Wait(time))),
-                    None => Err(RenderError::internal(format!("`wait` is a duration such as 250ms, not {text:?}"))),
+                    None => Err(RenderError::new(format!("`wait` must be a duration such as 250ms, not {text:?}"))),
                 };
             }
             Action::Log { level, logger, data } => {
@@ -289,8 +289,8 @@ impl Exchange {
                     let start = params.len();
                     templates.write_json(data, self.context.get(), &mut params)?;
                     if *name != "message" && params[start..].parse::<f64>().is_err() {
-                        let what = format!("`{name}` is a number, not {}", &params[start..]);
-                        return Err(RenderError::internal(what));
+                        let what = format!("`{name}` must be a number, not {}", &params[start..]);
+                        return Err(RenderError::new(what));
                     }
                 }
                 params.push('}');
@@ -406,7 +406,7 @@ tools:
         let inputs = json!({ "guest": { "action": "accept", "content": {} } });
         let params = json!({ "name": "asks", "requestState": state, "inputResponses": inputs });
         let refused = client.call("tools/call", params);
-        assert_eq!(refused["error"]["message"], "Invalid requestState: it has lapsed", "{refused}");
+        assert_eq!(refused["error"]["message"], "Invalid requestState: it has expired", "{refused}");
         assert_eq!(client.engine.state().get()["n"], 0);
         assert_eq!(client.call("tools/list", json!({}))["result"]["tools"].as_array().map(Vec::len), Some(2));
     }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     call::{parsed, rng},
-    engine::Engine,
     frames::Incoming,
+    instance::Engine,
     legacy_session::LegacySession,
     params::{Params, optional_text},
 };

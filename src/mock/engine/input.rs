@@ -10,9 +10,9 @@ use std::{
 use serde_json::Value as Json;
 
 use super::{
-    engine::Engine,
     exchange::{Event, Exchange},
     input_response::check,
+    instance::Engine,
     outcome::Outcome,
     pending_input::{OpenRequest, PendingInput, RequestState},
 };
@@ -345,8 +345,8 @@ prompts:
         let client = TestClient::modern(SCRIPT, everything());
         for (answers, expected) in [
             (Json::Null, "-32602 `inputResponses` must be an object"),
-            (json!({ "guest": 5 }), "-32602 inputResponses.guest: an answer is an object"),
-            (json!({ "guest": {} }), "-32602 inputResponses.guest: `action` is accept, decline or cancel"),
+            (json!({ "guest": 5 }), "-32602 inputResponses.guest: a response must be an object"),
+            (json!({ "guest": {} }), "-32602 inputResponses.guest: `action` must be accept, decline or cancel"),
             (
                 json!({ "guest": { "action": "accept", "content": {} } }),
                 "-32602 inputResponses.guest: content: \"name\" is a required property",
@@ -372,7 +372,7 @@ prompts:
         assert_eq!(error(&client.call("tools/call", json!({ "name": "other", "requestState": state }))), foreign);
         client.advance(Duration::from_secs(301));
         let lapsed = round(&client, json!({ "requestState": state, "inputResponses": { "guest": ada() } }));
-        assert_eq!(error(&lapsed), "-32602 Invalid requestState: it has lapsed");
+        assert_eq!(error(&lapsed), "-32602 Invalid requestState: it has expired");
         let stranger = round(&client, json!({ "requestState": 5 }));
         assert_eq!(error(&stranger), "-32602 `requestState` must be a string");
     }
@@ -422,7 +422,7 @@ tools:
         assert_eq!(text, "The client did not answer elicitation/create within 60 s");
         client.decision(&json!({ "jsonrpc": "2.0", "id": frames[0]["id"], "result": ada() }));
         let last = client.engine.journal().entries().pop().expect("an entry");
-        assert_eq!(last.handling.to_string(), "refused: an answer to a request that was not sent");
+        assert_eq!(last.handling.to_string(), "refused: a response to a request that the server did not send");
     }
 
     #[test]

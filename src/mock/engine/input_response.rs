@@ -9,7 +9,7 @@ pub(super) type InputResponse = Result<Json, RpcError>;
 
 /// Whether a client's result is one for the question.
 pub(super) fn check(question: &InputRequest, answer: &Json) -> Result<(), String> {
-    let Json::Object(members) = answer else { return Err("an answer is an object".into()) };
+    let Json::Object(members) = answer else { return Err("a response must be an object".into()) };
     let text = |name: &str| members.get(name).and_then(Json::as_str);
     match question.method {
         "elicitation/create" => match text("action") {
@@ -23,20 +23,20 @@ pub(super) fn check(question: &InputRequest, answer: &Json) -> Result<(), String
                         .map_or(Ok(()), |violation| Err(format!("content{}: {}", violation.pointer, violation.message)))
                 }
             },
-            _ => Err("`action` is accept, decline or cancel".into()),
+            _ => Err("`action` must be accept, decline or cancel".into()),
         },
         "sampling/createMessage" => {
             let has_content = matches!(members.get("content"), Some(Json::Object(_) | Json::Array(_)));
             match text("role").is_some() && text("model").is_some() && has_content {
                 true => Ok(()),
-                false => Err("a message has `role`, `content` and `model`".into()),
+                false => Err("a message needs `role`, `content` and `model`".into()),
             }
         }
         _ => {
             let has_uri = |root: &Json| root.get("uri").is_some_and(Json::is_string);
             match members.get("roots").and_then(Json::as_array) {
                 Some(roots) if roots.iter().all(has_uri) => Ok(()),
-                _ => Err("`roots` is a list of objects with a `uri`".into()),
+                _ => Err("`roots` must be an array of objects with a `uri`".into()),
             }
         }
     }

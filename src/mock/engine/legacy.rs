@@ -6,8 +6,8 @@ use super::{
     call::Call,
     catalog::Catalog,
     decision::Decision,
-    engine::Engine,
     frames::Incoming,
+    instance::Engine,
     legacy_session::LegacySession,
     params::{Params, invalid, text},
 };
@@ -59,7 +59,7 @@ impl Engine {
                 Decision::Ignore
             }
             Message::Response(_) => {
-                self.note(incoming, Handling::Refused("an answer to a request that was not sent".into()));
+                self.note(incoming, Handling::Refused("a response to a request that the server did not send".into()));
                 Decision::Ignore
             }
         }

@@ -8,9 +8,9 @@ use super::{
     call::{Call, object},
     catalog::Catalog,
     decision::Decision,
-    engine::Engine,
     envelope::Envelope,
     frames::ResponseFrame,
+    instance::Engine,
     params::{invalid, optional_text, text},
 };
 use crate::{
@@ -221,7 +221,7 @@ impl Engine {
         let argument = object("argument", call.params.argument)?;
         let member =
             |object: &Map<String, Json>, name: &str| object.get(name).and_then(Json::as_str).map(str::to_owned);
-        let missing = |name: &str| invalid(format!("`{name}` is missing or no string"));
+        let missing = |name: &str| invalid(format!("`{name}` is missing or not a string"));
         let name = member(&argument, "name").ok_or_else(|| missing("argument.name"))?;
         let typed = member(&argument, "value").ok_or_else(|| missing("argument.value"))?;
         let script = &call.catalog.script;

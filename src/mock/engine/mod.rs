@@ -9,7 +9,6 @@ mod call;
 mod catalog;
 mod content_block;
 mod decision;
-mod engine;
 mod envelope;
 mod exchange;
 mod fault_selection;
@@ -17,6 +16,7 @@ mod frames;
 mod input;
 mod input_request;
 mod input_response;
+mod instance;
 mod legacy;
 mod legacy_session;
 mod methods;
@@ -38,19 +38,27 @@ mod tasks;
 mod verify;
 mod visible_items;
 
-pub use decision::{Decision, FaultedDecision};
-pub use engine::Engine;
-pub use exchange::{Event, Exchange};
-pub use frames::{Incoming, ResponseFrame};
-pub use legacy_session::{LegacySession, NotificationSink};
-pub use modern::VERSION_HEADER;
+pub use instance::Engine;
+pub(super) use internals::*;
+pub(super) use modern::VERSION_HEADER;
 pub use rules::RuleStatus;
 pub use seed::Seed;
-pub use subscription::{PendingSubscription, Subscription};
 pub use verify::{UnmetExpectation, Verification};
 
+/// How frames are passed through an engine, for [`serve`](super::serve), fuzz targets and benchmarks.
+#[doc(hidden)]
+pub mod internals {
+    pub use super::{
+        decision::{Decision, FaultedDecision},
+        exchange::{Event, Exchange},
+        frames::{Incoming, ResponseFrame},
+        legacy_session::{LegacySession, NotificationSink},
+        subscription::{PendingSubscription, Subscription},
+    };
+}
+
 /// Names the session of a legacy HTTP request.
-pub const SESSION_HEADER: &str = "mcp-session-id";
+pub(super) const SESSION_HEADER: &str = "mcp-session-id";
 
 #[cfg(test)]
 mod test_client;

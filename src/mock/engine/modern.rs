@@ -8,8 +8,8 @@ use super::{
     call::Call,
     catalog::Catalog,
     decision::Decision,
-    engine::Engine,
     frames::Incoming,
+    instance::Engine,
     params::{Meta, Params, invalid, log_level, text},
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Names the protocol version of an HTTP request.
-pub const VERSION_HEADER: &str = "mcp-protocol-version";
+pub(in crate::mock) const VERSION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
@@ -136,7 +136,7 @@ impl Catalog {
     /// Compatibility).
     fn no_handshake(&self, mut error: RpcError) -> RpcError {
         let offered: Vec<_> = self.script.versions.iter().map(|version| version.as_str()).collect();
-        error.message = format!("{}; this server has no handshake and speaks {}", error.message, offered.join(", "));
+        error.message = format!("{}; this server has no handshake and supports {}", error.message, offered.join(", "));
         error
     }
 
@@ -182,7 +182,7 @@ fn mirrored_headers(headers: &HeaderMap, method: &str, params: &Params<'_>) -> R
         return Err(mismatch("the header Mcp-Name is missing"));
     };
     let decoded = mirrored::decode(mirrored)
-        .ok_or_else(|| mismatch(format!("the header Mcp-Name is no valid Base64: {mirrored}")))?;
+        .ok_or_else(|| mismatch(format!("the header Mcp-Name is not valid Base64: {mirrored}")))?;
     if decoded != expected {
         return Err(mismatch(format!("Header mismatch: Mcp-Name is {decoded}, but the body says {expected}")));
     }

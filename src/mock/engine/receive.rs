@@ -9,9 +9,9 @@ use super::{
     SESSION_HEADER, VERSION_HEADER,
     catalog::Catalog,
     decision::Decision,
-    engine::Engine,
     envelope::{Envelope, is_cacheable},
     frames::{Incoming, ResponseFrame},
+    instance::Engine,
     legacy_session::LegacySession,
     params,
 };

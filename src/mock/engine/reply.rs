@@ -171,7 +171,7 @@ fn check_output(tool: &ToolItem, body: &Body, members: &str) -> Result<(), Rende
     match schema.violations(content).first() {
         None => Ok(()),
         Some(violation) => {
-            Err(RenderError::internal(format!("the structured reply breaks the tool's outputSchema: {violation}")))
+            Err(RenderError::new(format!("the structured reply breaks the tool's outputSchema: {violation}")))
         }
     }
 }

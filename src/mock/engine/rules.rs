@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::engine::Engine;
+use super::instance::Engine;
 use crate::{
     config::Diagnostics,
     mock::script::{AddedRule, Item, ItemRef, Rule, Script},

@@ -18,7 +18,7 @@ pub(super) struct RequestStateSigner {
 /// Why a token was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SignatureError {
-    /// The token is not of the form of a token, or holds something else than what was asked for.
+    /// The token is not of the form of a token, or holds something other than what was asked for.
     #[error("it is malformed")]
     Malformed,
     /// The signature is not that of the payload.

@@ -4,7 +4,7 @@ use super::{
     call::Call,
     catalog::Catalog,
     decision::Decision,
-    engine::Engine,
+    instance::Engine,
     pages::Pages,
     params::{invalid, optional_text, text},
 };

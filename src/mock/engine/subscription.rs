@@ -9,8 +9,8 @@ use serde_json::json;
 use super::{
     call::Call,
     catalog::Catalog,
-    engine::Engine,
     envelope::Envelope,
+    instance::Engine,
     legacy_session::{MAX_URIS, NotificationSink},
     params::invalid,
     subscribers::{SUBSCRIPTION_ID, Subscriber, SubscriptionFilter, Topic},

@@ -10,11 +10,11 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     call::Call,
-    engine::Engine,
     envelope::Envelope,
     exchange::{Event, Exchange},
     frames::ResponseFrame,
     input_response::InputResponse,
+    instance::Engine,
     outcome::Outcome,
     params::{invalid, text},
     task::{Input, Progress, Status, Task},

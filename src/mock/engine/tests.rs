@@ -198,7 +198,7 @@ fn an_unknown_tool_is_invalid_params_and_the_journal_names_the_nearest() {
     let mock = Mock::legacy(SCRIPT, "2025-11-25");
     let reply = mock.tool("ecko", json!({}));
     assert_eq!(reply["error"], json!({ "code": -32602, "message": "Unknown tool: ecko" }));
-    assert_eq!(mock.last_handling(), "no rule matched; nearest is echo: Unknown tool: ecko");
+    assert_eq!(mock.last_handling(), "no rule matched; closest is echo: Unknown tool: ecko");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn the_first_matching_rule_answers_and_a_miss_names_the_nearest() {
     assert_eq!(miss["result"]["isError"], true);
     assert_eq!(
         mock.last_handling(),
-        r#"no rule matched; nearest is tools.by_city.rules[0]: /city: expected "Paris", found "Oslo""#
+        r#"no rule matched; closest is tools.by_city.rules[0]: /city: expected "Paris", found "Oslo""#
     );
     assert_eq!(mock.tool("silent", json!({}))["result"]["isError"], true);
 }
@@ -421,7 +421,7 @@ fn a_progress_that_is_no_number_fails_instead_of_being_sent() {
         Mock::legacy(script, "2025-11-25").call("tools/call", params)
     };
     assert_eq!(call(json!(2.5))["result"]["content"][0]["text"], "x");
-    let message = "a template failed: `progress` is a number, not \"many\"";
+    let message = "a template failed: `progress` must be a number, not \"many\"";
     assert_eq!(call(json!("many"))["error"], json!({ "code": -32603, "message": message }));
 }
 

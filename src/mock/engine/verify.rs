@@ -4,7 +4,7 @@ use std::{collections::HashSet, fmt, sync::Arc};
 
 use serde::Serialize;
 
-use super::engine::Engine;
+use super::instance::Engine;
 use crate::mock::{
     journal::{Entry, Handling, UnmatchedRequests},
     script::{CallRange, Item},
@@ -31,7 +31,7 @@ pub struct UnmetExpectation {
     pub expected: String,
     pub calls: u64,
     /// Requests that were nearly it, and why they were not; the latest last.
-    pub near_misses: Vec<String>,
+    pub closest_requests: Vec<String>,
 }
 
 impl Verification {
@@ -45,8 +45,8 @@ impl fmt::Display for Verification {
         for unmet in &self.unmet {
             let calls = if unmet.calls == 1 { "call" } else { "calls" };
             writeln!(f, "{}: expected {}, got {} {calls}", unmet.label, unmet.expected, unmet.calls)?;
-            for miss in &unmet.near_misses {
-                writeln!(f, "  near miss: {miss}")?;
+            for miss in &unmet.closest_requests {
+                writeln!(f, "  closest request: {miss}")?;
             }
         }
         for entry in &self.unexpected {
@@ -70,12 +70,12 @@ impl Engine {
         let mut check = |label: &str, name: &str, expect: Option<CallRange>, calls: u64| {
             expectations += usize::from(expect.is_some());
             if let Some(expected) = expect.filter(|expected| !expected.contains(calls)) {
-                let near_misses = journal.iter().filter_map(|entry| near_miss(entry, label, name)).collect();
+                let closest_requests = journal.iter().filter_map(|entry| closest_request(entry, label, name)).collect();
                 unmet.push(UnmetExpectation {
                     label: label.to_owned(),
                     expected: expected.to_string(),
                     calls,
-                    near_misses,
+                    closest_requests,
                 });
             }
         };
@@ -96,7 +96,7 @@ impl Engine {
 }
 
 /// Why a request was not answered by what has this label or name, though that is what it was most like.
-fn near_miss(entry: &Entry, label: &str, name: &str) -> Option<String> {
+fn closest_request(entry: &Entry, label: &str, name: &str) -> Option<String> {
     match &entry.handling {
         Handling::Miss { nearest: Some(nearest), why } if nearest == label || nearest == name => {
             Some(format!("{} (number {}): {why}", entry.method()?, entry.number))
@@ -122,7 +122,7 @@ tools:
 ";
 
     #[test]
-    fn what_was_not_called_as_expected_is_named_with_its_near_misses() {
+    fn what_was_not_called_as_expected_is_named_with_its_closest_requests() {
         let mock = Mock::legacy(SCRIPT, "2025-11-25");
         mock.call("tools/call", json!({ "name": "once", "arguments": {} }));
         mock.call("tools/call", json!({ "name": "by_city", "arguments": { "city": "Rome" } }));
@@ -132,9 +132,9 @@ tools:
         assert_eq!(
             verification.to_string(),
             "tools.by_city.rules[0]: expected at least 1 call, got 0 calls\n  \
-             near miss: tools/call (number 3): /city: expected \"Paris\", found \"Rome\"\n\
+             closest request: tools/call (number 3): /city: expected \"Paris\", found \"Rome\"\n\
              tools.never: expected 0 calls, got 1 call\n\
-             unexpected: tools/call (number 3): no rule matched; nearest is tools.by_city.rules[0]: /city: expected \"Paris\", found \"Rome\"\n"
+             unexpected: tools/call (number 3): no rule matched; closest is tools.by_city.rules[0]: /city: expected \"Paris\", found \"Rome\"\n"
         );
     }
 

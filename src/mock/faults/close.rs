@@ -31,7 +31,7 @@ impl Close {
             // The others must not appear in a close frame (RFC 6455, 7.4).
             code @ (1000..=1003 | 1007..=1014 | 3000..=4999) => Ok(code),
             _ => Err(node
-                .problem("no close code of a WebSocket")
+                .problem("not a close code of a WebSocket")
                 .hint("1000 to 1003, 1007 to 1014 and 3000 to 4999 can be sent")
                 .into()),
         };
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn a_code_that_no_close_frame_has_is_a_mistake() {
         for code in [0, 999, 1004, 1005, 1006, 1015, 2999, 5000] {
-            assert!(error(&format!("close: {{ code: {code} }}")).contains("no close code"), "{code}");
+            assert!(error(&format!("close: {{ code: {code} }}")).contains("not a close code"), "{code}");
         }
     }
 }

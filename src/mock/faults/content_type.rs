@@ -28,7 +28,7 @@ impl ContentType {
         match node.str()? {
             "none" => Ok(ContentType("".into())),
             text if !text.is_empty() && HeaderValue::from_str(text).is_ok() => Ok(ContentType(text.into())),
-            _ => Err(node.problem("no value of a Content-Type").hint("write a media type, or `none`").into()),
+            _ => Err(node.problem("not a valid Content-Type").hint("write a media type, or `none`").into()),
         }
     }
 

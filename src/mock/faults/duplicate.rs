@@ -20,7 +20,7 @@ pub struct Duplicate {
 impl Duplicate {
     fn read(node: &Node) -> Result<Duplicate, Problems> {
         let times = |node: &Node| match node.integer()? {
-            0 | 1 => Err(node.problem("once is no fault").hint("never is the fault `drop`").into()),
+            0 | 1 => Err(node.problem("a response that comes once is not a fault").hint("use the fault `drop` to send none").into()),
             times @ 2..=100 => Ok(times),
             _ => Err(node.problem("a response comes at most 100 times").into()),
         };
@@ -42,6 +42,6 @@ mod tests {
     fn the_response_comes_as_often_as_it_says() {
         assert_eq!(play("duplicate")[4..], ["n3", "r", "r", "Stop(Finish)"]);
         assert_eq!(play("duplicate: { times: 3 }")[5..], ["r", "r", "r", "Stop(Finish)"]);
-        assert!(error("duplicate: { times: 1 }").contains("once is no fault"));
+        assert!(error("duplicate: { times: 1 }").contains("a response that comes once is not a fault"));
     }
 }

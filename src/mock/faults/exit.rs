@@ -5,7 +5,7 @@ use crate::config::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
     name: "exit",
-    summary: "The server dies before the answer, or in the middle of it",
+    summary: "The server exits before the answer, or in the middle of it",
     options: &[
         ("code", "the exit code, 1 by default; `exit: 3` is short for `exit: { code: 3 }`"),
         ("after", "after so many bytes of the response; by default before anything of the answer"),

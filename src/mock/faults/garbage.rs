@@ -49,7 +49,7 @@ impl Garbage {
             Some(Entry { key, node, .. }) if key == "random" => Ok(Garbage::Random(Some(options::bytes(node)?))),
             Some(Entry { node, .. }) => match node.bool()? {
                 true => Ok(Garbage::InvalidUtf8),
-                false => Err(node.problem("`invalid_utf8` is true, or not there").into()),
+                false => Err(node.problem("`invalid_utf8` must be true or absent").into()),
             },
         }
     }
@@ -110,6 +110,6 @@ mod tests {
     fn a_text_replaces_the_response_alone() {
         assert_eq!(play("garbage: { text: <html> }")[4..], ["n3", "<html>", "Stop(Finish)"]);
         assert!(error("garbage: <html>").contains("`{ text: … }`"));
-        assert!(error("garbage: { invalid_utf8: false }").contains("true, or not there"));
+        assert!(error("garbage: { invalid_utf8: false }").contains("true or absent"));
     }
 }

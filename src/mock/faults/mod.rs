@@ -21,17 +21,20 @@ mod noise;
 mod options;
 mod oversize;
 mod packet;
+mod part;
 mod reorder;
 mod reset;
 mod status;
+mod stop;
 mod truncate;
 mod wrong_id;
 
-use std::{sync::Arc, time::Duration};
-
 pub use chain::{Chain, FaultState};
 pub use packet::{FrameKind, Packet, SendStep, SendSteps};
+pub use part::ResponsePart;
+use part::stop_at;
 pub use status::StatusResponse;
+pub use stop::Stop;
 
 use crate::{
     config::{Node, Problem, Problems, Value},
@@ -99,41 +102,6 @@ pub enum Fault {
     Oversize(oversize::Oversize),
 }
 
-/// A piece of an answer on its way out. The order is [`ResponsePart::Begin`], what comes on the way, the response,
-/// [`ResponsePart::Stop`]; what a fault puts before `Begin` happens before even the head of an HTTP response is sent.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ResponsePart {
-    /// The answer begins.
-    Begin,
-    Wait(Duration),
-    /// Another answer goes first, unless none is sent within this time.
-    Yield(Duration),
-    /// The media type of the HTTP response; none at all if it is empty.
-    ContentType(Arc<str>),
-    /// This HTTP response comes instead of the answer.
-    Replace(StatusResponse),
-    Packet(Packet),
-    /// The stream is to be closed where it can be resumed, after telling the client when to come back.
-    Disconnect(Option<Duration>),
-    /// Nothing follows.
-    Stop(Stop),
-}
-
-/// What comes after the last byte of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// What always comes.
-    Finish,
-    /// Nothing at all: everyone waits.
-    Hang,
-    /// The stream or connection is closed in order; a WebSocket with this code.
-    Close(u16),
-    /// The connection is reset.
-    Reset,
-    /// The process dies with this code.
-    Exit(u8),
-}
-
 impl Fault {
     /// Reads one part of `do`: a mapping with the name of the fault, or the name alone.
     ///
@@ -150,7 +118,7 @@ impl Fault {
                 })?;
                 (&entry.key, entry.key_span, &entry.node)
             }
-            _ => return Err(node.problem("a fault is its name, or a mapping from it to its options").into()),
+            _ => return Err(node.problem("a fault is its name, or an object that maps its name to its options").into()),
         };
         match ALL.iter().find(|info| info.name == *name) {
             Some(info) => (info.read)(options),
@@ -207,23 +175,6 @@ impl Fault {
             Fault::AfterCancel => out.push(part),
             Fault::Oversize(it) => it.apply(part, out),
         }
-    }
-}
-
-/// Stops the answer: before anything of it, or after so many bytes of the response.
-fn stop_at(after: Option<usize>, stop: Stop, part: ResponsePart, out: &mut Vec<ResponsePart>) {
-    match (part, after) {
-        (ResponsePart::Begin, None) => out.push(ResponsePart::Stop(stop)),
-        (ResponsePart::Packet(packet), Some(after)) if packet.kind == FrameKind::Response => {
-            let is_whole = after >= packet.bytes.len();
-            out.push(ResponsePart::Packet(if is_whole {
-                packet
-            } else {
-                Packet { cut: Some((after, stop)), ..packet }
-            }));
-            out.extend(is_whole.then_some(ResponsePart::Stop(stop)));
-        }
-        (part, _) => out.push(part),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::config::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
     name: "noise",
-    summary: "Before the response comes what is no message: a line, an event, a WebSocket message",
+    summary: "Before the response comes something that is not a message: a line, an event, a WebSocket message",
     options: &[
         ("text", "this text; `noise: TEXT` is short for `noise: { text: TEXT }`"),
         ("random", "so many random bytes without line ends instead, which the seed decides"),

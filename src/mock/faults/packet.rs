@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::Stop;
+use super::stop::Stop;
 use crate::wire::Message;
 
 /// A frame and how it is sent.

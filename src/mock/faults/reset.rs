@@ -5,7 +5,7 @@ use crate::config::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
     name: "reset",
-    summary: "The connection is reset (TCP RST) before the answer, or in the middle of it; a pipe is torn",
+    summary: "The connection is reset (TCP RST) before the answer, or in the middle of it; a pipe is closed",
     options: &[("after", "after so many bytes of the response; by default before anything of the answer")],
     example: "reset: { after: 20 }",
     transports: EVERYWHERE,

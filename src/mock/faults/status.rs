@@ -110,7 +110,7 @@ const FRAMING: [HeaderName; 4] =
 
 fn read_header(Entry { key, key_span, node }: &Entry) -> Result<(HeaderName, HeaderValue), Problems> {
     let problem = |message: &str| Problem::new(*key_span, format!("`{key}` {message}"));
-    let name = key.parse().map_err(|_| problem("is no name of an HTTP header"))?;
+    let name = key.parse().map_err(|_| problem("is not a name of an HTTP header"))?;
     if FRAMING.contains(&name) {
         let problem = problem("follows from the body");
         return Err(problem.hint("a response that ends too early is the fault `truncate`, `close` or `hang`").into());
@@ -119,7 +119,7 @@ fn read_header(Entry { key, key_span, node }: &Entry) -> Result<(HeaderName, Hea
         Value::Number(text) => text,
         _ => node.str()?,
     };
-    let value = HeaderValue::from_str(text).map_err(|_| node.problem("no value of an HTTP header"))?;
+    let value = HeaderValue::from_str(text).map_err(|_| node.problem("not a value of an HTTP header"))?;
     Ok((name, value))
 }
 
@@ -166,13 +166,13 @@ mod tests {
                 "status: { code: 500, text: a, json: b }",
                 "f:1:31: `status` has both `text` and `json` (keep one of them)",
             ),
-            ("status: { code: 500, headers: { 'a b': c } }", "f:1:33: `a b` is no name of an HTTP header"),
+            ("status: { code: 500, headers: { 'a b': c } }", "f:1:33: `a b` is not a name of an HTTP header"),
             (
                 "status: { code: 200, text: ab, headers: { Content-Length: 1 } }",
                 "f:1:43: `Content-Length` follows from the body (a response that ends too early is the fault `truncate`, `close` or `hang`)",
             ),
             ("status: { code: 204, text: ab }", "f:1:17: a response with 204 has no body"),
-            ("status: { code: 500, headers: { a: \"\\n\" } }", "f:1:36: no value of an HTTP header"),
+            ("status: { code: 500, headers: { a: \"\\n\" } }", "f:1:36: not a value of an HTTP header"),
             ("status: { code: 500, rpcError: { code: 1 } }", "f:1:32: `rpcError` needs a `message`"),
         ] {
             assert_eq!(error(text), expected);

@@ -74,7 +74,7 @@ fn fill(node: &Node, n: usize, is_text: bool, templates: &mut Templates) -> Resu
                 _ if is_text => Value::String(json),
                 Json::Number(_) => Value::Number(json),
                 Json::Bool(value) => Value::Bool(value),
-                _ => return Err(node.problem("this template gives neither a text nor a number").into()),
+                _ => return Err(node.problem("this template gives neither a string nor a number").into()),
             }
         }
         Value::Sequence(items) => {

@@ -207,9 +207,9 @@ impl Reply {
             "result" => return Ok(Reply::Whole(Body::read(value, templates)?)),
             "raw" => return Ok(Reply::Raw(templates.text(value)?)),
             "text" if is_tool => vec![text_content(templates.text_data(value)?)],
-            "json" if is_tool => vec![text_content(Data::quoted(value, templates)?)],
+            "json" if is_tool => vec![text_content(templates.quoted_data(value)?)],
             "structured" => {
-                vec![text_content(Data::quoted(value, templates)?), ("structuredContent", templates.data(value)?)]
+                vec![text_content(templates.quoted_data(value)?), ("structuredContent", templates.data(value)?)]
             }
             "content" => vec![("content", read_content(value, templates)?)],
             "error" => vec![text_content(templates.text_data(value)?), ("isError", Data::Literal("true".into()))],
@@ -223,14 +223,14 @@ impl Reply {
                 if !text.contains("{{") && base64::engine::general_purpose::STANDARD.decode(text).is_err() {
                     return Err(value
                         .problem("a `blob` is base64")
-                        .hint("one line without blanks; readable content goes under `text`")
+                        .hint("one line without spaces; readable content goes under `text`")
                         .into());
                 }
                 let blob = templates.text_data(value)?;
                 vec![subject.contents("blob", blob, templates)]
             }
             "json" => {
-                let json = Data::quoted(value, templates)?;
+                let json = templates.quoted_data(value)?;
                 vec![subject.contents("text", json, templates)]
             }
             _ => {

@@ -124,7 +124,7 @@ impl AnswerSpec {
         if let Some(then) = fields.get("then")
             && fields.get("replies").is_none()
         {
-            return Err(then.problem("`then` says what follows `replies`, of which there are none").into());
+            return Err(then.problem("`then` needs `replies`").into());
         }
         let Some(Entry { key, node, .. }) = fields.at_most_one(&[PLANS, subject.short_forms()].concat())? else {
             return Ok(None);
@@ -201,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             errors("then: cycle\n  reply: a"),
-            "m:3:9: `then` says what follows `replies`, of which there are none"
+            "m:3:9: `then` needs `replies`"
         );
         assert_eq!(
             errors("rules: [{ when: { arg: 1 }, reply: a }]"),

@@ -73,7 +73,7 @@ async fn route(state: Arc<ServerState>, transport: Transport, request: Request, 
         (&Method::GET, "/ws") => ws::open(state, request, token),
         (_, "/ws") => state.not_allowed(transport, "GET"),
         (_, path) => {
-            let why = format!("there is nothing at {path}; this mock serves /mcp, /sse and /ws");
+            let why = format!("nothing is served at {path}; this mock serves /mcp, /sse and /ws");
             state.refuse(transport, StatusCode::NOT_FOUND, &why)
         }
     }

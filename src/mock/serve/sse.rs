@@ -31,7 +31,7 @@ use crate::{
 
 pub(super) fn open(state: Arc<ServerState>, request: &Request, token: Option<Arc<Token>>) -> Response {
     if !state.engine.offers(Era::Legacy) {
-        return state.refuse(Transport::Sse, StatusCode::NOT_FOUND, "this server offers no version that has HTTP+SSE");
+        return state.refuse(Transport::Sse, StatusCode::NOT_FOUND, "this server offers no protocol version with HTTP+SSE");
     }
     if !accepts(request.headers(), "text/event-stream") {
         let why = "the Accept header must list text/event-stream";
@@ -133,7 +133,7 @@ pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Optio
     let streams = |id: &String| state.streams.get(id);
     let connection = id.as_ref().and_then(streams).filter(|it| it.belongs_to(token.as_deref()));
     let Some(connection) = connection else {
-        let why = "there is no such stream (any more): open one with GET /sse";
+        let why = "no such stream: open one with GET /sse";
         return state.refuse(Transport::Sse, StatusCode::NOT_FOUND, why);
     };
     match state.read_json(Transport::Sse, request).await {

@@ -125,7 +125,7 @@ async fn read(
                 _ = connection.receive(&bytes, None) => {}
                 () = connection.closed() => return None,
             },
-            Received::Binary => return Some((CloseCode::Unsupported, "messages are text")),
+            Received::Binary => return Some((CloseCode::Unsupported, "messages must be text")),
             Received::Broken(code) => return Some((code, "")),
             Received::Closed => return Some((CloseCode::Normal, "")),
         }

@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use mcp_rehearsal::{
-    mock::engine::{LegacySession, NotificationSink, Subscription},
+    mock::internals::{LegacySession, NotificationSink, Subscription},
     wire::Era,
 };
 use serde_json::{Map, Value as Json, json};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use mcp_rehearsal::{
-    mock::engine::ResponseFrame,
+    mock::internals::ResponseFrame,
     wire::{Era, Id, Message, Request},
 };
 use serde_json::{Value as Json, json, value::RawValue};

@@ -12,7 +12,8 @@ use http::HeaderMap;
 use mcp_rehearsal::{
     config::Source,
     mock::{
-        engine::{Decision, Engine, Event, Exchange, Incoming, PendingSubscription, ResponseFrame},
+        engine::Engine,
+        internals::{Decision, Event, Exchange, Incoming, PendingSubscription, ResponseFrame},
         journal::Journal,
         script::Script,
     },

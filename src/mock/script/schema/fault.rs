@@ -3,8 +3,11 @@
 use serde_json::{Value as Json, json};
 
 use super::{
-    Definitions, Keys, any, at_most_one, choice, described, exactly_one, keys, list_of, object, reference, text, when,
-    with,
+    build::{
+        Definitions, Keys, any, at_most_one, choice, described, exactly_one, extended, keys, list_of, object,
+        reference, text,
+    },
+    when,
 };
 use crate::{
     config::{Source, parse_yaml},
@@ -18,11 +21,11 @@ pub(super) fn definitions() -> Definitions {
 fn rule() -> Json {
     let one =
         || json!({ "anyOf": [choice(&ALL.iter().map(|info| info.name).collect::<Vec<_>>()), reference("fault")] });
-    let several = with(list_of(one()), json!({ "minItems": 1 }));
+    let several = extended(list_of(one()), json!({ "minItems": 1 }));
     object(
         &["do"],
         keys! {
-            "on": with(object(&[], [target(), when::keys()].concat()), at_most_one(&["tool", "prompt", "resource"])),
+            "on": extended(object(&[], [target(), when::keys()].concat()), at_most_one(&["tool", "prompt", "resource"])),
                 "Which requests are struck: the keys of `when`, and what they ask for. All of them without it.",
                 [{ "tool": "echo", "call": 2 }, { "method": "initialize" }, { "probability": 0.1 }];
             "do": json!({ "anyOf": [one(), several] }),
@@ -44,7 +47,7 @@ fn target() -> Keys {
 fn fault() -> Json {
     let faults: Vec<_> = ALL.iter().map(|info| (info.name, options(info))).collect();
     let names: Vec<_> = faults.iter().map(|(name, _)| *name).collect();
-    with(object(&[], faults), exactly_one(&names))
+    extended(object(&[], faults), exactly_one(&names))
 }
 
 fn options(info: &FaultInfo) -> Json {

@@ -2,24 +2,24 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{
-    Definitions, Keys, any, choice, duration, exactly_one, flag, keys, list_of, mapping, object, template, with,
+use super::build::{
+    Definitions, Keys, any, choice, duration, exactly_one, extended, flag, keys, list_of, mapping, object, template,
 };
 
 pub(super) fn definitions() -> Definitions {
-    let roots = with(object(&[], [named(), common()].concat()), json!({ "type": ["object", "null"] }));
+    let roots = extended(object(&[], [named(), common()].concat()), json!({ "type": ["object", "null"] }));
     let keys = keys! {
         "elicit": elicit(&common()),
             "Asks the user of the client.", [{ "message": "Who?", "requestedSchema": { "type": "object" } }];
         "sample": sample(&common()), "Asks the model of the client.", [{ "messages": [] }];
-        "roots": with(object(&[], common()), json!({ "type": ["object", "null"] })),
+        "roots": extended(object(&[], common()), json!({ "type": ["object", "null"] })),
             "Asks for the roots of the client.", [{}];
     };
     vec![
         ("elicit".into(), elicit(&[named(), common()].concat())),
         ("sample".into(), sample(&[named(), common()].concat())),
         ("roots".into(), roots),
-        ("inputRequest".into(), with(object(&[], keys), exactly_one(&["elicit", "sample", "roots"]))),
+        ("inputRequest".into(), extended(object(&[], keys), exactly_one(&["elicit", "sample", "roots"]))),
     ]
 }
 
@@ -40,7 +40,7 @@ fn common() -> Keys {
 
 fn elicit(more: &[(&'static str, Json)]) -> Json {
     let keys = keys! {
-        "mode": with(choice(&["form", "url"]), json!({ "default": "form" })),
+        "mode": extended(choice(&["form", "url"]), json!({ "default": "form" })),
             "A form to fill in, or a URL to open.", ["url"];
         "message": template(), "What the user reads.", ["Your name?"];
         "requestedSchema": mapping(),
@@ -52,7 +52,7 @@ fn elicit(more: &[(&'static str, Json)]) -> Json {
     let is_url = json!({ "properties": { "mode": { "const": "url" } }, "required": ["mode"] });
     let condition =
         json!({ "if": is_url, "then": { "required": ["url"] }, "else": { "required": ["requestedSchema"] } });
-    with(object(&["message"], [&keys[..], more].concat()), condition)
+    extended(object(&["message"], [&keys[..], more].concat()), condition)
 }
 
 fn sample(more: &[(&'static str, Json)]) -> Json {

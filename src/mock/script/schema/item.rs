@@ -2,9 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{
-    Definitions, Keys, any, at_most_one, choice, duration, exactly_one, flag, keys, list_of, mapping, object,
-    reference, text, whole, with,
+use super::build::{
+    Definitions, Keys, any, at_most_one, choice, duration, exactly_one, extended, flag, keys, list_of, mapping, object,
+    reference, text, whole,
 };
 use crate::mock::script::repeat;
 
@@ -15,10 +15,10 @@ const PLANS: [&str; 3] = ["reply", "replies", "steps"];
 pub(super) fn definitions() -> Definitions {
     let mut definitions = vec![
         ("tool".into(), item("tool", &["name"], &[tool(), common()].concat())),
-        ("resource".into(), item("resource", &["uri"], &[uri(), common(), of_resources()].concat())),
+        ("resource".into(), item("resource", &["uri"], &[uri(), common(), resource_members()].concat())),
         (
             "resourceTemplate".into(),
-            item("resource", &["uriTemplate"], &[uri_template(), common(), of_resources()].concat()),
+            item("resource", &["uriTemplate"], &[uri_template(), common(), resource_members()].concat()),
         ),
         ("prompt".into(), item("prompt", &["name"], &[prompt(), common()].concat())),
         ("method".into(), item("method", &["method"], &method())),
@@ -41,7 +41,7 @@ fn short_forms(subject: &str) -> &'static [&'static str] {
 fn item(subject: &str, required: &[&str], members: &[(&'static str, Json)]) -> Json {
     let keys = [members, &item_keys(subject), &answer(subject)].concat();
     let plans = [&PLANS[..], &["rules"], short_forms(subject)].concat();
-    with(object(required, keys), with(at_most_one(&plans), json!({ "dependencies": { "then": ["replies"] } })))
+    extended(object(required, keys), extended(at_most_one(&plans), json!({ "dependencies": { "then": ["replies"] } })))
 }
 
 fn rule(subject: &str) -> Json {
@@ -53,7 +53,7 @@ fn rule(subject: &str) -> Json {
         "expect": reference("calls"), "How often the rule must answer for the verification to hold.", [{ "calls": 1 }];
     };
     let rule = object(&[], [own, answer(subject)].concat());
-    with(rule, with(exactly_one(&plans), json!({ "dependencies": { "then": ["replies"] } })))
+    extended(rule, extended(exactly_one(&plans), json!({ "dependencies": { "then": ["replies"] } })))
 }
 
 /// The keys by which an item or a rule says how it answers.
@@ -67,7 +67,7 @@ fn answer(subject: &str) -> Keys {
     let mut keys = keys! {
         "delay": duration(), "How long to wait before the answer begins.", ["5s"];
         "reply": reply(), "The answer, always the same but for its templates.", [example];
-        "replies": with(list_of(reply()), json!({ "minItems": 1 })),
+        "replies": extended(list_of(reply()), json!({ "minItems": 1 })),
             "The answers of one call after the other.", [[example, example]];
         "then": choice(&["last", "cycle", "error"]),
             "What follows the last of `replies`: it again (the default), the first one, or an error.", ["cycle"];
@@ -98,7 +98,7 @@ fn item_keys(subject: &str) -> Keys {
 }
 
 fn tool() -> Keys {
-    let schema = || with(mapping(), json!({ "default": { "type": "object" } }));
+    let schema = || extended(mapping(), json!({ "default": { "type": "object" } }));
     keys! {
         "name": text(), "The name by which clients call the tool.", ["get_forecast"];
         "inputSchema": schema(),
@@ -121,7 +121,7 @@ fn uri_template() -> Keys {
     keys! { "uriTemplate": text(), "An RFC 6570 template; its variables are `args`.", ["file:///logs/{day}"]; }
 }
 
-fn of_resources() -> Keys {
+fn resource_members() -> Keys {
     keys! {
         "name": text(), "The name that clients show; the URI by default.", ["readme"];
         "mimeType": text(), "The type of the contents.", ["text/markdown"];
@@ -170,7 +170,7 @@ fn completion() -> Json {
             "All values, or a template that gives a list. At most a hundred that begin with what was typed are sent.",
             [["en", "es"], "{{ state.names }}"];
     };
-    with(object(&["argument", "values"], keys), exactly_one(&["prompt", "resource"]))
+    extended(object(&["argument", "values"], keys), exactly_one(&["prompt", "resource"]))
 }
 
 fn calls() -> Json {
