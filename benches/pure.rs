@@ -5,11 +5,13 @@ use std::{hint::black_box, path::Path, sync::Arc, time::Duration};
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use mcp_rehearsal::{
+    builtin_scripts::BUILTIN_SCRIPTS,
     config::{Source, examine},
     mock::{
-        engine::{Engine, Event, Incoming, Intake, Peer},
+        engine::Engine,
+        internals::{Decision, Event, Incoming, LegacySession},
         journal::Journal,
-        script::{EMBEDDED, Script},
+        script::{BuiltinScript, Script},
     },
     transport::Transport,
     wire::{LineSplitter, Message, sse},
@@ -45,35 +47,35 @@ fn frames(c: &mut Criterion) {
     group.finish();
 }
 
-fn answer(engine: &Arc<Engine>, peer: &Arc<Peer>, bytes: &Bytes) -> Bytes {
+fn answer(engine: &Arc<Engine>, session: &Arc<LegacySession>, bytes: &Bytes) -> Bytes {
     let incoming =
         Incoming { bytes, transport: Transport::Memory, at: Duration::ZERO, headers: None, token: None, faults: &[] };
-    match engine.receive(peer, incoming) {
-        Intake::Answer(answer) => answer.frame,
-        Intake::Exchange(mut exchange) => match exchange.next_event(Duration::ZERO) {
+    match engine.receive(session, incoming) {
+        Decision::Respond(answer) => answer.frame,
+        Decision::Exchange(mut exchange) => match exchange.next_event(Duration::ZERO) {
             Event::Finish(answer) => answer.frame,
             event => panic!("not answered at once: {event:?}"),
         },
-        intake => panic!("not answered: {intake:?}"),
+        decision => panic!("not answered: {decision:?}"),
     }
 }
 
 fn engine(c: &mut Criterion) {
     let mut group = c.benchmark_group("engine");
-    let (name, text) = EMBEDDED[0];
+    let BuiltinScript { name, text } = BUILTIN_SCRIPTS[0];
     let source = Source::new(name, text);
     group.bench_function("read the basic script", |b| b.iter(|| Script::parse(&source)));
-    let script = Script::parse(&source).expect("the embedded script is valid");
+    let script = Script::parse(&source).expect("the built-in script is valid");
     let engine = Engine::new(script, 1, Journal::default());
-    let peer = Arc::default();
-    answer(&engine, &peer, &Bytes::from_static(INITIALIZE.as_bytes()));
+    let session = Arc::default();
+    answer(&engine, &session, &Bytes::from_static(INITIALIZE.as_bytes()));
     for (name, frame) in [
         ("call echo, legacy", CALL),
         ("call echo, modern", MODERN_CALL),
         ("list tools", r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#),
     ] {
         let frame = Bytes::from_static(frame.as_bytes());
-        group.bench_function(name, |b| b.iter(|| answer(&engine, &peer, &frame)));
+        group.bench_function(name, |b| b.iter(|| answer(&engine, &session, &frame)));
     }
     group.finish();
 }

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use mcp_rehearsal::{
+    builtin_scripts::BUILTIN_SCRIPTS,
     client::{CallOptions, CommandSpec, Endpoint, Protocol, ServerParams, Session, Target},
     mock::{
         engine::Engine,
         journal::Journal,
         script::Script,
-        serve::{Listen, MockServer},
+        serve::{ListenOptions, MockServer},
     },
     transport::Transport,
     wire::Version,
@@ -46,9 +47,9 @@ fn connect(runtime: &Runtime, config: &ServerParams, version: Version) -> Sessio
 
 fn transports(c: &mut Criterion) {
     let runtime = Runtime::new().expect("a runtime");
-    let script = Script::load(Path::new("basic")).unwrap_or_else(|error| panic!("{error}"));
+    let script = Script::load(Path::new("basic"), BUILTIN_SCRIPTS).unwrap_or_else(|error| panic!("{error}"));
     let engine = Engine::new(script, 1, Journal::default());
-    let server = runtime.block_on(MockServer::start(engine, Listen::default())).expect("a free port");
+    let server = runtime.block_on(MockServer::start(engine, ListenOptions::default())).expect("a free port");
     let config = |transport| ServerParams::new("basic", target(&server, transport));
 
     let mut group = c.benchmark_group("discovery");

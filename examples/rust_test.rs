@@ -34,7 +34,7 @@ fn main() {}
 mod tests {
     use mcp_rehearsal::{
         client::{CallOptions, Endpoint, Protocol, ServerParams, Session, Target},
-        mock::{MockServer, Rule, Tool, builder::Builder, script::Kind},
+        mock::{MockServer, MockServerBuilder, Rule, Tool, script::ItemKind},
         transport::Transport,
     };
     use rmcp::ServiceExt;
@@ -49,7 +49,7 @@ mod tests {
     }
 
     /// What all tests have in common; they add what is special to them.
-    fn weather() -> Builder {
+    fn weather() -> MockServerBuilder {
         MockServer::builder().name("weather").tool(
             Tool::new("forecast")
                 .rule(Rule::when_args(json!({ "city": "Oslo" })).reply(celsius(-3.5)))
@@ -70,7 +70,7 @@ mod tests {
     async fn a_busy_server_is_asked_once_more() -> Outcome {
         let server = weather().start().await?;
         let busy = Rule::when_args(json!({ "city": "Oslo" })).replies([json!({ "error": "busy" }), celsius(30.0)]);
-        server.add_rule(Kind::Tool, "forecast", busy.expect(2))?;
+        server.add_rule(ItemKind::Tool, "forecast", busy.expect(2))?;
         let client = ().serve(server.connect()).await?;
         assert_eq!(warmer(&client, ["Oslo", "Rome"]).await?, "Oslo");
         Ok(())

@@ -4,8 +4,9 @@ use std::{collections::BTreeSet, path::Path};
 
 use libtest_mimic::{Failed, Trial};
 use mcp_rehearsal::{
+    builtin_scripts::BUILTIN_SCRIPTS,
     config::{Source, parse_yaml},
-    mock::script::{EMBEDDED, schema},
+    mock::script::schema,
     scenario::{Scenario, Selection},
 };
 use serde_json::Value as Json;
@@ -89,16 +90,16 @@ fn run(script: &str, steps: &str) -> Result<(), Failed> {
     let given: String = given.map(|(_, text)| text).collect();
     let path = folder.path().join("try.yaml");
     std::fs::write(&path, given + steps)?;
-    let scenario = Scenario::load(&path)?;
+    let scenario = Scenario::load(&path, BUILTIN_SCRIPTS)?;
     let result = super::play(scenario, &Selection::default())?;
     super::judge(&result, folder.path())
 }
 
-/// Every key that the schema of scripts knows, and every embedded script.
+/// Every key that the schema of scripts knows, and every built-in script.
 fn mentions_everything(text: &str) -> Result<(), Failed> {
     let mut keys = BTreeSet::new();
     collect(&schema(), &mut keys);
-    keys.extend(EMBEDDED.iter().map(|(name, _)| (*name).to_owned()));
+    keys.extend(BUILTIN_SCRIPTS.iter().map(|script| script.name.to_owned()));
     let words: BTreeSet<_> = text.split(|c: char| !c.is_alphanumeric() && !"_-".contains(c)).collect();
     let missing: Vec<_> = keys.iter().filter(|key| !words.contains(key.as_str())).collect();
     match missing.is_empty() {

@@ -8,6 +8,7 @@ mod docs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use mcp_rehearsal::scenario::{Cell, Mode, Options, Plan, RunResult, Scenario, Selection, Totals, find, run};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +20,7 @@ fn main() {
     let mut trials = Vec::new();
     let mut impossible = Vec::new();
     for file in files {
-        let scenario = Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = Scenario::load(&file, BUILTIN_SCRIPTS).unwrap_or_else(|error| panic!("{error}"));
         for (cell, reason) in scenario.cells() {
             match reason {
                 None => trials.push(trial(&scenario.name, &file, cell)),
@@ -47,7 +48,7 @@ fn trial(scenario: &str, file: &Path, cell: Cell) -> Trial {
 }
 
 fn replay(name: &str, file: PathBuf, cell: Cell) -> Result<(), Failed> {
-    let scenario = Scenario::load(&file)?;
+    let scenario = Scenario::load(&file, BUILTIN_SCRIPTS)?;
     let folder = scenario.snapshot_folder();
     let filter = Regex::new(&format!("^{}$", regex::escape(&format!("{name}/{cell}"))))?;
     let result = play(scenario, &Selection { filters: vec![filter], shard: None })?;
@@ -57,6 +58,7 @@ fn replay(name: &str, file: PathBuf, cell: Cell) -> Result<(), Failed> {
 fn play(scenario: Scenario, selection: &Selection) -> Result<RunResult, Failed> {
     let plan = Plan::new(vec![scenario], selection);
     let options = Options {
+        builtin_scripts: BUILTIN_SCRIPTS,
         jobs: 1,
         seed: 1,
         mode: Mode::Check,

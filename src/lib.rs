@@ -23,6 +23,7 @@
 //! | [`final_answer`] | the answer of a subagent out of its dialog, held against a JSON Schema |
 //! | [`scenario`] | scenario files, the cells of their matrix, expectations, snapshots |
 //! | [`report`] | reports, made from a run's result |
+//! | [`builtin_scripts`] | the mock scripts that the command line serves by name |
 //! | [`cli`] | the command line: arguments, colour, printing, exit codes |
 //!
 //! Imports point one way: `wire ← transport ← {client, mock} ← final_answer ← scenario ← report ← cli`; `config` needs
@@ -42,6 +43,7 @@
 //! 6. JSON from the other side is passed on as the bytes that came, never re-serialised through a type that drops members.
 //! 7. Every error about a file has its position, says what is wrong, and hints at what to do.
 
+pub mod builtin_scripts;
 pub mod cli;
 pub mod client;
 pub mod config;

@@ -70,7 +70,7 @@ impl MirroredParameter {
             };
         };
         let Some(text) = decode(header) else {
-            return Err(format!("the header {shown} is no valid Base64: {header}"));
+            return Err(format!("the header {shown} is not valid Base64: {header}"));
         };
         if is_too_large(value) {
             return Err(format!("the argument `{path}` is {value}, which no header can mirror exactly"));
@@ -167,7 +167,7 @@ impl Reader {
             Some(path) => path,
             None => {
                 let message = "an x-mcp-header annotates a property that is reached through `properties` only";
-                let hint = "mirror another property, or move this one out of lists, `$defs`, `oneOf` and the like";
+                let hint = "mirror another property, or move this one out of arrays, `$defs`, `oneOf` and the like";
                 return self.problems.push(Problem::new(entry.key_span, message).hint(hint));
             }
         };
@@ -175,7 +175,7 @@ impl Reader {
         let node = &entry.node;
         let hint = "write what follows `Mcp-Param-` in the header's name, in letters, digits and hyphens";
         let Some(name) = node.as_str() else {
-            return self.problems.push(node.problem("an x-mcp-header is a text").hint(hint));
+            return self.problems.push(node.problem("an x-mcp-header must be a string").hint(hint));
         };
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         let problem = match name.chars().find(|c| !is_token(*c)) {
@@ -201,13 +201,13 @@ impl Reader {
         if !kind.and_then(|kind| kind.as_str()).is_some_and(|kind| TYPES.contains(&kind)) {
             let span = kind.map_or(annotation.key_span, |kind| kind.span);
             let problem = Problem::new(span, "a mirrored property has the `type` string, integer or boolean");
-            self.problems.push(problem.hint("numbers that may have a fraction and lists of types cannot be mirrored"));
+            self.problems.push(problem.hint("numbers that may have a fraction and arrays of types cannot be mirrored"));
         }
         let items = schema.get("enum").and_then(|list| list.as_items()).unwrap_or_default();
         for node in ["const", "default"].iter().filter_map(|key| schema.get(key)).chain(items) {
             if is_too_large(&node.to_json()) {
                 let problem = node.problem("this integer cannot be mirrored exactly");
-                self.problems.push(problem.hint("it is at most 9007199254740991 either way; use a text"));
+                self.problems.push(problem.hint("it is at most 9007199254740991 either way; use a string"));
             }
         }
     }
@@ -294,7 +294,7 @@ properties:
             format!("t:6:32: {kind}"),
             format!("t:7:8: {kind}"),
             format!("t:8:14: {kind}"),
-            "t:9:36: an x-mcp-header is a text".to_owned(),
+            "t:9:36: an x-mcp-header must be a string".to_owned(),
             "t:11:69: the header Mcp-Param-REGION has two parameters".to_owned(),
             "t:12:50: this integer cannot be mirrored exactly".to_owned(),
             format!("t:13:14: {kind}"),
@@ -376,7 +376,7 @@ properties:
             "the header Mcp-Param-Region contains invalid characters"
         );
         for broken in [&b"=?base64?dXMtd2VzdDE?="[..], b"=?base64?dXMt!!!d2VzdDE=?=", b"=?base64?/////w==?="] {
-            assert!(mismatch(&with("mcp-param-region", broken), &arguments).contains("is no valid Base64: =?base64?"));
+            assert!(mismatch(&with("mcp-param-region", broken), &arguments).contains("is not valid Base64: =?base64?"));
         }
     }
 

@@ -9,7 +9,8 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 use mcp_rehearsal::{
     config::{Source, parse_yaml},
     mock::{
-        engine::{Engine, Event, Incoming, Intake, Peer},
+        engine::Engine,
+        internals::{Decision, Event, Incoming, LegacySession},
         journal::Journal,
         script::Script,
     },
@@ -18,7 +19,7 @@ use mcp_rehearsal::{
 use serde_json::{Value as Json, json};
 
 /// Sends a request and plays the answer without waiting; the result, if there is one.
-fn ask(engine: &Arc<Engine>, peer: &Arc<Peer>, method: &str, params: Json) -> Json {
+fn ask(engine: &Arc<Engine>, session: &Arc<LegacySession>, method: &str, params: Json) -> Json {
     let bytes = Bytes::from(json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string());
     let incoming = Incoming {
         bytes: &bytes,
@@ -28,13 +29,13 @@ fn ask(engine: &Arc<Engine>, peer: &Arc<Peer>, method: &str, params: Json) -> Js
         token: None,
         faults: &[],
     };
-    let intake = match engine.receive(peer, incoming) {
-        Intake::Faulty(faulty) => faulty.intake,
-        intake => intake,
+    let decision = match engine.receive(session, incoming) {
+        Decision::Faulted(faulty) => faulty.decision,
+        decision => decision,
     };
-    let frame = match intake {
-        Intake::Answer(answer) => answer.frame,
-        Intake::Exchange(mut exchange) => (0..1000)
+    let frame = match decision {
+        Decision::Respond(answer) => answer.frame,
+        Decision::Exchange(mut exchange) => (0..1000)
             .find_map(|_| match exchange.next_event(Duration::ZERO) {
                 Event::Finish(answer) | Event::Detach(answer) => Some(answer.frame),
                 Event::Exit(_) => Some(Bytes::new()),
@@ -49,7 +50,7 @@ fn ask(engine: &Arc<Engine>, peer: &Arc<Peer>, method: &str, params: Json) -> Js
 
 fn serve(script: Script) {
     let era = if script.versions.iter().any(|version| version.as_str() < "2026") { 0 } else { 1 };
-    let (engine, peer) = (Engine::new(script, 1, Journal::default()), Arc::<Peer>::default());
+    let (engine, session) = (Engine::new(script, 1, Journal::default()), Arc::<LegacySession>::default());
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": { "elicitation": {}, "sampling": {}, "roots": {} },
@@ -61,17 +62,17 @@ fn serve(script: Script) {
         params
     };
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {} });
-    ask(&engine, &peer, "initialize", hello);
+    ask(&engine, &session, "initialize", hello);
     for (list, members, name, method) in [
         ("tools/list", "tools", "name", "tools/call"),
         ("prompts/list", "prompts", "name", "prompts/get"),
         ("resources/list", "resources", "uri", "resources/read"),
         ("resources/templates/list", "resourceTemplates", "uriTemplate", "resources/read"),
     ] {
-        let result = ask(&engine, &peer, list, with_meta(json!({})));
+        let result = ask(&engine, &session, list, with_meta(json!({})));
         for item in result[members].as_array().into_iter().flatten().take(5) {
             let key = if name == "uriTemplate" { "uri" } else { name };
-            ask(&engine, &peer, method, with_meta(json!({ key: item[name], "arguments": {} })));
+            ask(&engine, &session, method, with_meta(json!({ key: item[name], "arguments": {} })));
         }
     }
     let _ = engine.verify().to_string();

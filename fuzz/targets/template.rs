@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use libfuzzer_sys::fuzz_target;
 use mcp_rehearsal::{
     config::{Source, parse_yaml},
-    mock::template::{Bound, Context, SCRIPT_NAMES, Templates},
+    mock::template::{Bindings, Context, SCRIPT_NAMES, Templates},
 };
 use serde_json::{Value as Json, json};
 
@@ -28,7 +28,7 @@ fuzz_target!(|text: &str| {
             now: UNIX_EPOCH,
             state: None,
             args: None,
-            bound: Some(Bound::default()),
+            bound: Some(Bindings::default()),
         };
         context.into_value()
     };

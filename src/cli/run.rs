@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Exit, Failure, guarded::install_guard, output, signals::Signals};
 use crate::{
+    builtin_scripts::BUILTIN_SCRIPTS,
     client::ReaperProcess,
     report::{Layout, RunFormat, cell_mark},
     scenario::{self, Event, Mode, Options, Plan, RunResult, Scenario, ScenarioError, Selection, find},
@@ -98,6 +99,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let rehearse = install_guard()?;
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let options = Options {
+        builtin_scripts: BUILTIN_SCRIPTS,
         jobs: args.jobs.map_or_else(default_jobs, NonZeroUsize::get),
         seed: args.seed,
         mode: match (args.update, in_ci) {
@@ -136,7 +138,7 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
             if !seen.insert(file.clone()) {
                 continue;
             }
-            match Scenario::load(&file) {
+            match Scenario::load(&file, BUILTIN_SCRIPTS) {
                 Ok(scenario) => scenarios.push(scenario),
                 Err(ScenarioError::Invalid(found)) => diagnostics.extend(found.0),
                 Err(error) => return Err(error.into()),

@@ -62,7 +62,7 @@ impl fmt::Display for Handling {
         match self {
             Handling::Rule(label) => f.write_str(label),
             Handling::Protocol => f.write_str("protocol"),
-            Handling::Miss { nearest: Some(nearest), why } => write!(f, "no rule matched; nearest is {nearest}: {why}"),
+            Handling::Miss { nearest: Some(nearest), why } => write!(f, "no rule matched; closest is {nearest}: {why}"),
             Handling::Miss { nearest: None, why } => write!(f, "no rule matched: {why}"),
             Handling::Refused(why) => write!(f, "refused: {why}"),
         }
@@ -111,13 +111,13 @@ pub struct Journal {
     numbers: AtomicU64,
     /// How many bytes of requests are in `incoming`.
     bytes: AtomicUsize,
-    misses: Mutex<Misses>,
+    misses: Mutex<UnmatchedRequests>,
     follower: Option<std::sync::mpsc::Sender<Entry>>,
 }
 
 /// The requests that no rule of the script fits: the first of them, and how many there are.
 #[derive(Clone, Debug, Default)]
-pub struct Misses {
+pub struct UnmatchedRequests {
     pub first: Vec<Entry>,
     pub count: u64,
 }
@@ -194,17 +194,17 @@ impl Journal {
     }
 
     /// What no rule fits, since the beginning.
-    pub fn misses(&self) -> Misses {
+    pub fn misses(&self) -> UnmatchedRequests {
         self.misses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Begins anew. Numbers go on.
+    /// Starts over. Numbers continue.
     pub fn reset(&self) {
-        *self.misses.lock().unwrap_or_else(PoisonError::into_inner) = Misses::default();
+        *self.misses.lock().unwrap_or_else(PoisonError::into_inner) = UnmatchedRequests::default();
         self.clear();
     }
 
-    /// Forgets every entry, but not that there were misses. Numbers go on.
+    /// Forgets every entry, but not that there were requests did not match. Numbers continue.
     pub fn clear(&self) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         while self.take().is_some() {}

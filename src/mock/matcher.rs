@@ -52,13 +52,13 @@ impl Matcher {
             Value::Mapping(entries) => {
                 let is_operator = |key: &str| OPERATORS.contains(&key);
                 if !entries.iter().any(|entry| is_operator(&entry.key)) {
-                    refuse_near_miss(entries)?;
+                    refuse_closest_request(entries)?;
                     return Matcher::subset(node);
                 }
                 if let Some(entry) = entries.iter().find(|entry| !is_operator(&entry.key)) {
                     let message = format!("`{}` beside operators such as `{}`", entry.key, entries[0].key);
                     let problem = Problem::new(entry.key_span, message);
-                    return Err(problem.hint("wrap a mapping with such keys in `subset:` or `equals:`").into());
+                    return Err(problem.hint("wrap an object with such keys in `subset:` or `equals:`").into());
                 }
                 let all = entries.iter().map(|entry| Matcher::operator(&entry.key, &entry.node));
                 let mut all = Problems::collect(all)?;
@@ -122,7 +122,7 @@ impl Matcher {
             },
             (Matcher::Not(inner), _) => {
                 if inner.is_match(value) {
-                    report(format!("expected something else than {}", value.map_or("nothing".into(), brief)));
+                    report(format!("expected something other than {}", value.map_or("nothing".into(), brief)));
                 }
             }
             (Matcher::All(all), _) => all.iter().for_each(|matcher| matcher.collect(value, pointer, found)),
@@ -150,13 +150,13 @@ impl Matcher {
             (Matcher::Contains(inner), Some(Json::String(text))) => match &**inner {
                 Matcher::Equals(Json::String(part)) if text.contains(part) => {}
                 _ => {
-                    report(format!("expected a text with {}, found {}", inner.describe(), brief(&text.as_str().into())))
+                    report(format!("expected a string with {}, found {}", inner.describe(), brief(&text.as_str().into())))
                 }
             },
             (Matcher::Contains(inner), Some(Json::Array(items))) => {
                 if !items.iter().any(|item| inner.is_match(Some(item))) {
                     report(format!(
-                        "expected a list with {}, found {}",
+                        "expected an array with {}, found {}",
                         inner.describe(),
                         brief(&items.clone().into())
                     ));
@@ -188,10 +188,10 @@ impl Matcher {
     fn describe(&self) -> String {
         match self {
             Matcher::Equals(value) => brief(value),
-            Matcher::Items(items) => format!("a list of {}", items.len()),
+            Matcher::Items(items) => format!("an array of {}", items.len()),
             Matcher::Subset(entries) => {
                 let keys: Vec<_> = entries.iter().map(|(key, _)| key.as_str()).collect();
-                format!("a mapping with {}", keys.join(", "))
+                format!("an object with {}", keys.join(", "))
             }
             Matcher::Matches(regex) => format!("a match of /{regex}/"),
             Matcher::Contains(inner) => format!("something that contains {}", inner.describe()),
@@ -200,14 +200,14 @@ impl Matcher {
             Matcher::Length { min, max: usize::MAX } => format!("a length of at least {min}"),
             Matcher::Length { min, max } => format!("a length of {min} to {max}"),
             Matcher::Exists(_) => "a value".into(),
-            Matcher::Not(inner) => format!("something else than {}", inner.describe()),
+            Matcher::Not(inner) => format!("something other than {}", inner.describe()),
             Matcher::All(all) => all.iter().map(Matcher::describe).collect::<Vec<_>>().join(" and "),
         }
     }
 }
 
 /// A lone key that is almost an operator would match the member of that name, and so hardly ever anything.
-fn refuse_near_miss(entries: &[Entry]) -> Result<(), Problems> {
+fn refuse_closest_request(entries: &[Entry]) -> Result<(), Problems> {
     let [Entry { key, key_span, .. }] = entries else { return Ok(()) };
     let is_near = |operator: &&&str| {
         let is_typo = operator.len() > 4 && strsim::osa_distance(&key.to_lowercase(), operator) <= 1;
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(messages("{ tags: [a, c] }", &value), [r#"/tags/1: expected "c", found "b""#]);
         assert_eq!(
             messages("{ tags: [a], name: x }", &value),
-            [r#"/tags: expected a list of 1, found ["a","b"]"#, r#"/name: expected "x", found nothing"#,]
+            [r#"/tags: expected an array of 1, found ["a","b"]"#, r#"/name: expected "x", found nothing"#,]
         );
     }
 
@@ -273,7 +273,7 @@ mod tests {
             [r#"expected a match of /x/, found "hello""#, "expected a length of at least 9, found length 5",]
         );
         assert!(messages("{ contains: { id: 2 } }", &json!([{ "id": 1 }, { "id": 2, "x": 0 }])).is_empty());
-        assert_eq!(messages("{ not: 5 }", &json!(5.0)), ["expected something else than 5.0"]);
+        assert_eq!(messages("{ not: 5 }", &json!(5.0)), ["expected something other than 5.0"]);
         assert_eq!(messages("{ a: { exists: false } }", &json!({ "a": 1 })), ["/a: expected no value, found 1"]);
         assert!(messages("{ a: { exists: false } }", &json!({})).is_empty());
         assert_eq!(

@@ -105,7 +105,11 @@ mod tests {
             std::fs::write(folder.path().join(name), text).expect("writes");
         }
         let text = format!("steps:\n- {{ {step} }}");
-        let parsed = Scenario::parse(&Source::new("s.yaml", text), &folder.path().join("s.yaml"));
+        let parsed = Scenario::parse(
+            &Source::new("s.yaml", text),
+            &folder.path().join("s.yaml"),
+            crate::scenario::tests::BUILTINS,
+        );
         parsed.map_err(|error| error.to_string().replace(&folder.path().display().to_string(), "DIR"))
     }
 

@@ -16,7 +16,7 @@ use crate::{
         engine::Engine,
         journal::Journal,
         script::Script,
-        serve::{Listen, MockServer, Pipes},
+        serve::{ListenOptions, MockServer, PipeServer},
     },
     transport::{TraceRecorder, Transport, pipe},
 };
@@ -87,7 +87,7 @@ async fn start_mock(
         let program = options.rehearse.display().to_string();
         return Ok((None, Target::Stdio(CommandSpec { program, args, ..CommandSpec::default() })));
     }
-    let script = Script::load(path).map_err(|error| error.to_string())?;
+    let script = Script::load(path, options.builtin_scripts).map_err(|error| error.to_string())?;
     let engine = Engine::new(script, options.seed, Journal::default());
     if transport == Transport::Memory {
         let (address, listener) = pipe::listen();
@@ -95,7 +95,7 @@ async fn start_mock(
         let serving = tokio::spawn(serve_memory(engine, listener, stop.clone()));
         return Ok((Some(LocalMock::Memory { stop, serving }), Target::Memory(address)));
     }
-    let server = MockServer::start(engine, Listen::default()).await;
+    let server = MockServer::start(engine, ListenOptions::default()).await;
     let server = server.map_err(|error| format!("a mock cannot listen on 127.0.0.1: {error}"))?;
     let endpoint = Endpoint { url: server.url(transport).unwrap_or_default(), headers: headers.to_vec() };
     let target = match transport {
@@ -107,7 +107,7 @@ async fn start_mock(
 }
 
 async fn serve_memory(engine: Arc<Engine>, mut listener: pipe::Listener, stop: CancellationToken) {
-    let pipes = Pipes::new(engine);
+    let pipes = PipeServer::new(engine);
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {

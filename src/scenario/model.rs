@@ -12,7 +12,7 @@ use super::{Redaction, ServerSpec, Step, answers, captured, snapshot};
 use crate::{
     client::{AnswerScript, InputKind, Protocol},
     config::{Diagnostics, Node, Problem, Problems, Source, parse_yaml},
-    mock::template::Templates,
+    mock::{script::BuiltinScript, template::Templates},
     transport::Transport,
     wire::Version,
 };
@@ -107,14 +107,14 @@ fn find_below(path: &Path, depth: usize) -> Result<Vec<PathBuf>, ScenarioError> 
 }
 
 impl Scenario {
-    /// Reads a scenario file, the mock scripts that it names, and its snapshots.
+    /// Reads a scenario file, the mock scripts that it names (files, or one of `builtins`), and its snapshots.
     ///
     /// # Errors
     /// [`ScenarioError::Read`] if the file cannot be read; [`ScenarioError::Invalid`] with every mistake in it.
-    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+    pub fn load(path: &Path, builtins: &[BuiltinScript]) -> Result<Scenario, ScenarioError> {
         let source =
             Source::read(path).map_err(|source| ScenarioError::Read { path: path.display().to_string(), source })?;
-        let scenario = Scenario::parse(&source, path).map_err(ScenarioError::Invalid)?;
+        let scenario = Scenario::parse(&source, path, builtins).map_err(ScenarioError::Invalid)?;
         snapshot::check_all(&scenario.snapshot_folder()).map_err(ScenarioError::Invalid)?;
         Ok(scenario)
     }
@@ -123,13 +123,19 @@ impl Scenario {
     ///
     /// # Errors
     /// Every mistake that was found, each with its position and a hint.
-    pub fn parse(source: &Arc<Source>, path: &Path) -> Result<Scenario, Diagnostics> {
+    pub fn parse(source: &Arc<Source>, path: &Path, builtins: &[BuiltinScript]) -> Result<Scenario, Diagnostics> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        let read = parse_yaml(source).and_then(|root| Scenario::read(&root, source, path, folder));
+        let read = parse_yaml(source).and_then(|root| Scenario::read(&root, source, path, folder, builtins));
         read.map_err(|problems| problems.in_source(source))
     }
 
-    fn read(root: &Node, source: &Arc<Source>, path: &Path, folder: &Path) -> Result<Scenario, Problems> {
+    fn read(
+        root: &Node,
+        source: &Arc<Source>,
+        path: &Path,
+        folder: &Path,
+        builtins: &[BuiltinScript],
+    ) -> Result<Scenario, Problems> {
         let fields = root.fields("a scenario", KEYS)?;
         let mut templates = Templates::new(source, NAMES);
         let server_nodes = fields.get("servers");
@@ -138,7 +144,8 @@ impl Scenario {
         let step_nodes = fields.required("steps")?.items()?;
         let steps = step_nodes.iter().map(|node| Step::read(node, source, folder, &names, &mut templates));
         let steps = Problems::collect(steps);
-        let servers = Problems::collect(entries.iter().map(|entry| ServerSpec::read(&entry.key, &entry.node, folder)));
+        let servers =
+            Problems::collect(entries.iter().map(|entry| ServerSpec::read(&entry.key, &entry.node, folder, builtins)));
         let redactions = fields.read_each("redact", |node| Redaction::read(node, source));
         let settings = match (fields.read("matrix", Matrix::read), fields.read("answers", answers::read)) {
             (Ok(matrix), Ok(answers)) => Ok((matrix, answers)),
@@ -305,7 +312,8 @@ mod tests {
 
     fn parse(text: &str) -> Result<Scenario, String> {
         let path = Path::new("dir/scenarios/demo.yaml");
-        Scenario::parse(&Source::new("demo.yaml", text), path).map_err(|error| error.to_string())
+        Scenario::parse(&Source::new("demo.yaml", text), path, crate::scenario::tests::BUILTINS)
+            .map_err(|error| error.to_string())
     }
 
     #[test]

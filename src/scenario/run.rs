@@ -16,6 +16,7 @@ use super::{
     result::{CellResult, RunResult, ScenarioResult, Status, Totals},
     snapshot::{self, Mode},
 };
+use crate::mock::script::BuiltinScript;
 
 /// The shape of [`RunResult`].
 const FORMAT: u32 = 1;
@@ -31,6 +32,8 @@ pub struct Options {
     pub fail_fast: bool,
     /// Go on with the steps of a cell after one has failed.
     pub keep_going: bool,
+    /// The mock scripts that scenarios may name.
+    pub builtin_scripts: &'static [BuiltinScript],
     /// The `rehearse` binary, which serves mocks over stdio.
     pub rehearse: PathBuf,
 }
@@ -246,7 +249,8 @@ mod tests {
 
     fn scenario(name: &str) -> Scenario {
         let source = Source::new(name, "servers: { s: { mock: basic } }\nsteps: [{ connect: {} }]");
-        Scenario::parse(&source, &Path::new("x").join(format!("{name}.yaml"))).expect("valid")
+        Scenario::parse(&source, &Path::new("x").join(format!("{name}.yaml")), crate::scenario::tests::BUILTINS)
+            .expect("valid")
     }
 
     fn ids(selection: &Selection) -> Vec<String> {

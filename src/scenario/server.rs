@@ -9,7 +9,7 @@ use std::{
 use crate::{
     client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts},
     config::{Entry, Fields, Node, Problem, Problems, Value, Variables},
-    mock::script::{EMBEDDED, Script},
+    mock::script::{BuiltinScript, Script},
     transport::Transport,
 };
 
@@ -25,7 +25,7 @@ pub struct ServerSpec {
 
 #[derive(Debug, Clone)]
 pub enum Kind {
-    /// A mock script, by path or by the name under which it is embedded, and the headers of requests where there are
+    /// A mock script, by path or by the name of a built-in script, and the headers of requests where there are
     /// some. Every cell gets a fresh one.
     Mock(PathBuf, Vec<(String, String)>),
     /// Something that can be connected to as it is.
@@ -33,11 +33,16 @@ pub enum Kind {
 }
 
 impl ServerSpec {
-    pub(super) fn read(name: &str, node: &Node, folder: &Path) -> Result<ServerSpec, Problems> {
+    pub(super) fn read(
+        name: &str,
+        node: &Node,
+        folder: &Path,
+        builtins: &[BuiltinScript],
+    ) -> Result<ServerSpec, Problems> {
         let fields = node.fields("a server", KEYS)?;
         let Entry { key, node: value, .. } = fields.exactly_one(&["mock", "command", "url"])?;
         let kind = match key.as_str() {
-            "mock" => Kind::Mock(read_script(value, folder)?, pairs(&fields, "headers")?),
+            "mock" => Kind::Mock(read_script(value, folder, builtins)?, pairs(&fields, "headers")?),
             "command" => Kind::Target(read_command(&fields, value, folder)?),
             _ => Kind::Target(read_url(&fields, value)?),
         };
@@ -84,11 +89,11 @@ impl ServerSpec {
 }
 
 /// The path of a script that can be read and is valid.
-fn read_script(node: &Node, folder: &Path) -> Result<PathBuf, Problems> {
+fn read_script(node: &Node, folder: &Path, builtins: &[BuiltinScript]) -> Result<PathBuf, Problems> {
     let text = node.str()?;
     let path = folder.join(text);
-    let path = if !path.exists() && EMBEDDED.iter().any(|(name, _)| *name == text) { text.into() } else { path };
-    match Script::load(&path) {
+    let path = if !path.exists() && builtins.iter().any(|script| script.name == text) { text.into() } else { path };
+    match Script::load(&path, builtins) {
         Ok(_) => Ok(path),
         Err(error) => Err(node.problem(error.to_string()).into()),
     }

@@ -330,7 +330,8 @@ mod tests {
                 "servers: {{ s: {{ mock: basic }} }}\nmatrix: {{ transport: [{transports}], protocol: auto }}\n\
                  steps: [{{ discover: {{}}, snapshot: tools }}]"
             );
-            let scenario = Scenario::parse(&Source::new("demo.yaml", text), &path).expect("valid");
+            let scenario = Scenario::parse(&Source::new("demo.yaml", text), &path, crate::scenario::tests::BUILTINS)
+                .expect("valid");
             let step = || StepResult {
                 title: "discover".into(),
                 line: 2,

@@ -12,17 +12,23 @@ use crate::{
         tests::server::{greet, in_memory, result},
     },
     config::Source,
+    mock::script::BuiltinScript,
 };
+
+/// A script that scenarios of tests can name.
+pub(super) const BUILTINS: &[BuiltinScript] =
+    &[BuiltinScript { name: "basic", text: "tools: [{ name: echo, reply: '{{ args.text }}' }]" }];
 
 /// Runs steps, over a pipe in this process and in both eras unless the text has a matrix, against a server that answers
 /// each message with these lines.
 async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'static) -> RunResult {
     let matrix = if text.contains("matrix:") { "" } else { "matrix: { transport: memory }\n" };
     let source = Source::new("test.yaml", format!("servers: {{ s: {{ mock: basic }} }}\n{matrix}{text}"));
-    let mut scenario = Scenario::parse(&source, Path::new("/nowhere/test.yaml")).expect(text);
+    let mut scenario = Scenario::parse(&source, Path::new("/nowhere/test.yaml"), BUILTINS).expect(text);
     let server = in_memory(answer);
     scenario.servers[0].kind = Kind::Target(Target::Memory(server.address.clone()));
     let options = Options {
+        builtin_scripts: BUILTINS,
         jobs: 1,
         seed: 1,
         mode: Mode::Check,
@@ -288,7 +294,7 @@ steps:
         [
             format!("{protocol}: noise: {not_json}: Listening"),
             format!("{protocol}: malformed: {not_json}: called"),
-            format!(r#"{protocol}: noise: expected a list with "shouted", found ["called"]"#),
+            format!(r#"{protocol}: noise: expected an array with "shouted", found ["called"]"#),
             format!("{protocol}: noise: expected some, but none came"),
         ]
     };

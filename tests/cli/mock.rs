@@ -40,10 +40,10 @@ fn a_fault_is_in_the_journal_and_in_what_is_shown_of_a_request() {
 }
 
 #[test]
-fn a_word_that_begins_like_an_embedded_script_is_taken_for_it() {
+fn a_word_that_begins_like_an_builtin_script_is_taken_for_it() {
     let run = |name: &'static str| Rehearse::new().args(["mock", name]).run().code(2);
-    run("bas").stderr_has("did you mean the embedded script `basic`?");
-    run("nothing").stderr_has("`rehearse mock --list` shows the embedded ones");
+    run("bas").stderr_has("did you mean the built-in script `basic`?");
+    run("nothing").stderr_has("`rehearse mock --list` shows the built-in scripts");
 }
 
 const PONG: &str = r#"{"jsonrpc":"2.0","id":"p","result":{}}"#;
@@ -123,8 +123,8 @@ fn every_mistake_in_a_script_is_shown_with_its_place_and_a_hint_and_nothing_runs
 }
 
 #[test]
-fn a_script_that_is_not_there_is_a_usage_error_with_the_embedded_name_that_may_be_meant() {
-    Rehearse::new().args(["mock", "basik"]).run().stdout("").stderr_has("the embedded script `basic`").code(2);
+fn a_script_that_is_not_there_is_a_usage_error_with_the_builtin_name_that_may_be_meant() {
+    Rehearse::new().args(["mock", "basik"]).run().stdout("").stderr_has("the built-in script `basic`").code(2);
 }
 
 #[test]

@@ -22,7 +22,7 @@ tools:
 ";
 
 #[test]
-fn the_embedded_scripts_are_listed_with_what_they_are_for() {
+fn the_builtin_scripts_are_listed_with_what_they_are_for() {
     Rehearse::new().args(["mock", "--list"]).run().stdout_has("basic ").stdout_has("an answer, an error").code(0);
     let run = Rehearse::new().args(["mock", "--list", "--format", "json"]).run().code(0);
     let scripts: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
@@ -65,7 +65,7 @@ fn flags_that_mean_different_things_exclude_each_other() {
     refused(&["--validate", "basic", "--listen", ":0"], "cannot be used with");
     refused(&["--validate"], "<SCRIPT>");
     refused(&["basic", "basic"], "one script is served at a time; `--validate` takes several");
-    refused(&["basic", "--watch"], "the script `basic` is embedded and never changes");
+    refused(&["basic", "--watch"], "the script `basic` is built in and never changes");
     refused(&["basic", "--format", "json"], "add `--listen :0`");
 }
 
@@ -204,7 +204,7 @@ fn what_a_script_expects_is_verified_when_the_mock_ends() {
     served(&["--verify"], &[]).stderr_has("not as strict expects:\n  tools.once: expected 1 call, got 0 calls").code(1);
     let missed = served(&["--verify"], &[&wrong, &call("onec"), &right]).code(1);
     let missed =
-        missed.stderr_has("  tools.once: expected 1 call, got 2 calls\n    near miss: tools/call (number 3): ");
+        missed.stderr_has("  tools.once: expected 1 call, got 2 calls\n    closest request: tools/call (number 3): ");
     missed.stderr_has("unexpected: tools/call (number 2)").stderr_has(r#"found "Rome\u001b""#);
     served(&[], &[]).stderr_has("tools.once: expected 1 call, got 0 calls").code(0);
 }

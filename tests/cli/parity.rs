@@ -9,7 +9,7 @@ use mcp_rehearsal::{
         engine::Engine,
         journal::Journal,
         script::Script,
-        serve::{Listen, MockServer, serve_pipe},
+        serve::{ListenOptions, MockServer, serve_pipe},
     },
     transport::{Transport, pipe},
     wire::Version,
@@ -102,7 +102,7 @@ async fn compare(path: &Path, version: Version, calls: &[(usize, Json)]) -> Resu
         answers(Target::Stdio(CommandSpec { program, args, ..CommandSpec::default() }), version, calls).await;
     prop_assert_eq!(&in_memory, &over_stdio);
 
-    let server = MockServer::start(engine(), Listen::default()).await.expect("a free port");
+    let server = MockServer::start(engine(), ListenOptions::default()).await.expect("a free port");
     let endpoint = Endpoint { url: server.url(Transport::Http).expect("a URL"), headers: Vec::new() };
     let over_http = answers(Target::Http(endpoint), version, calls).await;
     server.stop(std::time::Duration::ZERO).await;

@@ -11,7 +11,7 @@ use mcp_rehearsal::{
         engine::Engine,
         journal::Journal,
         script::Script,
-        serve::{Ended, serve_pipe},
+        serve::{PipeEnd, serve_pipe},
     },
     transport::Transport,
 };
@@ -99,7 +99,7 @@ async fn play(moves: &[Move]) -> Vec<Json> {
         writer.write_all(format!("{frame}\n").as_bytes()).await.expect("writes");
     }
     writer.shutdown().await.expect("closes");
-    assert_eq!(serving.await.expect("no panic").expect("no error"), Ended::Closed);
+    assert_eq!(serving.await.expect("no panic").expect("no error"), PipeEnd::Closed);
     assert_eq!(engine.in_flight(), 0);
     reading.await.expect("no panic")
 }

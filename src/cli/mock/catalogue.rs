@@ -8,23 +8,24 @@ use std::{
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
+    builtin_scripts::BUILTIN_SCRIPTS,
     cli::{Exit, Failure, Format, style},
     config::Source,
     mock::{
-        faults::{ALL, About},
-        script::{EMBEDDED, Kind, Script, ScriptError, StubRef},
+        faults::{ALL, FaultInfo},
+        script::{BuiltinScript, ItemKind, ItemRef, Script, ScriptError},
     },
     transport::Transport,
     wire::Version,
 };
 
-/// Shows the embedded scripts.
+/// Shows the built-in scripts.
 pub(super) fn list(format: Format) -> Exit {
-    let described = |(name, text): &(&'static str, &'static str)| {
+    let described = |BuiltinScript { name, text }: &BuiltinScript| {
         let script = Script::parse(&Source::new(*name, *text)).ok()?;
         Some((*name, description(&script), script))
     };
-    let scripts = EMBEDDED.iter().filter_map(described);
+    let scripts = BUILTIN_SCRIPTS.iter().filter_map(described);
     match format {
         Format::Human => {
             let strong = style::STRONG;
@@ -46,7 +47,7 @@ pub(super) fn list(format: Format) -> Exit {
 
 /// Shows the faults that a script can have.
 pub(super) fn faults(format: Format) -> Exit {
-    let everywhere = |fault: &About| fault.transports.len() == Transport::ALL.len();
+    let everywhere = |fault: &FaultInfo| fault.transports.len() == Transport::ALL.len();
     match format {
         Format::Human => {
             let (strong, dim) = (style::STRONG, style::DIM);
@@ -66,7 +67,7 @@ pub(super) fn faults(format: Format) -> Exit {
             write(&text);
         }
         Format::Json => {
-            let entry = |fault: &About| {
+            let entry = |fault: &FaultInfo| {
                 let options = fault.options.iter().map(|(name, meaning)| ((*name).to_owned(), json!(meaning)));
                 json!({
                     "name": fault.name,
@@ -87,7 +88,7 @@ pub(super) fn validate(paths: &[PathBuf], format: Format) -> Exit {
     let mut entries = Vec::new();
     let mut exit = Exit::Success;
     for path in paths {
-        let outcome = Script::load(path);
+        let outcome = Script::load(path, BUILTIN_SCRIPTS);
         let name = path.display().to_string();
         if outcome.is_err() {
             exit = Exit::Usage;
@@ -124,22 +125,22 @@ fn entry(path: &Path, outcome: Result<Script, ScriptError>) -> Json {
 fn extend(entry: &mut Json, script: &Script) {
     entry["server"] = serde_json::from_str(&script.server_info).unwrap_or_default();
     entry["protocol"] = json!(script.versions);
-    let names = Kind::ALL.map(|kind| (kind.list_key().to_owned(), json!(names(script, kind).collect::<Vec<_>>())));
+    let names = ItemKind::ALL.map(|kind| (kind.list_key().to_owned(), json!(names(script, kind).collect::<Vec<_>>())));
     entry["offers"] = Json::Object(Map::from_iter(names));
 }
 
-fn names(script: &Script, kind: Kind) -> impl Iterator<Item = &str> {
-    (0..script.declared(kind)).map(move |index| script.stub(StubRef { kind, index }).name.as_str())
+fn names(script: &Script, kind: ItemKind) -> impl Iterator<Item = &str> {
+    (0..script.declared(kind)).map(move |index| script.item(ItemRef { kind, index }).name.as_str())
 }
 
 /// What a script offers, in one line.
 pub(super) fn offer(script: &Script) -> String {
-    let counted = |kind: Kind| match script.declared(kind) {
+    let counted = |kind: ItemKind| match script.declared(kind) {
         0 => None,
         1 => Some(format!("1 {}", kind.noun())),
         count => Some(format!("{count} {}s", kind.noun())),
     };
-    let mut offers: Vec<_> = Kind::ALL.into_iter().filter_map(counted).collect();
+    let mut offers: Vec<_> = ItemKind::ALL.into_iter().filter_map(counted).collect();
     match script.completions.len() {
         0 => {}
         1 => offers.push("1 completion".into()),

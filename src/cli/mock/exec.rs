@@ -16,7 +16,7 @@ use crate::{
     client::{ProcessChange, ProcessHandle, ReaperProcess},
     mock::{
         admin::AdminServer,
-        serve::{Listen, MockServer},
+        serve::{ListenOptions, MockServer},
     },
 };
 
@@ -27,7 +27,7 @@ impl Mock<'_> {
     /// Serves on the network, and over stdio by relays, as long as the command runs; and ends with its code.
     pub(super) async fn exec(self, address: SocketAddr) -> Result<Exit, Failure> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let listen = Listen { address, allowed_hosts: self.args.allowed_hosts.clone() };
+        let listen = ListenOptions { address, allowed_hosts: self.args.allowed_hosts.clone() };
         let server = MockServer::start(self.engine.clone(), listen).await;
         let server = server.map_err(|error| cannot_listen(address, "--listen :0", &error))?;
         install_guard()?;
@@ -73,7 +73,7 @@ impl Mock<'_> {
             job.signal(Signal::CONT);
         }
         let mut died = std::pin::pin!(async {
-            let code = server.died().await;
+            let code = server.wait_exit().await;
             let doubtful = style::DOUBTFUL;
             self.console.say(format!("{doubtful}the script has let the server die{doubtful:#} (exit {code})\n"));
             std::future::pending().await

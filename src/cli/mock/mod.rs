@@ -28,12 +28,13 @@ use tokio_util::sync::CancellationToken;
 use self::{console::Console, watch::Watch};
 use super::{Exit, Failure, Format, signals::Signals};
 use crate::{
+    builtin_scripts::BUILTIN_SCRIPTS,
     mock::{
         admin::AdminServer,
         engine::{Engine, Seed},
         journal::Journal,
         script::Script,
-        serve::{Ended, Listen, MockServer, serve_pipe},
+        serve::{ListenOptions, MockServer, PipeEnd, serve_pipe},
     },
     transport::Transport,
 };
@@ -74,7 +75,7 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
     }
     let (script, watch) = match args.watch {
         true => Watch::load(path).map(|(script, watch)| (script, Some(watch)))?,
-        false => (Script::load(path)?, None),
+        false => (Script::load(path, BUILTIN_SCRIPTS)?, None),
     };
     let journal =
         args.journal.as_deref().map(|path| follow::open(path, args.listen.is_none() && !args.exec)).transpose()?;
@@ -156,15 +157,15 @@ impl Mock<'_> {
         };
         let ended = tokio::select! {
             ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE) => ended,
-            () = stdio::nobody_reads() => Ok(Ended::Closed),
-            () = second_signal => Ok(Ended::Stopped),
-            () = watch::follow(watch, &engine, started, console) => Ok(Ended::Stopped),
+            () = stdio::nobody_reads() => Ok(PipeEnd::Closed),
+            () = second_signal => Ok(PipeEnd::Stopped),
+            () = watch::follow(watch, &engine, started, console) => Ok(PipeEnd::Stopped),
         };
         input.restore();
         output.restore();
         match ended {
-            Ok(Ended::Closed | Ended::Stopped) => Ok(Exit::Success),
-            Ok(Ended::Died(code)) => Ok(Exit::Scripted(code)),
+            Ok(PipeEnd::Closed | PipeEnd::Stopped) => Ok(Exit::Success),
+            Ok(PipeEnd::Exited(code)) => Ok(Exit::Scripted(code)),
             Err(error) => Err(Failure::cannot(format!("cannot read stdin: {error}"))),
         }
     }
@@ -172,7 +173,7 @@ impl Mock<'_> {
     async fn listen(self, address: SocketAddr) -> Result<Exit, Failure> {
         let Mock { args, seed, engine, watch, console } = self;
         let mut signals = Signals::install().map_err(runtime_failure)?;
-        let listen = Listen { address, allowed_hosts: args.allowed_hosts.clone() };
+        let listen = ListenOptions { address, allowed_hosts: args.allowed_hosts.clone() };
         let server = MockServer::start(engine.clone(), listen)
             .await
             .map_err(|error| cannot_listen(address, "--listen :0", &error))?;
@@ -183,7 +184,7 @@ impl Mock<'_> {
             announce::as_json(&server, seed, admin.as_ref())?;
         }
         tokio::select! {
-            code = server.died() => {
+            code = server.wait_exit() => {
                 server.stop(Duration::ZERO).await;
                 return Ok(Exit::Scripted(code));
             }

@@ -23,7 +23,7 @@ use tokio_util::{
 use super::{GRACE, runtime_failure, stdio};
 use crate::{
     cli::{Exit, Failure, signals::Signals},
-    mock::serve::{Ended, Pipes},
+    mock::serve::{PipeEnd, PipeServer},
     transport::Transport,
 };
 
@@ -38,7 +38,7 @@ fn codec() -> LengthDelimitedCodec {
 }
 
 /// Serves processes that relay, until `stop` is cancelled and the last of them is gone.
-pub(super) async fn serve(listener: UnixListener, pipes: Pipes, stop: CancellationToken) {
+pub(super) async fn serve(listener: UnixListener, pipes: PipeServer, stop: CancellationToken) {
     let mut relays = JoinSet::new();
     loop {
         tokio::select! {
@@ -54,13 +54,13 @@ pub(super) async fn serve(listener: UnixListener, pipes: Pipes, stop: Cancellati
     while relays.join_next().await.is_some() {}
 }
 
-async fn serve_one(stream: UnixStream, pipes: Pipes, stop: CancellationToken) {
+async fn serve_one(stream: UnixStream, pipes: PipeServer, stop: CancellationToken) {
     let (reader, writer) = stream.into_split();
     let mut writer = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, codec())));
     let served = pipes.serve(Transport::Stdio, reader, &mut writer, stop, GRACE).await;
     let code = match served {
-        Ok(Ended::Died(code)) => code,
-        Ok(Ended::Closed | Ended::Stopped) => 0,
+        Ok(PipeEnd::Exited(code)) => code,
+        Ok(PipeEnd::Closed | PipeEnd::Stopped) => 0,
         // Nobody is there any more who could be told.
         Err(_) => return,
     };

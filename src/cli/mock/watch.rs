@@ -12,6 +12,7 @@ use nix::libc::O_NONBLOCK;
 
 use super::{catalogue, console::Console};
 use crate::{
+    builtin_scripts::BUILTIN_SCRIPTS,
     cli::{Failure, style},
     config::Source,
     mock::{engine::Engine, script::Script},
@@ -31,7 +32,7 @@ impl Watch {
     /// The script of a file, and what watches it.
     ///
     /// # Errors
-    /// The script has mistakes; or it is embedded in the binary, or comes out of a pipe, where nobody edits it.
+    /// The script has mistakes; or it is a built-in script, or comes out of a pipe, where nobody edits it.
     pub(super) fn load(path: &Path) -> Result<(Script, Watch), Failure> {
         let shown = path.display();
         match path.metadata() {
@@ -39,12 +40,12 @@ impl Watch {
             Ok(_) => return Err(Failure::Usage(format!("`--watch` needs a file: {shown} is no regular file"))),
             // What is neither is told as ever.
             Err(_) => {
-                Script::load(path)?;
-                let why = format!("`--watch` needs a file: the script `{shown}` is embedded and never changes");
+                Script::load(path, BUILTIN_SCRIPTS)?;
+                let why = format!("`--watch` needs a file: the script `{shown}` is built in and never changes");
                 return Err(Failure::Usage(why));
             }
         }
-        let script = Script::load(path)?.reloadable();
+        let script = Script::load(path, BUILTIN_SCRIPTS)?.reloadable();
         let edits = Edits::of(script.source.text.clone().into_bytes());
         Ok((script, Watch { path: path.to_owned(), edits }))
     }

@@ -3,15 +3,15 @@
 //! | request | does |
 //! | --- | --- |
 //! | `GET /` | what there is |
-//! | `GET /journal` | `{ "entries": […] }`: what the mock has received, and which rule answered |
+//! | `GET /journal` | `{ "entries": […] }`: every request that the mock has received, and which rule answered it |
 //! | `DELETE /journal` | forgets it |
-//! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether what the script expects came |
+//! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether the expectations of the script are met |
 //! | `POST /reset` | begins anew: journal, counters, state, tasks, added rules and changes of the lists are gone |
 //! | `GET /state` | the state |
 //! | `PUT /state` | replaces the state by an object; what is null is left out |
 //! | `PATCH /state` | changes it by a JSON merge patch (RFC 7396) |
 //! | `GET /rules` | `{ "rules": […] }`: every rule in the order in which they are tried, with its calls |
-//! | `POST /rules` | puts a rule in front of a stub's: `{ "tool": "echo", "rule": { "when": …, "reply": … } }`; gives its `id` |
+//! | `POST /rules` | puts a rule in front of an item's: `{ "tool": "echo", "rule": { "when": …, "reply": … } }`; gives its `id` |
 //! | `DELETE /rules/{id}` | removes a rule that was added |
 //!
 //! It listens on a loopback address only, and every request must have the server's random token:
@@ -39,11 +39,11 @@ const SLOW: Duration = Duration::from_secs(30);
 const RULES: &str = "/rules/";
 /// What there is; `{id}` stands for one segment.
 const ENDPOINTS: &[(Method, &str, &str)] = &[
-    (Method::GET, "/", "what there is"),
-    (Method::GET, "/journal", "what the mock has received, and which rule answered"),
-    (Method::DELETE, "/journal", "forgets it"),
-    (Method::GET, "/verify", "whether what the script expects came"),
-    (Method::POST, "/reset", "begins anew: journal, counters, state, tasks, added rules and changed lists are gone"),
+    (Method::GET, "/", "lists the endpoints"),
+    (Method::GET, "/journal", "every request that the mock has received, and which rule answered it"),
+    (Method::DELETE, "/journal", "clears the journal"),
+    (Method::GET, "/verify", "whether the expectations of the script are met"),
+    (Method::POST, "/reset", "starts over: clears the journal, counters, state, tasks, added rules and changed lists"),
     (Method::GET, "/state", "the state"),
     (Method::PUT, "/state", "replaces the state"),
     (Method::PATCH, "/state", "changes the state by a JSON merge patch"),
@@ -56,12 +56,12 @@ const ENDPOINTS: &[(Method, &str, &str)] = &[
 #[derive(Debug)]
 pub struct AdminServer {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    state: Arc<AdminState>,
     shutdown: Shutdown,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct AdminState {
     engine: Arc<Engine>,
     started: Instant,
     hosts: HostPolicy,
@@ -69,7 +69,7 @@ struct Shared {
 }
 
 /// Why a request is refused.
-struct Refusal {
+struct AdminError {
     status: StatusCode,
     why: String,
     problems: Option<Diagnostics>,
@@ -83,20 +83,20 @@ impl AdminServer {
     /// The address cannot be bound, or is none that only this machine can reach.
     pub async fn start(engine: Arc<Engine>, started: Instant, address: SocketAddr) -> io::Result<AdminServer> {
         if !address.ip().is_loopback() {
-            let why = format!("{} is no loopback address", address.ip());
+            let why = format!("{} is not a loopback address", address.ip());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let token = format!("{:032x}{:032x}", rand::rng().random::<u128>(), rand::rng().random::<u128>());
-        let shared = Arc::new(Shared { engine, started, hosts: HostPolicy::new(address.ip(), []), token });
+        let state = Arc::new(AdminState { engine, started, hosts: HostPolicy::new(address.ip(), []), token });
         let shutdown = Shutdown::default();
         let service = {
-            let shared = shared.clone();
-            move |request, _: &Line| handle(shared.clone(), request)
+            let state = state.clone();
+            move |request, _: &Line| handle(state.clone(), request)
         };
         shutdown.tasks.spawn(accept(listener, shutdown.clone(), service));
-        Ok(AdminServer { address, shared, shutdown })
+        Ok(AdminServer { address, state, shutdown })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -110,7 +110,7 @@ impl AdminServer {
 
     /// The bearer token that every request needs.
     pub fn token(&self) -> &str {
-        &self.shared.token
+        &self.state.token
     }
 
     /// Ends the server. Nothing is left running.
@@ -126,14 +126,14 @@ impl Drop for AdminServer {
     }
 }
 
-async fn handle(shared: Arc<Shared>, request: Request) -> Response {
-    let answered = match shared.admit(&request) {
-        Ok(()) => shared.answer(request).await,
+async fn handle(state: Arc<AdminState>, request: Request) -> Response {
+    let answered = match state.admit(&request) {
+        Ok(()) => state.answer(request).await,
         Err(refusal) => Err(refusal),
     };
     let (status, body, more) = match answered {
         Ok((status, body)) => (status, body, None),
-        Err(Refusal { status, why, problems, header }) => {
+        Err(AdminError { status, why, problems, header }) => {
             let problems = problems.map_or(json!([]), |problems| json!(problems));
             (status, json!({ "error": why, "problems": problems }), header)
         }
@@ -152,18 +152,20 @@ async fn handle(shared: Arc<Shared>, request: Request) -> Response {
     response
 }
 
-impl Shared {
+impl AdminState {
     /// # Errors
     /// The request comes from a page that must not use this server, or does not have the token.
-    fn admit(&self, request: &Request) -> Result<(), Refusal> {
+    fn admit(&self, request: &Request) -> Result<(), AdminError> {
         if request.headers().get_all(header::HOST).iter().count() != 1 {
-            return Err(Refusal::new(StatusCode::BAD_REQUEST, "there must be one Host header"));
+            return Err(AdminError::new(StatusCode::BAD_REQUEST, "there must be one Host header"));
         }
-        self.hosts.check(request.headers(), request.uri()).map_err(|why| Refusal::new(StatusCode::FORBIDDEN, why))?;
+        self.hosts
+            .check(request.headers(), request.uri())
+            .map_err(|why| AdminError::new(StatusCode::FORBIDDEN, why))?;
         match self.is_authorized(request.headers()) {
             true => Ok(()),
             false => {
-                let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "the bearer token of this server is needed");
+                let refusal = AdminError::new(StatusCode::UNAUTHORIZED, "the bearer token of this server is required");
                 Err(refusal.with(header::WWW_AUTHENTICATE, "Bearer"))
             }
         }
@@ -178,7 +180,7 @@ impl Shared {
         given.is_some_and(|given| given.len() == self.token.len() && !differs(given))
     }
 
-    async fn answer(&self, request: Request) -> Result<(StatusCode, Json), Refusal> {
+    async fn answer(&self, request: Request) -> Result<(StatusCode, Json), AdminError> {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path();
         let engine = &self.engine;
@@ -209,14 +211,14 @@ impl Shared {
             }
             ("GET", "/rules") => json!({ "rules": engine.rules() }),
             ("POST", "/rules") => {
-                let id = engine.add_rule(&text(&read(body).await?)?).map_err(Refusal::invalid)?;
+                let id = engine.add_rule(&text(&read(body).await?)?).map_err(AdminError::invalid)?;
                 return Ok((StatusCode::CREATED, json!({ "id": id })));
             }
             ("DELETE", path) if path.len() > RULES.len() && path.starts_with(RULES) => {
                 let id = &path[RULES.len()..];
                 return match engine.remove_rule(id) {
                     true => Ok((StatusCode::NO_CONTENT, Json::Null)),
-                    false => Err(Refusal::new(StatusCode::NOT_FOUND, format!("no rule of the id {id:?} was added"))),
+                    false => Err(AdminError::new(StatusCode::NOT_FOUND, format!("no rule of the id {id:?} was added"))),
                 };
             }
             _ => return Err(nothing_there(path)),
@@ -249,17 +251,17 @@ impl Shared {
     }
 }
 
-impl Refusal {
-    fn new(status: StatusCode, why: impl Into<String>) -> Refusal {
-        Refusal { status, why: why.into(), problems: None, header: None }
+impl AdminError {
+    fn new(status: StatusCode, why: impl Into<String>) -> AdminError {
+        AdminError { status, why: why.into(), problems: None, header: None }
     }
 
-    fn with(self, name: header::HeaderName, value: impl Into<String>) -> Refusal {
-        Refusal { header: Some((name, value.into())), ..self }
+    fn with(self, name: header::HeaderName, value: impl Into<String>) -> AdminError {
+        AdminError { header: Some((name, value.into())), ..self }
     }
 
-    fn invalid(problems: Diagnostics) -> Refusal {
-        Refusal { problems: Some(problems), ..Refusal::new(StatusCode::BAD_REQUEST, "the rule has mistakes") }
+    fn invalid(problems: Diagnostics) -> AdminError {
+        AdminError { problems: Some(problems), ..AdminError::new(StatusCode::BAD_REQUEST, "the rule has mistakes") }
     }
 }
 
@@ -271,7 +273,7 @@ fn endpoints() -> Json {
 }
 
 /// A path that there is not, or that has no such method.
-fn nothing_there(path: &str) -> Refusal {
+fn nothing_there(path: &str) -> AdminError {
     let is_it = |known: &str| match known.split_once("{id}") {
         Some((prefix, _)) => path.len() > prefix.len() && path.starts_with(prefix),
         None => path == known,
@@ -279,14 +281,14 @@ fn nothing_there(path: &str) -> Refusal {
     let allowed: Vec<_> =
         ENDPOINTS.iter().filter(|(_, known, _)| is_it(known)).map(|(method, ..)| method.as_str()).collect();
     if allowed.is_empty() {
-        return Refusal::new(StatusCode::NOT_FOUND, format!("there is nothing at {path}; GET / says what there is"));
+        return AdminError::new(StatusCode::NOT_FOUND, format!("nothing is served at {path}; GET / lists the endpoints"));
     }
     let allowed = allowed.join(", ");
     let why = format!("the method is not allowed here; allowed are {allowed}");
-    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, why).with(header::ALLOW, allowed)
+    AdminError::new(StatusCode::METHOD_NOT_ALLOWED, why).with(header::ALLOW, allowed)
 }
 
-async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, Refusal> {
+async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, AdminError> {
     let reading = async {
         match Limited::new(&mut body, MAX_FRAME).collect().await {
             Ok(body) => Ok(body.to_bytes()),
@@ -294,23 +296,23 @@ async fn read(mut body: hyper::body::Incoming) -> Result<Bytes, Refusal> {
                 // A client that is still sending does not read why.
                 while let Some(Ok(_)) = body.frame().await {}
                 let why = format!("a body of more than {MAX_FRAME} bytes");
-                Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, why))
+                Err(AdminError::new(StatusCode::PAYLOAD_TOO_LARGE, why))
             }
-            Err(error) => Err(Refusal::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}"))),
+            Err(error) => Err(AdminError::new(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}"))),
         }
     };
-    let late = |_| Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "the body did not come in time"));
+    let late = |_| Err(AdminError::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"));
     timeout(SLOW, reading).await.unwrap_or_else(late)
 }
 
-fn text(body: &Bytes) -> Result<String, Refusal> {
+fn text(body: &Bytes) -> Result<String, AdminError> {
     let text = str::from_utf8(body);
-    text.map(str::to_owned).map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "the body is not UTF-8"))
+    text.map(str::to_owned).map_err(|_| AdminError::new(StatusCode::BAD_REQUEST, "the body is not UTF-8"))
 }
 
-fn object(body: &Bytes) -> Result<Map<String, Json>, Refusal> {
+fn object(body: &Bytes) -> Result<Map<String, Json>, AdminError> {
     let object = serde_json::from_slice(body);
-    object.map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, format!("the body must be a JSON object: {error}")))
+    object.map_err(|error| AdminError::new(StatusCode::BAD_REQUEST, format!("the body must be a JSON object: {error}")))
 }
 
 #[cfg(test)]

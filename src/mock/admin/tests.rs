@@ -12,7 +12,7 @@ use crate::{
     mock::{
         journal::Journal,
         script::Script,
-        serve::{Listen, MockServer},
+        serve::{ListenOptions, MockServer},
     },
 };
 
@@ -34,7 +34,7 @@ impl Both {
     async fn start() -> Both {
         let script = Script::parse(&Source::new("s", SCRIPT)).unwrap_or_else(|error| panic!("{error}"));
         let engine = Engine::new(script, 1, Journal::default());
-        let mock = MockServer::start(engine.clone(), Listen::default()).await.expect("binds");
+        let mock = MockServer::start(engine.clone(), ListenOptions::default()).await.expect("binds");
         let admin = AdminServer::start(engine, mock.started(), ([127, 0, 0, 1], 0).into()).await.expect("binds");
         Both { mock, admin }
     }

@@ -29,27 +29,27 @@
 //! A builder writes a script and has it read as any other: everything means what it means in a file, texts are
 //! templates, and whatever has no method of its own here is set with `with`. A server that was built verifies when it is
 //! dropped, and panics if something that was expected did not come; [`MockServer::assert_verified`] does so before, and
-//! [`Builder::verify_on_drop`] turns it off.
+//! [`MockServerBuilder::verify_on_drop`] turns it off.
 
-mod stub;
+mod items;
 
 use std::{fmt, io, sync::Arc};
 
+pub use items::{Method, Prompt, Resource, ResourceTemplate, Rule, Tool};
 use serde_json::{Map, Value as Json, json};
-pub use stub::{Method, Prompt, Resource, ResourceTemplate, Rule, Tool};
 
 use super::{
     engine::{Engine, Verification},
     journal::{Entry, Journal},
-    script::{Kind, Script},
-    serve::{Listen, MockServer},
+    script::{ItemKind, Script},
+    serve::{ListenOptions, MockServer},
 };
 use crate::config::{Diagnostics, Source, parse_yaml};
 
 /// A mock server that is being put together.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Builder {
+pub struct MockServerBuilder {
     /// The text that it begins with.
     script: Option<Arc<Source>>,
     members: Map<String, Json>,
@@ -64,7 +64,7 @@ pub enum StartError {
     #[error("{}", explained(.0))]
     Script(Diagnostics),
     #[error("cannot listen on 127.0.0.1: {0}")]
-    Listen(#[from] io::Error),
+    ListenOptions(#[from] io::Error),
 }
 
 impl fmt::Debug for StartError {
@@ -86,13 +86,13 @@ fn explained(diagnostics: &Diagnostics) -> String {
 
 impl MockServer {
     /// A server that has nothing yet.
-    pub fn builder() -> Builder {
-        Builder { script: None, members: Map::new(), seed: 1, verify_on_drop: true }
+    pub fn builder() -> MockServerBuilder {
+        MockServerBuilder { script: None, members: Map::new(), seed: 1, verify_on_drop: true }
     }
 
     /// A server with a script, YAML or JSON, to which more can be added.
-    pub fn from_script(text: impl Into<String>) -> Builder {
-        Builder { script: Some(Source::new("<script>", text)), ..MockServer::builder() }
+    pub fn from_script(text: impl Into<String>) -> MockServerBuilder {
+        MockServerBuilder { script: Some(Source::new("<script>", text)), ..MockServer::builder() }
     }
 
     /// What was received so far, and which rule answered or came nearest.
@@ -110,7 +110,7 @@ impl MockServer {
     #[track_caller]
     pub fn assert_verified(&self) {
         let verification = self.verify();
-        assert!(verification.holds(), "not as the mock server {} expects:\n{verification}", self.engine().name());
+        assert!(verification.holds(), "the mock server {} did not receive what it expects:\n{verification}", self.engine().name());
     }
 
     /// Begins anew: journal, counters, state, tasks, added rules and changes of the lists are gone.
@@ -118,18 +118,18 @@ impl MockServer {
         self.engine().reset(self.started().elapsed());
     }
 
-    /// Puts a rule in front of those of a tool or another stub while it is served; gives an id for
+    /// Puts a rule in front of those of a tool or another item while it is served; gives an id for
     /// [`Engine::remove_rule`]. As [`Engine::add_rule`].
     ///
     /// # Errors
-    /// There is no such stub, or the rule is wrong.
-    pub fn add_rule(&self, kind: Kind, name: &str, rule: Rule) -> Result<String, StartError> {
+    /// There is no such item, or the rule is wrong.
+    pub fn add_rule(&self, kind: ItemKind, name: &str, rule: Rule) -> Result<String, StartError> {
         let text = format!("{:#}", json!({ kind.key(): name, "rule": rule.0 }));
         self.engine().add_rule(&text).map_err(StartError::Script)
     }
 }
 
-impl Builder {
+impl MockServerBuilder {
     pub fn name(self, name: &str) -> Self {
         self.with("server", json!({ "name": name }))
     }
@@ -145,23 +145,23 @@ impl Builder {
     }
 
     pub fn tool(self, tool: Tool) -> Self {
-        self.add(Kind::Tool, tool.0)
+        self.add(ItemKind::Tool, tool.0)
     }
 
     pub fn resource(self, resource: Resource) -> Self {
-        self.add(Kind::Resource, resource.0)
+        self.add(ItemKind::Resource, resource.0)
     }
 
     pub fn resource_template(self, template: ResourceTemplate) -> Self {
-        self.add(Kind::ResourceTemplate, template.0)
+        self.add(ItemKind::ResourceTemplate, template.0)
     }
 
     pub fn prompt(self, prompt: Prompt) -> Self {
-        self.add(Kind::Prompt, prompt.0)
+        self.add(ItemKind::Prompt, prompt.0)
     }
 
     pub fn method(self, method: Method) -> Self {
-        self.add(Kind::Method, method.0)
+        self.add(ItemKind::Method, method.0)
     }
 
     /// Sets a key of the script that has no method here, for example `unexpected` or `http`.
@@ -172,19 +172,19 @@ impl Builder {
 
     /// What everything random is decided from; 1 by default.
     pub fn seed(self, seed: u64) -> Self {
-        Builder { seed, ..self }
+        MockServerBuilder { seed, ..self }
     }
 
     /// Whether the server panics when it is dropped and something that is expected did not come, unless the thread
     /// panics already. By default it does.
     pub fn verify_on_drop(self, verify_on_drop: bool) -> Self {
-        Builder { verify_on_drop, ..self }
+        MockServerBuilder { verify_on_drop, ..self }
     }
 
-    fn add(mut self, kind: Kind, stub: Map<String, Json>) -> Self {
+    fn add(mut self, kind: ItemKind, item: Map<String, Json>) -> Self {
         let list = self.members.entry(kind.list_key()).or_insert_with(|| json!([]));
-        if let Json::Array(stubs) = list {
-            stubs.push(stub.into());
+        if let Json::Array(items) = list {
+            items.push(item.into());
         }
         self
     }
@@ -204,7 +204,7 @@ impl Builder {
         };
         for (key, value) in &self.members {
             match (members.get_mut(key), value) {
-                (Some(Json::Array(stubs)), Json::Array(more)) => stubs.extend(more.iter().cloned()),
+                (Some(Json::Array(items)), Json::Array(more)) => items.extend(more.iter().cloned()),
                 _ => drop(members.insert(key.clone(), value.clone())),
             }
         }
@@ -226,7 +226,7 @@ impl Builder {
     /// What was built has mistakes, or there is no free port.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let engine = self.engine().map_err(StartError::Script)?;
-        let mut server = MockServer::start(engine, Listen::default()).await?;
+        let mut server = MockServer::start(engine, ListenOptions::default()).await?;
         server.verify_on_drop(self.verify_on_drop);
         Ok(server)
     }
@@ -333,7 +333,7 @@ mod tests {
         let mut client = Client::of(&server).await;
         assert_eq!(text(&client.tool("a", json!({})).await), "from the file");
         assert_eq!(text(&client.tool("b", json!({})).await), "built");
-        let id = server.add_rule(Kind::Tool, "b", Rule::always().reply("added")).expect("fits");
+        let id = server.add_rule(ItemKind::Tool, "b", Rule::always().reply("added")).expect("fits");
         assert_eq!(text(&client.tool("b", json!({})).await), "added");
         assert!(server.engine().remove_rule(&id));
         assert_eq!(text(&client.tool("b", json!({})).await), "built");

@@ -5,19 +5,22 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json, value::RawValue};
 
 use super::{
-    Answer, Engine, Exchange, Incoming, Intake, Peer,
-    ask::RequestState,
-    catalog::{Catalog, RuleRef},
-    exchange::{Counts, Origin, Resumed},
+    catalog::{CallCounts, Catalog, RuleRef},
+    decision::Decision,
+    exchange::{Exchange, Origin, ResumePoint},
+    frames::{Incoming, ResponseFrame},
+    instance::Engine,
+    legacy_session::LegacySession,
     params::{Meta, Params, invalid, optional_text},
+    pending_input::RequestState,
 };
 use crate::{
     json_schema::Mismatch,
     mock::{
-        draws::Draws,
         journal::Handling,
-        script::{Facts, Form, Kind, Lazy, LogLevel, Stub, StubRef, Token},
-        template::{Bound, Context},
+        script::{HttpForm, Item, ItemKind, ItemRef, LazyJson, LogLevel, RequestFacts, Token},
+        seeded_rng::SeededRng,
+        template::{Bindings, Context},
     },
     transport::Transport,
     wire::{
@@ -31,7 +34,7 @@ pub(super) struct Call<'a> {
     pub(super) catalog: &'a Arc<Catalog>,
     pub(super) version: Version,
     /// The legacy client.
-    pub(super) peer: Option<&'a Arc<Peer>>,
+    pub(super) session: Option<&'a Arc<LegacySession>>,
     /// The least severe log message that the client wants; `None` for no messages at all.
     pub(super) log_level: Option<LogLevel>,
     pub(super) request: &'a Request<'a>,
@@ -47,8 +50,8 @@ impl Call<'_> {
 
     /// What the client declares.
     pub(super) fn capabilities(&self) -> Json {
-        match self.peer {
-            Some(peer) => peer.capabilities(),
+        match self.session {
+            Some(session) => session.capabilities(),
             None => self.meta.client_capabilities.map(parsed).unwrap_or_default(),
         }
     }
@@ -63,7 +66,7 @@ impl Call<'_> {
         }
         let responses = object("inputResponses", self.params.input_responses)?;
         match responses.iter().find(|(_, response)| !response.is_object()) {
-            Some((name, _)) => Err(invalid(format!("inputResponses.{name}: an answer is an object"))),
+            Some((name, _)) => Err(invalid(format!("inputResponses.{name}: a response must be an object"))),
             None => Ok(Some(responses)),
         }
     }
@@ -79,7 +82,7 @@ impl Call<'_> {
         // What cannot be read, because it is nested too deeply, is told apart by its text.
         let read = |member: &RawValue| serde_json::from_str(member.get()).unwrap_or_else(|_| Json::from(member.get()));
         let subject: Vec<_> = subject.into_iter().map(|member| member.map(read)).collect();
-        super::seal::digest(&[&json!(self.request.method), &json!(subject), &json!(self.principal())])
+        super::signer::digest(&[&json!(self.request.method), &json!(subject), &json!(self.principal())])
     }
 
     /// What templates see of the request.
@@ -99,18 +102,18 @@ impl Call<'_> {
             now: engine.epoch + self.incoming.at,
             state: Some(engine.state.clone()),
             args,
-            bound: self.catalog.script.uses.questions.then(Bound::default),
+            bound: self.catalog.script.uses.input_requests.then(Bindings::default),
         }
     }
 
-    /// What templates see that answer for no stub.
+    /// What templates see that answer for no item.
     pub(super) fn plain_context(&self, engine: &Engine) -> minijinja::Value {
         self.context(engine, 1, engine.seed, None).into_value()
     }
 }
 
 impl Engine {
-    /// Answers by the rules of a stub. `args` are its arguments as far as its rules need them; `bound_args` are those
+    /// Answers by the rules of an item. `args` are its arguments as far as its rules need them; `bound_args` are those
     /// that templates see instead of the request's.
     ///
     /// # Errors
@@ -118,43 +121,43 @@ impl Engine {
     pub(super) fn answer_by_rule(
         self: &Arc<Self>,
         call: &Call<'_>,
-        stub_ref: StubRef,
+        item_ref: ItemRef,
         args: &Json,
         bound_args: Option<Json>,
-    ) -> Result<Intake, RpcError> {
-        let stub = call.catalog.script.stub(stub_ref);
-        if let Some(Err(challenge)) = call.incoming.token.map(|token| token.allows(&stub.scopes)) {
+    ) -> Result<Decision, RpcError> {
+        let item = call.catalog.script.item(item_ref);
+        if let Some(Err(challenge)) = call.incoming.token.map(|token| token.allows(&item.scopes)) {
             self.note(call.incoming, Handling::Refused(challenge.reason()));
             let error = RpcError::new(INVALID_REQUEST, challenge.reason());
-            let answer = Answer::new(challenge.status, message::error(Some(&call.request.id), &error));
-            return Ok(Intake::Answer(Answer { challenge: Some(challenge), ..answer }));
+            let answer = ResponseFrame::new(challenge.status, message::error(Some(&call.request.id), &error));
+            return Ok(Decision::Respond(ResponseFrame { challenge: Some(challenge), ..answer }));
         }
         if call.era() == Era::Modern && call.params.request_state.is_some() {
-            let state = self.request_state(call, stub)?;
-            let rule = RuleRef { stub: stub_ref, index: state.rule };
-            let resumed = Resumed { next: state.next, answers: state.answers };
+            let state = self.request_state(call, item)?;
+            let rule = RuleRef { item: item_ref, index: state.rule };
+            let resumed = ResumePoint { next: state.next, answers: state.answers };
             return self.exchange(call, rule, state.counts, bound_args, Some(resumed));
         }
-        let of_stub = call.catalog.count(stub);
-        match self.select(call, stub, args, of_stub) {
+        let item_calls = call.catalog.count(item);
+        match self.select(call, item, args, item_calls) {
             Ok(index) => {
-                let counts = Counts { of_stub, of_rule: call.catalog.count_rule(stub, index) };
-                self.exchange(call, RuleRef { stub: stub_ref, index }, counts, bound_args, None)
+                let counts = CallCounts { item_calls, rule_calls: call.catalog.count_rule(item, index) };
+                self.exchange(call, RuleRef { item: item_ref, index }, counts, bound_args, None)
             }
             Err((nearest, why)) => {
-                let (noun, name) = (stub_ref.kind.noun(), &stub.name);
+                let (noun, name) = (item_ref.kind.noun(), &item.name);
                 let text = match &nearest {
                     Some(rule) => {
-                        format!("No rule of the {noun} {name} matches the arguments; nearest is {rule}: {why}")
+                        format!("No rule of the {noun} {name} matches the arguments; the closest rule is {rule}: {why}")
                     }
                     None => format!("The script does not say how the {noun} {name} answers"),
                 };
                 self.note(call.incoming, Handling::Miss { nearest, why });
-                match stub_ref.kind {
-                    Kind::Tool => Ok(self.tool_error(call, &text)),
+                match item_ref.kind {
+                    ItemKind::Tool => Ok(self.tool_error(call, &text)),
                     _ => {
                         let error = RpcError::new(INTERNAL_ERROR, text);
-                        Ok(Intake::Answer(Answer::ok(message::error(Some(&call.request.id), &error))))
+                        Ok(Decision::Respond(ResponseFrame::ok(message::error(Some(&call.request.id), &error))))
                     }
                 }
             }
@@ -162,12 +165,12 @@ impl Engine {
     }
 
     /// The first rule that holds; or the label of the nearest one and where it differs.
-    fn select(&self, call: &Call<'_>, stub: &Stub, args: &Json, nth: u64) -> Result<usize, (Option<String>, String)> {
+    fn select(&self, call: &Call<'_>, item: &Item, args: &Json, nth: u64) -> Result<usize, (Option<String>, String)> {
         let mut nearest: Option<(usize, &str, Mismatch)> = None;
-        for (index, rule) in stub.rules.iter().enumerate() {
+        for (index, rule) in item.rules.iter().enumerate() {
             let Some(when) = &rule.when else { return Ok(index) };
             // The draws of a rule stay as they are when others are added in front of it.
-            let drawn_for = (stub.number, index.wrapping_sub(stub.added));
+            let drawn_for = (item.number, index.wrapping_sub(item.added));
             let mut mismatches = when.mismatches(&self.facts(call, args, nth, drawn_for));
             if mismatches.is_empty() {
                 return Ok(index);
@@ -183,35 +186,41 @@ impl Engine {
     }
 
     /// What conditions can look at. `drawn_for` makes the draw of each of them its own.
-    fn facts<'f>(&'f self, call: &'f Call<'_>, args: &'f Json, nth: u64, drawn_for: (usize, usize)) -> Facts<'f> {
-        Facts {
-            args: Lazy::new(move || args.clone()),
-            params: Lazy::new(|| call.request.params.map(parsed).unwrap_or_default()),
+    fn facts<'f>(
+        &'f self,
+        call: &'f Call<'_>,
+        args: &'f Json,
+        nth: u64,
+        drawn_for: (usize, usize),
+    ) -> RequestFacts<'f> {
+        RequestFacts {
+            args: LazyJson::new(move || args.clone()),
+            params: LazyJson::new(|| call.request.params.map(parsed).unwrap_or_default()),
             headers: call.incoming.headers,
             version: call.version,
             transport: call.incoming.transport,
-            capabilities: Lazy::new(|| call.capabilities()),
+            capabilities: LazyJson::new(|| call.capabilities()),
             call: nth,
-            state: Lazy::new(|| Json::Object(Map::clone(&self.state.get()))),
+            state: LazyJson::new(|| Json::Object(Map::clone(&self.state.get()))),
             at: call.incoming.at,
-            draw: draws(self.seed, nth, drawn_for).fraction(),
+            draw: rng(self.seed, nth, drawn_for).fraction(),
         }
     }
 
     /// The state of an earlier round, if it is one of this request (2026-07-28, Multi Round-Trip Requests: Server
     /// Requirements).
-    fn request_state(&self, call: &Call<'_>, stub: &Stub) -> Result<RequestState, RpcError> {
+    fn request_state(&self, call: &Call<'_>, item: &Item) -> Result<RequestState, RpcError> {
         let token = optional_text("requestState", call.params.request_state)?.unwrap_or_default();
         let mut state: RequestState =
-            self.seal.open(&token).map_err(|error| invalid(format!("Invalid requestState: {error}")))?;
+            self.signer.verify(&token).map_err(|error| invalid(format!("Invalid requestState: {error}")))?;
         // Rules may have been added in front of it.
-        let rule = stub.rules.iter().position(|rule| *rule.label == *state.label);
+        let rule = item.rules.iter().position(|rule| *rule.label == *state.label);
         state.rule = rule.unwrap_or_default();
-        if rule.is_none() || state.stub != stub.number || state.digest != call.digest() {
+        if rule.is_none() || state.item != item.number || state.digest != call.digest() {
             return Err(invalid("Invalid requestState: it belongs to another request"));
         }
         if state.expires < Engine::millis(call.incoming.at) || state.generation != call.catalog.generation {
-            return Err(invalid("Invalid requestState: it has lapsed"));
+            return Err(invalid("Invalid requestState: it has expired"));
         }
         Ok(state)
     }
@@ -220,44 +229,44 @@ impl Engine {
         self: &Arc<Self>,
         call: &Call<'_>,
         rule: RuleRef,
-        counts: Counts,
+        counts: CallCounts,
         args: Option<Json>,
-        resumed: Option<Resumed>,
-    ) -> Result<Intake, RpcError> {
+        resumed: Option<ResumePoint>,
+    ) -> Result<Decision, RpcError> {
         let uses = &call.catalog.script.uses;
         let is_modern = call.era() == Era::Modern;
         let inputs = if is_modern { call.input_responses()?.unwrap_or_default() } else { Map::new() };
-        let (stub, selected) = call.catalog.rule(rule);
+        let (item, selected) = call.catalog.rule(rule);
         let form = selected.answer.http.or(call.catalog.script.http.answer).form();
-        let can_be_asked = call.incoming.transport != Transport::Http || form != Form::Json;
+        let can_be_asked = call.incoming.transport != Transport::Http || form != HttpForm::Json;
         self.note(call.incoming, Handling::Rule(selected.label.clone()));
         let token = call.meta.progress_token.filter(|token| Id::parse(token).is_some());
         let origin = Origin {
             id: call.request.id.clone(),
             version: call.version,
-            peer: call.peer.filter(|_| uses.questions && can_be_asked).cloned(),
+            session: call.session.filter(|_| uses.input_requests && can_be_asked).cloned(),
             progress_token: token.map(|token| token.get().to_owned()),
             log_level: call.log_level,
-            capabilities: if uses.questions || uses.tasks { call.capabilities() } else { Json::Null },
+            capabilities: if uses.input_requests || uses.tasks { call.capabilities() } else { Json::Null },
             is_retry: is_modern && (call.params.input_responses.is_some() || call.params.request_state.is_some()),
             inputs,
             principal: call.principal().filter(|_| uses.tasks).map(str::to_owned),
-            digest: if uses.questions && is_modern { call.digest() } else { String::new() },
+            digest: if uses.input_requests && is_modern { call.digest() } else { String::new() },
         };
-        let seed = draws(self.seed, counts.of_stub, (stub.number, OF_TEMPLATES)).number();
-        let mut context = call.context(self, counts.of_stub, seed, args);
-        context.repetition = stub.repetition;
+        let seed = rng(self.seed, counts.item_calls, (item.number, OF_TEMPLATES)).number();
+        let mut context = call.context(self, counts.item_calls, seed, args);
+        context.repetition = item.repetition;
         let exchange = Exchange::new(self.clone(), call.catalog.clone(), origin, rule, counts, context, resumed);
-        Ok(Intake::Exchange(Box::new(exchange)))
+        Ok(Decision::Exchange(Box::new(exchange)))
     }
 }
 
-/// The templates of a stub draw apart from the rules of it, whose positions are small.
+/// The templates of an item draw apart from the rules of it, whose positions are small.
 const OF_TEMPLATES: usize = u32::MAX as usize;
 
 /// What the seed decides about one call.
-pub(super) fn draws(seed: u64, nth: u64, drawn_for: (usize, usize)) -> Draws {
-    Draws::of(seed, [nth, drawn_for.0 as u64, drawn_for.1 as u64])
+pub(super) fn rng(seed: u64, nth: u64, drawn_for: (usize, usize)) -> SeededRng {
+    SeededRng::for_parts(seed, [nth, drawn_for.0 as u64, drawn_for.1 as u64])
 }
 
 pub(super) fn parsed(value: &RawValue) -> Json {

@@ -8,9 +8,11 @@ use std::{
     },
 };
 
-use super::offer::Offer;
+use serde::{Deserialize, Serialize};
+
+use super::visible_items::VisibleItems;
 use crate::{
-    mock::script::{Kind, Rule, Script, Stub, StubRef},
+    mock::script::{Item, ItemKind, ItemRef, Rule, Script},
     wire::Era,
 };
 
@@ -24,72 +26,79 @@ pub(super) struct Catalog {
     modern_capabilities: String,
     /// How often the engine has begun anew before this one.
     pub(super) generation: u64,
-    /// How often each stub was called, and each rule of it; by the number of the stub.
-    calls: Vec<Calls>,
+    /// How often each item was called, and each rule of it; by the number of the item.
+    calls: Vec<CallCounters>,
     /// How often each entry of `faults` has covered a request.
     strikes: Arc<[AtomicU64]>,
-    tools: Arc<Offer>,
-    resources: Arc<Offer>,
-    resource_templates: Arc<Offer>,
-    prompts: Arc<Offer>,
+    tools: Arc<VisibleItems>,
+    resources: Arc<VisibleItems>,
+    resource_templates: Arc<VisibleItems>,
+    prompts: Arc<VisibleItems>,
 }
 
-/// How often a stub was called, and each of its rules answered. Shared with the catalog that follows.
+/// How often an item was called, and each of its rules answered. Shared with the catalog that follows.
 #[derive(Debug, Default)]
-struct Calls {
-    stub: Arc<AtomicU64>,
+struct CallCounters {
+    item: Arc<AtomicU64>,
     rules: Vec<Arc<AtomicU64>>,
 }
 
-/// A rule by its stub and its position in it.
+/// A rule by its item and its position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RuleRef {
-    pub(super) stub: StubRef,
+    pub(super) item: ItemRef,
     pub(super) index: usize,
+}
+
+/// Which call of the item and which answer of the rule this is, counted from 1.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct CallCounts {
+    pub(super) item_calls: u64,
+    pub(super) rule_calls: u64,
 }
 
 impl Catalog {
     pub(super) fn new(script: Arc<Script>, seed: u64, generation: u64) -> Self {
-        let offer = |kind| Arc::new(Offer::new(kind, &script, seed));
-        let mut calls: Vec<_> = std::iter::repeat_with(Calls::default).take(script.stubs).collect();
-        for (_, stub) in script.all_stubs() {
-            calls[stub.number].rules = stub.rules.iter().map(|_| Arc::default()).collect();
+        let visible = |kind| Arc::new(VisibleItems::new(kind, &script, seed));
+        let mut calls: Vec<_> = std::iter::repeat_with(CallCounters::default).take(script.item_count).collect();
+        for (_, item) in script.all_items() {
+            calls[item.number].rules = item.rules.iter().map(|_| Arc::default()).collect();
         }
-        let lists = [Kind::Tool, Kind::Resource, Kind::ResourceTemplate, Kind::Prompt].map(offer);
+        let lists = [ItemKind::Tool, ItemKind::Resource, ItemKind::ResourceTemplate, ItemKind::Prompt].map(visible);
         let strikes = script.faults.iter().map(|_| AtomicU64::new(0)).collect();
-        Catalog::of(script, generation, calls, strikes, lists)
+        Catalog::from_parts(script, generation, calls, strikes, lists)
     }
 
-    /// The catalog of a script that has the same stubs as this one, but other rules. It goes on counting, and its lists
+    /// The catalog of a script that has the same items as this one, but other rules. It goes on counting, and its lists
     /// are those of this one.
-    pub(super) fn followed_by(&self, script: Arc<Script>) -> Self {
-        let mut calls: Vec<_> = std::iter::repeat_with(Calls::default).take(script.stubs).collect();
-        // A rule that was added is one, also where it stands in a stub and in what replaces it.
+    pub(super) fn with_script(&self, script: Arc<Script>) -> Self {
+        let mut calls: Vec<_> = std::iter::repeat_with(CallCounters::default).take(script.item_count).collect();
+        // A rule that was added is one, also where it stands in an item and in what replaces it.
         let mut added: HashMap<*const Rule, Arc<AtomicU64>> = HashMap::new();
-        for (stub_ref, stub) in script.all_stubs() {
-            let (before, counters) = (self.script.stub(stub_ref), &self.calls[stub.number]);
+        for (item_ref, item) in script.all_items() {
+            let (before, counters) = (self.script.item(item_ref), &self.calls[item.number]);
             let counter = |label: &Arc<str>| {
                 let index = before.rules.iter().position(|rule| rule.label == *label)?;
                 counters.rules.get(index).cloned()
             };
-            let rules = stub.rules.iter().map(|rule| {
+            let rules = item.rules.iter().map(|rule| {
                 counter(&rule.label).unwrap_or_else(|| added.entry(Arc::as_ptr(rule)).or_default().clone())
             });
-            calls[stub.number] = Calls { stub: counters.stub.clone(), rules: rules.collect() };
+            calls[item.number] = CallCounters { item: counters.item.clone(), rules: rules.collect() };
         }
         let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
-        Catalog::of(script, self.generation, calls, self.strikes.clone(), lists.map(Arc::clone))
+        Catalog::from_parts(script, self.generation, calls, self.strikes.clone(), lists.map(Arc::clone))
     }
 
-    fn of(
+    fn from_parts(
         script: Arc<Script>,
         generation: u64,
-        calls: Vec<Calls>,
+        calls: Vec<CallCounters>,
         strikes: Arc<[AtomicU64]>,
-        lists: [Arc<Offer>; 4],
+        lists: [Arc<VisibleItems>; 4],
     ) -> Self {
         let [tools, resources, resource_templates, prompts] = lists;
-        let capabilities = |era| serde_json::to_string(script.capabilities.of_era(era)).unwrap_or_default();
+        let capabilities = |era| serde_json::to_string(script.capabilities.for_era(era)).unwrap_or_default();
         Catalog {
             server_meta: format!("\"io.modelcontextprotocol/serverInfo\":{}", script.server_info),
             legacy_capabilities: capabilities(Era::Legacy),
@@ -114,24 +123,24 @@ impl Catalog {
     }
 
     /// What is offered of a kind that has lists; of methods there is none.
-    pub(super) fn offer(&self, kind: Kind) -> Option<&Offer> {
+    pub(super) fn visible(&self, kind: ItemKind) -> Option<&VisibleItems> {
         match kind {
-            Kind::Tool => Some(&self.tools),
-            Kind::Resource => Some(&self.resources),
-            Kind::ResourceTemplate => Some(&self.resource_templates),
-            Kind::Prompt => Some(&self.prompts),
-            Kind::Method => None,
+            ItemKind::Tool => Some(&self.tools),
+            ItemKind::Resource => Some(&self.resources),
+            ItemKind::ResourceTemplate => Some(&self.resource_templates),
+            ItemKind::Prompt => Some(&self.prompts),
+            ItemKind::Method => None,
         }
     }
 
-    pub(super) fn rule(&self, rule: RuleRef) -> (&Stub, &Rule) {
-        let stub = self.script.stub(rule.stub);
-        (stub, &stub.rules[rule.index])
+    pub(super) fn rule(&self, rule: RuleRef) -> (&Item, &Rule) {
+        let item = self.script.item(rule.item);
+        (item, &item.rules[rule.index])
     }
 
-    /// Counts a call of a stub; gives its number, from 1.
-    pub(super) fn count(&self, stub: &Stub) -> u64 {
-        self.calls[stub.number].stub.fetch_add(1, Ordering::Relaxed) + 1
+    /// Counts a call of an item; gives its number, from 1.
+    pub(super) fn count(&self, item: &Item) -> u64 {
+        self.calls[item.number].item.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Counts a request that an entry of `faults` covers; gives its number, from 1.
@@ -140,13 +149,13 @@ impl Catalog {
     }
 
     /// Counts an answer of a rule; gives its number, from 1.
-    pub(super) fn count_rule(&self, stub: &Stub, rule: usize) -> u64 {
-        self.calls[stub.number].rules[rule].fetch_add(1, Ordering::Relaxed) + 1
+    pub(super) fn count_rule(&self, item: &Item, rule: usize) -> u64 {
+        self.calls[item.number].rules[rule].fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// How often a stub was called, and each of its rules answered.
-    pub(super) fn counts(&self, stub: &Stub) -> (u64, Vec<u64>) {
-        let Calls { stub, rules } = &self.calls[stub.number];
-        (stub.load(Ordering::Relaxed), rules.iter().map(|rule| rule.load(Ordering::Relaxed)).collect())
+    /// How often an item was called, and each of its rules answered.
+    pub(super) fn counts(&self, item: &Item) -> (u64, Vec<u64>) {
+        let CallCounters { item, rules } = &self.calls[item.number];
+        (item.load(Ordering::Relaxed), rules.iter().map(|rule| rule.load(Ordering::Relaxed)).collect())
     }
 }

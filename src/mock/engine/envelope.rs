@@ -179,8 +179,8 @@ resources: [{ uri: 'x:a', reply: { result: { contents: [] } } }]
         let script = "
 tools: [{ name: t, reply: { text: x, _meta: { io.modelcontextprotocol/serverInfo: { name: other, version: '1' } } } }]";
         let client = TestClient::modern(script, json!({}));
-        let frame = match client.intake(&client.request("tools/call", json!({ "name": "t" }))) {
-            super::super::Intake::Exchange(mut exchange) => exchange.next_event(std::time::Duration::ZERO),
+        let frame = match client.decision(&client.request("tools/call", json!({ "name": "t" }))) {
+            super::super::Decision::Exchange(mut exchange) => exchange.next_event(std::time::Duration::ZERO),
             other => panic!("{other:?}"),
         };
         let super::super::Event::Finish(answer) = frame else { panic!("no answer") };

@@ -8,21 +8,22 @@ use std::{
 
 use bytes::Bytes;
 use futures_channel::oneshot;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    Answer, Engine, Peer,
-    ask::Asking,
-    catalog::{Catalog, RuleRef},
+    catalog::{CallCounts, Catalog, RuleRef},
+    frames::ResponseFrame,
+    instance::Engine,
+    legacy_session::LegacySession,
     outcome::Outcome,
-    tasks::Task,
+    pending_input::PendingInput,
+    task::Task,
 };
 use crate::{
     config::parse_duration,
     mock::{
-        script::{Action, HttpAnswer, LogLevel, Plan, Rule, Step, Stub},
-        template::{Bound, Context, Data, RenderError},
+        script::{Action, AnswerPlan, HttpResponseOptions, Item, LogLevel, Rule, Step},
+        template::{Bindings, Context, Data, RenderError},
     },
     wire::{
         Era, Id, RpcError, Version,
@@ -36,7 +37,7 @@ pub(super) struct Origin {
     pub(super) id: Id,
     pub(super) version: Version,
     /// The legacy client.
-    pub(super) peer: Option<Arc<Peer>>,
+    pub(super) session: Option<Arc<LegacySession>>,
     /// The progress token of the request as JSON text.
     pub(super) progress_token: Option<String>,
     pub(super) log_level: Option<LogLevel>,
@@ -52,16 +53,9 @@ pub(super) struct Origin {
     pub(super) digest: String,
 }
 
-/// Which call of the stub and which answer of the rule this is, counted from 1.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Counts {
-    pub(super) of_stub: u64,
-    pub(super) of_rule: u64,
-}
-
 /// Where an answer goes on that an earlier request has begun (2026-07-28, Multi Round-Trip Requests).
 #[derive(Debug)]
-pub(super) struct Resumed {
+pub(super) struct ResumePoint {
     pub(super) next: usize,
     pub(super) answers: Vec<(String, Json)>,
 }
@@ -73,20 +67,20 @@ pub struct Exchange {
     pub(super) catalog: Arc<Catalog>,
     pub(super) origin: Origin,
     pub(super) rule: RuleRef,
-    pub(super) counts: Counts,
-    context: Lazy,
-    bound: Option<Bound>,
+    pub(super) counts: CallCounts,
+    context: DeferredContext,
+    bound: Option<Bindings>,
     /// The step at which the answer goes on; whether it is taken was decided in an earlier round.
     pub(super) resumed: Option<usize>,
     /// The end of the client's handshake, if it is waited for.
-    pub(super) greeting: Option<oneshot::Receiver<()>>,
+    pub(super) initialized: Option<oneshot::Receiver<()>>,
     /// The next step; `None` before the rule's delay.
     pub(super) next: Option<usize>,
     /// What the client has answered so far, by the names of the questions.
     pub(super) answers: Vec<(String, Json)>,
     /// Frames that go out before anything else happens.
     pub(super) outbox: VecDeque<Bytes>,
-    pub(super) asking: Option<Asking>,
+    pub(super) pending: Option<PendingInput>,
     /// How the exchange ends when the outbox is empty.
     ending: Option<Outcome>,
     /// The task that this runs as.
@@ -107,28 +101,28 @@ pub enum Event {
     /// The stream of the answer is to be closed where it can be resumed, after telling the client when to come back.
     Disconnect(Option<Duration>),
     /// The response: the rest runs in the background, as a task.
-    Detach(Answer),
+    Detach(ResponseFrame),
     /// The response.
-    Finish(Answer),
+    Finish(ResponseFrame),
     /// The server dies here; a process exits with this code.
     Exit(u8),
 }
 
 /// A template context that is built when the first template needs it.
 #[derive(Debug)]
-enum Lazy {
+enum DeferredContext {
     Raw(Option<Context>),
     Built(minijinja::Value),
 }
 
-impl Lazy {
+impl DeferredContext {
     fn get(&mut self) -> &minijinja::Value {
-        if let Lazy::Raw(context) = self {
-            *self = Lazy::Built(context.take().map_or(minijinja::Value::UNDEFINED, Context::into_value));
+        if let DeferredContext::Raw(context) = self {
+            *self = DeferredContext::Built(context.take().map_or(minijinja::Value::UNDEFINED, Context::into_value));
         }
         match self {
-            Lazy::Built(value) => value,
-            Lazy::Raw(_) => &minijinja::Value::UNDEFINED,
+            DeferredContext::Built(value) => value,
+            DeferredContext::Raw(_) => &minijinja::Value::UNDEFINED,
         }
     }
 }
@@ -139,9 +133,9 @@ impl Exchange {
         catalog: Arc<Catalog>,
         origin: Origin,
         rule: RuleRef,
-        counts: Counts,
+        counts: CallCounts,
         context: Context,
-        resumed: Option<Resumed>,
+        resumed: Option<ResumePoint>,
     ) -> Self {
         engine.in_flight.fetch_add(1, Ordering::Relaxed);
         let (next, answers) = resumed.map_or((None, Vec::new()), |it| (Some(it.next), it.answers));
@@ -156,14 +150,14 @@ impl Exchange {
             origin,
             rule,
             counts,
-            context: Lazy::Raw(Some(context)),
+            context: DeferredContext::Raw(Some(context)),
             bound,
             resumed,
             next,
             answers,
             outbox: VecDeque::new(),
-            greeting: None,
-            asking: None,
+            initialized: None,
+            pending: None,
             ending: None,
             task: None,
             at: Duration::ZERO,
@@ -176,7 +170,7 @@ impl Exchange {
     }
 
     /// How the answer is sent over HTTP.
-    pub fn http(&self) -> HttpAnswer {
+    pub fn http(&self) -> HttpResponseOptions {
         self.catalog.rule(self.rule).1.answer.http.or(self.catalog.script.http.answer)
     }
 
@@ -187,7 +181,7 @@ impl Exchange {
         let Some(task) = &self.task else { return self.decide(at) };
         let left = task.time_left(at);
         if task.is_over() || left.is_zero() {
-            return Event::Finish(Answer::ok(Bytes::new()));
+            return Event::Finish(ResponseFrame::ok(Bytes::new()));
         }
         match self.decide(at) {
             Event::Wait(time) => Event::Wait(time.min(left)),
@@ -207,30 +201,30 @@ impl Exchange {
             return self.conclude(outcome, at);
         }
         let catalog = self.catalog.clone();
-        let (stub, rule) = catalog.rule(self.rule);
+        let (item, rule) = catalog.rule(self.rule);
         if let Err(outcome) = self.take_answers(rule) {
             self.ending = Some(outcome);
             return self.next_event(at);
         }
-        let event = self.step(&catalog, stub, rule, at);
+        let event = self.step(&catalog, item, rule, at);
         event.unwrap_or_else(|error| {
             let error = RpcError::new(INTERNAL_ERROR, error.to_string());
             self.conclude(Outcome::Error(error, None), at)
         })
     }
 
-    fn step(&mut self, catalog: &Catalog, stub: &Stub, rule: &Rule, at: Duration) -> Result<Event, RenderError> {
+    fn step(&mut self, catalog: &Catalog, item: &Item, rule: &Rule, at: Duration) -> Result<Event, RenderError> {
         let Some(next) = self.next else {
             self.next = Some(0);
             if !rule.answer.delay.is_zero() {
                 return Ok(Event::Wait(rule.answer.delay));
             }
-            return self.step(catalog, stub, rule, at);
+            return self.step(catalog, item, rule, at);
         };
         let steps = match &rule.answer.plan {
-            Plan::Steps(steps) => steps.get(next..).unwrap_or_default(),
-            Plan::Sequence { replies, then } => {
-                let outcome = self.sequence(catalog, stub, replies, *then)?;
+            AnswerPlan::Steps(steps) => steps.get(next..).unwrap_or_default(),
+            AnswerPlan::Sequence { replies, then } => {
+                let outcome = self.sequence(catalog, item, replies, *then)?;
                 return Ok(self.conclude(outcome, at));
             }
         };
@@ -246,7 +240,7 @@ impl Exchange {
                 return Ok(event);
             }
         }
-        Err(RenderError::internal("the exchange has already finished"))
+        Err(RenderError::new("the exchange has already finished"))
     }
 
     /// Does what a step says; `None` if the next one may follow at once.
@@ -265,7 +259,7 @@ impl Exchange {
                 let time = parse_duration(&text);
                 return match time {
                     Some(time) => Ok(Some(Event::Wait(time))),
-                    None => Err(RenderError::internal(format!("`wait` is a duration such as 250ms, not {text:?}"))),
+                    None => Err(RenderError::new(format!("`wait` must be a duration such as 250ms, not {text:?}"))),
                 };
             }
             Action::Log { level, logger, data } => {
@@ -295,14 +289,14 @@ impl Exchange {
                     let start = params.len();
                     templates.write_json(data, self.context.get(), &mut params)?;
                     if *name != "message" && params[start..].parse::<f64>().is_err() {
-                        let what = format!("`{name}` is a number, not {}", &params[start..]);
-                        return Err(RenderError::internal(what));
+                        let what = format!("`{name}` must be a number, not {}", &params[start..]);
+                        return Err(RenderError::new(what));
                     }
                 }
                 params.push('}');
                 return Ok(Some(Event::Send(message::notification("notifications/progress", &params))));
             }
-            Action::Ask { questions, limit } => return self.ask(position, questions, *limit, at),
+            Action::RequestInput { requests, limit } => return self.request_input(position, requests, *limit, at),
             Action::Set(values) => {
                 let context = self.context.get().clone();
                 self.engine.state.update(|| {
@@ -328,8 +322,8 @@ impl Exchange {
                     return Ok(Some(Event::Send(message::notification(method, &json))));
                 }
             }
-            Action::Change(change) => {
-                let offer = catalog.offer(change.kind()).filter(|_| self.engine.goes_on(catalog));
+            Action::ListChange(change) => {
+                let offer = catalog.visible(change.kind()).filter(|_| self.engine.goes_on(catalog));
                 if offer.is_some_and(|offer| offer.change(&catalog.script, change)) {
                     self.engine.publish_change(catalog, change.kind());
                 }
@@ -385,7 +379,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::super::{Event, Intake, test_client::TestClient};
+    use super::super::{Decision, Event, test_client::TestClient};
 
     /// What was begun before a reset goes on, but leaves no trace.
     #[test]
@@ -401,7 +395,8 @@ tools:
 "
         );
         let client = TestClient::modern(&script, json!({ "elicitation": {} }));
-        let Intake::Exchange(mut slow) = client.intake(&client.request("tools/call", json!({ "name": "slow" }))) else {
+        let Decision::Exchange(mut slow) = client.decision(&client.request("tools/call", json!({ "name": "slow" })))
+        else {
             panic!("no exchange")
         };
         assert!(matches!(slow.next_event(Duration::ZERO), Event::Wait(_)));
@@ -411,7 +406,7 @@ tools:
         let inputs = json!({ "guest": { "action": "accept", "content": {} } });
         let params = json!({ "name": "asks", "requestState": state, "inputResponses": inputs });
         let refused = client.call("tools/call", params);
-        assert_eq!(refused["error"]["message"], "Invalid requestState: it has lapsed", "{refused}");
+        assert_eq!(refused["error"]["message"], "Invalid requestState: it has expired", "{refused}");
         assert_eq!(client.engine.state().get()["n"], 0);
         assert_eq!(client.call("tools/list", json!({}))["result"]["tools"].as_array().map(Vec::len), Some(2));
     }
@@ -430,7 +425,7 @@ tools:
       - reply: x
 ";
         let client = TestClient::legacy(script, json!({}));
-        client.peer.subscribe("x:a").expect("the first one");
+        client.session.subscribe("x:a").expect("the first one");
         let frames = client.exchange("tools/call", json!({ "name": "t" }));
         assert_eq!((frames.len(), client.unasked.take()), (1, Vec::new()), "{frames:?}");
         let client = TestClient::modern(script, json!({}));

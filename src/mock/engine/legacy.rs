@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    Engine, Incoming, Intake, Peer,
     call::Call,
     catalog::Catalog,
+    decision::Decision,
+    frames::Incoming,
+    instance::Engine,
+    legacy_session::LegacySession,
     params::{Params, invalid, text},
 };
 use crate::{
@@ -17,58 +20,73 @@ use crate::{
 };
 
 impl Engine {
+    /// Takes a message of a legacy connection or session.
+    pub fn receive_legacy(
+        self: &Arc<Self>,
+        session: &Arc<LegacySession>,
+        message: Message<'_>,
+        incoming: Incoming<'_>,
+    ) -> Decision {
+        match self.select_faults(Some(session), &message, incoming) {
+            None => self.legacy_message(session, message, incoming),
+            Some((id, chain, faults)) => {
+                self.legacy_message(session, message, Incoming { faults: &faults, ..incoming }).with_faults(id, chain)
+            }
+        }
+    }
+
     /// Takes a message of a legacy connection or session, before any fault.
     pub(super) fn legacy_message(
         self: &Arc<Self>,
-        peer: &Arc<Peer>,
+        session: &Arc<LegacySession>,
         message: Message<'_>,
         incoming: Incoming<'_>,
-    ) -> Intake {
+    ) -> Decision {
         match message {
             Message::Request(request) => {
                 let refused = |error| self.refuse(&request, 200, error, incoming);
-                self.legacy_request(peer, &request, incoming).unwrap_or_else(refused)
+                self.legacy_request(session, &request, incoming).unwrap_or_else(refused)
             }
             Message::Notification(notification) => {
                 // From here on it hears of changes: nothing overtakes the answer to its handshake.
-                if notification.method == "notifications/initialized" && peer.greet() {
-                    self.audience.welcome(peer);
+                if notification.method == "notifications/initialized" && session.mark_initialized() {
+                    self.subscribers.add_session(session);
                 }
                 self.receive_notification(&notification, incoming)
             }
-            Message::Response(response) if peer.answered(&response) => {
+            Message::Response(response) if session.accept_response(&response) => {
                 self.note(incoming, Handling::Protocol);
-                Intake::Silent
+                Decision::Ignore
             }
             Message::Response(_) => {
-                self.note(incoming, Handling::Refused("an answer to a request that was not sent".into()));
-                Intake::Silent
+                self.note(incoming, Handling::Refused("a response to a request that the server did not send".into()));
+                Decision::Ignore
             }
         }
     }
 
     fn legacy_request(
         self: &Arc<Self>,
-        peer: &Arc<Peer>,
+        session: &Arc<LegacySession>,
         request: &Request<'_>,
         incoming: Incoming<'_>,
-    ) -> Result<Intake, RpcError> {
+    ) -> Result<Decision, RpcError> {
         let params = Params::parse(request.params)?;
         let catalog = &self.catalog();
         match &*request.method {
-            "initialize" => return self.initialize(catalog, peer, request, &params, incoming),
+            "initialize" => return self.initialize(catalog, session, request, &params, incoming),
             "ping" => return Ok(self.answer(catalog, request, Era::Legacy, "", incoming)),
             _ => {}
         }
-        let Some(version) = peer.version() else {
+        let Some(version) = session.version() else {
             let message = format!("{} before initialize: open the session with `initialize` first", request.method);
             return Err(RpcError::new(INVALID_REQUEST, message));
         };
         let meta = params.meta()?;
-        let (log_level, peer) = (Some(peer.log_level()), Some(peer));
-        let call = Call { catalog, version, peer, log_level, request, params, meta, incoming };
+        let (log_level, session) = (Some(session.log_level()), Some(session));
+        let call = Call { catalog, version, session, log_level, request, params, meta, incoming };
         match self.method(&call)? {
-            Some(intake) => Ok(intake),
+            Some(decision) => Ok(decision),
             None => Err(RpcError::new(METHOD_NOT_FOUND, format!("Method not found: {}", request.method))),
         }
     }
@@ -77,11 +95,11 @@ impl Engine {
     fn initialize(
         &self,
         catalog: &Catalog,
-        peer: &Arc<Peer>,
+        session: &Arc<LegacySession>,
         request: &Request<'_>,
         params: &Params<'_>,
         incoming: Incoming<'_>,
-    ) -> Result<Intake, RpcError> {
+    ) -> Result<Decision, RpcError> {
         let requested = text("protocolVersion", params.protocol_version)?;
         if !is_object(params.capabilities) || !is_object(params.client_info) {
             return Err(invalid("`capabilities` and `clientInfo` must be objects"));
@@ -94,7 +112,7 @@ impl Engine {
             return Err(RpcError { code: INVALID_PARAMS, ..catalog.unsupported_version(&requested) });
         };
         let capabilities = params.capabilities.and_then(|it| serde_json::from_str(it.get()).ok()).unwrap_or_default();
-        if !peer.initialize(version, capabilities) {
+        if !session.initialize(version, capabilities) {
             return Err(RpcError::new(INVALID_REQUEST, "the session is already initialized"));
         }
         let instructions = catalog.script.instructions.as_ref();

@@ -5,9 +5,11 @@ use std::{borrow::Cow, sync::Arc};
 use http::{HeaderMap, HeaderName};
 
 use super::{
-    Engine, Incoming, Intake,
     call::Call,
     catalog::Catalog,
+    decision::Decision,
+    frames::Incoming,
+    instance::Engine,
     params::{Meta, Params, invalid, log_level, text},
 };
 use crate::{
@@ -20,7 +22,7 @@ use crate::{
 };
 
 /// Names the protocol version of an HTTP request.
-pub const VERSION_HEADER: &str = "mcp-protocol-version";
+pub(in crate::mock) const VERSION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
@@ -39,8 +41,18 @@ fn mismatch(message: impl Into<String>) -> Refusal {
 }
 
 impl Engine {
+    /// Takes a message of the modern era.
+    pub fn receive_modern(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Decision {
+        match self.select_faults(None, &message, incoming) {
+            None => self.modern_message(message, incoming),
+            Some((id, chain, faults)) => {
+                self.modern_message(message, Incoming { faults: &faults, ..incoming }).with_faults(id, chain)
+            }
+        }
+    }
+
     /// Takes a message of the modern era, before any fault.
-    pub(super) fn modern_message(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Intake {
+    pub(super) fn modern_message(self: &Arc<Self>, message: Message<'_>, incoming: Incoming<'_>) -> Decision {
         match message {
             Message::Request(request) => {
                 let refused = |Refusal(status, error)| self.refuse(&request, status, error, incoming);
@@ -52,8 +64,8 @@ impl Engine {
                 self.note(incoming, Handling::Refused(error.message.clone()));
                 let frame = crate::wire::message::error(response.id.as_ref(), &error);
                 match incoming.mirror() {
-                    Some(_) => Intake::Answer(super::Answer::new(400, frame)),
-                    None => Intake::Silent,
+                    Some(_) => Decision::Respond(super::ResponseFrame::new(400, frame)),
+                    None => Decision::Ignore,
                 }
             }
         }
@@ -61,7 +73,7 @@ impl Engine {
 
     /// The order of the checks follows from what each of them may rely on: headers are there, `_meta` is complete,
     /// both agree, the version is offered, the method exists, the other headers agree with the body.
-    fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Intake, Refusal> {
+    fn modern_request(self: &Arc<Self>, request: &Request<'_>, incoming: Incoming<'_>) -> Result<Decision, Refusal> {
         let catalog = &self.catalog();
         let header_version = match incoming.mirror().map(required_headers).transpose() {
             Err(Refusal(status, error)) if request.method == "initialize" => {
@@ -96,15 +108,15 @@ impl Engine {
             return Ok(self.discover(catalog, request, incoming));
         }
         let log_level = log_level("io.modelcontextprotocol/logLevel", meta.log_level)?;
-        let call = Call { catalog, version, peer: None, log_level, request, params, meta, incoming };
+        let call = Call { catalog, version, session: None, log_level, request, params, meta, incoming };
         match self.method(&call)? {
-            Some(intake) => Ok(intake),
+            Some(decision) => Ok(decision),
             None => Err(Refusal(404, RpcError::new(METHOD_NOT_FOUND, "Method not found"))),
         }
     }
 
     /// 2026-07-28, Discovery.
-    fn discover(&self, catalog: &Catalog, request: &Request<'_>, incoming: Incoming<'_>) -> Intake {
+    fn discover(&self, catalog: &Catalog, request: &Request<'_>, incoming: Incoming<'_>) -> Decision {
         let versions: Vec<_> = catalog.script.versions.iter().rev().map(|version| format!("\"{version}\"")).collect();
         let instructions = catalog.script.instructions.as_ref();
         let instructions =
@@ -124,12 +136,12 @@ impl Catalog {
     /// Compatibility).
     fn no_handshake(&self, mut error: RpcError) -> RpcError {
         let offered: Vec<_> = self.script.versions.iter().map(|version| version.as_str()).collect();
-        error.message = format!("{}; this server has no handshake and speaks {}", error.message, offered.join(", "));
+        error.message = format!("{}; this server has no handshake and supports {}", error.message, offered.join(", "));
         error
     }
 
     fn knows(&self, method: &str) -> bool {
-        method == "server/discover" || self.has_method(Era::Modern, method) || self.method_stub(method).is_some()
+        method == "server/discover" || self.has_method(Era::Modern, method) || self.method_item(method).is_some()
     }
 }
 
@@ -170,7 +182,7 @@ fn mirrored_headers(headers: &HeaderMap, method: &str, params: &Params<'_>) -> R
         return Err(mismatch("the header Mcp-Name is missing"));
     };
     let decoded = mirrored::decode(mirrored)
-        .ok_or_else(|| mismatch(format!("the header Mcp-Name is no valid Base64: {mirrored}")))?;
+        .ok_or_else(|| mismatch(format!("the header Mcp-Name is not valid Base64: {mirrored}")))?;
     if decoded != expected {
         return Err(mismatch(format!("Header mismatch: Mcp-Name is {decoded}, but the body says {expected}")));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::mock::draws::Draws;
+use crate::mock::seeded_rng::SeededRng;
 
 /// The pages of one list, each as the members of its result.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl Pages {
         let chunks: Vec<_> = items.chunks(page_size.unwrap_or(items.len()).max(1)).map(|page| page.join(",")).collect();
         let cursor = |page: usize| {
             let parts = kind.bytes().map(u64::from).chain([page as u64]);
-            format!("{:016x}", Draws::of(seed, parts).number())
+            format!("{:016x}", SeededRng::for_parts(seed, parts).number())
         };
         let page = |(index, items): (usize, &String)| {
             let next = (index + 1 < chunks.len()).then(|| format!(",\"nextCursor\":\"{}\"", cursor(index + 1)));

@@ -1,9 +1,10 @@
 //! Skills (SEP-2640, `io.modelcontextprotocol/skills`): what lists and shows them. Their files are resources.
 
 use super::{
-    Engine, Intake,
     call::Call,
     catalog::Catalog,
+    decision::Decision,
+    instance::Engine,
     pages::Pages,
     params::{invalid, optional_text, text},
 };
@@ -19,11 +20,11 @@ impl Catalog {
 }
 
 impl Engine {
-    pub(super) fn list_skills(&self, call: &Call<'_>) -> Result<Intake, RpcError> {
+    pub(super) fn list_skills(&self, call: &Call<'_>) -> Result<Decision, RpcError> {
         self.answer_page(call, &call.catalog.skill_pages(self.seed))
     }
 
-    pub(super) fn get_skill(&self, call: &Call<'_>) -> Result<Intake, RpcError> {
+    pub(super) fn get_skill(&self, call: &Call<'_>) -> Result<Decision, RpcError> {
         let uri = text("uri", call.params.uri)?;
         let skill = call.catalog.script.skills.iter().find(|skill| skill.uri == uri);
         let skill = skill.ok_or_else(|| invalid(format!("Unknown skill: {uri}")))?;
@@ -31,7 +32,7 @@ impl Engine {
         Ok(self.answer(call.catalog, call.request, call.era(), &members, call.incoming))
     }
 
-    pub(super) fn read_directory(&self, call: &Call<'_>) -> Result<Intake, RpcError> {
+    pub(super) fn read_directory(&self, call: &Call<'_>) -> Result<Decision, RpcError> {
         let uri = text("uri", call.params.uri)?;
         let children = skill_directory(&call.catalog.script.skills, &uri);
         let children = children.ok_or_else(|| invalid(format!("Not a directory: {uri}")))?;
@@ -40,7 +41,7 @@ impl Engine {
     }
 
     /// The page of a list that the request asks for.
-    fn answer_page(&self, call: &Call<'_>, pages: &Pages) -> Result<Intake, RpcError> {
+    fn answer_page(&self, call: &Call<'_>, pages: &Pages) -> Result<Decision, RpcError> {
         let cursor = optional_text("cursor", call.params.cursor)?;
         let page = pages.get(cursor.as_deref()).ok_or_else(|| invalid("Invalid cursor"))?;
         Ok(self.answer(call.catalog, call.request, call.era(), page, call.incoming))

@@ -1,25 +1,23 @@
 //! Calls that run as tasks (SEP-2663, `io.modelcontextprotocol/tasks`).
 
 use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, SystemTime},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
+    time::Duration,
 };
 
 use futures_channel::oneshot;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Answer, Engine,
     call::Call,
-    client_answer::ClientAnswer,
     envelope::Envelope,
     exchange::{Event, Exchange},
+    frames::ResponseFrame,
+    input_response::InputResponse,
+    instance::Engine,
     outcome::Outcome,
     params::{invalid, text},
+    task::{Input, Progress, Status, Task},
 };
 use crate::{
     mock::script::{TASKS, TaskSpec, includes},
@@ -31,99 +29,6 @@ use crate::{
 
 /// How many tasks a server has at a time, those that have ended included.
 const MAX_TASKS: usize = 10_000;
-
-/// The tasks of a server that can be asked for.
-#[derive(Debug, Default)]
-pub(super) struct Tasks {
-    by_id: Mutex<HashMap<String, Arc<Task>>>,
-    numbers: AtomicU64,
-}
-
-/// A call that runs in the background.
-#[derive(Debug)]
-pub(super) struct Task {
-    pub(super) id: String,
-    /// The only one who can ask for it, if the server knows its clients (SEP-2663, Security Implications).
-    owner: Option<String>,
-    created: Duration,
-    spec: TaskSpec,
-    progress: Mutex<Progress>,
-}
-
-#[derive(Debug)]
-struct Progress {
-    status: Status,
-    updated: Duration,
-    /// What the client has yet to answer.
-    open: Vec<Input>,
-}
-
-/// 2026-07-28, SEP-2663: Task Status. Ends carry the member that says how the call ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Status {
-    Working,
-    InputRequired,
-    Ended(&'static str, String),
-}
-
-impl Status {
-    /// The end of a task with an error, and the same in words (SEP-2663, Task Status: `statusMessage`).
-    fn failed(error: &RpcError) -> Status {
-        let (text, error) = (Json::from(&*error.message), serde_json::to_string(error).unwrap_or_default());
-        Status::Ended("failed", format!(",\"statusMessage\":{text},\"error\":{error}"))
-    }
-}
-
-#[derive(Debug)]
-struct Input {
-    key: String,
-    /// The member of `inputRequests` as JSON text.
-    request: String,
-    answer: oneshot::Sender<ClientAnswer>,
-}
-
-impl Task {
-    /// Whether the task has reached an end.
-    pub(super) fn is_over(&self) -> bool {
-        matches!(self.lock().status, Status::Ended(..))
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How long the task lives on.
-    pub(super) fn time_left(&self, at: Duration) -> Duration {
-        self.spec.ttl.map_or(Duration::MAX, |ttl| (self.created + ttl).saturating_sub(at))
-    }
-
-    fn is_expired(&self, at: Duration) -> bool {
-        self.time_left(at).is_zero()
-    }
-
-    /// The members of the `DetailedTask`.
-    fn members(&self, epoch: SystemTime) -> String {
-        let progress = self.lock();
-        let time = |at: Duration| humantime::format_rfc3339_millis(epoch + at);
-        let ttl = self.spec.ttl.map_or("null".to_owned(), |ttl| ttl.as_millis().to_string());
-        let (status, more) = match &progress.status {
-            Status::Working => ("working", String::new()),
-            Status::InputRequired => {
-                let requests: Vec<_> = progress.open.iter().map(|input| input.request.as_str()).collect();
-                ("input_required", format!(",\"inputRequests\":{{{}}}", requests.join(",")))
-            }
-            Status::Ended(status, more) => (*status, more.clone()),
-        };
-        format!(
-            "\"taskId\":\"{}\",\"status\":\"{status}\",\"createdAt\":\"{}\",\"lastUpdatedAt\":\"{}\",\"ttlMs\":{ttl},\
-             \"pollIntervalMs\":{}{more}",
-            self.id,
-            time(self.created),
-            time(progress.updated),
-            self.spec.poll_interval.as_millis().max(1),
-        )
-    }
-}
 
 impl Exchange {
     /// Goes on in the background, if the client can have a task; `None` if it goes on as before.
@@ -147,7 +52,7 @@ impl Exchange {
                 let members = format!("\"resultType\":\"task\",{}", task.members(self.engine.epoch));
                 let result = format!("{{{members},\"_meta\":{{{}}}}}", self.catalog.server_meta);
                 self.task = Some(task);
-                Some(Event::Detach(Answer::ok(message::result(&self.origin.id, &result))))
+                Some(Event::Detach(ResponseFrame::ok(message::result(&self.origin.id, &result))))
             }
         }
     }
@@ -158,7 +63,7 @@ impl Engine {
     fn create_task(&self, spec: TaskSpec, owner: Option<String>, at: Duration) -> Option<Arc<Task>> {
         let number = self.tasks.numbers.fetch_add(1, Ordering::Relaxed);
         let progress = Progress { status: Status::Working, updated: at, open: Vec::new() };
-        let id = self.seal.unguessable("task", number);
+        let id = self.signer.unguessable("task", number);
         let task = Arc::new(Task { id: id.clone(), owner, created: at, spec, progress: Mutex::new(progress) });
         let mut tasks = self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner);
         if tasks.len() == tasks.capacity() || tasks.len() >= MAX_TASKS {
@@ -187,7 +92,7 @@ impl Engine {
         task: &Arc<Task>,
         requests: Vec<(String, String)>,
         at: Duration,
-    ) -> Vec<oneshot::Receiver<ClientAnswer>> {
+    ) -> Vec<oneshot::Receiver<InputResponse>> {
         let mut receivers = Vec::new();
         self.change_task(task, at, |progress| {
             progress.status = Status::InputRequired;
@@ -206,9 +111,9 @@ impl Engine {
             Outcome::Result(members, meta) => {
                 let envelope = Envelope { meta: meta.as_deref(), ..Envelope::default() };
                 let result = self.catalog().result(Era::Legacy, members, envelope);
-                Status::Ended("completed", format!(",\"result\":{result}"))
+                Status::PipeEnd("completed", format!(",\"result\":{result}"))
             }
-            Outcome::Verbatim(result) => Status::Ended("completed", format!(",\"result\":{result}")),
+            Outcome::Verbatim(result) => Status::PipeEnd("completed", format!(",\"result\":{result}")),
             Outcome::Error(error, _) => Status::failed(error),
             Outcome::Raw(_) => Status::failed(&RpcError::new(INTERNAL_ERROR, "a task cannot end with a `raw` reply")),
         };
@@ -218,7 +123,7 @@ impl Engine {
     /// A task ends before its call does (SEP-2663: Task Status).
     pub(super) fn cancel_task(&self, task: &Arc<Task>, at: Duration) {
         self.change_task(task, at, |progress| {
-            progress.status = Status::Ended("cancelled", String::new());
+            progress.status = Status::PipeEnd("cancelled", String::new());
             progress.open.clear();
         });
     }
@@ -227,7 +132,7 @@ impl Engine {
     fn change_task(&self, task: &Arc<Task>, at: Duration, change: impl FnOnce(&mut Progress)) {
         {
             let mut progress = task.lock();
-            if matches!(progress.status, Status::Ended(..)) {
+            if matches!(progress.status, Status::PipeEnd(..)) {
                 return;
             }
             change(&mut progress);

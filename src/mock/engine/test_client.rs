@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Value as Json, json};
 
-use super::{Engine, Event, Exchange, Incoming, Intake, Outlet, Peer};
+use super::{Decision, Engine, Event, Exchange, Incoming, LegacySession, NotificationSink};
 use crate::{
     config::Source,
     mock::{journal::Journal, script::Script},
@@ -22,7 +22,7 @@ use crate::{
 /// A client at one end, the engine at the other.
 pub(super) struct TestClient {
     pub(super) engine: Arc<Engine>,
-    pub(super) peer: Arc<Peer>,
+    pub(super) session: Arc<LegacySession>,
     pub(super) headers: Option<HeaderMap>,
     /// What it declares.
     capabilities: Json,
@@ -49,7 +49,7 @@ struct Background {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Received(Arc<Mutex<Vec<Json>>>);
 
-impl Outlet for Received {
+impl NotificationSink for Received {
     fn push(&self, frame: Bytes) {
         let frame = serde_json::from_slice(&frame).expect("JSON");
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(frame);
@@ -66,11 +66,11 @@ impl TestClient {
     fn new(script: &str, capabilities: Json, is_modern: bool) -> TestClient {
         let script = Script::parse(&Source::new("s", script)).unwrap_or_else(|error| panic!("{error}"));
         let unasked = Received::default();
-        let peer = Peer::default();
-        peer.set_outlet(Box::new(unasked.clone()));
+        let session = LegacySession::default();
+        session.set_sink(Box::new(unasked.clone()));
         TestClient {
             engine: Engine::new(script, 1, Journal::default()),
-            peer: Arc::new(peer),
+            session: Arc::new(session),
             headers: None,
             capabilities,
             is_modern,
@@ -87,24 +87,24 @@ impl TestClient {
     }
 
     pub(super) fn legacy(script: &str, capabilities: Json) -> TestClient {
-        let client = TestClient::greeting(script, capabilities);
+        let client = TestClient::uninitialized(script, capabilities);
         client.initialized();
         client
     }
 
     /// A legacy client that can send nothing but requests.
     pub(super) fn stateless(script: &str) -> TestClient {
-        let peer = Arc::new(Peer::stateless(Version::V2025_11_25));
-        TestClient { peer, ..TestClient::new(script, json!({}), false) }
+        let session = Arc::new(LegacySession::stateless(Version::V2025_11_25));
+        TestClient { session, ..TestClient::new(script, json!({}), false) }
     }
 
     /// Ends the handshake.
     pub(super) fn initialized(&self) {
-        self.intake(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        self.decision(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
     }
 
     /// A legacy client that has not ended its handshake yet.
-    pub(super) fn greeting(script: &str, capabilities: Json) -> TestClient {
+    pub(super) fn uninitialized(script: &str, capabilities: Json) -> TestClient {
         let client = TestClient::new(script, capabilities.clone(), false);
         let info = json!({ "name": "c", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": info });
@@ -122,12 +122,12 @@ impl TestClient {
         TestClient { engine: self.engine.clone(), ..other }
     }
 
-    pub(super) fn intake(&self, frame: &Json) -> Intake {
+    pub(super) fn decision(&self, frame: &Json) -> Decision {
         let bytes = Bytes::from(frame.to_string());
         let transport = if self.headers.is_some() { Transport::Http } else { Transport::Memory };
         let at = self.clock.get();
         self.engine.receive(
-            &self.peer,
+            &self.session,
             Incoming { bytes: &bytes, transport, at, headers: self.headers.as_ref(), token: None, faults: &[] },
         )
     }
@@ -160,12 +160,12 @@ impl TestClient {
     /// Everything that came of a request, the response last.
     pub(super) fn exchange(&self, method: &str, params: Json) -> Vec<Json> {
         let request = self.request(method, params);
-        let frames = match self.intake(&request) {
-            Intake::Answer(answer) => {
+        let frames = match self.decision(&request) {
+            Decision::Respond(answer) => {
                 self.run_background();
                 vec![answer.frame]
             }
-            Intake::Exchange(exchange) => self.play(exchange),
+            Decision::Exchange(exchange) => self.play(exchange),
             other => panic!("no answer: {other:?}"),
         };
         let frames: Vec<Json> = frames.iter().map(|frame| serde_json::from_slice(frame).expect("JSON")).collect();
@@ -213,7 +213,7 @@ impl TestClient {
             let mut response = response.clone();
             response["jsonrpc"] = "2.0".into();
             response["id"] = frame["id"].clone();
-            assert!(matches!(self.intake(&response), Intake::Silent));
+            assert!(matches!(self.decision(&response), Decision::Ignore));
         }
     }
 

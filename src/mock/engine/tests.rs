@@ -1,7 +1,17 @@
 use serde_json::{Value as Json, json};
 
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::HeaderMap;
+
 use super::*;
-use crate::config::Source;
+use crate::{
+    config::Source,
+    mock::{journal::Journal, script::Script},
+    transport::Transport,
+    wire::{Era, Version},
+};
 
 const SCRIPT: &str = r#"
 server: { name: t, version: 1.2.3, title: Test }
@@ -47,14 +57,14 @@ prompts:
 
 pub(super) struct Mock {
     pub(super) engine: Arc<Engine>,
-    peer: Arc<Peer>,
+    session: Arc<LegacySession>,
     headers: Option<HeaderMap>,
 }
 
 impl Mock {
     fn new(script: &str) -> Mock {
         let script = Script::parse(&Source::new("s", script)).unwrap_or_else(|error| panic!("{error}"));
-        Mock { engine: Engine::new(script, 1, Journal::default()), peer: Arc::default(), headers: None }
+        Mock { engine: Engine::new(script, 1, Journal::default()), session: Arc::default(), headers: None }
     }
 
     pub(super) fn legacy(script: &str, version: &str) -> Mock {
@@ -66,11 +76,11 @@ impl Mock {
         mock
     }
 
-    fn intake(&self, frame: &str) -> Intake {
+    fn decision(&self, frame: &str) -> Decision {
         let bytes = Bytes::copy_from_slice(frame.as_bytes());
         let headers = self.headers.as_ref();
         self.engine.receive(
-            &self.peer,
+            &self.session,
             Incoming {
                 bytes: &bytes,
                 transport: if headers.is_some() { Transport::Http } else { Transport::Memory },
@@ -84,9 +94,9 @@ impl Mock {
 
     /// Every event of an answer; waits are skipped.
     fn events(&self, frame: &Json) -> Vec<Event> {
-        match self.intake(&frame.to_string()) {
-            Intake::Answer(answer) => vec![Event::Finish(answer)],
-            Intake::Exchange(mut exchange) => {
+        match self.decision(&frame.to_string()) {
+            Decision::Respond(answer) => vec![Event::Finish(answer)],
+            Decision::Exchange(mut exchange) => {
                 let mut events = vec![exchange.next_event(Duration::ZERO)];
                 while !matches!(events.last(), Some(Event::Finish(_) | Event::Exit(_))) {
                     events.push(exchange.next_event(Duration::ZERO));
@@ -141,7 +151,7 @@ fn the_handshake_negotiates_the_version_and_declares_what_the_script_has() {
         })
     );
     assert_eq!(mock.call("initialize", hello("2025-06-18"))["error"]["code"], -32600);
-    assert_eq!(Mock::legacy(SCRIPT, "2024-11-05").peer.version(), Some(Version::V2024_11_05));
+    assert_eq!(Mock::legacy(SCRIPT, "2024-11-05").session.version(), Some(Version::V2024_11_05));
 }
 
 #[test]
@@ -188,7 +198,7 @@ fn an_unknown_tool_is_invalid_params_and_the_journal_names_the_nearest() {
     let mock = Mock::legacy(SCRIPT, "2025-11-25");
     let reply = mock.tool("ecko", json!({}));
     assert_eq!(reply["error"], json!({ "code": -32602, "message": "Unknown tool: ecko" }));
-    assert_eq!(mock.last_handling(), "no rule matched; nearest is echo: Unknown tool: ecko");
+    assert_eq!(mock.last_handling(), "no rule matched; closest is echo: Unknown tool: ecko");
 }
 
 #[test]
@@ -200,7 +210,7 @@ fn steps_run_in_order_and_only_what_the_client_asked_for_is_sent() {
         .into_iter()
         .map(|event| match event {
             Event::Wait(time) => format!("wait {time:?}"),
-            Event::Send(bytes) | Event::Finish(Answer { frame: bytes, .. }) => {
+            Event::Send(bytes) | Event::Finish(ResponseFrame { frame: bytes, .. }) => {
                 String::from_utf8_lossy(&bytes).into_owned()
             }
             Event::Exit(code) => format!("exit {code}"),
@@ -239,7 +249,7 @@ fn the_first_matching_rule_answers_and_a_miss_names_the_nearest() {
     assert_eq!(miss["result"]["isError"], true);
     assert_eq!(
         mock.last_handling(),
-        r#"no rule matched; nearest is tools.by_city.rules[0]: /city: expected "Paris", found "Oslo""#
+        r#"no rule matched; closest is tools.by_city.rules[0]: /city: expected "Paris", found "Oslo""#
     );
     assert_eq!(mock.tool("silent", json!({}))["result"]["isError"], true);
 }
@@ -322,9 +332,9 @@ fn discover_names_every_version_and_may_be_cached() {
 fn modern_requests_are_checked_in_the_order_of_what_each_check_relies_on() {
     let mut mock = Mock::new(SCRIPT);
     let refused = |mock: &Mock, method: &str, params: Json| match mock
-        .intake(&json!({ "jsonrpc": "2.0", "id": "x", "method": method, "params": params }).to_string())
+        .decision(&json!({ "jsonrpc": "2.0", "id": "x", "method": method, "params": params }).to_string())
     {
-        Intake::Answer(answer) => {
+        Decision::Respond(answer) => {
             let frame: Json = serde_json::from_slice(&answer.frame).expect("JSON");
             assert_eq!(frame["id"], "x");
             (answer.status, frame["error"]["code"].as_i64().unwrap_or_default())
@@ -384,11 +394,11 @@ fn a_server_of_one_era_tells_the_other_what_it_speaks() {
 fn notifications_cancel_or_are_silent_and_broken_frames_are_answered() {
     let mock = Mock::legacy(SCRIPT, "2025-11-25");
     let cancelled = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}"#;
-    assert!(matches!(mock.intake(cancelled), Intake::Cancel(id) if id == "a".into()));
-    assert!(matches!(mock.intake(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Intake::Silent));
-    assert!(matches!(mock.intake(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#), Intake::Silent));
+    assert!(matches!(mock.decision(cancelled), Decision::Cancel(id) if id == "a".into()));
+    assert!(matches!(mock.decision(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#), Decision::Ignore));
+    assert!(matches!(mock.decision(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#), Decision::Ignore));
     for (frame, code) in [("nonsense", -32700), ("[]", -32600), (r#"{"id":1}"#, -32600)] {
-        let Intake::Answer(answer) = mock.intake(frame) else { panic!("an answer to {frame}") };
+        let Decision::Respond(answer) = mock.decision(frame) else { panic!("an answer to {frame}") };
         let reply: Json = serde_json::from_slice(&answer.frame).expect("JSON");
         assert_eq!((answer.status, &reply["error"]["code"]), (400, &json!(code)), "{frame}");
     }
@@ -398,9 +408,9 @@ fn notifications_cancel_or_are_silent_and_broken_frames_are_answered() {
 fn batches_exist_in_2025_03_26_only() {
     let batch =
         r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},7]"#;
-    let Intake::Batch(parts) = Mock::legacy(SCRIPT, "2025-03-26").intake(batch) else { panic!("a batch") };
-    assert!(matches!(&parts[..], [Intake::Answer(_), Intake::Silent, Intake::Answer(_)]), "{parts:?}");
-    assert!(matches!(Mock::legacy(SCRIPT, "2025-06-18").intake(batch), Intake::Answer(_)));
+    let Decision::Batch(parts) = Mock::legacy(SCRIPT, "2025-03-26").decision(batch) else { panic!("a batch") };
+    assert!(matches!(&parts[..], [Decision::Respond(_), Decision::Ignore, Decision::Respond(_)]), "{parts:?}");
+    assert!(matches!(Mock::legacy(SCRIPT, "2025-06-18").decision(batch), Decision::Respond(_)));
 }
 
 #[test]
@@ -411,7 +421,7 @@ fn a_progress_that_is_no_number_fails_instead_of_being_sent() {
         Mock::legacy(script, "2025-11-25").call("tools/call", params)
     };
     assert_eq!(call(json!(2.5))["result"]["content"][0]["text"], "x");
-    let message = "a template failed: `progress` is a number, not \"many\"";
+    let message = "a template failed: `progress` must be a number, not \"many\"";
     assert_eq!(call(json!("many"))["error"], json!({ "code": -32603, "message": message }));
 }
 

@@ -4,10 +4,10 @@ use std::{collections::HashSet, fmt, sync::Arc};
 
 use serde::Serialize;
 
-use super::Engine;
+use super::instance::Engine;
 use crate::mock::{
-    journal::{Entry, Handling, Misses},
-    script::{Calls, Stub},
+    journal::{Entry, Handling, UnmatchedRequests},
+    script::{CallRange, Item},
 };
 
 /// What was expected and did not come, and what came and was not expected.
@@ -15,23 +15,23 @@ use crate::mock::{
 pub struct Verification {
     /// How many expectations the script has.
     pub expectations: usize,
-    pub unmet: Vec<Unmet>,
+    pub unmet: Vec<UnmetExpectation>,
     /// Requests that nothing in the script answers, if the script says that there must be none: the first of them.
     pub unexpected: Vec<Entry>,
     /// How many more there were.
     pub more: u64,
 }
 
-/// A tool, another stub or a rule that was used too often or not often enough.
+/// A tool, another item or a rule that was used too often or not often enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Unmet {
+pub struct UnmetExpectation {
     /// Where it stands in the script: `tools.echo.rules[1]`.
     pub label: String,
     /// What was expected, as text: `at least 2 calls`.
     pub expected: String,
     pub calls: u64,
     /// Requests that were nearly it, and why they were not; the latest last.
-    pub near_misses: Vec<String>,
+    pub closest_requests: Vec<String>,
 }
 
 impl Verification {
@@ -45,8 +45,8 @@ impl fmt::Display for Verification {
         for unmet in &self.unmet {
             let calls = if unmet.calls == 1 { "call" } else { "calls" };
             writeln!(f, "{}: expected {}, got {} {calls}", unmet.label, unmet.expected, unmet.calls)?;
-            for miss in &unmet.near_misses {
-                writeln!(f, "  near miss: {miss}")?;
+            for miss in &unmet.closest_requests {
+                writeln!(f, "  closest request: {miss}")?;
             }
         }
         for entry in &self.unexpected {
@@ -67,31 +67,36 @@ impl Engine {
         let journal = self.journal.entries();
         let mut unmet = Vec::new();
         let mut expectations = usize::from(catalog.script.strict);
-        let mut check = |label: &str, name: &str, expect: Option<Calls>, calls: u64| {
+        let mut check = |label: &str, name: &str, expect: Option<CallRange>, calls: u64| {
             expectations += usize::from(expect.is_some());
             if let Some(expected) = expect.filter(|expected| !expected.contains(calls)) {
-                let near_misses = journal.iter().filter_map(|entry| near_miss(entry, label, name)).collect();
-                unmet.push(Unmet { label: label.to_owned(), expected: expected.to_string(), calls, near_misses });
+                let closest_requests = journal.iter().filter_map(|entry| closest_request(entry, label, name)).collect();
+                unmet.push(UnmetExpectation {
+                    label: label.to_owned(),
+                    expected: expected.to_string(),
+                    calls,
+                    closest_requests,
+                });
             }
         };
-        // An added rule stands in a stub and in what replaces it.
+        // An added rule stands in an item and in what replaces it.
         let mut seen = HashSet::new();
-        for (_, stub) in catalog.script.all_stubs() {
-            let Stub { label, name, rules, expect, .. } = stub;
-            let (calls, of_rules) = catalog.counts(stub);
+        for (_, item) in catalog.script.all_items() {
+            let Item { label, name, rules, expect, .. } = item;
+            let (calls, of_rules) = catalog.counts(item);
             check(label, name, *expect, calls);
             for (rule, calls) in rules.iter().zip(of_rules).filter(|(rule, _)| seen.insert(Arc::as_ptr(rule))) {
                 check(&rule.label, name, rule.expect, calls);
             }
         }
-        let misses = if catalog.script.strict { self.journal.misses() } else { Misses::default() };
+        let misses = if catalog.script.strict { self.journal.misses() } else { UnmatchedRequests::default() };
         let more = misses.count - misses.first.len() as u64;
         Verification { expectations, unmet, unexpected: misses.first, more }
     }
 }
 
 /// Why a request was not answered by what has this label or name, though that is what it was most like.
-fn near_miss(entry: &Entry, label: &str, name: &str) -> Option<String> {
+fn closest_request(entry: &Entry, label: &str, name: &str) -> Option<String> {
     match &entry.handling {
         Handling::Miss { nearest: Some(nearest), why } if nearest == label || nearest == name => {
             Some(format!("{} (number {}): {why}", entry.method()?, entry.number))
@@ -117,7 +122,7 @@ tools:
 ";
 
     #[test]
-    fn what_was_not_called_as_expected_is_named_with_its_near_misses() {
+    fn what_was_not_called_as_expected_is_named_with_its_closest_requests() {
         let mock = Mock::legacy(SCRIPT, "2025-11-25");
         mock.call("tools/call", json!({ "name": "once", "arguments": {} }));
         mock.call("tools/call", json!({ "name": "by_city", "arguments": { "city": "Rome" } }));
@@ -127,9 +132,9 @@ tools:
         assert_eq!(
             verification.to_string(),
             "tools.by_city.rules[0]: expected at least 1 call, got 0 calls\n  \
-             near miss: tools/call (number 3): /city: expected \"Paris\", found \"Rome\"\n\
+             closest request: tools/call (number 3): /city: expected \"Paris\", found \"Rome\"\n\
              tools.never: expected 0 calls, got 1 call\n\
-             unexpected: tools/call (number 3): no rule matched; nearest is tools.by_city.rules[0]: /city: expected \"Paris\", found \"Rome\"\n"
+             unexpected: tools/call (number 3): no rule matched; closest is tools.by_city.rules[0]: /city: expected \"Paris\", found \"Rome\"\n"
         );
     }
 

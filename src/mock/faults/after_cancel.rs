@@ -1,16 +1,16 @@
 //! The answer comes although the client has cancelled the request.
 
-use super::{About, EVERYWHERE, Fault, read};
+use super::{EVERYWHERE, Fault, FaultInfo, options};
 
 /// The one fault that is no change of the answer: whoever sends it asks the chain.
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "after_cancel",
     summary: "The answer comes although the client has cancelled the request; on HTTP in the legacy versions only, \
               since closing the response is what cancels in 2026-07-28",
     options: &[],
     example: "after_cancel: {}",
     transports: EVERYWHERE,
-    read: |node| read::options(&ABOUT, node).map(|_| Fault::AfterCancel),
+    read: |node| options::read(&INFO, node).map(|_| Fault::AfterCancel),
 };
 
 #[cfg(test)]

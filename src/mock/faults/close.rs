@@ -1,9 +1,9 @@
 //! The connection is closed too early.
 
-use super::{About, EVERYWHERE, Fault, Item, Stop, read, stop_at};
+use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "close",
     summary: "The stream or connection is closed in order, but before the answer or in the middle of it",
     options: &[
@@ -26,20 +26,20 @@ pub struct Close {
 
 impl Close {
     fn read(node: &Node) -> Result<Close, Problems> {
-        let options = read::options(&ABOUT, node)?;
+        let options = options::read(&INFO, node)?;
         let code = |node: &Node| match node.integer()? {
             // The others must not appear in a close frame (RFC 6455, 7.4).
             code @ (1000..=1003 | 1007..=1014 | 3000..=4999) => Ok(code),
             _ => Err(node
-                .problem("no close code of a WebSocket")
+                .problem("not a close code of a WebSocket")
                 .hint("1000 to 1003, 1007 to 1014 and 3000 to 4999 can be sent")
                 .into()),
         };
-        Ok(Close { after: options.read("after", read::bytes)?, code: options.read("code", code)?.unwrap_or(NORMAL) })
+        Ok(Close { after: options.read("after", options::bytes)?, code: options.read("code", code)?.unwrap_or(NORMAL) })
     }
 
-    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
-        stop_at(self.after, Stop::Close(self.code), item, out);
+    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        stop_at(self.after, Stop::Close(self.code), part, out);
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn a_code_that_no_close_frame_has_is_a_mistake() {
         for code in [0, 999, 1004, 1005, 1006, 1015, 2999, 5000] {
-            assert!(error(&format!("close: {{ code: {code} }}")).contains("no close code"), "{code}");
+            assert!(error(&format!("close: {{ code: {code} }}")).contains("not a close code"), "{code}");
         }
     }
 }

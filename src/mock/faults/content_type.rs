@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use super::{About, Fault, Item, read};
+use super::{Fault, FaultInfo, ResponsePart, options};
 use crate::{
     config::{Node, Problems},
     transport::Transport,
 };
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "content_type",
     summary: "The HTTP response has another Content-Type, or none",
     options: &[("type", "the media type, or `none`; `content_type: text/html` is short for it")],
@@ -24,19 +24,19 @@ pub struct ContentType(Arc<str>);
 
 impl ContentType {
     fn read(node: &Node) -> Result<ContentType, Problems> {
-        let node = if read::is_scalar(node) { node } else { read::options(&ABOUT, node)?.required("type")? };
+        let node = if options::is_scalar(node) { node } else { options::read(&INFO, node)?.required("type")? };
         match node.str()? {
             "none" => Ok(ContentType("".into())),
             text if !text.is_empty() && HeaderValue::from_str(text).is_ok() => Ok(ContentType(text.into())),
-            _ => Err(node.problem("no value of a Content-Type").hint("write a media type, or `none`").into()),
+            _ => Err(node.problem("not a valid Content-Type").hint("write a media type, or `none`").into()),
         }
     }
 
-    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
-        if item == Item::Begin {
-            out.push(Item::ContentType(self.0.clone()));
+    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        if part == ResponsePart::Begin {
+            out.push(ResponsePart::ContentType(self.0.clone()));
         }
-        out.push(item);
+        out.push(part);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{About, EVERYWHERE, Fault, Item, Run, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, ResponsePart, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "delay",
     summary: "The answer comes late, and everything that precedes it",
     options: &[
@@ -25,11 +25,11 @@ pub struct Delay {
 
 impl Delay {
     fn read(node: &Node) -> Result<Delay, Problems> {
-        if read::is_scalar(node) {
+        if options::is_scalar(node) {
             let time = node.duration()?;
             return Ok(Delay { min: time, max: time });
         }
-        let options = read::options(&ABOUT, node)?;
+        let options = options::read(&INFO, node)?;
         let min = options.read("min", Node::duration)?.unwrap_or_default();
         let max = options.required("max")?;
         match max.duration()? {
@@ -38,30 +38,30 @@ impl Delay {
         }
     }
 
-    pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
-        if item == Item::Begin {
+    pub(super) fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
+        if part == ResponsePart::Begin {
             let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
             let (min, max) = (nanos(self.min), nanos(self.max));
-            out.push(Item::Wait(Duration::from_nanos(min + run.draws.up_to(max - min))));
+            out.push(ResponsePart::Wait(Duration::from_nanos(min + state.rng.up_to(max - min))));
         }
-        out.push(item);
+        out.push(part);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{error, items, play},
+        super::tests::{error, parts, play},
         *,
     };
 
     #[test]
     fn the_wait_precedes_everything_and_its_time_comes_from_the_seed() {
         assert_eq!(play("delay: 30ms")[..3], ["Wait(30ms)", "Begin", "n1"]);
-        let time = |seed| items("delay: { min: 10ms, max: 20ms }", seed).swap_remove(0);
+        let time = |seed| parts("delay: { min: 10ms, max: 20ms }", seed).swap_remove(0);
         let times: Vec<_> = (0..20).map(time).collect();
-        for item in &times {
-            let Item::Wait(time) = item else { panic!("{item:?}") };
+        for part in &times {
+            let ResponsePart::Wait(time) = part else { panic!("{part:?}") };
             assert!((Duration::from_millis(10)..=Duration::from_millis(20)).contains(time), "{time:?}");
         }
         assert!(times.iter().any(|time| *time != times[0]));

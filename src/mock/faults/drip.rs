@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{About, EVERYWHERE, Fault, Item, read};
+use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "drip",
     summary: "The bytes of the answer come a few at a time; on a WebSocket as fragments",
     options: &[("bytes", "how many at a time, 16 by default"), ("every", "the pause between them, 10ms by default")],
@@ -22,20 +22,20 @@ pub struct Drip {
 
 impl Drip {
     fn read(node: &Node) -> Result<Drip, Problems> {
-        let options = read::options(&ABOUT, node)?;
+        let options = options::read(&INFO, node)?;
         Ok(Drip {
-            bytes: options.read("bytes", read::some_bytes)?.unwrap_or(16),
+            bytes: options.read("bytes", options::some_bytes)?.unwrap_or(16),
             every: options.read("every", Node::duration)?.unwrap_or(Duration::from_millis(10)),
         })
     }
 
-    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
-        out.push(match item {
-            Item::Packet(mut packet) => {
+    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        out.push(match part {
+            ResponsePart::Packet(mut packet) => {
                 packet.drip = Some((self.bytes, self.every));
-                Item::Packet(packet)
+                ResponsePart::Packet(packet)
             }
-            item => item,
+            part => part,
         });
     }
 }

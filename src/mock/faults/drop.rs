@@ -1,9 +1,9 @@
 //! Messages get lost.
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, Run, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, options};
 use crate::config::{Node, Problems, Value};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "drop",
     summary: "The response is not sent, or some of the notifications before it",
     options: &[
@@ -24,14 +24,14 @@ pub struct Drop {
 
 impl Drop {
     fn read(node: &Node) -> Result<Drop, Problems> {
-        if read::is_scalar(node) {
+        if options::is_scalar(node) {
             return match node.str()? {
                 "response" => Ok(Drop { response: true, every: None }),
                 "notifications" => Ok(Drop { response: false, every: Some(1) }),
                 _ => Err(node.problem("`drop` is `response` or `notifications`").into()),
             };
         }
-        let options = read::options(&ABOUT, node)?;
+        let options = options::read(&INFO, node)?;
         if options.is_empty() {
             return Ok(Drop { response: true, every: None });
         }
@@ -43,17 +43,17 @@ impl Drop {
         Ok(Drop { response, every })
     }
 
-    pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
-        let is_lost = match &item {
-            Item::Packet(packet) if packet.kind == Kind::Response => self.response,
-            Item::Packet(packet) if packet.kind == Kind::Notification => {
-                run.passed += 1;
-                self.every.is_some_and(|every| run.passed.is_multiple_of(every))
+    pub(super) fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
+        let is_lost = match &part {
+            ResponsePart::Packet(packet) if packet.kind == FrameKind::Response => self.response,
+            ResponsePart::Packet(packet) if packet.kind == FrameKind::Notification => {
+                state.passed += 1;
+                self.every.is_some_and(|every| state.passed.is_multiple_of(every))
             }
             _ => false,
         };
         if !is_lost {
-            out.push(item);
+            out.push(part);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The response comes again.
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "duplicate",
     summary: "The response comes again",
     options: &[("times", "how often it comes in all, 2 by default and at most 100")],
@@ -20,17 +20,17 @@ pub struct Duplicate {
 impl Duplicate {
     fn read(node: &Node) -> Result<Duplicate, Problems> {
         let times = |node: &Node| match node.integer()? {
-            0 | 1 => Err(node.problem("once is no fault").hint("never is the fault `drop`").into()),
+            0 | 1 => Err(node.problem("a response that comes once is not a fault").hint("use the fault `drop` to send none").into()),
             times @ 2..=100 => Ok(times),
             _ => Err(node.problem("a response comes at most 100 times").into()),
         };
-        Ok(Duplicate { times: read::options(&ABOUT, node)?.read("times", times)?.unwrap_or(2) })
+        Ok(Duplicate { times: options::read(&INFO, node)?.read("times", times)?.unwrap_or(2) })
     }
 
-    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
-        let is_response = matches!(&item, Item::Packet(packet) if packet.kind == Kind::Response);
+    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        let is_response = matches!(&part, ResponsePart::Packet(packet) if packet.kind == FrameKind::Response);
         let times = if is_response { self.times } else { 1 };
-        out.extend(std::iter::repeat_n(item, times.into()));
+        out.extend(std::iter::repeat_n(part, times.into()));
     }
 }
 
@@ -42,6 +42,6 @@ mod tests {
     fn the_response_comes_as_often_as_it_says() {
         assert_eq!(play("duplicate")[4..], ["n3", "r", "r", "Stop(Finish)"]);
         assert_eq!(play("duplicate: { times: 3 }")[5..], ["r", "r", "r", "Stop(Finish)"]);
-        assert!(error("duplicate: { times: 1 }").contains("once is no fault"));
+        assert!(error("duplicate: { times: 1 }").contains("a response that comes once is not a fault"));
     }
 }

@@ -1,11 +1,11 @@
 //! The process dies.
 
-use super::{About, EVERYWHERE, Fault, Item, Stop, read, stop_at};
+use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "exit",
-    summary: "The server dies before the answer, or in the middle of it",
+    summary: "The server exits before the answer, or in the middle of it",
     options: &[
         ("code", "the exit code, 1 by default; `exit: 3` is short for `exit: { code: 3 }`"),
         ("after", "after so many bytes of the response; by default before anything of the answer"),
@@ -26,15 +26,15 @@ impl Exit {
         let code = |node: &Node| {
             node.integer().map_err(|_| node.problem("an exit code is a whole number from 0 to 255").into())
         };
-        if read::is_scalar(node) {
+        if options::is_scalar(node) {
             return Ok(Exit { code: code(node)?, after: None });
         }
-        let options = read::options(&ABOUT, node)?;
-        Ok(Exit { code: options.read("code", code)?.unwrap_or(1), after: options.read("after", read::bytes)? })
+        let options = options::read(&INFO, node)?;
+        Ok(Exit { code: options.read("code", code)?.unwrap_or(1), after: options.read("after", options::bytes)? })
     }
 
-    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
-        stop_at(self.after, Stop::Exit(self.code), item, out);
+    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        stop_at(self.after, Stop::Exit(self.code), part, out);
     }
 }
 

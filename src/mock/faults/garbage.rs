@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, Run, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, options};
 use crate::{
     config::{Entry, Node, Problems},
-    mock::draws::Draws,
+    mock::seeded_rng::SeededRng,
 };
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "garbage",
     summary: "The bytes of the response are replaced by others",
     options: &[
@@ -36,41 +36,41 @@ const INVALID: &[u8] = b"\xc3\x28\x80";
 
 impl Garbage {
     fn read(node: &Node) -> Result<Garbage, Problems> {
-        if read::is_scalar(node) {
+        if options::is_scalar(node) {
             return match node.str()? {
                 "random" => Ok(Garbage::Random(None)),
                 "invalid_utf8" => Ok(Garbage::InvalidUtf8),
                 _ => Err(node.problem("`garbage` is `random`, `invalid_utf8` or `{ text: … }`").into()),
             };
         }
-        match read::options(&ABOUT, node)?.at_most_one(&["random", "invalid_utf8", "text"])? {
+        match options::read(&INFO, node)?.at_most_one(&["random", "invalid_utf8", "text"])? {
             None => Ok(Garbage::Random(None)),
             Some(Entry { key, node, .. }) if key == "text" => Ok(Garbage::Text(node.str()?.into())),
-            Some(Entry { key, node, .. }) if key == "random" => Ok(Garbage::Random(Some(read::bytes(node)?))),
+            Some(Entry { key, node, .. }) if key == "random" => Ok(Garbage::Random(Some(options::bytes(node)?))),
             Some(Entry { node, .. }) => match node.bool()? {
                 true => Ok(Garbage::InvalidUtf8),
-                false => Err(node.problem("`invalid_utf8` is true, or not there").into()),
+                false => Err(node.problem("`invalid_utf8` must be true or absent").into()),
             },
         }
     }
 
-    pub(super) fn apply(&self, mut item: Item, run: &mut Run, out: &mut Vec<Item>) {
-        if let Item::Packet(packet) = &mut item
-            && packet.kind == Kind::Response
+    pub(super) fn apply(&self, mut part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
+        if let ResponsePart::Packet(packet) = &mut part
+            && packet.kind == FrameKind::Response
         {
             packet.bytes = match self {
-                Garbage::Random(length) => random(length.unwrap_or(packet.bytes.len()), &mut run.draws),
+                Garbage::Random(length) => random(length.unwrap_or(packet.bytes.len()), &mut state.rng),
                 Garbage::InvalidUtf8 => invalid_utf8(&packet.bytes),
                 Garbage::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
             };
         }
-        out.push(item);
+        out.push(part);
     }
 }
 
 /// Random bytes that stay one line.
-pub(super) fn random(length: usize, draws: &mut Draws) -> Bytes {
-    let byte = || match draws.byte() {
+pub(super) fn random(length: usize, rng: &mut SeededRng) -> Bytes {
+    let byte = || match rng.byte() {
         b'\n' | b'\r' => 0,
         byte => byte,
     };
@@ -84,7 +84,7 @@ fn invalid_utf8(bytes: &Bytes) -> Bytes {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{RESPONSE, error, items, play, response};
+    use super::super::tests::{RESPONSE, error, parts, play, response};
 
     #[test]
     fn random_bytes_come_from_the_seed_and_are_one_line() {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(garbage, response("garbage"));
         let long = response("garbage: { random: 5000 }");
         assert!(long.len() == 5000 && !long.iter().any(|byte| matches!(byte, b'\n' | b'\r')));
-        assert_ne!(items("garbage", 1), items("garbage", 2));
+        assert_ne!(parts("garbage", 1), parts("garbage", 2));
     }
 
     #[test]
@@ -110,6 +110,6 @@ mod tests {
     fn a_text_replaces_the_response_alone() {
         assert_eq!(play("garbage: { text: <html> }")[4..], ["n3", "<html>", "Stop(Finish)"]);
         assert!(error("garbage: <html>").contains("`{ text: … }`"));
-        assert!(error("garbage: { invalid_utf8: false }").contains("true, or not there"));
+        assert!(error("garbage: { invalid_utf8: false }").contains("true or absent"));
     }
 }

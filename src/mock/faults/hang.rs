@@ -1,9 +1,9 @@
 //! The answer never comes.
 
-use super::{About, EVERYWHERE, Fault, Item, Stop, read, stop_at};
+use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "hang",
     summary: "The answer never comes, or never ends",
     options: &[("after", "after so many bytes of the response; by default before anything of the answer")],
@@ -19,11 +19,11 @@ pub struct Hang {
 
 impl Hang {
     fn read(node: &Node) -> Result<Hang, Problems> {
-        Ok(Hang { after: read::options(&ABOUT, node)?.read("after", read::bytes)? })
+        Ok(Hang { after: options::read(&INFO, node)?.read("after", options::bytes)? })
     }
 
-    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
-        stop_at(self.after, Stop::Hang, item, out);
+    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        stop_at(self.after, Stop::Hang, part, out);
     }
 }
 

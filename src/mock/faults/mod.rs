@@ -1,8 +1,8 @@
 //! Faults: how a mock misbehaves where its script says so.
 //!
-//! An answer on its way out is a sequence of [`Item`]s, and a [`Fault`] turns every item into those that go on instead.
+//! An answer on its way out is a sequence of [`ResponsePart`]s, and a [`Fault`] turns every part into those that go on instead.
 //! A [`Chain`] of faults is pure: it knows neither time nor transports. Whoever sends the answer waits, frames and
-//! closes as the items say.
+//! closes as the parts say.
 //!
 //! One file a fault; [`ALL`] is the list of them.
 
@@ -18,20 +18,23 @@ mod exit;
 mod garbage;
 mod hang;
 mod noise;
+mod options;
 mod oversize;
 mod packet;
-mod read;
+mod part;
 mod reorder;
 mod reset;
 mod status;
+mod stop;
 mod truncate;
 mod wrong_id;
 
-use std::{sync::Arc, time::Duration};
-
-pub use chain::{Chain, Run};
-pub use packet::{Kind, Packet, Step, Steps};
-pub use status::Refusal;
+pub use chain::{Chain, FaultState};
+pub use packet::{FrameKind, Packet, SendStep, SendSteps};
+pub use part::ResponsePart;
+use part::stop_at;
+pub use status::StatusResponse;
+pub use stop::Stop;
 
 use crate::{
     config::{Node, Problem, Problems, Value},
@@ -40,7 +43,7 @@ use crate::{
 
 /// A kind of fault, for those who write scripts.
 #[derive(Clone, Copy, Debug)]
-pub struct About {
+pub struct FaultInfo {
     /// The key by which a script asks for it.
     pub name: &'static str,
     /// What it does, in a sentence without a full stop.
@@ -55,24 +58,24 @@ pub struct About {
 }
 
 /// Every kind of fault.
-pub const ALL: &[About] = &[
-    exit::ABOUT,
-    hang::ABOUT,
-    delay::ABOUT,
-    drip::ABOUT,
-    noise::ABOUT,
-    garbage::ABOUT,
-    truncate::ABOUT,
-    reset::ABOUT,
-    close::ABOUT,
-    status::ABOUT,
-    content_type::ABOUT,
-    wrong_id::ABOUT,
-    duplicate::ABOUT,
-    reorder::ABOUT,
-    drop::ABOUT,
-    after_cancel::ABOUT,
-    oversize::ABOUT,
+pub const ALL: &[FaultInfo] = &[
+    exit::INFO,
+    hang::INFO,
+    delay::INFO,
+    drip::INFO,
+    noise::INFO,
+    garbage::INFO,
+    truncate::INFO,
+    reset::INFO,
+    close::INFO,
+    status::INFO,
+    content_type::INFO,
+    wrong_id::INFO,
+    duplicate::INFO,
+    reorder::INFO,
+    drop::INFO,
+    after_cancel::INFO,
+    oversize::INFO,
 ];
 
 const EVERYWHERE: &[Transport] = &Transport::ALL;
@@ -84,7 +87,7 @@ pub enum Fault {
     Hang(hang::Hang),
     Delay(delay::Delay),
     Drip(drip::Drip),
-    Noise(noise::Noise),
+    Noise(noise::InjectedOutput),
     Garbage(garbage::Garbage),
     Truncate(truncate::Truncate),
     Reset(reset::Reset),
@@ -99,48 +102,13 @@ pub enum Fault {
     Oversize(oversize::Oversize),
 }
 
-/// A piece of an answer on its way out. The order is [`Item::Begin`], what comes on the way, the response,
-/// [`Item::Stop`]; what a fault puts before `Begin` happens before even the head of an HTTP response is sent.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Item {
-    /// The answer begins.
-    Begin,
-    Wait(Duration),
-    /// Another answer goes first, unless none is sent within this time.
-    GiveWay(Duration),
-    /// The media type of the HTTP response; none at all if it is empty.
-    ContentType(Arc<str>),
-    /// This HTTP response comes instead of the answer.
-    Refuse(Refusal),
-    Packet(Packet),
-    /// The stream is to be closed where it can be resumed, after telling the client when to come back.
-    Disconnect(Option<Duration>),
-    /// Nothing follows.
-    Stop(Stop),
-}
-
-/// What comes after the last byte of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// What always comes.
-    Finish,
-    /// Nothing at all: everyone waits.
-    Hang,
-    /// The stream or connection is closed in order; a WebSocket with this code.
-    Close(u16),
-    /// The connection is reset.
-    Reset,
-    /// The process dies with this code.
-    Exit(u8),
-}
-
 impl Fault {
-    /// Reads one item of `do`: a mapping with the name of the fault, or the name alone.
+    /// Reads one part of `do`: a mapping with the name of the fault, or the name alone.
     ///
     /// # Errors
     /// There is no such fault, or something is wrong with its options.
     pub fn read(node: &Node) -> Result<Fault, Problems> {
-        let names: Vec<_> = ALL.iter().map(|about| about.name).collect();
+        let names: Vec<_> = ALL.iter().map(|info| info.name).collect();
         let nothing = Node { span: node.span, value: Value::Null };
         let (name, span, options) = match &node.value {
             Value::String(name) => (name, node.span, &nothing),
@@ -150,10 +118,10 @@ impl Fault {
                 })?;
                 (&entry.key, entry.key_span, &entry.node)
             }
-            _ => return Err(node.problem("a fault is its name, or a mapping from it to its options").into()),
+            _ => return Err(node.problem("a fault is its name, or an object that maps its name to its options").into()),
         };
-        match ALL.iter().find(|about| about.name == *name) {
-            Some(about) => (about.read)(options),
+        match ALL.iter().find(|info| info.name == *name) {
+            Some(info) => (info.read)(options),
             None => {
                 let problem = Problem::new(span, format!("there is no fault `{name}`"));
                 Err(match crate::config::nearest(name, &names) {
@@ -164,62 +132,49 @@ impl Fault {
         }
     }
 
-    pub fn about(&self) -> &'static About {
+    pub fn info(&self) -> &'static FaultInfo {
         match self {
-            Fault::Exit(_) => &exit::ABOUT,
-            Fault::Hang(_) => &hang::ABOUT,
-            Fault::Delay(_) => &delay::ABOUT,
-            Fault::Drip(_) => &drip::ABOUT,
-            Fault::Noise(_) => &noise::ABOUT,
-            Fault::Garbage(_) => &garbage::ABOUT,
-            Fault::Truncate(_) => &truncate::ABOUT,
-            Fault::Reset(_) => &reset::ABOUT,
-            Fault::Close(_) => &close::ABOUT,
-            Fault::Status(_) => &status::ABOUT,
-            Fault::ContentType(_) => &content_type::ABOUT,
-            Fault::WrongId(_) => &wrong_id::ABOUT,
-            Fault::Duplicate(_) => &duplicate::ABOUT,
-            Fault::Reorder(_) => &reorder::ABOUT,
-            Fault::Drop(_) => &drop::ABOUT,
-            Fault::AfterCancel => &after_cancel::ABOUT,
-            Fault::Oversize(_) => &oversize::ABOUT,
+            Fault::Exit(_) => &exit::INFO,
+            Fault::Hang(_) => &hang::INFO,
+            Fault::Delay(_) => &delay::INFO,
+            Fault::Drip(_) => &drip::INFO,
+            Fault::Noise(_) => &noise::INFO,
+            Fault::Garbage(_) => &garbage::INFO,
+            Fault::Truncate(_) => &truncate::INFO,
+            Fault::Reset(_) => &reset::INFO,
+            Fault::Close(_) => &close::INFO,
+            Fault::Status(_) => &status::INFO,
+            Fault::ContentType(_) => &content_type::INFO,
+            Fault::WrongId(_) => &wrong_id::INFO,
+            Fault::Duplicate(_) => &duplicate::INFO,
+            Fault::Reorder(_) => &reorder::INFO,
+            Fault::Drop(_) => &drop::INFO,
+            Fault::AfterCancel => &after_cancel::INFO,
+            Fault::Oversize(_) => &oversize::INFO,
         }
     }
 
-    /// What goes on instead of `item`.
-    pub fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
+    /// What goes on instead of `part`.
+    pub fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
         match self {
-            Fault::Exit(it) => it.apply(item, out),
-            Fault::Hang(it) => it.apply(item, out),
-            Fault::Delay(it) => it.apply(item, run, out),
-            Fault::Drip(it) => it.apply(item, out),
-            Fault::Noise(it) => it.apply(item, run, out),
-            Fault::Garbage(it) => it.apply(item, run, out),
-            Fault::Truncate(it) => it.apply(item, out),
-            Fault::Reset(it) => it.apply(item, out),
-            Fault::Close(it) => it.apply(item, out),
-            Fault::Status(it) => it.apply(item, run, out),
-            Fault::ContentType(it) => it.apply(item, out),
-            Fault::WrongId(it) => it.apply(item, out),
-            Fault::Duplicate(it) => it.apply(item, out),
-            Fault::Reorder(it) => it.apply(item, run, out),
-            Fault::Drop(it) => it.apply(item, run, out),
-            Fault::AfterCancel => out.push(item),
-            Fault::Oversize(it) => it.apply(item, out),
+            Fault::Exit(it) => it.apply(part, out),
+            Fault::Hang(it) => it.apply(part, out),
+            Fault::Delay(it) => it.apply(part, state, out),
+            Fault::Drip(it) => it.apply(part, out),
+            Fault::Noise(it) => it.apply(part, state, out),
+            Fault::Garbage(it) => it.apply(part, state, out),
+            Fault::Truncate(it) => it.apply(part, out),
+            Fault::Reset(it) => it.apply(part, out),
+            Fault::Close(it) => it.apply(part, out),
+            Fault::Status(it) => it.apply(part, state, out),
+            Fault::ContentType(it) => it.apply(part, out),
+            Fault::WrongId(it) => it.apply(part, out),
+            Fault::Duplicate(it) => it.apply(part, out),
+            Fault::Reorder(it) => it.apply(part, state, out),
+            Fault::Drop(it) => it.apply(part, state, out),
+            Fault::AfterCancel => out.push(part),
+            Fault::Oversize(it) => it.apply(part, out),
         }
-    }
-}
-
-/// Stops the answer: before anything of it, or after so many bytes of the response.
-fn stop_at(after: Option<usize>, stop: Stop, item: Item, out: &mut Vec<Item>) {
-    match (item, after) {
-        (Item::Begin, None) => out.push(Item::Stop(stop)),
-        (Item::Packet(packet), Some(after)) if packet.kind == Kind::Response => {
-            let is_whole = after >= packet.bytes.len();
-            out.push(Item::Packet(if is_whole { packet } else { Packet { cut: Some((after, stop)), ..packet } }));
-            out.extend(is_whole.then_some(Item::Stop(stop)));
-        }
-        (item, _) => out.push(item),
     }
 }
 

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use std::sync::Arc;
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, Packet, Run, garbage::random, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, Packet, ResponsePart, garbage::random, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "noise",
-    summary: "Before the response comes what is no message: a line, an event, a WebSocket message",
+    summary: "Before the response comes something that is not a message: a line, an event, a WebSocket message",
     options: &[
         ("text", "this text; `noise: TEXT` is short for `noise: { text: TEXT }`"),
         ("random", "so many random bytes without line ends instead, which the seed decides"),
@@ -16,48 +16,48 @@ pub(super) const ABOUT: About = About {
     ],
     example: "noise: { text: 'npm warn deprecated', glued: false }",
     transports: EVERYWHERE,
-    read: |node| Noise::read(node).map(Fault::Noise),
+    read: |node| InjectedOutput::read(node).map(Fault::Noise),
 };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Noise {
-    sound: Sound,
+pub struct InjectedOutput {
+    bytes: InjectedBytes,
     glued: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Sound {
+enum InjectedBytes {
     Text(Arc<str>),
     Random(usize),
 }
 
-impl Noise {
-    fn read(node: &Node) -> Result<Noise, Problems> {
-        if read::is_scalar(node) {
-            return Ok(Noise { sound: Sound::Text(node.str()?.into()), glued: false });
+impl InjectedOutput {
+    fn read(node: &Node) -> Result<InjectedOutput, Problems> {
+        if options::is_scalar(node) {
+            return Ok(InjectedOutput { bytes: InjectedBytes::Text(node.str()?.into()), glued: false });
         }
-        let options = read::options(&ABOUT, node)?;
-        let sound = match options.at_most_one(&["text", "random"])? {
-            Some(entry) if entry.key == "random" => Sound::Random(read::some_bytes(&entry.node)?),
-            Some(entry) => Sound::Text(entry.node.str()?.into()),
-            None => Sound::Text("Server listening on stdio".into()),
+        let options = options::read(&INFO, node)?;
+        let bytes = match options.at_most_one(&["text", "random"])? {
+            Some(entry) if entry.key == "random" => InjectedBytes::Random(options::some_bytes(&entry.node)?),
+            Some(entry) => InjectedBytes::Text(entry.node.str()?.into()),
+            None => InjectedBytes::Text("Server listening on stdio".into()),
         };
-        Ok(Noise { sound, glued: options.read("glued", Node::bool)?.unwrap_or(false) })
+        Ok(InjectedOutput { bytes, glued: options.read("glued", Node::bool)?.unwrap_or(false) })
     }
 
-    pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
-        let Item::Packet(mut response) = item else { return out.push(item) };
-        if response.kind == Kind::Response {
-            let noise = match &self.sound {
-                Sound::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
-                Sound::Random(length) => random(*length, &mut run.draws),
+    pub(super) fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
+        let ResponsePart::Packet(mut response) = part else { return out.push(part) };
+        if response.kind == FrameKind::Response {
+            let noise = match &self.bytes {
+                InjectedBytes::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
+                InjectedBytes::Random(length) => random(*length, &mut state.rng),
             };
             match self.glued {
                 true => response.bytes = [noise, response.bytes].concat().into(),
-                false => out.push(Item::Packet(Packet::new(Kind::Noise, noise))),
+                false => out.push(ResponsePart::Packet(Packet::new(FrameKind::Unsolicited, noise))),
             }
         }
-        out.push(Item::Packet(response));
+        out.push(ResponsePart::Packet(response));
     }
 }
 

@@ -2,10 +2,10 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "oversize",
     summary: "The response is padded to a size, with spaces before its last brace",
     options: &[("size", "in bytes; `oversize: 40MB` is short for `oversize: { size: 40MB }`")],
@@ -21,13 +21,13 @@ pub struct Oversize {
 
 impl Oversize {
     fn read(node: &Node) -> Result<Oversize, Problems> {
-        let node = if read::is_scalar(node) { node } else { read::options(&ABOUT, node)?.required("size")? };
-        Ok(Oversize { size: read::some_bytes(node)? })
+        let node = if options::is_scalar(node) { node } else { options::read(&INFO, node)?.required("size")? };
+        Ok(Oversize { size: options::some_bytes(node)? })
     }
 
-    pub(super) fn apply(&self, mut item: Item, out: &mut Vec<Item>) {
-        if let Item::Packet(packet) = &mut item
-            && packet.kind == Kind::Response
+    pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        if let ResponsePart::Packet(packet) = &mut part
+            && packet.kind == FrameKind::Response
             && let Some(missing) = self.size.checked_sub(packet.bytes.len())
         {
             let (text, end) = packet.bytes.split_at(packet.bytes.len() - usize::from(packet.bytes.ends_with(b"}")));
@@ -37,7 +37,7 @@ impl Oversize {
             padded.put_slice(end);
             packet.bytes = padded.freeze();
         }
-        out.push(item);
+        out.push(part);
     }
 }
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::Stop;
+use super::stop::Stop;
 use crate::wire::Message;
 
 /// A frame and how it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// The HTTP status, of a response.
     pub status: u16,
     pub bytes: Bytes,
@@ -22,18 +22,18 @@ pub struct Packet {
 
 /// What a frame is for the request that is being answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     Notification,
     /// A request of the server.
-    Question,
+    Request,
     /// What no server should send.
-    Noise,
+    Unsolicited,
     Response,
 }
 
 /// What is to be done for a packet, one step after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum SendStep {
     /// These bytes are sent, and have left before the next step.
     Bytes(Bytes),
     Wait(Duration),
@@ -42,7 +42,7 @@ pub enum Step {
 
 /// The steps of a packet.
 #[derive(Clone, Debug)]
-pub struct Steps {
+pub struct SendSteps {
     rest: Bytes,
     drip: Option<(usize, Duration)>,
     pauses: bool,
@@ -50,18 +50,18 @@ pub struct Steps {
 }
 
 impl Packet {
-    pub fn new(kind: Kind, bytes: Bytes) -> Packet {
+    pub fn new(kind: FrameKind, bytes: Bytes) -> Packet {
         Packet { kind, status: 200, bytes, drip: None, cut: None }
     }
 
     pub fn response(status: u16, bytes: Bytes) -> Packet {
-        Packet { status, ..Packet::new(Kind::Response, bytes) }
+        Packet { status, ..Packet::new(FrameKind::Response, bytes) }
     }
 
     /// A message that comes before the response.
     pub fn on_the_way(bytes: Bytes) -> Packet {
         let is_question = matches!(Message::parse(&bytes), Ok(Message::Request(_)));
-        Packet::new(if is_question { Kind::Question } else { Kind::Notification }, bytes)
+        Packet::new(if is_question { FrameKind::Request } else { FrameKind::Notification }, bytes)
     }
 
     /// The bytes that are sent of it.
@@ -74,24 +74,24 @@ impl Packet {
 
     /// The steps of sending it. `framed` puts the framing of a transport around bytes, without its end if they are not
     /// the whole frame. Of a frame that is cut off before its first byte not even the framing is sent.
-    pub fn steps(&self, framed: impl FnOnce(Bytes, bool) -> Bytes) -> Steps {
+    pub fn steps(&self, framed: impl FnOnce(Bytes, bool) -> Bytes) -> SendSteps {
         let rest = match self.cut {
             Some((0, _)) => Bytes::new(),
             cut => framed(self.sent(), cut.is_none()),
         };
-        Steps { rest, drip: self.drip, pauses: false, stop: self.cut.map(|(_, stop)| stop) }
+        SendSteps { rest, drip: self.drip, pauses: false, stop: self.cut.map(|(_, stop)| stop) }
     }
 }
 
-impl Steps {
+impl SendSteps {
     /// Bytes, and nothing else.
-    pub fn whole(bytes: Bytes) -> Steps {
-        Steps { rest: bytes, drip: None, pauses: false, stop: None }
+    pub fn whole(bytes: Bytes) -> SendSteps {
+        SendSteps { rest: bytes, drip: None, pauses: false, stop: None }
     }
 
     /// Bytes, and what comes after them.
-    pub fn new(bytes: Bytes, stop: Stop) -> Steps {
-        Steps { stop: Some(stop), ..Steps::whole(bytes) }
+    pub fn new(bytes: Bytes, stop: Stop) -> SendSteps {
+        SendSteps { stop: Some(stop), ..SendSteps::whole(bytes) }
     }
 
     /// Whether nothing comes any more.
@@ -105,18 +105,18 @@ impl Steps {
     }
 }
 
-impl Iterator for Steps {
-    type Item = Step;
+impl Iterator for SendSteps {
+    type Item = SendStep;
 
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<SendStep> {
         if self.rest.is_empty() {
-            return self.stop.take().map(Step::Stop);
+            return self.stop.take().map(SendStep::Stop);
         }
-        let Some((size, pause)) = self.drip else { return Some(Step::Bytes(std::mem::take(&mut self.rest))) };
+        let Some((size, pause)) = self.drip else { return Some(SendStep::Bytes(std::mem::take(&mut self.rest))) };
         if std::mem::take(&mut self.pauses) {
-            return Some(Step::Wait(pause));
+            return Some(SendStep::Wait(pause));
         }
         self.pauses = true;
-        Some(Step::Bytes(self.rest.split_to(size.clamp(1, self.rest.len()))))
+        Some(SendStep::Bytes(self.rest.split_to(size.clamp(1, self.rest.len()))))
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, Run, Stop, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, Stop, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "reorder",
     summary: "The response comes before its notifications, or after the next answer",
     options: &[
@@ -29,10 +29,10 @@ pub enum Reorder {
 
 impl Reorder {
     fn read(node: &Node) -> Result<Reorder, Problems> {
-        if read::is_scalar(node) {
+        if options::is_scalar(node) {
             return Reorder::read_kind(node, None);
         }
-        let options = read::options(&ABOUT, node)?;
+        let options = options::read(&INFO, node)?;
         let limit = options.get("limit");
         match (options.get("response"), limit) {
             (Some(kind), limit) => Reorder::read_kind(kind, limit),
@@ -50,20 +50,20 @@ impl Reorder {
         }
     }
 
-    pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
-        match (self, item) {
-            (Reorder::AfterNext(limit), Item::Packet(packet)) if packet.kind == Kind::Response => {
-                out.extend([Item::GiveWay(*limit), Item::Packet(packet)]);
+    pub(super) fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
+        match (self, part) {
+            (Reorder::AfterNext(limit), ResponsePart::Packet(packet)) if packet.kind == FrameKind::Response => {
+                out.extend([ResponsePart::Yield(*limit), ResponsePart::Packet(packet)]);
             }
             // A client that is asked something must answer before there is a response.
-            (Reorder::First, Item::Packet(packet)) if packet.kind == Kind::Notification => {
-                run.held.push(Item::Packet(packet));
+            (Reorder::First, ResponsePart::Packet(packet)) if packet.kind == FrameKind::Notification => {
+                state.held.push(ResponsePart::Packet(packet));
             }
-            (_, Item::Stop(Stop::Finish)) => {
-                out.append(&mut run.held);
-                out.push(Item::Stop(Stop::Finish));
+            (_, ResponsePart::Stop(Stop::Finish)) => {
+                out.append(&mut state.held);
+                out.push(ResponsePart::Stop(Stop::Finish));
             }
-            (_, item) => out.push(item),
+            (_, part) => out.push(part),
         }
     }
 }
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn or_after_the_next_answer() {
-        assert_eq!(play("reorder: after_next")[4..], ["n3", "GiveWay(5s)", "r", "Stop(Finish)"]);
-        assert_eq!(play("reorder: { response: after_next, limit: 1s }")[5], "GiveWay(1s)");
+        assert_eq!(play("reorder: after_next")[4..], ["n3", "Yield(5s)", "r", "Stop(Finish)"]);
+        assert_eq!(play("reorder: { response: after_next, limit: 1s }")[5], "Yield(1s)");
         assert!(error("reorder: { limit: 1s }").contains("goes with `response: after_next`"));
         assert!(error("reorder: { response: first, limit: 1s }").contains("goes with `response: after_next`"));
         assert!(error("reorder: last").contains("`first` or `after_next`"));

@@ -1,11 +1,11 @@
 //! The connection breaks.
 
-use super::{About, EVERYWHERE, Fault, Item, Stop, read, stop_at};
+use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "reset",
-    summary: "The connection is reset (TCP RST) before the answer, or in the middle of it; a pipe is torn",
+    summary: "The connection is reset (TCP RST) before the answer, or in the middle of it; a pipe is closed",
     options: &[("after", "after so many bytes of the response; by default before anything of the answer")],
     example: "reset: { after: 20 }",
     transports: EVERYWHERE,
@@ -19,11 +19,11 @@ pub struct Reset {
 
 impl Reset {
     fn read(node: &Node) -> Result<Reset, Problems> {
-        Ok(Reset { after: read::options(&ABOUT, node)?.read("after", read::bytes)? })
+        Ok(Reset { after: options::read(&INFO, node)?.read("after", options::bytes)? })
     }
 
-    pub(super) fn apply(&self, item: Item, out: &mut Vec<Item>) {
-        stop_at(self.after, Stop::Reset, item, out);
+    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        stop_at(self.after, Stop::Reset, part, out);
     }
 }
 

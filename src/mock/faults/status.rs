@@ -5,14 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
-use super::{About, Fault, Item, Run, Stop, read};
+use super::{Fault, FaultInfo, FaultState, ResponsePart, Stop, options};
 use crate::{
     config::{Entry, Node, Problem, Problems, Value},
     transport::Transport,
     wire::{RpcError, message},
 };
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "status",
     summary: "The HTTP request is answered with this status instead; on HTTP+SSE the POST, and nothing on the stream",
     options: &[
@@ -44,7 +44,7 @@ enum Body {
 
 /// An HTTP response that is no answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Refusal {
+pub struct StatusResponse {
     pub code: StatusCode,
     /// The media type of the body, if there is one.
     pub content_type: Option<&'static str>,
@@ -55,10 +55,10 @@ pub struct Refusal {
 
 impl Status {
     fn read(node: &Node) -> Result<Status, Problems> {
-        if read::is_scalar(node) {
+        if options::is_scalar(node) {
             return Ok(Status { code: read_code(node)?, headers: [].into(), body: Body::None });
         }
-        let options = read::options(&ABOUT, node)?;
+        let options = options::read(&INFO, node)?;
         let body = match options.at_most_one(&["text", "json", "rpcError"])? {
             None => Body::None,
             Some(Entry { key, node, .. }) if key == "text" => Body::Text(node.str()?.to_owned().into()),
@@ -78,18 +78,23 @@ impl Status {
         Ok(Status { code: status, headers: Problems::collect(headers.iter().map(read_header))?.into(), body })
     }
 
-    pub(super) fn apply(&self, item: Item, run: &mut Run, out: &mut Vec<Item>) {
-        if item != Item::Begin {
-            return out.push(item);
+    pub(super) fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
+        if part != ResponsePart::Begin {
+            return out.push(part);
         }
         let (content_type, body) = match &self.body {
             Body::None => (None, Bytes::new()),
             Body::Text(text) => (Some("text/plain; charset=utf-8"), text.clone()),
             Body::Json(json) => (Some("application/json"), json.clone()),
-            Body::RpcError(error) => (Some("application/json"), message::error(run.id.as_ref(), error)),
+            Body::RpcError(error) => (Some("application/json"), message::error(state.id.as_ref(), error)),
         };
-        out.push(Item::Refuse(Refusal { code: self.code, content_type, headers: self.headers.clone(), body }));
-        out.push(Item::Stop(Stop::Finish));
+        out.push(ResponsePart::Replace(StatusResponse {
+            code: self.code,
+            content_type,
+            headers: self.headers.clone(),
+            body,
+        }));
+        out.push(ResponsePart::Stop(Stop::Finish));
     }
 }
 
@@ -105,7 +110,7 @@ const FRAMING: [HeaderName; 4] =
 
 fn read_header(Entry { key, key_span, node }: &Entry) -> Result<(HeaderName, HeaderValue), Problems> {
     let problem = |message: &str| Problem::new(*key_span, format!("`{key}` {message}"));
-    let name = key.parse().map_err(|_| problem("is no name of an HTTP header"))?;
+    let name = key.parse().map_err(|_| problem("is not a name of an HTTP header"))?;
     if FRAMING.contains(&name) {
         let problem = problem("follows from the body");
         return Err(problem.hint("a response that ends too early is the fault `truncate`, `close` or `hang`").into());
@@ -114,20 +119,20 @@ fn read_header(Entry { key, key_span, node }: &Entry) -> Result<(HeaderName, Hea
         Value::Number(text) => text,
         _ => node.str()?,
     };
-    let value = HeaderValue::from_str(text).map_err(|_| node.problem("no value of an HTTP header"))?;
+    let value = HeaderValue::from_str(text).map_err(|_| node.problem("not a value of an HTTP header"))?;
     Ok((name, value))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::tests::{error, items},
+        super::tests::{error, parts},
         *,
     };
 
-    fn refusal(text: &str) -> Refusal {
-        match &items(text, 1)[..] {
-            [Item::Refuse(refusal), Item::Stop(Stop::Finish)] => refusal.clone(),
+    fn refusal(text: &str) -> StatusResponse {
+        match &parts(text, 1)[..] {
+            [ResponsePart::Replace(refusal), ResponsePart::Stop(Stop::Finish)] => refusal.clone(),
             other => panic!("{other:?}"),
         }
     }
@@ -161,13 +166,13 @@ mod tests {
                 "status: { code: 500, text: a, json: b }",
                 "f:1:31: `status` has both `text` and `json` (keep one of them)",
             ),
-            ("status: { code: 500, headers: { 'a b': c } }", "f:1:33: `a b` is no name of an HTTP header"),
+            ("status: { code: 500, headers: { 'a b': c } }", "f:1:33: `a b` is not a name of an HTTP header"),
             (
                 "status: { code: 200, text: ab, headers: { Content-Length: 1 } }",
                 "f:1:43: `Content-Length` follows from the body (a response that ends too early is the fault `truncate`, `close` or `hang`)",
             ),
             ("status: { code: 204, text: ab }", "f:1:17: a response with 204 has no body"),
-            ("status: { code: 500, headers: { a: \"\\n\" } }", "f:1:36: no value of an HTTP header"),
+            ("status: { code: 500, headers: { a: \"\\n\" } }", "f:1:36: not a value of an HTTP header"),
             ("status: { code: 500, rpcError: { code: 1 } }", "f:1:32: `rpcError` needs a `message`"),
         ] {
             assert_eq!(error(text), expected);

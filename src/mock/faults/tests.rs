@@ -1,4 +1,6 @@
 use bytes::Bytes;
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -25,24 +27,24 @@ fn notification(number: usize) -> Bytes {
 }
 
 /// An answer with three notifications, a question and a response.
-fn answer() -> Vec<Item> {
+fn answer() -> Vec<ResponsePart> {
     let question = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"q"}"#);
     let frames = [notification(1), notification(2), question, notification(3)].map(Packet::on_the_way);
     let response = Packet::response(200, Bytes::from_static(RESPONSE.as_bytes()));
-    let packets = frames.into_iter().chain([response]).map(Item::Packet);
-    [Item::Begin].into_iter().chain(packets).chain([Item::Stop(Stop::Finish)]).collect()
+    let packets = frames.into_iter().chain([response]).map(ResponsePart::Packet);
+    [ResponsePart::Begin].into_iter().chain(packets).chain([ResponsePart::Stop(Stop::Finish)]).collect()
 }
 
-pub(super) fn items(text: &str, seed: u64) -> Vec<Item> {
+pub(super) fn parts(text: &str, seed: u64) -> Vec<ResponsePart> {
     let faults = fault(text).unwrap_or_else(|error| panic!("{error}"));
     let mut chain = Chain::new(Some(&7.into()), faults.into_iter().map(|fault| (fault, seed)));
-    answer().into_iter().flat_map(|item| chain.push(item)).collect()
+    answer().into_iter().flat_map(|part| chain.push(part)).collect()
 }
 
 /// What becomes of an answer, in words: `n1` is its first notification, `q` its question, `r` its response.
 pub(super) fn play(text: &str) -> Vec<String> {
-    let word = |item: Item| match item {
-        Item::Packet(Packet { bytes, drip, cut, .. }) => {
+    let word = |part: ResponsePart| match part {
+        ResponsePart::Packet(Packet { bytes, drip, cut, .. }) => {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let text = match text.split("\"method\":\"").nth(1) {
                 Some(rest) => rest.trim_end_matches("\"}").to_owned(),
@@ -52,15 +54,15 @@ pub(super) fn play(text: &str) -> Vec<String> {
             let drip = drip.map(|drip| format!(" dripping {drip:?}")).unwrap_or_default();
             text + &drip + &cut.map(|cut| format!(" cut {cut:?}")).unwrap_or_default()
         }
-        item => format!("{item:?}"),
+        part => format!("{part:?}"),
     };
-    items(text, 1).into_iter().map(word).collect()
+    parts(text, 1).into_iter().map(word).collect()
 }
 
 /// The bytes of the response.
 pub(super) fn response(text: &str) -> Bytes {
-    let packets = items(text, 1).into_iter().filter_map(|item| match item {
-        Item::Packet(packet) if packet.kind == Kind::Response => Some(packet.bytes),
+    let packets = parts(text, 1).into_iter().filter_map(|part| match part {
+        ResponsePart::Packet(packet) if packet.kind == FrameKind::Response => Some(packet.bytes),
         _ => None,
     });
     packets.last().expect("a response")
@@ -68,12 +70,12 @@ pub(super) fn response(text: &str) -> Bytes {
 
 #[test]
 fn every_fault_has_an_example_that_is_its_own_and_says_where_it_exists() {
-    for about in ALL {
-        let read = fault(about.example).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(read.iter().map(|it| it.about().name).collect::<Vec<_>>(), [about.name]);
-        assert!(!about.transports.is_empty() && !about.summary.ends_with('.'), "{}", about.name);
-        let bare = fault(about.name);
-        assert!(bare.is_ok() || bare.is_err_and(|error| error.contains("needs a")), "{}", about.name);
+    for info in ALL {
+        let read = fault(info.example).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read.iter().map(|it| it.info().name).collect::<Vec<_>>(), [info.name]);
+        assert!(!info.transports.is_empty() && !info.summary.ends_with('.'), "{}", info.name);
+        let bare = fault(info.name);
+        assert!(bare.is_ok() || bare.is_err_and(|error| error.contains("needs a")), "{}", info.name);
     }
 }
 
@@ -92,7 +94,7 @@ fn mistakes_have_a_position_and_a_hint() {
     for (text, expected) in [
         ("{ truncat: { after: 1 } }", "f:1:3: a fault has no key `truncat` (did you mean `truncate`?)"),
         ("truncat", "f:1:1: there is no fault `truncat` (did you mean `truncate`?)"),
-        ("5", "f:1:1: a fault is its name, or a mapping from it to its options"),
+        ("5", "f:1:1: a fault is its name, or an object that maps its name to its options"),
         ("{ hang: {}, drop: {} }", "f:1:13: a fault has both `hang` and `drop` (several faults are a list)"),
         ("{ hang: { afer: 1 } }", "f:1:11: `hang` has no key `afer` (did you mean `after`?)"),
         ("{ hang: { after: 20KG } }", "f:1:18: expected a number of bytes (write 20, 64KB, 5MB or 5MiB; at most 1GiB)"),
@@ -109,7 +111,7 @@ fn sizes_are_read_in_decimal_and_binary_units() {
     for (text, size) in
         [("20", 20), ("'20 b'", 20), ("2kb", 2000), ("1MB", 1_000_000), ("1 KiB", 1024), ("1GiB", 1 << 30)]
     {
-        let read = parse_yaml(&Source::new("f", text)).and_then(|node| read::bytes(&node));
+        let read = parse_yaml(&Source::new("f", text)).and_then(|node| options::bytes(&node));
         assert_eq!(read, Ok(size), "{text}");
     }
 }
@@ -120,11 +122,11 @@ fn a_packet_that_drips_pauses_between_its_pieces_and_one_that_is_cut_loses_its_f
         if is_whole { [b"<", &bytes[..], b">"] } else { [b"<", &bytes[..], b""] }.concat().into()
     };
     let steps = |drip, cut| {
-        let packet = Packet { drip, cut, ..Packet::new(Kind::Response, Bytes::from_static(b"abcd")) };
+        let packet = Packet { drip, cut, ..Packet::new(FrameKind::Response, Bytes::from_static(b"abcd")) };
         packet
             .steps(framed)
             .map(|step| match step {
-                Step::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                SendStep::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 step => format!("{step:?}"),
             })
             .collect::<Vec<_>>()
@@ -138,7 +140,7 @@ fn a_packet_that_drips_pauses_between_its_pieces_and_one_that_is_cut_loses_its_f
 }
 
 fn any_fault() -> impl Strategy<Value = String> {
-    let examples: Vec<_> = ALL.iter().map(|about| about.example.to_owned()).collect();
+    let examples: Vec<_> = ALL.iter().map(|info| info.example.to_owned()).collect();
     let more =
         ["hang", "garbage: random", "garbage: invalid_utf8", "wrong_id: missing", "drop: notifications", "reorder"];
     let more = more.map(str::to_owned);
@@ -158,13 +160,13 @@ proptest! {
         prop_assume!(!faults.iter().any(|it| it.starts_with("oversize: 40MB")));
         let lines: String = faults.iter().map(|it| format!("- {it}\n")).collect();
         let text = if faults.is_empty() { "[]" } else { &lines };
-        let played = items(text, seed);
-        let stops = |item: &Item| matches!(item, Item::Stop(_));
+        let played = parts(text, seed);
+        let stops = |part: &ResponsePart| matches!(part, ResponsePart::Stop(_));
         prop_assert!(played.last().is_some_and(stops), "{:?}", played);
         prop_assert_eq!(played.iter().filter(|it| stops(it)).count(), 1);
-        prop_assert!(played.iter().filter(|it| **it == Item::Begin).count() <= 1);
-        let begin = played.iter().position(|it| *it == Item::Begin).unwrap_or(played.len());
-        prop_assert!(!played[..begin].iter().any(|it| matches!(it, Item::Packet(_))));
-        prop_assert_eq!(items(text, seed), played);
+        prop_assert!(played.iter().filter(|it| **it == ResponsePart::Begin).count() <= 1);
+        let begin = played.iter().position(|it| *it == ResponsePart::Begin).unwrap_or(played.len());
+        prop_assert!(!played[..begin].iter().any(|it| matches!(it, ResponsePart::Packet(_))));
+        prop_assert_eq!(parts(text, seed), played);
     }
 }

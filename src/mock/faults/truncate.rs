@@ -1,9 +1,9 @@
 //! The response is cut off, and looks finished.
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "truncate",
     summary: "The response is cut off, and then goes on as if it were whole: with its line end, its Content-Length",
     options: &[("after", "after so many bytes")],
@@ -19,16 +19,16 @@ pub struct Truncate {
 
 impl Truncate {
     fn read(node: &Node) -> Result<Truncate, Problems> {
-        Ok(Truncate { after: read::bytes(read::options(&ABOUT, node)?.required("after")?)? })
+        Ok(Truncate { after: options::bytes(options::read(&INFO, node)?.required("after")?)? })
     }
 
-    pub(super) fn apply(&self, mut item: Item, out: &mut Vec<Item>) {
-        if let Item::Packet(packet) = &mut item
-            && packet.kind == Kind::Response
+    pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        if let ResponsePart::Packet(packet) = &mut part
+            && packet.kind == FrameKind::Response
         {
             packet.bytes.truncate(self.after);
         }
-        out.push(item);
+        out.push(part);
     }
 }
 

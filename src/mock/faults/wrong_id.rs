@@ -6,10 +6,10 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{About, EVERYWHERE, Fault, Item, Kind, read};
+use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
 use crate::config::{Node, Problems};
 
-pub(super) const ABOUT: About = About {
+pub(super) const INFO: FaultInfo = FaultInfo {
     name: "wrong_id",
     summary: "The response has another id than the request",
     options: &[
@@ -37,10 +37,10 @@ const FAR: i64 = 1_000_000;
 
 impl WrongId {
     fn read(node: &Node) -> Result<WrongId, Problems> {
-        if read::is_scalar(node) {
+        if options::is_scalar(node) {
             return WrongId::read_kind(node);
         }
-        Ok(match read::options(&ABOUT, node)?.at_most_one(&["id", "as"])? {
+        Ok(match options::read(&INFO, node)?.at_most_one(&["id", "as"])? {
             None => WrongId::Other,
             Some(entry) if entry.key == "id" => WrongId::Json(entry.node.to_json_text().into()),
             Some(entry) => WrongId::read_kind(&entry.node)?,
@@ -59,14 +59,14 @@ impl WrongId {
         }
     }
 
-    pub(super) fn apply(&self, mut item: Item, out: &mut Vec<Item>) {
-        if let Item::Packet(packet) = &mut item
-            && packet.kind == Kind::Response
+    pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
+        if let ResponsePart::Packet(packet) = &mut part
+            && packet.kind == FrameKind::Response
             && let Some(changed) = self.changed(&packet.bytes)
         {
             packet.bytes = changed;
         }
-        out.push(item);
+        out.push(part);
     }
 
     /// The bytes with the other id in them, all else as it is; `None` if they have no id.

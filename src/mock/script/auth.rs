@@ -128,7 +128,7 @@ impl Challenge {
     /// The reason in words.
     pub fn reason(&self) -> String {
         match self.error {
-            None => "a bearer token is needed".into(),
+            None => "a bearer token is required".into(),
             Some("invalid_token") => "the bearer token is not valid".into(),
             Some(_) => format!("the bearer token lacks a scope; needed are {}", self.scopes.join(", ")),
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Kind, Uses};
+use super::{ItemKind, UsedFeatures};
 use crate::{
     config::{Node, Problems, Value},
     wire::Era,
@@ -22,7 +22,12 @@ pub struct Capabilities {
 
 impl Capabilities {
     /// What follows from the script: what it has something for, nothing else.
-    pub(super) fn of(uses: &Uses, has: impl Fn(Kind) -> bool, completions: bool, skills: bool) -> Capabilities {
+    pub(super) fn from_features(
+        uses: &UsedFeatures,
+        has: impl Fn(ItemKind) -> bool,
+        completions: bool,
+        skills: bool,
+    ) -> Capabilities {
         let mut members = Map::new();
         if completions {
             members.insert("completions".into(), json!({}));
@@ -31,16 +36,16 @@ impl Capabilities {
             members.insert("logging".into(), json!({}));
         }
         let lists = [
-            ("prompts", Kind::Prompt, has(Kind::Prompt)),
-            ("resources", Kind::Resource, has(Kind::Resource) || has(Kind::ResourceTemplate)),
-            ("tools", Kind::Tool, has(Kind::Tool)),
+            ("prompts", ItemKind::Prompt, has(ItemKind::Prompt)),
+            ("resources", ItemKind::Resource, has(ItemKind::Resource) || has(ItemKind::ResourceTemplate)),
+            ("tools", ItemKind::Tool, has(ItemKind::Tool)),
         ];
         for (name, kind, declared) in lists {
             let mut settings = Map::new();
             if uses.change(kind) {
                 settings.insert("listChanged".into(), true.into());
             }
-            if kind == Kind::Resource && uses.updates {
+            if kind == ItemKind::Resource && uses.updates {
                 settings.insert("subscribe".into(), true.into());
             }
             if declared {
@@ -61,7 +66,7 @@ impl Capabilities {
     pub(super) fn patched(&self, node: &Node) -> Result<Capabilities, Problems> {
         for entry in node.entries()? {
             if !matches!(entry.node.value, Value::Null | Value::Mapping(_)) {
-                return Err(entry.node.problem("a capability is a mapping, or null to take it away").into());
+                return Err(entry.node.problem("a capability is an object, or null to remove it").into());
             }
         }
         let patch = node.to_json();
@@ -74,7 +79,7 @@ impl Capabilities {
 
     /// The same for a server whose lists may change although nothing in its script changes them; where the script says
     /// whether they do, it is heeded.
-    pub(super) fn with_changes(mut self) -> Capabilities {
+    pub(super) fn with_list_changed(mut self) -> Capabilities {
         for members in [&mut self.legacy, &mut self.modern] {
             for list in ["prompts", "resources", "tools"] {
                 if let Some(Json::Object(settings)) = members.get_mut(list) {
@@ -85,7 +90,7 @@ impl Capabilities {
         self
     }
 
-    pub fn of_era(&self, era: Era) -> &Map<String, Json> {
+    pub fn for_era(&self, era: Era) -> &Map<String, Json> {
         match era {
             Era::Legacy => &self.legacy,
             Era::Modern => &self.modern,
@@ -95,7 +100,7 @@ impl Capabilities {
     /// Whether a capability is declared, by the names that lead to it: `["resources", "subscribe"]`.
     pub fn declares(&self, era: Era, path: &[&str]) -> bool {
         let (first, rest) = path.split_first().map_or(("", path), |(first, rest)| (*first, rest));
-        let first = self.of_era(era).get(first);
+        let first = self.for_era(era).get(first);
         let last = rest.iter().fold(first, |value, name| value.and_then(|value| value.get(*name)));
         last.is_some_and(|value| *value != Json::Bool(false))
     }
@@ -127,7 +132,7 @@ mod tests {
 
     fn declared(text: &str, era: Era) -> String {
         let script = Script::parse(&Source::new("m", text)).unwrap_or_else(|error| panic!("{error}"));
-        serde_json::to_string(script.capabilities.of_era(era)).expect("JSON")
+        serde_json::to_string(script.capabilities.for_era(era)).expect("JSON")
     }
 
     #[test]
@@ -159,7 +164,7 @@ tools: [{ name: t }]
 prompts: [{ name: p, arguments: [{ name: a }] }]
 capabilities: { prompts: { listChanged: false } }";
         let script = Script::parse(&Source::new("m", text)).expect("valid").reloadable();
-        let declared = json!(script.capabilities.of_era(Era::Modern));
+        let declared = json!(script.capabilities.for_era(Era::Modern));
         assert_eq!(declared, json!({ "prompts": { "listChanged": false }, "tools": { "listChanged": true } }));
     }
 

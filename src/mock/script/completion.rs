@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    Kind, Reader,
+    ItemKind, ScriptReader,
     reader::{declared, unknown},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 /// Values that complete one argument of a prompt or one variable of a resource template.
 #[derive(Debug)]
 pub struct Completion {
-    pub reference: Reference,
+    pub reference: CompletionTarget,
     pub argument: String,
     /// A list of texts.
     pub values: Data,
@@ -22,23 +22,23 @@ pub struct Completion {
 
 /// Whose argument is completed (2025-11-25, Completion: Reference Types).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reference {
+pub enum CompletionTarget {
     Prompt(String),
     Resource(String),
 }
 
-impl Reference {
+impl CompletionTarget {
     /// Whether this refers to what has this name. A resource template goes by its URI template.
-    pub fn is(&self, kind: Kind, name: &str) -> bool {
+    pub fn refers_to(&self, kind: ItemKind, name: &str) -> bool {
         match self {
-            Reference::Prompt(prompt) => kind == Kind::Prompt && prompt == name,
-            Reference::Resource(uri) => kind == Kind::ResourceTemplate && uri == name,
+            CompletionTarget::Prompt(prompt) => kind == ItemKind::Prompt && prompt == name,
+            CompletionTarget::Resource(uri) => kind == ItemKind::ResourceTemplate && uri == name,
         }
     }
 }
 
 impl Completion {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<Completion, Problems> {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<Completion, Problems> {
         let fields = node.fields("a completion", &["prompt", "resource", "argument", "values"])?;
         let Entry { key, node: name, .. } = fields.exactly_one(&["prompt", "resource"])?;
         let name = name.str()?.to_owned();
@@ -47,7 +47,7 @@ impl Completion {
             values.each(|value| Ok(value.str()?.to_owned()))?;
         }
         Ok(Completion {
-            reference: if key == "prompt" { Reference::Prompt(name) } else { Reference::Resource(name) },
+            reference: if key == "prompt" { CompletionTarget::Prompt(name) } else { CompletionTarget::Resource(name) },
             argument: fields.required("argument")?.str()?.to_owned(),
             values: reader.templates.data(values)?,
         })
@@ -62,9 +62,9 @@ pub(super) fn mistakes(root: &Node) -> Vec<Problem> {
 }
 
 fn mistake<'n>(completion: &'n Node, root: &Node, seen: &mut HashSet<[&'n str; 2]>) -> Option<Problem> {
-    let (kinds, node): (&[Kind], &Node) = match (completion.get("prompt"), completion.get("resource")) {
-        (Some(prompt), _) => (&[Kind::Prompt], prompt),
-        (None, resource) => (&[Kind::Resource, Kind::ResourceTemplate], resource?),
+    let (kinds, node): (&[ItemKind], &Node) = match (completion.get("prompt"), completion.get("resource")) {
+        (Some(prompt), _) => (&[ItemKind::Prompt], prompt),
+        (None, resource) => (&[ItemKind::Resource, ItemKind::ResourceTemplate], resource?),
     };
     let (name, noun) = (node.as_str()?, if kinds.len() == 1 { "prompt" } else { "resource" });
     let only = "only what is there can be completed";
@@ -91,8 +91,8 @@ fn mistake<'n>(completion: &'n Node, root: &Node, seen: &mut HashSet<[&'n str; 2
 
 /// The names of the arguments of a prompt.
 fn arguments(root: &Node, prompt: &str) -> Vec<String> {
-    let prompts = root.get(Kind::Prompt.list_key()).and_then(|list| list.as_items()).unwrap_or_default();
-    let is_named = |item: &&Node| item.get(Kind::Prompt.name_key()).is_some_and(|name| name.str() == Ok(prompt));
+    let prompts = root.get(ItemKind::Prompt.list_key()).and_then(|list| list.as_items()).unwrap_or_default();
+    let is_named = |item: &&Node| item.get(ItemKind::Prompt.name_key()).is_some_and(|name| name.str() == Ok(prompt));
     let declared = prompts.iter().find(is_named).and_then(|prompt| prompt.get("arguments")?.as_items());
     let names = declared.unwrap_or_default().iter().filter_map(|argument| argument.get("name")?.as_str());
     names.map(str::to_owned).collect()

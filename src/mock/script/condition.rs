@@ -5,7 +5,7 @@ use std::{cell::OnceCell, time::Duration};
 use http::HeaderMap;
 use serde_json::Value as Json;
 
-use super::Reader;
+use super::ScriptReader;
 use crate::{
     config::{Node, Problems, Value},
     json_schema::Mismatch,
@@ -39,7 +39,7 @@ pub struct Condition {
     versions: Vec<Version>,
     transports: Vec<Transport>,
     capabilities: Option<Matcher>,
-    call: Option<Numbers>,
+    call: Option<CallNumbers>,
     state: Option<Matcher>,
     probability: Option<f64>,
     time: Option<(Duration, Duration)>,
@@ -47,24 +47,24 @@ pub struct Condition {
 
 /// A set of call numbers, which are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Numbers {
+enum CallNumbers {
     OneOf(Vec<u64>),
     Range(u64, u64),
     Every(u64),
 }
 
 /// What a condition can look at. Nothing is parsed before a condition asks for it.
-pub struct Facts<'a> {
-    pub args: Lazy<'a>,
-    pub params: Lazy<'a>,
+pub struct RequestFacts<'a> {
+    pub args: LazyJson<'a>,
+    pub params: LazyJson<'a>,
     pub headers: Option<&'a HeaderMap>,
     pub version: Version,
     pub transport: Transport,
     /// What the client declares.
-    pub capabilities: Lazy<'a>,
+    pub capabilities: LazyJson<'a>,
     /// Which call this is of what the rule or the fault belongs to, counted from 1.
     pub call: u64,
-    pub state: Lazy<'a>,
+    pub state: LazyJson<'a>,
     /// Time since the mock was started.
     pub at: Duration,
     /// A number from 0 to below 1 that the seed and the call decide.
@@ -72,11 +72,11 @@ pub struct Facts<'a> {
 }
 
 /// A value that is made when it is looked at.
-pub struct Lazy<'a>(OnceCell<Json>, Box<dyn Fn() -> Json + 'a>);
+pub struct LazyJson<'a>(OnceCell<Json>, Box<dyn Fn() -> Json + 'a>);
 
-impl<'a> Lazy<'a> {
+impl<'a> LazyJson<'a> {
     pub fn new(make: impl Fn() -> Json + 'a) -> Self {
-        Lazy(OnceCell::new(), Box::new(make))
+        LazyJson(OnceCell::new(), Box::new(make))
     }
 
     pub fn get(&self) -> &Json {
@@ -85,12 +85,15 @@ impl<'a> Lazy<'a> {
 }
 
 impl Condition {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<Condition, Problems> {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<Condition, Problems> {
         Condition::read_fields(&node.fields("`when`", KEYS)?, reader)
     }
 
     /// Reads the keys of a condition from a mapping that may have others.
-    pub(super) fn read_fields(fields: &crate::config::Fields<'_>, reader: &mut Reader) -> Result<Condition, Problems> {
+    pub(super) fn read_fields(
+        fields: &crate::config::Fields<'_>,
+        reader: &mut ScriptReader,
+    ) -> Result<Condition, Problems> {
         let header = |entry: &crate::config::Entry| Ok((entry.key.to_lowercase(), Matcher::read(&entry.node)?));
         let headers = fields.get("headers").map_or(Ok(&[][..]), Node::entries)?;
         reader.uses.caller |= !headers.is_empty() || fields.get("capabilities").is_some();
@@ -102,7 +105,7 @@ impl Condition {
             versions: fields.read("version", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
             transports: fields.read("transport", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
             capabilities: fields.read("capabilities", Matcher::read)?,
-            call: fields.read("call", Numbers::read)?,
+            call: fields.read("call", CallNumbers::read)?,
             state: fields.read("state", Matcher::read)?,
             probability: fields.read("probability", read_probability)?,
             time: fields.read("time", read_time)?,
@@ -110,12 +113,12 @@ impl Condition {
     }
 
     /// Whether everything holds but `call` and `probability`, which choose among the requests for which it does.
-    pub fn covers(&self, facts: &Facts<'_>) -> bool {
+    pub fn covers(&self, facts: &RequestFacts<'_>) -> bool {
         self.mismatches(facts).iter().all(|it| matches!(&*it.pointer, "call" | "probability"))
     }
 
     /// Everything in which the request differs; empty if the condition holds.
-    pub fn mismatches(&self, facts: &Facts<'_>) -> Vec<Mismatch> {
+    pub fn mismatches(&self, facts: &RequestFacts<'_>) -> Vec<Mismatch> {
         let mut found = Vec::new();
         let mut other = |what: &str, holds: bool, actual: String| {
             if !holds {
@@ -134,7 +137,7 @@ impl Condition {
             self.probability.is_none_or(|limit| facts.draw < limit),
             format!("drawn {:.3}", facts.draw),
         );
-        let mut json = |what: &str, matcher: Option<&Matcher>, value: &Lazy<'_>| {
+        let mut json = |what: &str, matcher: Option<&Matcher>, value: &LazyJson<'_>| {
             let mismatches = matcher.map(|matcher| matcher.mismatches(Some(value.get()))).unwrap_or_default();
             found.extend(mismatches.into_iter().map(|it| Mismatch { pointer: format!("{what}{}", it.pointer), ..it }));
         };
@@ -152,14 +155,14 @@ impl Condition {
     }
 }
 
-impl Numbers {
-    fn read(node: &Node) -> Result<Numbers, Problems> {
+impl CallNumbers {
+    fn read(node: &Node) -> Result<CallNumbers, Problems> {
         match &node.value {
             Value::Mapping(_) if node.get("every").is_some() => {
                 let every = node.fields("`call`", &["every"])?.required("every")?;
                 match every.integer()? {
                     0 => Err(every.problem("`every: 1` is every call, `every: 2` every second one").into()),
-                    every => Ok(Numbers::Every(every)),
+                    every => Ok(CallNumbers::Every(every)),
                 }
             }
             Value::Mapping(_) => {
@@ -169,17 +172,17 @@ impl Numbers {
                 if max < min {
                     return Err(node.problem("no number is in this range").into());
                 }
-                Ok(Numbers::Range(min, max))
+                Ok(CallNumbers::Range(min, max))
             }
-            _ => Ok(Numbers::OneOf(node.one_or_more(read_number)?)),
+            _ => Ok(CallNumbers::OneOf(node.one_or_more(read_number)?)),
         }
     }
 
     fn contains(&self, number: u64) -> bool {
         match self {
-            Numbers::OneOf(numbers) => numbers.contains(&number),
-            Numbers::Range(min, max) => (*min..=*max).contains(&number),
-            Numbers::Every(every) => number.is_multiple_of(*every),
+            CallNumbers::OneOf(numbers) => numbers.contains(&number),
+            CallNumbers::Range(min, max) => (*min..=*max).contains(&number),
+            CallNumbers::Every(every) => number.is_multiple_of(*every),
         }
     }
 }
@@ -219,7 +222,7 @@ mod tests {
 
     fn condition(text: &str) -> Result<Condition, String> {
         let source = Source::new("m", text);
-        let mut reader = Reader::new(&source);
+        let mut reader = ScriptReader::new(&source);
         let read = parse_yaml(&source).and_then(|node| Condition::read(&node, &mut reader));
         read.map_err(|problems| problems.in_source(&source).to_string())
     }
@@ -227,15 +230,15 @@ mod tests {
     fn found(text: &str) -> Vec<String> {
         let mut headers = HeaderMap::new();
         headers.insert("x-tenant", http::HeaderValue::from_static("acme"));
-        let facts = Facts {
-            args: Lazy::new(|| json!({ "city": "Paris" })),
-            params: Lazy::new(|| json!({ "name": "t" })),
+        let facts = RequestFacts {
+            args: LazyJson::new(|| json!({ "city": "Paris" })),
+            params: LazyJson::new(|| json!({ "name": "t" })),
             headers: Some(&headers),
             version: Version::LATEST,
             transport: Transport::Http,
-            capabilities: Lazy::new(|| json!({ "sampling": {} })),
+            capabilities: LazyJson::new(|| json!({ "sampling": {} })),
             call: 4,
-            state: Lazy::new(|| json!({ "step": "paid" })),
+            state: LazyJson::new(|| json!({ "step": "paid" })),
             at: Duration::from_secs(7),
             draw: 0.25,
         };

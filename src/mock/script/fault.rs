@@ -1,6 +1,6 @@
 //! Which requests are struck by which faults.
 
-use super::{Condition, Kind, Reader, condition};
+use super::{Condition, ItemKind, ScriptReader, condition};
 use crate::{
     config::{Entry, Fields, Node, Problem, Problems, nearest},
     mock::faults::Fault,
@@ -36,7 +36,7 @@ const METHODS: &[&str] = &[
 /// An entry of `faults`.
 #[derive(Debug)]
 pub struct FaultRule {
-    pub target: Target,
+    pub target: FaultTarget,
     pub when: Condition,
     /// One after the other. Never empty.
     pub faults: Vec<Fault>,
@@ -44,21 +44,21 @@ pub struct FaultRule {
 
 /// What an entry of `faults` aims at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum FaultTarget {
     /// Every request.
     Everything,
     /// The requests or notifications of a method.
     Method(String),
     /// The requests for a tool, prompt or resource of this name or URI.
-    Stub(Kind, String),
+    Item(ItemKind, String),
 }
 
 impl FaultRule {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<FaultRule, Problems> {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<FaultRule, Problems> {
         let fields = node.fields("an entry of `faults`", &["on", "do"])?;
         let (target, when) = match fields.get("on") {
             Some(on) => read_on(on, reader)?,
-            None => (Target::Everything, Condition::default()),
+            None => (FaultTarget::Everything, Condition::default()),
         };
         let action = fields.required("do")?;
         let faults = if action.as_items().is_some() { action.each(Fault::read)? } else { vec![Fault::read(action)?] };
@@ -72,30 +72,32 @@ impl FaultRule {
     }
 }
 
-fn read_on(node: &Node, reader: &mut Reader) -> Result<(Target, Condition), Problems> {
+fn read_on(node: &Node, reader: &mut ScriptReader) -> Result<(FaultTarget, Condition), Problems> {
     const TARGETS: &[&str] = &["method", "tool", "prompt", "resource"];
     let fields = node.fields("`on`", &[TARGETS, condition::KEYS].concat())?;
-    let target = match stub(&fields)? {
+    let target = match item(&fields)? {
         Some((kind, Entry { node, .. })) => {
             let name = node.str()?.to_owned();
             // A resource may come from a template.
-            if kind != Kind::Resource {
+            if kind != ItemKind::Resource {
                 reader.mentioned.push((kind, name.clone(), node.span));
             }
-            Target::Stub(kind, name)
+            FaultTarget::Item(kind, name)
         }
-        None => fields.read("method", |node| read_method(node, reader))?.map_or(Target::Everything, Target::Method),
+        None => fields
+            .read("method", |node| read_method(node, reader))?
+            .map_or(FaultTarget::Everything, FaultTarget::Method),
     };
     Ok((target, Condition::read_fields(&fields, reader)?))
 }
 
 /// The tool, prompt or resource that is named.
-fn stub<'n>(fields: &Fields<'n>) -> Result<Option<(Kind, &'n Entry)>, Problems> {
+fn item<'n>(fields: &Fields<'n>) -> Result<Option<(ItemKind, &'n Entry)>, Problems> {
     let Some(entry) = fields.at_most_one(&["tool", "prompt", "resource"])? else { return Ok(None) };
     let (kind, method) = match entry.key.as_str() {
-        "tool" => (Kind::Tool, "tools/call"),
-        "prompt" => (Kind::Prompt, "prompts/get"),
-        _ => (Kind::Resource, "resources/read"),
+        "tool" => (ItemKind::Tool, "tools/call"),
+        "prompt" => (ItemKind::Prompt, "prompts/get"),
+        _ => (ItemKind::Resource, "resources/read"),
     };
     match fields.read("method", |node| Ok((node, node.str()?)))? {
         Some((node, said)) if said != method => {
@@ -106,14 +108,14 @@ fn stub<'n>(fields: &Fields<'n>) -> Result<Option<(Kind, &'n Entry)>, Problems> 
     }
 }
 
-fn read_method(node: &Node, reader: &mut Reader) -> Result<String, Problems> {
+fn read_method(node: &Node, reader: &mut ScriptReader) -> Result<String, Problems> {
     let method = node.str()?;
     if !METHODS.contains(&method) {
         if let Some(near) = nearest(method, METHODS) {
             let problem = node.problem(format!("there is no method `{method}`"));
             return Err(problem.hint(format!("did you mean `{near}`?")).into());
         }
-        reader.mentioned.push((Kind::Method, method.to_owned(), node.span));
+        reader.mentioned.push((ItemKind::Method, method.to_owned(), node.span));
     }
     Ok(method.to_owned())
 }
@@ -123,10 +125,10 @@ fn check_transports(on: &Node, faults: &[Fault]) -> Result<(), Problems> {
     let Some(node) = on.get("transport") else { return Ok(()) };
     let named = node.items().map_or_else(|_| vec![node], |items| items.iter().collect());
     let named: Vec<Transport> = named.iter().filter_map(|node| node.as_str()?.parse().ok()).collect();
-    for about in faults.iter().map(Fault::about) {
-        if !named.iter().any(|transport| about.transports.contains(transport)) {
-            let exists: Vec<_> = about.transports.iter().map(|transport| transport.as_str()).collect();
-            let problem = Problem::new(node.span, format!("there is no `{}` on this transport", about.name));
+    for info in faults.iter().map(Fault::info) {
+        if !named.iter().any(|transport| info.transports.contains(transport)) {
+            let exists: Vec<_> = info.transports.iter().map(|transport| transport.as_str()).collect();
+            let problem = Problem::new(node.span, format!("there is no `{}` on this transport", info.name));
             return Err(problem.hint(format!("it exists on {}", exists.join(" and "))).into());
         }
     }
@@ -148,20 +150,20 @@ mod tests {
     #[test]
     fn an_entry_aims_at_everything_a_method_or_something_by_name() {
         for (on, target) in [
-            ("", Target::Everything),
-            ("on: { era: legacy }, ", Target::Everything),
-            ("on: { method: tools/list }, ", Target::Method("tools/list".into())),
-            ("on: { method: x/y }, ", Target::Method("x/y".into())),
-            ("on: { tool: echo, method: tools/call }, ", Target::Stub(Kind::Tool, "echo".into())),
-            ("on: { prompt: p }, ", Target::Stub(Kind::Prompt, "p".into())),
-            ("on: { resource: 'file:///a' }, ", Target::Stub(Kind::Resource, "file:///a".into())),
+            ("", FaultTarget::Everything),
+            ("on: { era: legacy }, ", FaultTarget::Everything),
+            ("on: { method: tools/list }, ", FaultTarget::Method("tools/list".into())),
+            ("on: { method: x/y }, ", FaultTarget::Method("x/y".into())),
+            ("on: { tool: echo, method: tools/call }, ", FaultTarget::Item(ItemKind::Tool, "echo".into())),
+            ("on: { prompt: p }, ", FaultTarget::Item(ItemKind::Prompt, "p".into())),
+            ("on: { resource: 'file:///a' }, ", FaultTarget::Item(ItemKind::Resource, "file:///a".into())),
         ] {
             let script = script(&format!("[{{ {on}do: hang }}]")).expect(on);
             assert_eq!(script.faults[0].target, target, "{on}");
         }
         let names = |faults: &str| {
             let script = script(faults).expect(faults);
-            script.faults.iter().flat_map(|it| &it.faults).map(|it| it.about().name).collect::<Vec<_>>()
+            script.faults.iter().flat_map(|it| &it.faults).map(|it| it.info().name).collect::<Vec<_>>()
         };
         assert_eq!(names("[{ do: hang }, { do: [{ delay: 1s }, duplicate] }]"), ["hang", "delay", "duplicate"]);
     }

@@ -9,19 +9,19 @@ use crate::config::{Fields, Node, Problems};
 pub struct HttpPolicy {
     /// Whether legacy clients get a session. Without sessions every request stands alone and needs no handshake.
     pub sessions: bool,
-    pub answer: HttpAnswer,
+    pub answer: HttpResponseOptions,
 }
 
 impl Default for HttpPolicy {
     fn default() -> Self {
-        HttpPolicy { sessions: true, answer: HttpAnswer::default() }
+        HttpPolicy { sessions: true, answer: HttpResponseOptions::default() }
     }
 }
 
 /// The choices for one answer; what is not given is as the server has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HttpAnswer {
-    pub form: Option<Form>,
+pub struct HttpResponseOptions {
+    pub form: Option<HttpForm>,
     /// Whether a legacy stream begins with an event that carries only an id (2025-11-25, Transports).
     pub priming: Option<bool>,
     /// After which time a client should reconnect.
@@ -30,7 +30,7 @@ pub struct HttpAnswer {
 
 /// What an answer is sent as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum HttpForm {
     /// A JSON object if nothing comes before the response, else a stream. A legacy stream, which can be resumed, opens
     /// also where the response is not there at once.
     Auto,
@@ -44,23 +44,23 @@ impl HttpPolicy {
     pub(super) fn read(node: &Node) -> Result<HttpPolicy, Problems> {
         let fields = node.fields("`http`", &["sessions", "answers", "priming", "retry"])?;
         let sessions = fields.read("sessions", Node::bool)?.unwrap_or(true);
-        Ok(HttpPolicy { sessions, answer: HttpAnswer::read_fields(&fields)? })
+        Ok(HttpPolicy { sessions, answer: HttpResponseOptions::read_fields(&fields)? })
     }
 }
 
-impl HttpAnswer {
-    pub(super) fn read(node: &Node) -> Result<HttpAnswer, Problems> {
-        HttpAnswer::read_fields(&node.fields("`http`", &["answers", "priming", "retry"])?)
+impl HttpResponseOptions {
+    pub(super) fn read(node: &Node) -> Result<HttpResponseOptions, Problems> {
+        HttpResponseOptions::read_fields(&node.fields("`http`", &["answers", "priming", "retry"])?)
     }
 
-    fn read_fields(fields: &Fields<'_>) -> Result<HttpAnswer, Problems> {
+    fn read_fields(fields: &Fields<'_>) -> Result<HttpResponseOptions, Problems> {
         let read_form = |node: &Node| match node.str()? {
-            "auto" => Ok(Form::Auto),
-            "json" => Ok(Form::Json),
-            "sse" => Ok(Form::Sse),
+            "auto" => Ok(HttpForm::Auto),
+            "json" => Ok(HttpForm::Json),
+            "sse" => Ok(HttpForm::Sse),
             _ => Err(node.problem("`answers` is `auto`, `json` or `sse`").into()),
         };
-        Ok(HttpAnswer {
+        Ok(HttpResponseOptions {
             form: fields.read("answers", read_form)?,
             priming: fields.read("priming", Node::bool)?,
             retry: fields.read("retry", Node::duration)?,
@@ -68,15 +68,15 @@ impl HttpAnswer {
     }
 
     /// These choices, and those of `server` where there are none.
-    pub fn or(self, server: HttpAnswer) -> HttpAnswer {
-        HttpAnswer {
+    pub fn or(self, server: HttpResponseOptions) -> HttpResponseOptions {
+        HttpResponseOptions {
             form: self.form.or(server.form),
             priming: self.priming.or(server.priming),
             retry: self.retry.or(server.retry),
         }
     }
 
-    pub fn form(self) -> Form {
-        self.form.unwrap_or(Form::Auto)
+    pub fn form(self) -> HttpForm {
+        self.form.unwrap_or(HttpForm::Auto)
     }
 }

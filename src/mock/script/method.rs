@@ -1,6 +1,6 @@
 //! Methods that the protocol does not have, or other answers to those that it has.
 
-use super::{Reader, Stub, Subject};
+use super::{Item, ReplySubject, ScriptReader};
 use crate::config::{Node, Problems};
 
 /// Methods on which everything else rests. The protocol answers them, whatever a script says.
@@ -8,20 +8,20 @@ const RESERVED: &[&str] = &["initialize", "ping", "server/discover"];
 
 /// A method of the script. It answers before the protocol does.
 #[derive(Debug)]
-pub struct MethodStub {
-    pub stub: Stub,
+pub struct MethodItem {
+    pub item: Item,
 }
 
-impl MethodStub {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<MethodStub, Problems> {
-        let subject = Subject::Method;
-        let fields = node.fields("a method", &Stub::keys(&["method"], &subject))?;
+impl MethodItem {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<MethodItem, Problems> {
+        let subject = ReplySubject::Method;
+        let fields = node.fields("a method", &Item::keys(&["method"], &subject))?;
         let method = fields.required("method")?;
         if RESERVED.contains(&method.str()?) {
             let problem = method.problem(format!("`{}` is always answered by the protocol", method.str()?));
             return Err(problem.hint("delay it or break it with `faults: [{ on: { method: … }, do: … }]`").into());
         }
-        Ok(MethodStub { stub: Stub::read(&fields, &subject, reader)? })
+        Ok(MethodItem { item: Item::read(&fields, &subject, reader)? })
     }
 }
 

@@ -1,24 +1,24 @@
 //! Prompts.
 
-use super::{Kind, Reader, Stub, Subject, definition};
+use super::{Item, ItemKind, ReplySubject, ScriptReader, definition};
 use crate::config::{Node, Problems};
 
 const MEMBERS: &[&str] = &["name", "title", "description", "arguments", "icons", "_meta"];
 
 /// A prompt of the script.
 #[derive(Debug)]
-pub struct PromptStub {
-    pub stub: Stub,
+pub struct PromptItem {
+    pub item: Item,
     /// The MCP `Prompt` as JSON text.
     pub definition: String,
     /// The names of the arguments that must be given.
     pub required: Vec<String>,
 }
 
-impl PromptStub {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<PromptStub, Problems> {
-        let subject = Subject::of(Kind::Prompt, node);
-        let fields = node.fields("a prompt", &Stub::keys(MEMBERS, &subject))?;
+impl PromptItem {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<PromptItem, Problems> {
+        let subject = ReplySubject::for_item(ItemKind::Prompt, node);
+        let fields = node.fields("a prompt", &Item::keys(MEMBERS, &subject))?;
         let mut required = Vec::new();
         for argument in fields.get("arguments").map_or(Ok(&[][..]), Node::items)? {
             let argument = argument.fields("a prompt argument", &["name", "title", "description", "required"])?;
@@ -28,6 +28,6 @@ impl PromptStub {
             }
         }
         let definition = definition::object(&definition::members(&fields, MEMBERS)?);
-        Ok(PromptStub { stub: Stub::read(&fields, &subject, reader)?, definition, required })
+        Ok(PromptItem { item: Item::read(&fields, &subject, reader)?, definition, required })
     }
 }

@@ -2,41 +2,41 @@
 
 use std::sync::Arc;
 
-use super::{Kind, PromptStub, ResourceStub, ResourceTemplateStub, SkillResource, Stub, ToolStub, repeat};
+use super::{Item, ItemKind, PromptItem, ResourceItem, ResourceTemplateItem, SkillResource, ToolItem, repeat};
 use crate::{
     config::{Fields, Node, Problem, Problems, Source, Span, nearest},
     mock::template::{SCRIPT_NAMES, Templates},
 };
 
 /// Collects while a script is read.
-pub(super) struct Reader {
+pub(super) struct ScriptReader {
     pub(super) templates: Templates,
-    /// How many stubs were read.
-    pub(super) stubs: usize,
-    /// Whether the stub that is being read is one of those that an item stands for.
+    /// How many items were read.
+    pub(super) item_count: usize,
+    /// Whether the item that is being read is one of those that an item stands for.
     pub(super) repeats: bool,
-    pub(super) uses: Uses,
+    pub(super) uses: UsedFeatures,
     pub(super) replacements: Replacements,
     /// What steps enable and disable, and where they say so.
-    pub(super) mentioned: Vec<(Kind, String, Span)>,
-    /// Where a stub first says which scopes it needs.
+    pub(super) mentioned: Vec<(ItemKind, String, Span)>,
+    /// Where an item first says which scopes it needs.
     pub(super) scopes: Option<Span>,
 }
 
 /// Stubs that stand in steps, to replace others.
 #[derive(Default)]
 pub(super) struct Replacements {
-    pub(super) tools: Vec<ToolStub>,
-    pub(super) resources: Vec<ResourceStub>,
-    pub(super) resource_templates: Vec<ResourceTemplateStub>,
-    pub(super) prompts: Vec<PromptStub>,
+    pub(super) tools: Vec<ToolItem>,
+    pub(super) resources: Vec<ResourceItem>,
+    pub(super) resource_templates: Vec<ResourceTemplateItem>,
+    pub(super) prompts: Vec<PromptItem>,
 }
 
 /// What a script makes use of, which decides what is declared and what need not be kept.
 #[derive(Clone, Debug, Default)]
-pub struct Uses {
+pub struct UsedFeatures {
     pub logging: bool,
-    pub questions: bool,
+    pub input_requests: bool,
     pub tasks: bool,
     /// Whether some step says that a resource was updated.
     pub updates: bool,
@@ -47,35 +47,35 @@ pub struct Uses {
     resources_change: bool,
 }
 
-impl Uses {
+impl UsedFeatures {
     /// The list of this kind may change.
-    pub(super) fn changes(&mut self, kind: Kind) {
+    pub(super) fn changes(&mut self, kind: ItemKind) {
         match kind {
-            Kind::Tool => self.tools_change = true,
-            Kind::Prompt => self.prompts_change = true,
-            Kind::Resource | Kind::ResourceTemplate => self.resources_change = true,
-            Kind::Method => {}
+            ItemKind::Tool => self.tools_change = true,
+            ItemKind::Prompt => self.prompts_change = true,
+            ItemKind::Resource | ItemKind::ResourceTemplate => self.resources_change = true,
+            ItemKind::Method => {}
         }
     }
 
     /// Whether the list of this kind may change.
-    pub fn change(&self, kind: Kind) -> bool {
+    pub fn change(&self, kind: ItemKind) -> bool {
         match kind {
-            Kind::Tool => self.tools_change,
-            Kind::Prompt => self.prompts_change,
-            Kind::Resource | Kind::ResourceTemplate => self.resources_change,
-            Kind::Method => false,
+            ItemKind::Tool => self.tools_change,
+            ItemKind::Prompt => self.prompts_change,
+            ItemKind::Resource | ItemKind::ResourceTemplate => self.resources_change,
+            ItemKind::Method => false,
         }
     }
 }
 
-impl Reader {
+impl ScriptReader {
     pub(super) fn new(source: &Arc<Source>) -> Self {
-        Reader {
+        ScriptReader {
             templates: Templates::new(source, SCRIPT_NAMES),
-            stubs: 0,
+            item_count: 0,
             repeats: false,
-            uses: Uses::default(),
+            uses: UsedFeatures::default(),
             replacements: Replacements::default(),
             mentioned: Vec::new(),
             scopes: None,
@@ -94,8 +94,8 @@ impl Reader {
     pub(super) fn each<T>(
         &mut self,
         fields: &Fields<'_>,
-        kind: Kind,
-        read: impl Fn(&Node, &mut Reader) -> Result<T, Problems>,
+        kind: ItemKind,
+        read: impl Fn(&Node, &mut ScriptReader) -> Result<T, Problems>,
         problems: &mut Vec<Problem>,
     ) -> Vec<T> {
         let list = fields.read_each(kind.list_key(), |node| read(node, self));
@@ -106,10 +106,10 @@ impl Reader {
     }
 
     /// A file of a skill as a resource.
-    pub(super) fn skill_file(&mut self, file: &SkillResource) -> ResourceStub {
-        self.stubs += 1;
-        ResourceStub {
-            stub: Stub::literal(Kind::Resource, &file.uri, self.stubs - 1, file.contents.clone()),
+    pub(super) fn skill_file(&mut self, file: &SkillResource) -> ResourceItem {
+        self.item_count += 1;
+        ResourceItem {
+            item: Item::literal(ItemKind::Resource, &file.uri, self.item_count - 1, file.contents.clone()),
             definition: file.definition.clone(),
         }
     }
@@ -117,7 +117,7 @@ impl Reader {
     /// Steps and faults that name what the script does not have.
     pub(super) fn unknown_names(&self, root: &Node) -> Vec<Problem> {
         let later = "what appears later has `enabled: false`";
-        let unknown = |(kind, name, span): &(Kind, String, Span)| {
+        let unknown = |(kind, name, span): &(ItemKind, String, Span)| {
             unknown(kind.noun(), name, *span, &declared(root, &[*kind]), later)
         };
         self.mentioned.iter().filter_map(unknown).collect()
@@ -125,8 +125,8 @@ impl Reader {
 }
 
 /// The names of everything of these kinds that the script declares.
-pub(super) fn declared<'n>(root: &'n Node, kinds: &[Kind]) -> Vec<&'n str> {
-    let names = |kind: &Kind| {
+pub(super) fn declared<'n>(root: &'n Node, kinds: &[ItemKind]) -> Vec<&'n str> {
+    let names = |kind: &ItemKind| {
         let list = root.get(kind.list_key()).and_then(|list| list.as_items()).unwrap_or_default();
         let key = kind.name_key();
         list.iter().filter_map(move |item| item.get(key)?.as_str())

@@ -1,4 +1,4 @@
-//! Many stubs from one: an item with `repeat: 1000` stands for a thousand of them.
+//! Many items from one: an item with `repeat: 1000` stands for a thousand of them.
 //!
 //! Its MCP members may have templates over `n`, the number of each from 1, which are filled in when the script is read. The
 //! templates of its answer know `n`, too.
@@ -7,7 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Value as Json;
 
-use super::{Kind, rule::ANSWER_KEYS};
+use super::{ItemKind, rule::ANSWER_KEYS};
 use crate::{
     config::{Entry, Node, Problems, Source, Value},
     mock::template::Templates,
@@ -26,14 +26,14 @@ pub(super) const MAX: usize = 100_000;
 /// # Errors
 /// A number that is none, or a template that uses more than `n`.
 pub(super) fn expand<'n>(root: &'n Node, source: &Arc<Source>) -> Result<Cow<'n, Node>, Problems> {
-    let lists = || Kind::ALL.into_iter().filter_map(|kind| root.get(kind.list_key())?.as_items());
+    let lists = || ItemKind::ALL.into_iter().filter_map(|kind| root.get(kind.list_key())?.as_items());
     if !lists().flatten().any(|item| item.get(KEY).is_some()) {
         return Ok(Cow::Borrowed(root));
     }
     let mut templates = Templates::new(source, &[NAME]);
     let mut expanded = root.clone();
     let Value::Mapping(entries) = &mut expanded.value else { return Ok(Cow::Borrowed(root)) };
-    for entry in entries.iter_mut().filter(|entry| Kind::ALL.iter().any(|kind| kind.list_key() == entry.key)) {
+    for entry in entries.iter_mut().filter(|entry| ItemKind::ALL.iter().any(|kind| kind.list_key() == entry.key)) {
         let Value::Sequence(items) = &mut entry.node.value else { continue };
         let copies = std::mem::take(items).into_iter().map(|item| copies(item, &mut templates));
         *items = Problems::collect(copies)?.into_iter().flatten().collect();
@@ -74,7 +74,7 @@ fn fill(node: &Node, n: usize, is_text: bool, templates: &mut Templates) -> Resu
                 _ if is_text => Value::String(json),
                 Json::Number(_) => Value::Number(json),
                 Json::Bool(value) => Value::Bool(value),
-                _ => return Err(node.problem("this template gives neither a text nor a number").into()),
+                _ => return Err(node.problem("this template gives neither a string nor a number").into()),
             }
         }
         Value::Sequence(items) => {
@@ -108,10 +108,10 @@ tools:
     rules: [{ when: { call: 1 }, reply: 'I am {{ n }}' }, { reply: '{{ n + args.size }}' }]
 resources: [{ repeat: 2, uri: 'file:///{{ n }}', name: '{{ n }}', text: '{{ n }} at {{ uri }}' }]";
         let script = parse(text).unwrap_or_else(|error| panic!("{error}"));
-        let names: Vec<_> = script.tools.iter().map(|tool| tool.stub.name.as_str()).collect();
+        let names: Vec<_> = script.tools.iter().map(|tool| tool.item.name.as_str()).collect();
         assert_eq!(names, ["first", "tool_1", "tool_2", "tool_3"]);
         assert_eq!(
-            script.tools.iter().map(|tool| tool.stub.repetition).collect::<Vec<_>>(),
+            script.tools.iter().map(|tool| tool.item.repetition).collect::<Vec<_>>(),
             [None, Some(1), Some(2), Some(3)]
         );
         assert_eq!(

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use serde_json::Value as Json;
 
-use super::Kind;
+use super::ItemKind;
 use crate::{
     config::{Entry, Node, Problems, Value},
     mock::template::{Data, Templates, Text},
@@ -74,7 +74,7 @@ impl Body {
 
 /// What a reply answers for, and what it takes from there.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum ReplySubject {
     Tool,
     /// The JSON texts of the `uri` and the `mimeType`.
     Resource {
@@ -91,50 +91,50 @@ pub(super) enum Subject {
     Method,
 }
 
-impl Subject {
-    /// What the stub at `node` answers for.
-    pub(super) fn of(kind: Kind, node: &Node) -> Subject {
+impl ReplySubject {
+    /// What the item at `node` answers for.
+    pub(super) fn for_item(kind: ItemKind, node: &Node) -> ReplySubject {
         let json = |member: &str| node.get(member).map(Node::to_json_text);
         match kind {
-            Kind::Tool => Subject::Tool,
-            Kind::Resource => Subject::Resource { uri: json("uri"), mime_type: json("mimeType") },
-            Kind::ResourceTemplate => Subject::ResourceTemplate { mime_type: json("mimeType") },
-            Kind::Prompt => Subject::Prompt { description: json("description") },
-            Kind::Method => Subject::Method,
+            ItemKind::Tool => ReplySubject::Tool,
+            ItemKind::Resource => ReplySubject::Resource { uri: json("uri"), mime_type: json("mimeType") },
+            ItemKind::ResourceTemplate => ReplySubject::ResourceTemplate { mime_type: json("mimeType") },
+            ItemKind::Prompt => ReplySubject::Prompt { description: json("description") },
+            ItemKind::Method => ReplySubject::Method,
         }
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> ItemKind {
         match self {
-            Subject::Tool => Kind::Tool,
-            Subject::Resource { .. } => Kind::Resource,
-            Subject::ResourceTemplate { .. } => Kind::ResourceTemplate,
-            Subject::Prompt { .. } => Kind::Prompt,
-            Subject::Method => Kind::Method,
+            ReplySubject::Tool => ItemKind::Tool,
+            ReplySubject::Resource { .. } => ItemKind::Resource,
+            ReplySubject::ResourceTemplate { .. } => ItemKind::ResourceTemplate,
+            ReplySubject::Prompt { .. } => ItemKind::Prompt,
+            ReplySubject::Method => ItemKind::Method,
         }
     }
 
-    /// The kinds of reply that a stub may have without `reply:` around them.
+    /// The kinds of reply that an item may have without `reply:` around them.
     pub(super) fn short_forms(&self) -> &'static [&'static str] {
         match self {
-            Subject::Tool | Subject::Method => &[],
-            Subject::Resource { .. } | Subject::ResourceTemplate { .. } => RESOURCE,
-            Subject::Prompt { .. } => PROMPT,
+            ReplySubject::Tool | ReplySubject::Method => &[],
+            ReplySubject::Resource { .. } | ReplySubject::ResourceTemplate { .. } => RESOURCE,
+            ReplySubject::Prompt { .. } => PROMPT,
         }
     }
 
     fn replies(&self) -> &'static [&'static str] {
         match self {
-            Subject::Tool => TOOL,
+            ReplySubject::Tool => TOOL,
             _ => self.short_forms(),
         }
     }
 
-    /// The reply of a stub that gives none: an empty resource or prompt; nothing for the others.
+    /// The reply of an item that gives none: an empty resource or prompt; nothing for the others.
     pub(super) fn default_reply(&self, templates: &mut Templates) -> Option<Reply> {
         let members = match self {
-            Subject::Tool | Subject::Method => return None,
-            Subject::Prompt { .. } => self.prompt(Data::Literal("[]".into())),
+            ReplySubject::Tool | ReplySubject::Method => return None,
+            ReplySubject::Prompt { .. } => self.prompt(Data::Literal("[]".into())),
             _ => vec![self.contents("text", Data::Literal("\"\"".into()), templates)],
         };
         Some(Reply::Result(Body::new(members, None)))
@@ -142,7 +142,7 @@ impl Subject {
 
     fn prompt(&self, messages: Data) -> Vec<(&'static str, Data)> {
         let description = match self {
-            Subject::Prompt { description } => description.as_ref(),
+            ReplySubject::Prompt { description } => description.as_ref(),
             _ => None,
         };
         let description = description.map(|json| ("description", Data::Literal(json.clone())));
@@ -152,8 +152,8 @@ impl Subject {
     /// One resource content.
     fn contents(&self, member: &str, content: Data, templates: &mut Templates) -> (&'static str, Data) {
         let (uri, mime_type) = match self {
-            Subject::Resource { uri, mime_type } => (uri.clone().map(Data::Literal), mime_type.as_ref()),
-            Subject::ResourceTemplate { mime_type } => (templates.expression("uri"), mime_type.as_ref()),
+            ReplySubject::Resource { uri, mime_type } => (uri.clone().map(Data::Literal), mime_type.as_ref()),
+            ReplySubject::ResourceTemplate { mime_type } => (templates.expression("uri"), mime_type.as_ref()),
             _ => (None, None),
         };
         let uri = uri.map(|uri| ("uri".to_owned(), uri));
@@ -168,7 +168,7 @@ impl Reply {
     ///
     /// # Errors
     /// No kind or two kinds; a kind's value is wrong.
-    pub(super) fn read(node: &Node, subject: &Subject, templates: &mut Templates) -> Result<Reply, Problems> {
+    pub(super) fn read(node: &Node, subject: &ReplySubject, templates: &mut Templates) -> Result<Reply, Problems> {
         let kinds = [subject.replies(), COMMON].concat();
         if let Value::String(_) = node.value
             && kinds.contains(&"text")
@@ -198,18 +198,18 @@ impl Reply {
         kind: &str,
         value: &Node,
         meta: Option<Data>,
-        subject: &Subject,
+        subject: &ReplySubject,
         templates: &mut Templates,
     ) -> Result<Reply, Problems> {
-        let is_tool = matches!(subject, Subject::Tool);
+        let is_tool = matches!(subject, ReplySubject::Tool);
         let members = match kind {
             "rpcError" => return read_rpc_error(value, templates),
             "result" => return Ok(Reply::Whole(Body::read(value, templates)?)),
             "raw" => return Ok(Reply::Raw(templates.text(value)?)),
             "text" if is_tool => vec![text_content(templates.text_data(value)?)],
-            "json" if is_tool => vec![text_content(Data::quoted(value, templates)?)],
+            "json" if is_tool => vec![text_content(templates.quoted_data(value)?)],
             "structured" => {
-                vec![text_content(Data::quoted(value, templates)?), ("structuredContent", templates.data(value)?)]
+                vec![text_content(templates.quoted_data(value)?), ("structuredContent", templates.data(value)?)]
             }
             "content" => vec![("content", read_content(value, templates)?)],
             "error" => vec![text_content(templates.text_data(value)?), ("isError", Data::Literal("true".into()))],
@@ -223,14 +223,14 @@ impl Reply {
                 if !text.contains("{{") && base64::engine::general_purpose::STANDARD.decode(text).is_err() {
                     return Err(value
                         .problem("a `blob` is base64")
-                        .hint("one line without blanks; readable content goes under `text`")
+                        .hint("one line without spaces; readable content goes under `text`")
                         .into());
                 }
                 let blob = templates.text_data(value)?;
                 vec![subject.contents("blob", blob, templates)]
             }
             "json" => {
-                let json = Data::quoted(value, templates)?;
+                let json = templates.quoted_data(value)?;
                 vec![subject.contents("text", json, templates)]
             }
             _ => {

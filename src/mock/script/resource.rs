@@ -1,6 +1,6 @@
 //! Resources and resource templates.
 
-use super::{Kind, Reader, Stub, Subject, definition};
+use super::{Item, ItemKind, ReplySubject, ScriptReader, definition};
 use crate::{
     config::{Node, Problems},
     mock::uri_template::UriTemplate,
@@ -10,48 +10,48 @@ const MEMBERS: &[&str] = &["name", "title", "description", "mimeType", "size", "
 
 /// A resource of the script.
 #[derive(Debug)]
-pub struct ResourceStub {
-    pub stub: Stub,
+pub struct ResourceItem {
+    pub item: Item,
     /// The MCP `Resource` as JSON text.
     pub definition: String,
 }
 
 /// A resource template of the script.
 #[derive(Debug)]
-pub struct ResourceTemplateStub {
-    pub stub: Stub,
+pub struct ResourceTemplateItem {
+    pub item: Item,
     /// The MCP `ResourceTemplate` as JSON text.
     pub definition: String,
     pub template: UriTemplate,
 }
 
-impl ResourceStub {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<ResourceStub, Problems> {
-        let subject = Subject::of(Kind::Resource, node);
+impl ResourceItem {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ResourceItem, Problems> {
+        let subject = ReplySubject::for_item(ItemKind::Resource, node);
         let members = [&["uri"], MEMBERS].concat();
-        let fields = node.fields("a resource", &Stub::keys(&members, &subject))?;
-        let stub = Stub::read(&fields, &subject, reader)?;
+        let fields = node.fields("a resource", &Item::keys(&members, &subject))?;
+        let item = Item::read(&fields, &subject, reader)?;
         let mut definition = definition::members(&fields, &members)?;
         if fields.get("name").is_none() {
             definition.push(format!("\"name\":{}", fields.required("uri")?.to_json_text()));
         }
-        Ok(ResourceStub { stub, definition: definition::object(&definition) })
+        Ok(ResourceItem { item, definition: definition::object(&definition) })
     }
 }
 
-impl ResourceTemplateStub {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<ResourceTemplateStub, Problems> {
-        let subject = Subject::of(Kind::ResourceTemplate, node);
+impl ResourceTemplateItem {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ResourceTemplateItem, Problems> {
+        let subject = ReplySubject::for_item(ItemKind::ResourceTemplate, node);
         let members = [&["uriTemplate"], MEMBERS].concat();
-        let fields = node.fields("a resource template", &Stub::keys(&members, &subject))?;
+        let fields = node.fields("a resource template", &Item::keys(&members, &subject))?;
         let uri_template = fields.required("uriTemplate")?;
         let template = UriTemplate::read(uri_template)?;
-        let stub = Stub::read(&fields, &subject, reader)?;
+        let item = Item::read(&fields, &subject, reader)?;
         let mut definition = definition::members(&fields, &members)?;
         if fields.get("name").is_none() {
             definition.push(format!("\"name\":{}", uri_template.to_json_text()));
         }
-        Ok(ResourceTemplateStub { stub, definition: definition::object(&definition), template })
+        Ok(ResourceTemplateItem { item, definition: definition::object(&definition), template })
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Action, Body, Calls, Condition, HttpAnswer, Reader, Reply, Step, Subject};
+use super::{Action, Body, CallRange, Condition, HttpResponseOptions, Reply, ReplySubject, ScriptReader, Step};
 use crate::config::{Entry, Fields, Node, Problem, Problems};
 
-/// The keys by which a stub or a rule says how it answers.
+/// The keys by which an item or a rule says how it answers.
 pub(super) const ANSWER_KEYS: &[&str] = &["delay", "reply", "replies", "then", "steps", "http"];
 const PLANS: &[&str] = &["reply", "replies", "steps"];
 
@@ -17,29 +17,29 @@ pub struct Rule {
     /// What must hold of the request; `None` holds always.
     pub when: Option<Condition>,
     /// How often it must answer for the verification to hold.
-    pub expect: Option<Calls>,
-    pub answer: Answer,
+    pub expect: Option<CallRange>,
+    pub answer: AnswerSpec,
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct AnswerSpec {
     /// Time to wait before the first step.
     pub delay: Duration,
-    pub plan: Plan,
-    pub http: HttpAnswer,
+    pub plan: AnswerPlan,
+    pub http: HttpResponseOptions,
 }
 
 #[derive(Debug)]
-pub enum Plan {
+pub enum AnswerPlan {
     /// Step after step; the last one is a reply or an exit.
     Steps(Vec<Step>),
     /// One reply a call, in sequence. Never empty.
-    Sequence { replies: Vec<Reply>, then: Then },
+    Sequence { replies: Vec<Reply>, then: SequenceEnd },
 }
 
 /// What answers once a sequence of replies is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum SequenceEnd {
     /// The last reply again.
     Last,
     /// The sequence from its start.
@@ -49,21 +49,21 @@ pub enum Then {
 }
 
 impl Rule {
-    /// The rules of a stub: its `rules`, or one that always answers.
+    /// The rules of an item: its `rules`, or one that always answers.
     pub(super) fn read_all(
         fields: &Fields<'_>,
         label: &str,
-        subject: &Subject,
-        reader: &mut Reader,
+        subject: &ReplySubject,
+        reader: &mut ScriptReader,
     ) -> Result<Vec<Arc<Rule>>, Problems> {
         let plans = [PLANS, subject.short_forms()].concat();
         let Some(rules) = fields.get("rules") else {
             reader.unbind();
-            let answer = match Answer::read(fields, subject, reader)? {
+            let answer = match AnswerSpec::read(fields, subject, reader)? {
                 Some(answer) => Some(answer),
                 None => {
                     let reply = subject.default_reply(&mut reader.templates);
-                    reply.map(|reply| Answer::new(Plan::Steps(vec![Step::from(Action::Reply(reply))])))
+                    reply.map(|reply| AnswerSpec::new(AnswerPlan::Steps(vec![Step::from(Action::Reply(reply))])))
                 }
             };
             let rule = |answer| Arc::new(Rule { label: label.into(), when: None, expect: None, answer });
@@ -88,40 +88,49 @@ impl Rule {
     /// A rule that always answers with one member, which is JSON text.
     pub(super) fn literal(label: Arc<str>, member: &'static str, json: String) -> Rule {
         let reply = Reply::Result(Body::literal(member, json));
-        let plan = Plan::Steps(vec![Step::from(Action::Reply(reply))]);
-        Rule { label, when: None, expect: None, answer: Answer::new(plan) }
+        let plan = AnswerPlan::Steps(vec![Step::from(Action::Reply(reply))]);
+        Rule { label, when: None, expect: None, answer: AnswerSpec::new(plan) }
     }
 
-    pub(super) fn read(node: &Node, label: String, subject: &Subject, reader: &mut Reader) -> Result<Rule, Problems> {
+    pub(super) fn read(
+        node: &Node,
+        label: String,
+        subject: &ReplySubject,
+        reader: &mut ScriptReader,
+    ) -> Result<Rule, Problems> {
         let keys = [&["when", "expect"], ANSWER_KEYS, subject.short_forms()].concat();
         let fields = node.fields("a rule", &keys)?;
         reader.unbind();
         let when = fields.read("when", |node| Condition::read(node, reader))?;
-        let expect = fields.read("expect", Calls::read)?;
-        let Some(answer) = Answer::read(&fields, subject, reader)? else {
+        let expect = fields.read("expect", CallRange::read)?;
+        let Some(answer) = AnswerSpec::read(&fields, subject, reader)? else {
             return Err(node.problem("a rule needs `reply`, `replies` or `steps`").into());
         };
         Ok(Rule { label: label.into(), when, expect, answer })
     }
 }
 
-impl Answer {
-    fn new(plan: Plan) -> Answer {
-        Answer { delay: Duration::ZERO, plan, http: HttpAnswer::default() }
+impl AnswerSpec {
+    fn new(plan: AnswerPlan) -> AnswerSpec {
+        AnswerSpec { delay: Duration::ZERO, plan, http: HttpResponseOptions::default() }
     }
 
-    fn read(fields: &Fields<'_>, subject: &Subject, reader: &mut Reader) -> Result<Option<Answer>, Problems> {
+    fn read(
+        fields: &Fields<'_>,
+        subject: &ReplySubject,
+        reader: &mut ScriptReader,
+    ) -> Result<Option<AnswerSpec>, Problems> {
         let delay = fields.read("delay", Node::duration)?.unwrap_or_default();
         if let Some(then) = fields.get("then")
             && fields.get("replies").is_none()
         {
-            return Err(then.problem("`then` says what follows `replies`, of which there are none").into());
+            return Err(then.problem("`then` needs `replies`").into());
         }
         let Some(Entry { key, node, .. }) = fields.at_most_one(&[PLANS, subject.short_forms()].concat())? else {
             return Ok(None);
         };
         let templates = &mut reader.templates;
-        let reply = |reply| Plan::Steps(vec![Step::from(Action::Reply(reply))]);
+        let reply = |reply| AnswerPlan::Steps(vec![Step::from(Action::Reply(reply))]);
         let plan = match key.as_str() {
             "reply" => reply(Reply::read(node, subject, templates)?),
             "replies" => {
@@ -129,19 +138,22 @@ impl Answer {
                 if replies.is_empty() {
                     return Err(node.problem("`replies` needs at least one reply").into());
                 }
-                Plan::Sequence { replies, then: fields.read("then", Then::read)?.unwrap_or(Then::Last) }
+                AnswerPlan::Sequence {
+                    replies,
+                    then: fields.read("then", SequenceEnd::read)?.unwrap_or(SequenceEnd::Last),
+                }
             }
-            "steps" => Plan::Steps(Step::read_all(node, subject, reader)?),
+            "steps" => AnswerPlan::Steps(Step::read_all(node, subject, reader)?),
             short => reply(Reply::read_kind(short, node, None, subject, templates)?),
         };
-        Ok(Some(Answer { delay, plan, http: fields.read("http", HttpAnswer::read)?.unwrap_or_default() }))
+        Ok(Some(AnswerSpec { delay, plan, http: fields.read("http", HttpResponseOptions::read)?.unwrap_or_default() }))
     }
 
     /// Every reply of the answer.
     pub fn replies(&self) -> impl Iterator<Item = &Reply> {
         let (steps, replies) = match &self.plan {
-            Plan::Steps(steps) => (&steps[..], &[][..]),
-            Plan::Sequence { replies, .. } => (&[][..], &replies[..]),
+            AnswerPlan::Steps(steps) => (&steps[..], &[][..]),
+            AnswerPlan::Sequence { replies, .. } => (&[][..], &replies[..]),
         };
         let in_steps = steps.iter().filter_map(|step| match &step.action {
             Action::Reply(reply) => Some(reply),
@@ -151,12 +163,12 @@ impl Answer {
     }
 }
 
-impl Then {
-    fn read(node: &Node) -> Result<Then, Problems> {
+impl SequenceEnd {
+    fn read(node: &Node) -> Result<SequenceEnd, Problems> {
         match node.str()? {
-            "last" => Ok(Then::Last),
-            "cycle" => Ok(Then::Cycle),
-            "error" => Ok(Then::Error),
+            "last" => Ok(SequenceEnd::Last),
+            "cycle" => Ok(SequenceEnd::Cycle),
+            "error" => Ok(SequenceEnd::Error),
             _ => Err(node.problem("`then` is `last`, `cycle` or `error`").into()),
         }
     }
@@ -189,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             errors("then: cycle\n  reply: a"),
-            "m:3:9: `then` says what follows `replies`, of which there are none"
+            "m:3:9: `then` needs `replies`"
         );
         assert_eq!(
             errors("rules: [{ when: { arg: 1 }, reply: a }]"),

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::{
-    Kind, LogLevel, PromptStub, Question, Reader, Reply, ResourceStub, ResourceTemplateStub, Subject, ToolStub, repeat,
+    InputRequest, ItemKind, LogLevel, PromptItem, Reply, ReplySubject, ResourceItem, ResourceTemplateItem,
+    ScriptReader, ToolItem, repeat,
 };
 use crate::{
     config::{Entry, Node, Problems, Value},
-    mock::template::{Data, Native, Text},
+    mock::template::{Data, NativeExpression, Text},
 };
 
 const KINDS: &[&str] = &[
@@ -29,16 +30,16 @@ const KINDS: &[&str] = &[
     "exit",
 ];
 /// What can be enabled, disabled and replaced.
-const LISTED: [Kind; 4] = [Kind::Tool, Kind::Prompt, Kind::Resource, Kind::ResourceTemplate];
+const LISTED: [ItemKind; 4] = [ItemKind::Tool, ItemKind::Prompt, ItemKind::Resource, ItemKind::ResourceTemplate];
 
-/// How long a client has to answer a question, unless the script says otherwise.
+/// How long a client has to answer a request, unless the script says otherwise.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// One action, and the condition under which it is done.
 #[derive(Debug)]
 pub struct Step {
     /// An expression; the step is left out where it is not true.
-    pub condition: Option<Box<Native>>,
+    pub condition: Option<Box<NativeExpression>>,
     pub action: Action,
 }
 
@@ -56,8 +57,8 @@ pub enum Action {
     /// `notifications/progress`, if the client sent a token. The members besides the token.
     Progress(Vec<(&'static str, Data)>),
     /// Questions to the client, all at once. Never empty.
-    Ask {
-        questions: Vec<Question>,
+    RequestInput {
+        requests: Vec<InputRequest>,
         limit: Duration,
     },
     /// Values of the server's state; a null removes one.
@@ -67,7 +68,7 @@ pub enum Action {
         method: String,
         params: Option<Data>,
     },
-    Change(Change),
+    ListChange(ListChange),
     Task(TaskSpec),
     /// The stream of the answer is closed, and can be resumed; the client is told after which time.
     Disconnect(Option<Duration>),
@@ -78,17 +79,17 @@ pub enum Action {
 
 /// A change of what the server offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    Enable(Kind, String),
-    Disable(Kind, String),
+pub enum ListChange {
+    Enable(ItemKind, String),
+    Disable(ItemKind, String),
     /// Which of the script's replacements of this kind.
-    Replace(Kind, usize),
+    Replace(ItemKind, usize),
 }
 
-impl Change {
-    pub fn kind(&self) -> Kind {
+impl ListChange {
+    pub fn kind(&self) -> ItemKind {
         match self {
-            Change::Enable(kind, _) | Change::Disable(kind, _) | Change::Replace(kind, _) => *kind,
+            ListChange::Enable(kind, _) | ListChange::Disable(kind, _) | ListChange::Replace(kind, _) => *kind,
         }
     }
 }
@@ -111,7 +112,11 @@ impl From<Action> for Step {
 }
 
 impl Step {
-    pub(super) fn read_all(node: &Node, subject: &Subject, reader: &mut Reader) -> Result<Vec<Step>, Problems> {
+    pub(super) fn read_all(
+        node: &Node,
+        subject: &ReplySubject,
+        reader: &mut ScriptReader,
+    ) -> Result<Vec<Step>, Problems> {
         let steps = node.each(|node| Step::read(node, subject, reader))?;
         let ends = |step: &Step| step.condition.is_none() && matches!(step.action, Action::Reply(_) | Action::Exit(_));
         match steps.iter().position(ends) {
@@ -121,7 +126,7 @@ impl Step {
         }
     }
 
-    fn read(node: &Node, subject: &Subject, reader: &mut Reader) -> Result<Step, Problems> {
+    fn read(node: &Node, subject: &ReplySubject, reader: &mut ScriptReader) -> Result<Step, Problems> {
         let fields = node.fields("a step", &[KINDS, &["if"]].concat())?;
         let condition = fields.read("if", |node| reader.templates.condition(node))?;
         let Entry { key, node, .. } = fields.exactly_one(KINDS)?;
@@ -130,7 +135,7 @@ impl Step {
 }
 
 impl Action {
-    fn read(key: &str, node: &Node, subject: &Subject, reader: &mut Reader) -> Result<Action, Problems> {
+    fn read(key: &str, node: &Node, subject: &ReplySubject, reader: &mut ScriptReader) -> Result<Action, Problems> {
         Ok(match key {
             "wait" => match &node.value {
                 Value::String(text) if text.contains("{{") => Action::WaitAs(reader.templates.text(node)?),
@@ -139,10 +144,10 @@ impl Action {
             "log" => Action::read_log(node, reader)?,
             "progress" => Action::read_progress(node, reader)?,
             "elicit" | "sample" | "roots" | "ask" => {
-                if *subject == Subject::Method {
+                if *subject == ReplySubject::Method {
                     return Err(node.problem("only tools, prompts and resources can ask the client").into());
                 }
-                reader.uses.questions = true;
+                reader.uses.input_requests = true;
                 Action::read_ask(key, node, reader)?
             }
             "set" => {
@@ -153,7 +158,7 @@ impl Action {
             "notify" => Action::read_notify(node, reader)?,
             "enable" | "disable" | "replace" => Action::read_change(key, node, reader)?,
             "task" => {
-                if *subject != Subject::Tool {
+                if *subject != ReplySubject::Tool {
                     return Err(node.problem("only a tool can run as a task").into());
                 }
                 reader.uses.tasks = true;
@@ -169,7 +174,7 @@ impl Action {
         })
     }
 
-    fn read_log(node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+    fn read_log(node: &Node, reader: &mut ScriptReader) -> Result<Action, Problems> {
         reader.uses.logging = true;
         if let Value::String(_) = node.value {
             return Ok(Action::Log { level: LogLevel::INFO, logger: None, data: reader.templates.data(node)? });
@@ -182,7 +187,7 @@ impl Action {
         })
     }
 
-    fn read_progress(node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+    fn read_progress(node: &Node, reader: &mut ScriptReader) -> Result<Action, Problems> {
         let fields = node.fields("`progress`", &["progress", "total", "message"])?;
         let is_number = |node: &Node| match &node.value {
             Value::Number(_) => true,
@@ -207,26 +212,26 @@ impl Action {
         Ok(Action::Progress(members))
     }
 
-    fn read_ask(key: &str, node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+    fn read_ask(key: &str, node: &Node, reader: &mut ScriptReader) -> Result<Action, Problems> {
         let mut limit = ANSWER_LIMIT;
-        let questions = if key == "ask" {
+        let requests = if key == "ask" {
             let entries = node.entries()?.iter();
-            let questions = entries.map(|entry| {
+            let requests = entries.map(|entry| {
                 let Entry { key, node, .. } =
-                    entry.node.fields("a question", Question::KINDS)?.exactly_one(Question::KINDS)?;
-                Question::read(key, node, Some((&entry.key, entry.key_span)), reader, &mut limit)
+                    entry.node.fields("an input request", InputRequest::KINDS)?.exactly_one(InputRequest::KINDS)?;
+                InputRequest::read(key, node, Some((&entry.key, entry.key_span)), reader, &mut limit)
             });
-            Problems::collect(questions)?
+            Problems::collect(requests)?
         } else {
-            vec![Question::read(key, node, None, reader, &mut limit)?]
+            vec![InputRequest::read(key, node, None, reader, &mut limit)?]
         };
-        if questions.is_empty() {
-            return Err(node.problem("`ask` needs at least one question").into());
+        if requests.is_empty() {
+            return Err(node.problem("`ask` needs at least one input request").into());
         }
-        Ok(Action::Ask { questions, limit })
+        Ok(Action::RequestInput { requests, limit })
     }
 
-    fn read_notify(node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
+    fn read_notify(node: &Node, reader: &mut ScriptReader) -> Result<Action, Problems> {
         let (method, params) = match node.value {
             Value::String(_) => (node, None),
             _ => {
@@ -240,9 +245,9 @@ impl Action {
             return Err(problem.hint("for example notifications/resources/updated").into());
         }
         match name {
-            "notifications/tools/list_changed" => reader.uses.changes(Kind::Tool),
-            "notifications/prompts/list_changed" => reader.uses.changes(Kind::Prompt),
-            "notifications/resources/list_changed" => reader.uses.changes(Kind::Resource),
+            "notifications/tools/list_changed" => reader.uses.changes(ItemKind::Tool),
+            "notifications/prompts/list_changed" => reader.uses.changes(ItemKind::Prompt),
+            "notifications/resources/list_changed" => reader.uses.changes(ItemKind::Resource),
             "notifications/resources/updated" => {
                 reader.uses.updates = true;
                 if params.and_then(|params| params.get("uri")).is_none() {
@@ -255,16 +260,16 @@ impl Action {
         Ok(Action::Notify { method: name.to_owned(), params })
     }
 
-    fn read_change(key: &str, node: &Node, reader: &mut Reader) -> Result<Action, Problems> {
-        let keys = LISTED.map(Kind::key);
+    fn read_change(key: &str, node: &Node, reader: &mut ScriptReader) -> Result<Action, Problems> {
+        let keys = LISTED.map(ItemKind::key);
         let Entry { key: kind, node, .. } = node.fields(&format!("`{key}`"), &keys)?.exactly_one(&keys)?;
-        let kind = LISTED.into_iter().find(|listed| listed.key() == kind.as_str()).unwrap_or(Kind::Tool);
+        let kind = LISTED.into_iter().find(|listed| listed.key() == kind.as_str()).unwrap_or(ItemKind::Tool);
         reader.uses.changes(kind);
-        Ok(Action::Change(match key {
+        Ok(Action::ListChange(match key {
             "enable" | "disable" => {
                 let name = node.str()?.to_owned();
                 reader.mentioned.push((kind, name.clone(), node.span));
-                if key == "enable" { Change::Enable(kind, name) } else { Change::Disable(kind, name) }
+                if key == "enable" { ListChange::Enable(kind, name) } else { ListChange::Disable(kind, name) }
             }
             _ => {
                 if let Some(repeat) = node.get(repeat::KEY) {
@@ -273,25 +278,25 @@ impl Action {
                 let bound = reader.templates.bound();
                 // A replacement may itself replace others, which are then in the list before it.
                 let index = match kind {
-                    Kind::Tool => {
-                        let tool = ToolStub::read(node, reader)?;
+                    ItemKind::Tool => {
+                        let tool = ToolItem::read(node, reader)?;
                         append(&mut reader.replacements.tools, tool)
                     }
-                    Kind::Prompt => {
-                        let prompt = PromptStub::read(node, reader)?;
+                    ItemKind::Prompt => {
+                        let prompt = PromptItem::read(node, reader)?;
                         append(&mut reader.replacements.prompts, prompt)
                     }
-                    Kind::Resource => {
-                        let resource = ResourceStub::read(node, reader)?;
+                    ItemKind::Resource => {
+                        let resource = ResourceItem::read(node, reader)?;
                         append(&mut reader.replacements.resources, resource)
                     }
                     _ => {
-                        let template = ResourceTemplateStub::read(node, reader)?;
+                        let template = ResourceTemplateItem::read(node, reader)?;
                         append(&mut reader.replacements.resource_templates, template)
                     }
                 };
                 reader.templates.rebind(bound);
-                Change::Replace(kind, index)
+                ListChange::Replace(kind, index)
             }
         }))
     }

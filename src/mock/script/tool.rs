@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Reader, Reply, Rule, Stub, Subject, definition};
+use super::{Item, Reply, ReplySubject, Rule, ScriptReader, definition};
 use crate::{
     config::{Node, Problems, Value},
     json_schema::Schema,
@@ -15,8 +15,8 @@ const MEMBERS: &[&str] =
 
 /// A tool of the script.
 #[derive(Debug)]
-pub struct ToolStub {
-    pub stub: Stub,
+pub struct ToolItem {
+    pub item: Item,
     /// The MCP `Tool` as JSON text.
     pub definition: String,
     /// The same for legacy clients, if it must be another one.
@@ -29,21 +29,21 @@ pub struct ToolStub {
     pub mirrored: MirroredParameters,
 }
 
-impl ToolStub {
-    pub(super) fn read(node: &Node, reader: &mut Reader) -> Result<ToolStub, Problems> {
-        let subject = Subject::Tool;
-        let keys = [&Stub::keys(MEMBERS, &subject)[..], &["unchecked"]].concat();
+impl ToolItem {
+    pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ToolItem, Problems> {
+        let subject = ReplySubject::Tool;
+        let keys = [&Item::keys(MEMBERS, &subject)[..], &["unchecked"]].concat();
         let fields = node.fields("a tool", &keys)?;
         let mut members = definition::members(&fields, MEMBERS)?;
         if fields.get("inputSchema").is_none() {
             members.push("\"inputSchema\":{\"type\":\"object\"}".into());
         }
         let unchecked = fields.read("unchecked", Node::bool)?.unwrap_or(false);
-        let stub = Stub::read(&fields, &subject, reader)?;
+        let item = Item::read(&fields, &subject, reader)?;
         let definition = definition::object(&members);
         if unchecked {
-            return Ok(ToolStub {
-                stub,
+            return Ok(ToolItem {
+                item,
                 definition,
                 legacy_definition: None,
                 input: None,
@@ -64,15 +64,15 @@ impl ToolStub {
             members.retain(|member| !member.starts_with("\"outputSchema\":"));
             definition::object(&members)
         });
-        let tool = ToolStub {
+        let tool = ToolItem {
             definition,
             legacy_definition,
             input: fields.read("inputSchema", Schema::read)?,
             output: fields.read("outputSchema", Schema::read)?,
             mirrored: fields.read("inputSchema", MirroredParameters::read)?.unwrap_or_default(),
-            stub,
+            item,
         };
-        tool.check_replies(&tool.stub.rules, node).map(|()| tool)
+        tool.check_replies(&tool.item.rules, node).map(|()| tool)
     }
 
     /// The MCP `Tool` for clients of an era, as JSON text.

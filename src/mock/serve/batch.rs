@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    Shared,
-    faulty::afflicted,
-    play::{Beginning, Pending, play},
+    drive::{Pending, Started, drive},
+    http_faults::start_faulty,
+    server_state::ServerState,
 };
-use crate::{mock::engine::Intake, wire::Id};
+use crate::{mock::engine::Decision, wire::Id};
 
 /// What came of a batch so far.
 pub(super) struct Batch {
@@ -21,32 +21,32 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Begins to play every part.
-    pub(super) fn begin(shared: &Arc<Shared>, parts: Vec<Intake>) -> Batch {
+    pub(super) fn begin(state: &Arc<ServerState>, parts: Vec<Decision>) -> Batch {
         let mut batch = Batch { ready: Vec::new(), pending: Vec::new(), cancelled: Vec::new() };
         for part in parts {
             match part {
-                Intake::Answer(answer) => batch.ready.push(answer.frame),
-                Intake::Cancel(id) => batch.cancelled.push(id),
-                Intake::Exchange(exchange) => {
+                Decision::Respond(answer) => batch.ready.push(answer.frame),
+                Decision::Cancel(id) => batch.cancelled.push(id),
+                Decision::Exchange(exchange) => {
                     let id = exchange.id().clone();
-                    match play(exchange, shared.life.started) {
+                    match drive(exchange, state.lifetime.started) {
                         // Tasks are of the modern era, which has no batches.
-                        Beginning::Response(answer) | Beginning::Detached(answer, _) => batch.ready.push(answer.frame),
-                        Beginning::Under(played) => {
+                        Started::Done(answer) | Started::Detached(answer, _) => batch.ready.push(answer.frame),
+                        Started::Streaming(played) => {
                             batch.pending.push(Pending { id, played, ignores_cancellation: false });
                         }
                     }
                 }
-                Intake::Faulty(faulty) => {
-                    let afflicted = afflicted(shared, *faulty);
-                    let ignores_cancellation = afflicted.ignores_cancellation;
+                Decision::Faulted(faulty) => {
+                    let faulty_response = start_faulty(state, *faulty);
+                    let ignores_cancellation = faulty_response.ignores_cancellation;
                     // What has no answer has nothing in a batch that a fault could strike.
-                    batch.pending.extend(afflicted.id.clone().map(|id| {
-                        let played = afflicted.into_way();
+                    batch.pending.extend(faulty_response.id.clone().map(|id| {
+                        let played = faulty_response.into_stream();
                         Pending { id, played, ignores_cancellation }
                     }));
                 }
-                Intake::Silent | Intake::Listen(_) | Intake::Batch(_) => {}
+                Decision::Ignore | Decision::Subscribe(_) | Decision::Batch(_) => {}
             }
         }
         batch

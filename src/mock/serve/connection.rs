@@ -9,14 +9,15 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    afflict::{Afflicted, Overtaking},
-    life::Life,
-    play::{Beginning, ID_IN_USE, InFlight, Played, Way, play, play_listen},
+    drive::{ID_IN_USE, InFlight, OutgoingEvent, ResponseStream, Started, drive, drive_subscription},
+    faulty_response::FaultyResponse,
+    lifetime::ServerLifetime,
+    reorder_gate::ReorderGate,
 };
 use crate::{
     mock::{
-        engine::{Engine, Exchange, Faulty, Incoming, Intake, Outlet, Peer},
-        faults::{Item, Kind, Packet, Refusal, Stop},
+        engine::{Decision, Engine, Exchange, FaultedDecision, Incoming, LegacySession, NotificationSink},
+        faults::{FrameKind, Packet, ResponsePart, StatusResponse, Stop},
         journal::Handling,
         script::Token,
     },
@@ -40,19 +41,19 @@ pub(super) struct Connection {
     engine: Arc<Engine>,
     transport: Transport,
     caller: Caller,
-    peer: Arc<Peer>,
+    legacy_session: Arc<LegacySession>,
     in_flight: Arc<InFlight>,
-    outgoing: mpsc::Sender<Outgoing>,
-    overtaking: Arc<Overtaking>,
+    outgoing: mpsc::Sender<ConnectionOutput>,
+    reorder_gate: Arc<ReorderGate>,
     /// That of the connection.
-    life: Life,
+    lifetime: ServerLifetime,
     /// That of the server, whose tasks outlive a connection.
-    server: Life,
+    server: ServerLifetime,
 }
 
 /// What a connection sends.
 #[derive(Debug)]
-pub(super) enum Outgoing {
+pub(super) enum ConnectionOutput {
     Frame(Bytes),
     /// A frame that faults have changed.
     Packet(Box<Packet>),
@@ -63,51 +64,56 @@ pub(super) enum Outgoing {
 /// What an exchange of a connection needs to reach the client.
 #[derive(Clone)]
 struct Delivery {
-    outgoing: mpsc::Sender<Outgoing>,
-    overtaking: Arc<Overtaking>,
-    life: Life,
-    server: Life,
+    outgoing: mpsc::Sender<ConnectionOutput>,
+    reorder_gate: Arc<ReorderGate>,
+    lifetime: ServerLifetime,
+    server: ServerLifetime,
 }
 
 impl Delivery {
     /// # Errors
     /// The client is gone.
-    async fn deliver(&self, played: Played) -> Result<(), mpsc::error::SendError<Outgoing>> {
+    async fn deliver(&self, played: OutgoingEvent) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
         match played {
-            Played::Frame(frame) => self.outgoing.send(Outgoing::Frame(frame)).await,
-            Played::Response(answer) => self.respond(Outgoing::Frame(answer.frame)).await,
-            Played::Disconnect(_) => Ok(()),
-            Played::Detached(answer, exchange) => {
-                self.server.carry_on(exchange);
-                self.respond(Outgoing::Frame(answer.frame)).await
+            OutgoingEvent::Frame(frame) => self.outgoing.send(ConnectionOutput::Frame(frame)).await,
+            OutgoingEvent::Response(answer) => self.respond(ConnectionOutput::Frame(answer.frame)).await,
+            OutgoingEvent::Disconnect(_) => Ok(()),
+            OutgoingEvent::Detached(answer, exchange) => {
+                self.server.spawn_background(exchange);
+                self.respond(ConnectionOutput::Frame(answer.frame)).await
             }
-            Played::Died(code) => {
-                self.life.die(code);
+            OutgoingEvent::Exit(code) => {
+                self.lifetime.exit(code);
                 Ok(())
             }
-            Played::Faulty(item) => self.deliver_item(item).await,
+            OutgoingEvent::Part(part) => self.deliver_part(part).await,
         }
     }
 
-    async fn respond(&self, outgoing: Outgoing) -> Result<(), mpsc::error::SendError<Outgoing>> {
+    async fn respond(&self, outgoing: ConnectionOutput) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
         let sent = self.outgoing.send(outgoing).await;
-        self.overtaking.answered();
+        self.reorder_gate.notify_sent();
         sent
     }
 
-    async fn deliver_item(&self, item: Item) -> Result<(), mpsc::error::SendError<Outgoing>> {
-        match item {
+    async fn deliver_part(&self, part: ResponsePart) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
+        match part {
             // There is no head, and no way to resume.
-            Item::Begin | Item::ContentType(_) | Item::Refuse(_) | Item::Disconnect(_) => {}
-            Item::Stop(Stop::Finish) => {}
-            Item::Wait(time) => tokio::time::sleep(time).await,
-            Item::GiveWay(limit) => drop(self.overtaking.give_way(limit).await),
-            Item::Packet(packet) if packet.kind == Kind::Response => {
-                return self.respond(Outgoing::Packet(Box::new(packet))).await;
+            ResponsePart::Begin
+            | ResponsePart::ContentType(_)
+            | ResponsePart::Replace(_)
+            | ResponsePart::Disconnect(_) => {}
+            ResponsePart::Stop(Stop::Finish) => {}
+            ResponsePart::Wait(time) => tokio::time::sleep(time).await,
+            ResponsePart::Yield(limit) => drop(self.reorder_gate.wait_for_other(limit).await),
+            ResponsePart::Packet(packet) if packet.kind == FrameKind::Response => {
+                return self.respond(ConnectionOutput::Packet(Box::new(packet))).await;
             }
-            Item::Packet(packet) => return self.outgoing.send(Outgoing::Packet(Box::new(packet))).await,
-            Item::Stop(Stop::Hang) => self.life.shutdown.stop.cancelled().await,
-            Item::Stop(stop) => return self.outgoing.send(Outgoing::Stop(stop)).await,
+            ResponsePart::Packet(packet) => {
+                return self.outgoing.send(ConnectionOutput::Packet(Box::new(packet))).await;
+            }
+            ResponsePart::Stop(Stop::Hang) => self.lifetime.shutdown.stop.cancelled().await,
+            ResponsePart::Stop(stop) => return self.outgoing.send(ConnectionOutput::Stop(stop)).await,
         }
         Ok(())
     }
@@ -115,12 +121,12 @@ impl Delivery {
 
 /// Notifications of a connection that belong to no request. A client that does not read loses them.
 #[derive(Debug)]
-struct Unasked(mpsc::WeakSender<Outgoing>);
+struct UnsolicitedSink(mpsc::WeakSender<ConnectionOutput>);
 
-impl Outlet for Unasked {
+impl NotificationSink for UnsolicitedSink {
     fn push(&self, frame: Bytes) {
         if let Some(outgoing) = self.0.upgrade() {
-            let _ = outgoing.try_send(Outgoing::Frame(frame));
+            let _ = outgoing.try_send(ConnectionOutput::Frame(frame));
         }
     }
 }
@@ -131,22 +137,22 @@ impl Connection {
         engine: Arc<Engine>,
         transport: Transport,
         caller: Caller,
-        life: Life,
-        server: Option<Life>,
-    ) -> (Connection, mpsc::Receiver<Outgoing>) {
+        lifetime: ServerLifetime,
+        server: Option<ServerLifetime>,
+    ) -> (Connection, mpsc::Receiver<ConnectionOutput>) {
         let (outgoing, frames) = mpsc::channel(BACKLOG);
         let connection = Connection {
             engine,
             transport,
             caller,
-            peer: Arc::default(),
+            legacy_session: Arc::default(),
             in_flight: Arc::default(),
             outgoing,
-            overtaking: Arc::default(),
-            server: server.unwrap_or_else(|| life.clone()),
-            life,
+            reorder_gate: Arc::default(),
+            server: server.unwrap_or_else(|| lifetime.clone()),
+            lifetime,
         };
-        connection.peer.set_outlet(Box::new(Unasked(connection.outgoing.downgrade())));
+        connection.legacy_session.set_sink(Box::new(UnsolicitedSink(connection.outgoing.downgrade())));
         (connection, frames)
     }
 
@@ -157,26 +163,26 @@ impl Connection {
 
     /// Takes a frame from the client. Answers that take time are given later, out of order. Where a POST carried the
     /// frame, `poster` has sent it, and a fault may refuse it.
-    pub(super) async fn receive(&self, bytes: &Bytes, poster: Option<&Caller>) -> Option<Refusal> {
+    pub(super) async fn receive(&self, bytes: &Bytes, poster: Option<&Caller>) -> Option<StatusResponse> {
         let Caller { token, headers } = poster.unwrap_or(&self.caller);
-        let (at, transport) = (self.life.started.elapsed(), self.transport);
+        let (at, transport) = (self.lifetime.started.elapsed(), self.transport);
         let incoming =
             Incoming { bytes, transport, at, headers: headers.as_ref(), token: token.as_deref(), faults: &[] };
-        self.take(self.engine.receive(&self.peer, incoming)).await
+        self.take(self.engine.receive(&self.legacy_session, incoming)).await
     }
 
-    async fn take(&self, intake: Intake) -> Option<Refusal> {
-        match intake {
-            Intake::Silent => {}
-            Intake::Cancel(id) => self.in_flight.cancel(&id),
-            Intake::Answer(answer) => self.send(answer.frame).await,
-            Intake::Exchange(exchange) => self.start(exchange).await,
-            Intake::Listen(listen) => {
+    async fn take(&self, decision: Decision) -> Option<StatusResponse> {
+        match decision {
+            Decision::Ignore => {}
+            Decision::Cancel(id) => self.in_flight.cancel(&id),
+            Decision::Respond(answer) => self.send(answer.frame).await,
+            Decision::Exchange(exchange) => self.start(exchange).await,
+            Decision::Subscribe(listen) => {
                 let id = listen.id().clone();
-                self.spawn(Some(id), false, || play_listen(listen, self.life.shutdown.stop.clone())).await;
+                self.spawn(Some(id), false, || drive_subscription(listen, self.lifetime.shutdown.stop.clone())).await;
             }
-            Intake::Faulty(faulty) => return Box::pin(self.afflict(*faulty)).await,
-            Intake::Batch(parts) => {
+            Decision::Faulted(faulty) => return Box::pin(self.apply_faults(*faulty)).await,
+            Decision::Batch(parts) => {
                 let mut refusal = None;
                 for part in parts {
                     refusal = Box::pin(self.take(part)).await.or(refusal);
@@ -190,41 +196,42 @@ impl Connection {
     /// What needs no waiting is sent at once; the rest by a task.
     async fn start(&self, exchange: Box<Exchange>) {
         let id = exchange.id().clone();
-        let way = match play(exchange, self.life.started) {
-            Beginning::Response(answer) => return self.send(answer.frame).await,
-            Beginning::Detached(answer, exchange) => {
-                self.server.carry_on(exchange);
+        let stream = match drive(exchange, self.lifetime.started) {
+            Started::Done(answer) => return self.send(answer.frame).await,
+            Started::Detached(answer, exchange) => {
+                self.server.spawn_background(exchange);
                 return self.send(answer.frame).await;
             }
-            Beginning::Under(way) => way,
+            Started::Streaming(stream) => stream,
         };
-        self.spawn(Some(id), false, || way).await;
+        self.spawn(Some(id), false, || stream).await;
     }
 
     /// Gives an answer that faults strike.
-    async fn afflict(&self, faulty: Faulty) -> Option<Refusal> {
-        if let Intake::Cancel(id) = &faulty.intake {
+    async fn apply_faults(&self, faulty: FaultedDecision) -> Option<StatusResponse> {
+        if let Decision::Cancel(id) = &faulty.decision {
             self.in_flight.cancel(id);
         }
-        let (server, stop) = (self.server.clone(), self.life.shutdown.stop.clone());
-        let mut afflicted = Afflicted::new(faulty, self.life.started, stop, move |it| server.carry_on(it));
-        if afflicted.refuses && self.transport == Transport::Sse {
-            while let Some(item) = afflicted.items.next().await {
-                match item {
-                    Item::Refuse(refusal) => return Some(refusal),
+        let (server, stop) = (self.server.clone(), self.lifetime.shutdown.stop.clone());
+        let mut faulty_response =
+            FaultyResponse::new(faulty, self.lifetime.started, stop, move |it| server.spawn_background(it));
+        if faulty_response.refuses && self.transport == Transport::Sse {
+            while let Some(part) = faulty_response.parts.next().await {
+                match part {
+                    ResponsePart::Replace(refusal) => return Some(refusal),
                     // The client has gone, or the connection ends.
-                    item => drop(self.delivery().deliver_item(item).await),
+                    part => drop(self.delivery().deliver_part(part).await),
                 }
             }
             return None;
         }
-        let (id, ignores) = (afflicted.id.clone(), afflicted.ignores_cancellation);
-        self.spawn(id, ignores, || afflicted.into_way()).await;
+        let (id, ignores) = (faulty_response.id.clone(), faulty_response.ignores_cancellation);
+        self.spawn(id, ignores, || faulty_response.into_stream()).await;
         None
     }
 
     /// Gives an answer in a task. One with an id can be cancelled, unless it ignores that.
-    async fn spawn(&self, id: Option<Id>, ignores_cancellation: bool, way: impl FnOnce() -> Way) {
+    async fn spawn(&self, id: Option<Id>, ignores_cancellation: bool, start: impl FnOnce() -> ResponseStream) {
         let cancelled = match &id {
             None => CancellationToken::new(),
             Some(id) => match self.in_flight.enter(id) {
@@ -233,11 +240,11 @@ impl Connection {
                 None => return self.refuse(Some(id), ID_IN_USE).await,
             },
         };
-        let (delivery, mut way) = (self.delivery(), way());
-        let (in_flight, closed) = (self.in_flight.clone(), self.life.shutdown.kill.clone());
-        self.life.shutdown.tasks.spawn(async move {
+        let (delivery, mut stream) = (self.delivery(), start());
+        let (in_flight, closed) = (self.in_flight.clone(), self.lifetime.shutdown.kill.clone());
+        self.lifetime.shutdown.tasks.spawn(async move {
             let playing = async {
-                while let Some(played) = way.next().await {
+                while let Some(played) = stream.next().await {
                     if delivery.deliver(played).await.is_err() {
                         break;
                     }
@@ -259,8 +266,8 @@ impl Connection {
     fn delivery(&self) -> Delivery {
         Delivery {
             outgoing: self.outgoing.clone(),
-            overtaking: self.overtaking.clone(),
-            life: self.life.clone(),
+            reorder_gate: self.reorder_gate.clone(),
+            lifetime: self.lifetime.clone(),
             server: self.server.clone(),
         }
     }
@@ -268,34 +275,34 @@ impl Connection {
     /// Refuses what never reaches the engine, or what the engine could not know.
     pub(super) async fn refuse(&self, id: Option<&Id>, why: &str) {
         let handling = Handling::Refused(why.to_owned());
-        self.engine.journal().record(self.life.started.elapsed(), self.transport, &[], handling);
+        self.engine.journal().record(self.lifetime.started.elapsed(), self.transport, &[], handling);
         self.send(message::error(id, &RpcError::new(message::INVALID_REQUEST, why))).await;
     }
 
     async fn send(&self, frame: Bytes) {
         // The receiver is gone only if the client is.
-        let _ = self.outgoing.send(Outgoing::Frame(frame)).await;
-        self.overtaking.answered();
+        let _ = self.outgoing.send(ConnectionOutput::Frame(frame)).await;
+        self.reorder_gate.notify_sent();
     }
 
     /// Resolves when the script lets the server die.
     pub(super) async fn closed(&self) {
-        self.life.shutdown.kill.cancelled().await;
+        self.lifetime.shutdown.kill.cancelled().await;
     }
 
     /// The exit code, if the script lets the server die.
-    pub(super) fn died(&self) -> Option<u8> {
-        self.life.died()
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        self.lifetime.exit_code()
     }
 
     /// The client sends nothing more, so that what waits for its answers need not (2026-07-28, stdio: Shutdown).
-    pub(super) fn falls_silent(&self) {
-        self.peer.falls_silent();
+    pub(super) fn close_input(&self) {
+        self.legacy_session.close_input();
     }
 
     /// Ends what has no end of its own, and waits for the answers that are under way.
     pub(super) async fn finish(&self) {
-        let Shutdown { stop, kill, tasks } = &self.life.shutdown;
+        let Shutdown { stop, kill, tasks } = &self.lifetime.shutdown;
         stop.cancel();
         tasks.close();
         tokio::select! {
@@ -306,14 +313,14 @@ impl Connection {
 
     /// Cancels every answer that is under way and waits until it has stopped.
     pub(super) async fn cancel(&self) {
-        self.life.shutdown.kill.cancel();
-        self.life.shutdown.tasks.close();
-        self.life.shutdown.tasks.wait().await;
+        self.lifetime.shutdown.kill.cancel();
+        self.lifetime.shutdown.tasks.close();
+        self.lifetime.shutdown.tasks.wait().await;
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.life.shutdown.kill.cancel();
+        self.lifetime.shutdown.kill.cancel();
     }
 }

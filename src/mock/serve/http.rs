@@ -1,18 +1,15 @@
-//! Routing HTTP requests to the transports.
+//! What the HTTP transports share: refusals, bodies, the `Accept` header, and responses.
 
-use std::{error::Error, pin::pin, sync::Arc, time::Duration};
+use std::{error::Error, pin::pin, time::Duration};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::timeout;
 
-use super::{Shared, sse, streamable, ws};
+use super::server_state::ServerState;
 use crate::{
-    mock::{
-        journal::Handling,
-        script::{Challenge, Token},
-    },
+    mock::journal::Handling,
     transport::{
         Transport,
         server::{Body, Request, Response},
@@ -20,92 +17,10 @@ use crate::{
     wire::{Id, MAX_FRAME, RpcError, message},
 };
 
-/// Where the metadata of a protected resource are (RFC 9728, section 3).
-const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
-/// Where servers tell of themselves, to everyone (RFC 8615, section 3).
-const WELL_KNOWN: &str = "/.well-known/";
 /// How long a body may pause.
 const STALLED: Duration = Duration::from_secs(30);
 
-pub(super) async fn handle(shared: Arc<Shared>, request: Request) -> Response {
-    let transport = match request.uri().path() {
-        "/sse" | "/messages" => Transport::Sse,
-        "/ws" => Transport::Ws,
-        _ => Transport::Http,
-    };
-    // RFC 9112, 3.2; whatever else is wrong with it is forbidden.
-    if request.headers().get_all(header::HOST).iter().count() != 1 {
-        return shared.refuse(transport, StatusCode::BAD_REQUEST, "there must be one Host header");
-    }
-    if let Err(why) = shared.hosts.check(request.headers(), request.uri()) {
-        return shared.refuse(transport, StatusCode::FORBIDDEN, &why);
-    }
-    if let Some(name) = request.uri().path().strip_prefix(WELL_KNOWN) {
-        return shared.well_known(&request, name);
-    }
-    let host = || request.headers().get(header::HOST).cloned();
-    let resource = match transport {
-        Transport::Sse => "/sse",
-        Transport::Ws => "/ws",
-        _ => "/mcp",
-    };
-    let (authorized, host) = shared.engine.auth(|auth| (auth.authorize(request.headers()), host())).unzip();
-    let mut response = match authorized.transpose() {
-        Ok(token) => route(shared, transport, request, token).await,
-        Err(challenge) => {
-            let status = StatusCode::from_u16(challenge.status).unwrap_or(StatusCode::UNAUTHORIZED);
-            let mut response = shared.refuse(transport, status, &challenge.reason());
-            response.extensions_mut().insert(challenge);
-            response
-        }
-    };
-    if let Some(challenge) = response.extensions_mut().remove::<Challenge>() {
-        let host = host.flatten();
-        let host = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default();
-        if let Ok(value) = HeaderValue::try_from(challenge.header(&format!("http://{host}{METADATA_PATH}{resource}"))) {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
-        }
-    }
-    response
-}
-
-async fn route(shared: Arc<Shared>, transport: Transport, request: Request, token: Option<Arc<Token>>) -> Response {
-    match (request.method(), request.uri().path()) {
-        (&Method::POST, "/mcp") => streamable::post(shared, request, token).await,
-        (&Method::GET, "/mcp") => streamable::listen(&shared, &request, token.as_deref()),
-        (&Method::DELETE, "/mcp") => streamable::delete(&shared, request.headers(), token.as_deref()),
-        (_, "/mcp") => shared.not_allowed(transport, "GET, POST, DELETE"),
-        (&Method::GET, "/sse") => sse::open(shared, &request, token),
-        (_, "/sse") => shared.not_allowed(transport, "GET"),
-        (&Method::POST, "/messages") => sse::post(shared, request, token).await,
-        (_, "/messages") => shared.not_allowed(transport, "POST"),
-        (&Method::GET, "/ws") => ws::open(shared, request, token),
-        (_, "/ws") => shared.not_allowed(transport, "GET"),
-        (_, path) => {
-            let why = format!("there is nothing at {path}; this mock serves /mcp, /sse and /ws");
-            shared.refuse(transport, StatusCode::NOT_FOUND, &why)
-        }
-    }
-}
-
-impl Shared {
-    /// The metadata of a protected resource, of which there are none if everyone may use the server; and nothing else.
-    fn well_known(&self, request: &Request, name: &str) -> Response {
-        let refuse = |why: &str| self.refuse(Transport::Http, StatusCode::NOT_FOUND, why);
-        let resource = name.strip_prefix("oauth-protected-resource");
-        let Some(path) = resource.filter(|path| path.is_empty() || path.starts_with('/')) else {
-            return refuse("this mock issues no tokens; `authorizationServers` in `auth` names a server that does");
-        };
-        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let path = if path.is_empty() { "/mcp" } else { path };
-        let metadata = self.engine.auth(|auth| auth.metadata(&format!("http://{host}"), path));
-        match (metadata, request.method()) {
-            (Some(metadata), &Method::GET) => json(StatusCode::OK, metadata.to_string().into()),
-            (Some(_), _) => self.not_allowed(Transport::Http, "GET"),
-            (None, _) => refuse("this server is open to everyone"),
-        }
-    }
-
+impl ServerState {
     /// Refuses a request before its body is looked at, with an error response that has no id.
     pub(super) fn refuse(&self, transport: Transport, status: StatusCode, why: &str) -> Response {
         self.refuse_message(transport, status, &Bytes::new(), None, why)
@@ -121,7 +36,7 @@ impl Shared {
         why: &str,
     ) -> Response {
         let handling = Handling::Refused(format!("{}: {why}", status.as_u16()));
-        self.engine.journal().record(self.life.started.elapsed(), transport, bytes, handling);
+        self.engine.journal().record(self.lifetime.started.elapsed(), transport, bytes, handling);
         json(status, message::error(id, &RpcError::new(message::INVALID_REQUEST, why)))
     }
 
@@ -270,13 +185,13 @@ mod tests {
             engine::Engine,
             journal::Journal,
             script::Script,
-            serve::{Listen, MockServer},
+            serve::{ListenOptions, MockServer},
         },
     };
 
     async fn server() -> MockServer {
         let script = Script::parse(&Source::new("s", "server: { name: t }")).expect("a script");
-        MockServer::start(Engine::new(script, 1, Journal::default()), Listen::default()).await.expect("binds")
+        MockServer::start(Engine::new(script, 1, Journal::default()), ListenOptions::default()).await.expect("binds")
     }
 
     /// What comes back for the bytes of a request, until the server closes.
@@ -363,7 +278,7 @@ mod tests {
             protocol: 2026-07-28\ntools: [{ name: t, scopes: [a, b], reply: x }]";
         let script = Script::parse(&Source::new("s", script)).unwrap_or_else(|error| panic!("{error}"));
         let engine = Engine::new(script, 1, Journal::default());
-        let server = MockServer::start(engine, Listen::default()).await.expect("binds");
+        let server = MockServer::start(engine, ListenOptions::default()).await.expect("binds");
         let close = "Host: localhost\r\nConnection: close";
         for (line, resource) in [
             ("POST /mcp", "/mcp"),

@@ -14,26 +14,26 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::{Caller, Connection, Outgoing},
-    life::Life,
+    connection::{Caller, Connection, ConnectionOutput},
+    lifetime::ServerLifetime,
 };
 use crate::{
     mock::{
         engine::Engine,
-        faults::{Step, Steps, Stop},
+        faults::{SendStep, SendSteps, Stop},
     },
     transport::{LineReader, LineWriter, Transport},
 };
 
 /// Why serving over a pipe ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum PipeEnd {
     /// The client closed its end, and everything it asked for was answered; or a fault tore the pipe.
     Closed,
     /// `stop` was cancelled.
     Stopped,
     /// The script let the server die, with this exit code.
-    Died(u8),
+    Exited(u8),
 }
 
 /// Serves one client until it closes its end or `stop` is cancelled. Answers that are under way then may still take as
@@ -48,30 +48,30 @@ pub async fn serve_pipe<R, W>(
     writer: W,
     stop: CancellationToken,
     grace: Duration,
-) -> io::Result<Ended>
+) -> io::Result<PipeEnd>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let (connection, frames) =
-        Connection::open(engine, transport, Caller::default(), Life::begin(Instant::now()), None);
+        Connection::open(engine, transport, Caller::default(), ServerLifetime::start(Instant::now()), None);
     serve(connection, frames, reader, writer, stop, grace).await
 }
 
 /// A server of several clients, each at the end of a pipe.
 #[derive(Clone, Debug)]
-pub struct Pipes {
+pub struct PipeServer {
     engine: Arc<Engine>,
-    life: Life,
+    lifetime: ServerLifetime,
 }
 
-impl Pipes {
-    pub fn new(engine: Arc<Engine>) -> Pipes {
-        Pipes::of(engine, Life::begin(Instant::now()))
+impl PipeServer {
+    pub fn new(engine: Arc<Engine>) -> PipeServer {
+        PipeServer::with_lifetime(engine, ServerLifetime::start(Instant::now()))
     }
 
-    pub(super) fn of(engine: Arc<Engine>, life: Life) -> Pipes {
-        Pipes { engine, life }
+    pub(super) fn with_lifetime(engine: Arc<Engine>, lifetime: ServerLifetime) -> PipeServer {
+        PipeServer { engine, lifetime }
     }
 
     /// As [`serve_pipe`]. Tasks that the client begins outlive the pipe.
@@ -85,34 +85,34 @@ impl Pipes {
         writer: W,
         stop: CancellationToken,
         grace: Duration,
-    ) -> io::Result<Ended>
+    ) -> io::Result<PipeEnd>
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
-        let life = Life::begin(self.life.started);
+        let lifetime = ServerLifetime::start(self.lifetime.started);
         let (connection, frames) =
-            Connection::open(self.engine.clone(), transport, Caller::default(), life, Some(self.life.clone()));
+            Connection::open(self.engine.clone(), transport, Caller::default(), lifetime, Some(self.lifetime.clone()));
         tokio::select! {
             ended = serve(connection, frames, reader, writer, stop, grace) => ended,
-            () = self.life.shutdown.kill.cancelled() => Ok(self.life.died().map_or(Ended::Stopped, Ended::Died)),
+            () = self.lifetime.shutdown.kill.cancelled() => Ok(self.lifetime.exit_code().map_or(PipeEnd::Stopped, PipeEnd::Exited)),
         }
     }
 
     /// Ends what goes on in the background.
     pub async fn end(&self) {
-        self.life.shutdown.end(Duration::ZERO).await;
+        self.lifetime.shutdown.end(Duration::ZERO).await;
     }
 }
 
 async fn serve<R, W>(
     connection: Connection,
-    frames: mpsc::Receiver<Outgoing>,
+    frames: mpsc::Receiver<ConnectionOutput>,
     reader: R,
     writer: W,
     stop: CancellationToken,
     grace: Duration,
-) -> io::Result<Ended>
+) -> io::Result<PipeEnd>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
@@ -120,71 +120,78 @@ where
     let write = write(frames, LineWriter::new(writer));
     let serve = async {
         let ended = read(&connection, reader, &stop).await;
-        if let Ok(Ended::Closed) = ended {
-            connection.falls_silent();
+        if let Ok(PipeEnd::Closed) = ended {
+            connection.close_input();
         }
-        if let Ok(Ended::Closed | Ended::Stopped) = ended {
+        if let Ok(PipeEnd::Closed | PipeEnd::Stopped) = ended {
             let _ = tokio::time::timeout(grace, connection.finish()).await;
         }
         connection.cancel().await;
-        let died = connection.died();
+        let died = connection.exit_code();
         drop(connection);
-        ended.map(|ended| died.map_or(ended, Ended::Died))
+        ended.map(|ended| died.map_or(ended, PipeEnd::Exited))
     };
     let (mut serve, mut write) = (std::pin::pin!(serve), std::pin::pin!(write));
     tokio::select! {
         ended = serve.as_mut() => {
             match ended {
-                Ok(Ended::Closed | Ended::Stopped) => {
+                Ok(PipeEnd::Closed | PipeEnd::Stopped) => {
                     let stop = tokio::time::timeout(grace, write).await.ok().flatten();
                     ended.map(|ended| stop.map_or(ended, torn))
                 }
                 ended => ended,
             }
         }
-        stop = write.as_mut() => Ok(stop.map_or(Ended::Closed, torn)),
+        stop = write.as_mut() => Ok(stop.map_or(PipeEnd::Closed, torn)),
     }
 }
 
-fn torn(stop: Stop) -> Ended {
+fn torn(stop: Stop) -> PipeEnd {
     match stop {
-        Stop::Exit(code) => Ended::Died(code),
-        _ => Ended::Closed,
+        Stop::Exit(code) => PipeEnd::Exited(code),
+        _ => PipeEnd::Closed,
     }
 }
 
 /// Writes until there is nothing more to come, the client no longer reads, or a fault ends the pipe.
-async fn write<W: AsyncWrite + Unpin>(mut frames: mpsc::Receiver<Outgoing>, mut writer: LineWriter<W>) -> Option<Stop> {
+async fn write<W: AsyncWrite + Unpin>(
+    mut frames: mpsc::Receiver<ConnectionOutput>,
+    mut writer: LineWriter<W>,
+) -> Option<Stop> {
     let line = |bytes: Bytes, is_whole| if is_whole { [&bytes[..], b"\n"].concat().into() } else { bytes };
     while let Some(outgoing) = frames.recv().await {
         let steps = match outgoing {
-            Outgoing::Frame(frame) => match writer.write(&frame).await {
+            ConnectionOutput::Frame(frame) => match writer.write(&frame).await {
                 Ok(()) => continue,
                 Err(_) => return None,
             },
-            Outgoing::Packet(packet) => packet.steps(line),
-            Outgoing::Stop(stop) => Steps::new(Bytes::new(), stop),
+            ConnectionOutput::Packet(packet) => packet.steps(line),
+            ConnectionOutput::Stop(stop) => SendSteps::new(Bytes::new(), stop),
         };
         for step in steps {
             match step {
-                Step::Bytes(bytes) => writer.write_bytes(&bytes).await.ok()?,
-                Step::Wait(time) => tokio::time::sleep(time).await,
+                SendStep::Bytes(bytes) => writer.write_bytes(&bytes).await.ok()?,
+                SendStep::Wait(time) => tokio::time::sleep(time).await,
                 // What is behind half a line can never be sent.
-                Step::Stop(Stop::Hang) => while frames.recv().await.is_some() {},
-                Step::Stop(stop) => return Some(stop),
+                SendStep::Stop(Stop::Hang) => while frames.recv().await.is_some() {},
+                SendStep::Stop(stop) => return Some(stop),
             }
         }
     }
     None
 }
 
-async fn read<R: AsyncRead + Unpin>(connection: &Connection, reader: R, stop: &CancellationToken) -> io::Result<Ended> {
+async fn read<R: AsyncRead + Unpin>(
+    connection: &Connection,
+    reader: R,
+    stop: &CancellationToken,
+) -> io::Result<PipeEnd> {
     let mut reader = LineReader::new(reader);
     loop {
         let line = tokio::select! {
             line = reader.next() => line?,
-            () = stop.cancelled() => return Ok(Ended::Stopped),
-            () = connection.closed() => return Ok(Ended::Died(connection.died().unwrap_or_default())),
+            () = stop.cancelled() => return Ok(PipeEnd::Stopped),
+            () = connection.closed() => return Ok(PipeEnd::Exited(connection.exit_code().unwrap_or_default())),
         };
         let received = async {
             match line {
@@ -195,8 +202,8 @@ async fn read<R: AsyncRead + Unpin>(connection: &Connection, reader: R, stop: &C
             false
         };
         tokio::select! {
-            at_end = received => if at_end { return Ok(Ended::Closed) },
-            () = stop.cancelled() => return Ok(Ended::Stopped),
+            at_end = received => if at_end { return Ok(PipeEnd::Closed) },
+            () = stop.cancelled() => return Ok(PipeEnd::Stopped),
         }
     }
 }

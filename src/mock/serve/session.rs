@@ -14,13 +14,13 @@ use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    play::InFlight,
+    drive::InFlight,
     stream_log::{MAX_BYTES, StreamKind, StreamLog},
 };
 use crate::{
     mock::{
-        engine::{Outlet, Peer},
-        script::{HttpAnswer, Token},
+        engine::{LegacySession, NotificationSink},
+        script::{HttpResponseOptions, Token},
     },
     wire::Version,
 };
@@ -45,7 +45,7 @@ pub(super) struct Sessions {
 /// One session.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) peer: Arc<Peer>,
+    pub(super) legacy_session: Arc<LegacySession>,
     /// The only one who may use it, if the server knows its clients.
     owner: Option<String>,
     pub(super) in_flight: InFlight,
@@ -59,9 +59,9 @@ pub(super) struct Session {
 }
 
 impl Sessions {
-    /// Opens a session for a peer whose handshake was answered. If there are too many, the one that was idle for the
+    /// Opens a session for a client whose handshake was answered. If there are too many, the one that was idle for the
     /// longest time ends; `None` if none is idle.
-    pub(super) fn open(&self, peer: Arc<Peer>, token: Option<&Token>) -> Option<String> {
+    pub(super) fn open(&self, legacy_session: Arc<LegacySession>, token: Option<&Token>) -> Option<String> {
         let mut sessions = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= MAX_SESSIONS {
             let idle = sessions.iter().filter(|(_, session)| session.in_flight.is_empty());
@@ -71,7 +71,7 @@ impl Sessions {
         }
         let id = unguessable_id();
         let session = Session {
-            peer,
+            legacy_session,
             owner: token.map(|token| token.principal().to_owned()),
             in_flight: InFlight::default(),
             ended: CancellationToken::new(),
@@ -81,7 +81,7 @@ impl Sessions {
             last_used: AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed)),
         };
         let session = Arc::new(session);
-        session.peer.set_outlet(Box::new(Unasked(Arc::downgrade(&session))));
+        session.legacy_session.set_sink(Box::new(UnsolicitedSink(Arc::downgrade(&session))));
         sessions.insert(id.clone(), session);
         Some(id)
     }
@@ -108,12 +108,12 @@ impl Session {
     }
 
     fn primes(&self) -> bool {
-        self.peer.version().is_some_and(|version| version >= Version::V2025_11_25)
+        self.legacy_session.version().is_some_and(|version| version >= Version::V2025_11_25)
     }
 
     /// Opens the stream of a request, or a standalone one. Since 2025-11-25 it begins with an event that gives the
     /// client an id to resume from, unless `http` says otherwise.
-    pub(super) fn open_stream(&self, kind: StreamKind, http: HttpAnswer) -> Arc<StreamLog> {
+    pub(super) fn open_stream(&self, kind: StreamKind, http: HttpResponseOptions) -> Arc<StreamLog> {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
         let primes = http.priming.unwrap_or_else(|| self.primes());
         let log = Arc::new(StreamLog::open(number, kind, primes, http.retry));
@@ -125,7 +125,7 @@ impl Session {
 
     /// The stream for a client that asks for what belongs to no request: what came before it asked is in it. From now
     /// on nothing comes on the one before it, which ends.
-    pub(super) fn open_standalone(&self, http: HttpAnswer) -> Arc<StreamLog> {
+    pub(super) fn open_standalone(&self, http: HttpResponseOptions) -> Arc<StreamLog> {
         let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((log, read)) = standalone.as_mut().filter(|(_, read)| !read) {
             *read = true;
@@ -141,7 +141,7 @@ impl Session {
     /// Adds a frame to the stream of what belongs to no request.
     fn push(&self, frame: Bytes) {
         let mut standalone = self.standalone.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = || (self.open_stream(StreamKind::Standalone, HttpAnswer::default()), false);
+        let open = || (self.open_stream(StreamKind::Standalone, HttpResponseOptions::default()), false);
         standalone.get_or_insert_with(open).0.push(frame);
     }
 
@@ -157,9 +157,9 @@ impl Session {
 
 /// Notifications of a session that belong to no request.
 #[derive(Debug)]
-struct Unasked(Weak<Session>);
+struct UnsolicitedSink(Weak<Session>);
 
-impl Outlet for Unasked {
+impl NotificationSink for UnsolicitedSink {
     fn push(&self, frame: Bytes) {
         if let Some(session) = self.0.upgrade() {
             session.push(frame);
@@ -185,7 +185,7 @@ fn forget(streams: &mut VecDeque<Arc<StreamLog>>) {
 mod tests {
     use super::*;
 
-    fn initialized() -> Arc<Peer> {
+    fn initialized() -> Arc<LegacySession> {
         Arc::default()
     }
 
@@ -208,19 +208,19 @@ mod tests {
     fn only_complete_streams_are_forgotten_the_oldest_first() {
         let sessions = Sessions::default();
         let session = sessions.open(initialized(), None).and_then(|id| sessions.get(&id)).expect("open");
-        let pending = session.open_stream(StreamKind::Request, HttpAnswer::default());
+        let pending = session.open_stream(StreamKind::Request, HttpResponseOptions::default());
         pending.push(Bytes::from_static(b"{}"));
         for _ in 0..2 * MAX_STREAMS {
-            let log = session.open_stream(StreamKind::Request, HttpAnswer::default());
+            let log = session.open_stream(StreamKind::Request, HttpResponseOptions::default());
             log.push(Bytes::from_static(b"{}"));
             log.complete();
         }
         assert!(session.resume("0-0").is_some(), "still under way");
         assert!(session.resume("1-0").is_none() && session.resume("128-0").is_some());
-        let large = session.open_stream(StreamKind::Request, HttpAnswer::default());
+        let large = session.open_stream(StreamKind::Request, HttpResponseOptions::default());
         large.push(vec![b'x'; MAX_BYTES + 1].into());
         large.complete();
-        session.open_stream(StreamKind::Request, HttpAnswer::default());
+        session.open_stream(StreamKind::Request, HttpResponseOptions::default());
         assert!(session.resume("128-0").is_none() && session.resume("129-0").is_none());
     }
 
@@ -230,7 +230,7 @@ mod tests {
         let session = sessions.open(initialized(), None).and_then(|id| sessions.get(&id)).expect("open");
         for is_read in [false, true] {
             if is_read {
-                session.open_standalone(HttpAnswer::default());
+                session.open_standalone(HttpResponseOptions::default());
             }
             for _ in 0..20 {
                 session.push(vec![b'x'; MAX_BYTES / 10].into());
@@ -239,7 +239,7 @@ mod tests {
             assert!(log.bytes() <= MAX_BYTES && log.bytes() > MAX_BYTES / 2, "{}", log.bytes());
         }
         for _ in 0..3 * MAX_STREAMS {
-            session.open_standalone(HttpAnswer::default());
+            session.open_standalone(HttpResponseOptions::default());
         }
         assert!(session.streams.lock().expect("no panic").len() <= MAX_STREAMS + 1);
     }

@@ -1,4 +1,4 @@
-//! Streams of events that a client can resume (2025-11-25, Transports: Resumability and Redelivery).
+//! SseStreams of events that a client can resume (2025-11-25, Transports: Resumability and Redelivery).
 
 use std::{
     collections::VecDeque,
@@ -11,11 +11,17 @@ use futures_util::{Stream, stream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::faulty::{Ender, event_bytes};
+use super::connection_closer::ConnectionCloser;
 use crate::{
-    mock::faults::{Packet, Step, Steps, Stop},
+    mock::faults::{Packet, SendStep, SendSteps, Stop},
     wire::sse::Event,
 };
+
+/// An event as it stands on the wire, without its end if its data is not all there is.
+pub(super) fn event_bytes(encoded: Bytes, is_whole: bool) -> Bytes {
+    // A line end, and a blank line.
+    if is_whole { encoded } else { encoded.slice(..encoded.len().saturating_sub(2)) }
+}
 
 /// How many of its last events a standalone stream keeps.
 pub(super) const MAX_KEPT: usize = 1024;
@@ -30,14 +36,14 @@ pub(super) const MAX_BYTES: usize = 16 << 20;
 pub(super) struct StreamLog {
     pub(super) number: u64,
     pub(super) kind: StreamKind,
-    kept: Mutex<Kept>,
-    length: watch::Sender<Length>,
+    kept: Mutex<EventBuffer>,
+    length: watch::Sender<StreamProgress>,
     /// Cancelled when another connection reads the stream.
     reader: Mutex<CancellationToken>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct EventBuffer {
     /// The position of the first entry.
     first: usize,
     entries: VecDeque<Entry>,
@@ -50,7 +56,7 @@ enum Entry {
     Event(Bytes),
     /// Something that happens on the way. A client that resumes the stream there sees what it is given again instead.
     Once {
-        steps: Steps,
+        steps: SendSteps,
         again: Option<Bytes>,
     },
 }
@@ -65,7 +71,7 @@ pub(super) enum StreamKind {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Length {
+struct StreamProgress {
     /// How many events there were.
     events: usize,
     /// How many bytes are kept.
@@ -105,7 +111,7 @@ impl StreamLog {
         log
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, EventBuffer> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -148,12 +154,12 @@ impl StreamLog {
         }
         let event = |retry| Event { retry: Some(retry), ..Event::default() }.encode();
         let bytes = retry.map(milliseconds).map_or_else(Bytes::new, event);
-        self.add(|_| Entry::Once { steps: Steps::new(bytes, Stop::Finish), again: None });
+        self.add(|_| Entry::Once { steps: SendSteps::new(bytes, Stop::Finish), again: None });
     }
 
     /// Ends the connection here as a fault wants it.
     pub(super) fn stop(&self, stop: Stop) {
-        self.add(|_| Entry::Once { steps: Steps::new(Bytes::new(), stop), again: None });
+        self.add(|_| Entry::Once { steps: SendSteps::new(Bytes::new(), stop), again: None });
     }
 
     /// Adds what `entry` makes of the id for it.
@@ -186,12 +192,12 @@ impl StreamLog {
         self: Arc<Self>,
         from: usize,
         ends: [CancellationToken; 2],
-        ender: Ender,
+        closer: ConnectionCloser,
     ) -> impl Stream<Item = Bytes> + Send {
         let replaced = CancellationToken::new();
         std::mem::replace(&mut *self.reader.lock().unwrap_or_else(PoisonError::into_inner), replaced.clone()).cancel();
-        let (changes, steps) = (self.length.subscribe(), Steps::whole(Bytes::new()));
-        let reading = Reading { log: self, changes, from, position: from, steps, ends, ender };
+        let (changes, steps) = (self.length.subscribe(), SendSteps::whole(Bytes::new()));
+        let reading = StreamReader { log: self, changes, from, position: from, steps, ends, closer };
         stream::unfold((reading, replaced), |(mut reading, replaced)| async {
             let bytes = tokio::select! {
                 biased;
@@ -204,30 +210,30 @@ impl StreamLog {
 }
 
 /// A connection that reads a stream.
-struct Reading {
+struct StreamReader {
     log: Arc<StreamLog>,
-    changes: watch::Receiver<Length>,
+    changes: watch::Receiver<StreamProgress>,
     from: usize,
     position: usize,
     /// What is left of an entry.
-    steps: Steps,
+    steps: SendSteps,
     ends: [CancellationToken; 2],
-    ender: Ender,
+    closer: ConnectionCloser,
 }
 
-impl Reading {
+impl StreamReader {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             for step in self.steps.by_ref() {
                 match step {
-                    Step::Bytes(bytes) => return Some(bytes),
-                    Step::Wait(time) => tokio::time::sleep(time).await,
-                    Step::Stop(stop) => {
+                    SendStep::Bytes(bytes) => return Some(bytes),
+                    SendStep::Wait(time) => tokio::time::sleep(time).await,
+                    SendStep::Stop(stop) => {
                         let given_up = async {
                             let _ = self.changes.wait_for(|it| stop == Stop::Hang && it.complete).await;
                         };
                         tokio::select! {
-                            () = self.ender.end_stream(stop) => {}
+                            () = self.closer.end_stream(stop) => {}
                             () = self.ends[0].cancelled() => {}
                             () = given_up => {}
                         }
@@ -275,15 +281,15 @@ mod tests {
             engine::Engine,
             journal::Journal,
             script::Script,
-            serve::{Listen, MockServer},
+            serve::{ListenOptions, MockServer},
         },
     };
 
     #[tokio::test]
     async fn who_reads_a_standalone_stream_too_late_gets_the_last_of_it() {
         let script = Script::parse(&Source::new("s", "tools: [{ name: a, reply: x }]")).expect("a script");
-        let server = MockServer::start(Engine::new(script, 1, Journal::default()), Listen::default());
-        let ender = Ender::new(&server.await.expect("binds").shared, None);
+        let server = MockServer::start(Engine::new(script, 1, Journal::default()), ListenOptions::default());
+        let closer = server.await.expect("binds").state.closer(None);
         let log = Arc::new(StreamLog::open(7, StreamKind::Standalone, true, None));
         for number in 1..=MAX_KEPT + 5 {
             log.push(number.to_string().into());
@@ -293,7 +299,7 @@ mod tests {
         for from in [0, 3] {
             let read: Vec<_> = log
                 .clone()
-                .read(from, [CancellationToken::new(), CancellationToken::new()], ender.clone())
+                .read(from, [CancellationToken::new(), CancellationToken::new()], closer.clone())
                 .collect()
                 .await;
             assert_eq!((read.len(), &read[0][..]), (MAX_KEPT, &b"id: 7-6\ndata: 6\n\n"[..]));

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::{
-    Shared,
-    faulty::Ender,
     http::{accepts, empty},
-    in_session::{session_response, stream_response},
-    lone::lone_response,
+    server_state::ServerState,
     session::Session,
+    session_http::{session_response, stream_response},
+    stateless::stateless_response,
 };
 use crate::{
     mock::{
-        engine::{Incoming, Peer, SESSION_HEADER, VERSION_HEADER},
+        engine::{Incoming, LegacySession, SESSION_HEADER, VERSION_HEADER},
         script::Token,
     },
     transport::{
@@ -26,69 +25,69 @@ use crate::{
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
-pub(super) async fn post(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) -> Response {
+pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
     let line = request.extensions().get().cloned();
-    let response = receive(&shared, request, token.as_deref(), line.as_ref()).await;
+    let response = receive(&state, request, token.as_deref(), line.as_ref()).await;
     if matches!(response.body(), Body::Whole(_)) {
-        shared.overtaking.answered();
+        state.reorder_gate.notify_sent();
     }
     response
 }
 
-async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, line: Option<&Line>) -> Response {
+async fn receive(state: &Arc<ServerState>, request: Request, token: Option<&Token>, line: Option<&Line>) -> Response {
     if !["application/json", "text/event-stream"].iter().all(|kind| accepts(request.headers(), kind)) {
         let why = "the Accept header must list application/json and text/event-stream";
-        return shared.refuse(Transport::Http, StatusCode::NOT_ACCEPTABLE, why);
+        return state.refuse(Transport::Http, StatusCode::NOT_ACCEPTABLE, why);
     }
-    let (headers, bytes) = match shared.read_json(Transport::Http, request).await {
+    let (headers, bytes) = match state.read_json(Transport::Http, request).await {
         Ok(read) => read,
         Err(refusal) => return refusal,
     };
-    let at = shared.life.started.elapsed();
+    let at = state.lifetime.started.elapsed();
     let headers = &headers;
     let incoming =
         Incoming { bytes: &bytes, transport: Transport::Http, at, headers: Some(headers), token, faults: &[] };
     match Message::parse(&bytes) {
-        Ok(message) if shared.engine.era_of(&message, Some(headers)) == Era::Modern => {
-            let intake = shared.engine.receive_modern(message, incoming);
-            lone_response(shared, intake, line).await
+        Ok(message) if state.engine.era_of(&message, Some(headers)) == Era::Modern => {
+            let decision = state.engine.receive_modern(message, incoming);
+            stateless_response(state, decision, line).await
         }
-        parsed if !shared.engine.http().sessions => {
+        parsed if !state.engine.http().sessions => {
             let is_handshake = parsed.as_ref().is_ok_and(|message| message.method() == Some("initialize"));
-            let peer = match shared.stateless_peer(headers) {
+            let legacy_session = match state.stateless_peer(headers) {
                 _ if is_handshake => Arc::default(),
-                Ok(peer) => Arc::new(peer),
+                Ok(legacy_session) => Arc::new(legacy_session),
                 Err((status, why)) => {
                     let id = parsed.as_ref().ok().and_then(Message::id);
-                    return shared.refuse_message(Transport::Http, status, &bytes, id, &why);
+                    return state.refuse_message(Transport::Http, status, &bytes, id, &why);
                 }
             };
-            let intake = match parsed {
-                Ok(message) => shared.engine.receive_legacy(&peer, message, incoming),
-                Err(error) => shared.engine.receive_broken(&peer, error, incoming),
+            let decision = match parsed {
+                Ok(message) => state.engine.receive_legacy(&legacy_session, message, incoming),
+                Err(error) => state.engine.receive_broken(&legacy_session, error, incoming),
             };
-            lone_response(shared, intake, line).await
+            stateless_response(state, decision, line).await
         }
         Ok(message) if message.method() == Some("initialize") && !headers.contains_key(SESSION_HEADER) => {
-            initialize(shared, message, incoming, line).await
+            initialize(state, message, incoming, line).await
         }
         parsed => {
             let id = parsed.as_ref().ok().and_then(|message| message.id().cloned());
             let refuse = |(status, why): (StatusCode, String)| {
-                shared.refuse_message(Transport::Http, status, &bytes, id.as_ref(), &why)
+                state.refuse_message(Transport::Http, status, &bytes, id.as_ref(), &why)
             };
-            match (shared.session(headers, token), parsed) {
+            match (state.session(headers, token), parsed) {
                 (Ok(session), Ok(message)) => {
-                    let intake = shared.engine.receive_legacy(&session.peer, message, incoming);
-                    session_response(shared, &session, intake, line).await
+                    let decision = state.engine.receive_legacy(&session.legacy_session, message, incoming);
+                    session_response(state, &session, decision, line).await
                 }
                 (Ok(session), Err(error)) => {
-                    let intake = shared.engine.receive_broken(&session.peer, error, incoming);
-                    session_response(shared, &session, intake, line).await
+                    let decision = state.engine.receive_broken(&session.legacy_session, error, incoming);
+                    session_response(state, &session, decision, line).await
                 }
                 (Err(_), Err(error)) => {
-                    let intake = shared.engine.receive_broken(&Arc::default(), error, incoming);
-                    lone_response(shared, intake, line).await
+                    let decision = state.engine.receive_broken(&Arc::default(), error, incoming);
+                    stateless_response(state, decision, line).await
                 }
                 (Err(refusal), Ok(_)) => refuse(refusal),
             }
@@ -97,46 +96,46 @@ async fn receive(shared: &Arc<Shared>, request: Request, token: Option<&Token>, 
 }
 
 /// A legacy client opens the standalone stream, or resumes one that broke off.
-pub(super) fn listen(shared: &Arc<Shared>, request: &Request, token: Option<&Token>) -> Response {
+pub(super) fn listen(state: &Arc<ServerState>, request: &Request, token: Option<&Token>) -> Response {
     let headers = request.headers();
-    let refuse = |status, why: &str| shared.refuse(Transport::Http, status, why);
-    if !has_sessions(shared, headers) {
-        return shared.not_allowed(Transport::Http, "POST");
+    let refuse = |status, why: &str| state.refuse(Transport::Http, status, why);
+    if !has_sessions(state, headers) {
+        return state.not_allowed(Transport::Http, "POST");
     }
     if !accepts(headers, "text/event-stream") {
         return refuse(StatusCode::NOT_ACCEPTABLE, "the Accept header must list text/event-stream");
     }
-    let session = match shared.session(headers, token) {
+    let session = match state.session(headers, token) {
         Ok(session) => session,
         Err((status, why)) => return refuse(status, &why),
     };
-    let ender = Ender::new(shared, request.extensions().get());
+    let closer = state.closer(request.extensions().get());
     let resumed = headers.get(LAST_EVENT_ID).map(|id| id.to_str().ok().and_then(|id| session.resume(id)));
     match resumed {
         Some(None) => refuse(StatusCode::BAD_REQUEST, "the Last-Event-ID belongs to no stream of this session"),
-        Some(Some((log, from))) => stream_response(shared, &session, log, from, ender),
-        None => stream_response(shared, &session, session.open_standalone(shared.engine.http().answer), 0, ender),
+        Some(Some((log, from))) => stream_response(state, &session, log, from, closer),
+        None => stream_response(state, &session, session.open_standalone(state.engine.http().answer), 0, closer),
     }
 }
 
 /// A legacy client ends its session.
-pub(super) fn delete(shared: &Shared, headers: &HeaderMap, token: Option<&Token>) -> Response {
-    if !has_sessions(shared, headers) {
-        return shared.not_allowed(Transport::Http, "POST");
+pub(super) fn delete(state: &ServerState, headers: &HeaderMap, token: Option<&Token>) -> Response {
+    if !has_sessions(state, headers) {
+        return state.not_allowed(Transport::Http, "POST");
     }
-    match shared.session(headers, token) {
+    match state.session(headers, token) {
         Ok(_) => {
             let id = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
-            shared.sessions.close(id);
+            state.sessions.close(id);
             empty(StatusCode::NO_CONTENT)
         }
-        Err((status, why)) => shared.refuse(Transport::Http, status, &why),
+        Err((status, why)) => state.refuse(Transport::Http, status, &why),
     }
 }
 
 /// Whether there can be a session for a request.
-fn has_sessions(shared: &Shared, headers: &HeaderMap) -> bool {
-    shared.engine.offers(Era::Legacy) && shared.engine.http().sessions && !is_modern(headers)
+fn has_sessions(state: &ServerState, headers: &HeaderMap) -> bool {
+    state.engine.offers(Era::Legacy) && state.engine.http().sessions && !is_modern(headers)
 }
 
 /// The modern era has neither a standalone stream nor sessions to end (2026-07-28, Streamable HTTP: Earlier Streamable
@@ -146,7 +145,7 @@ fn is_modern(headers: &HeaderMap) -> bool {
     version.is_some_and(|version| version.era() == Era::Modern)
 }
 
-impl Shared {
+impl ServerState {
     /// The session that the headers name, if its version is the one that they say. Its id shows nothing about who sends
     /// it: for anyone but the client that opened it there is no such session (2025-11-25, Security Best Practices:
     /// Session Hijacking).
@@ -156,7 +155,7 @@ impl Shared {
             return Err(bad_request("the Mcp-Session-Id header is missing: open a session with `initialize`".into()));
         };
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id)).filter(|it| it.belongs_to(token));
-        let session = session.ok_or((StatusCode::NOT_FOUND, "there is no such session (any more)".to_owned()))?;
+        let session = session.ok_or((StatusCode::NOT_FOUND, "no such session: it has ended, or never existed".to_owned()))?;
         self.offered_version(headers).map(|_| session)
     }
 
@@ -175,28 +174,28 @@ impl Shared {
 
     /// The legacy client of a request without a session. One that names no version speaks 2025-03-26 (2025-11-25,
     /// Transports: Protocol Version Header), or the latest that is offered if that is not.
-    fn stateless_peer(&self, headers: &HeaderMap) -> Result<Peer, (StatusCode, String)> {
+    fn stateless_peer(&self, headers: &HeaderMap) -> Result<LegacySession, (StatusCode, String)> {
         let named = self.offered_version(headers)?.filter(|version| version.era() == Era::Legacy);
         let offered = self.engine.versions().into_iter();
         let offered = offered.filter(|version| version.era() == Era::Legacy && Transport::Http.carries(*version));
         let assumed = || offered.max_by_key(|version| (*version == Version::V2025_03_26, *version));
-        Ok(named.or_else(assumed).map_or_else(Peer::default, Peer::stateless))
+        Ok(named.or_else(assumed).map_or_else(LegacySession::default, LegacySession::stateless))
     }
 }
 
 async fn initialize(
-    shared: &Arc<Shared>,
+    state: &Arc<ServerState>,
     message: Message<'_>,
     incoming: Incoming<'_>,
     line: Option<&Line>,
 ) -> Response {
-    let (peer, token) = (Arc::default(), incoming.token);
-    let intake = shared.engine.receive_legacy(&peer, message, incoming);
-    let opened = peer.version().is_some();
-    let mut response = lone_response(shared, intake, line).await;
+    let (legacy_session, token) = (Arc::default(), incoming.token);
+    let decision = state.engine.receive_legacy(&legacy_session, message, incoming);
+    let opened = legacy_session.version().is_some();
+    let mut response = stateless_response(state, decision, line).await;
     if opened && response.status().is_success() {
-        let Some(id) = shared.sessions.open(peer, token).and_then(|id| HeaderValue::try_from(id).ok()) else {
-            return shared.refuse(Transport::Http, StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
+        let Some(id) = state.sessions.open(legacy_session, token).and_then(|id| HeaderValue::try_from(id).ok()) else {
+            return state.refuse(Transport::Http, StatusCode::SERVICE_UNAVAILABLE, "too many sessions are open");
         };
         response.headers_mut().insert(SESSION_HEADER, id);
     }

@@ -7,13 +7,13 @@ use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::{
-    Shared,
-    connection::{Caller, Connection, Outgoing},
-    life::Life,
+    connection::{Caller, Connection, ConnectionOutput},
+    lifetime::ServerLifetime,
+    server_state::ServerState,
 };
 use crate::{
     mock::{
-        faults::{Packet, Step, Stop},
+        faults::{Packet, SendStep, Stop},
         script::Token,
     },
     transport::{
@@ -28,41 +28,41 @@ use crate::{
 /// How long a client may take to close its side.
 const CLOSING: Duration = Duration::from_secs(1);
 
-pub(super) fn open(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) -> Response {
+pub(super) fn open(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
     match ws::accept_key(request.headers()) {
         Ok(key) => {
-            let task = serve(shared.clone(), request, token);
-            shared.life.shutdown.tasks.spawn(task);
+            let task = serve(state.clone(), request, token);
+            state.lifetime.shutdown.tasks.spawn(task);
             ws::switch(key)
         }
         Err(refusal) => {
-            let mut response = shared.refuse(Transport::Ws, refusal.status(), &refusal.to_string());
+            let mut response = state.refuse(Transport::Ws, refusal.status(), &refusal.to_string());
             response.headers_mut().extend(refusal.headers());
             response
         }
     }
 }
 
-async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>) {
+async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) {
     let line = request.extensions().get::<Line>().cloned().unwrap_or_default();
     let headers = Some(request.headers().clone());
     let upgraded = tokio::select! {
         upgraded = ws::upgrade(request) => upgraded,
-        () = shared.life.shutdown.kill.cancelled() => return,
+        () = state.lifetime.shutdown.kill.cancelled() => return,
     };
     let Ok((mut sender, mut receiver)) = upgraded else { return };
-    let life = Life::begin(shared.life.started);
+    let lifetime = ServerLifetime::start(state.lifetime.started);
     let caller = Caller { token, headers };
     let (connection, frames) =
-        Connection::open(shared.engine.clone(), Transport::Ws, caller, life, Some(shared.life.clone()));
+        Connection::open(state.engine.clone(), Transport::Ws, caller, lifetime, Some(state.lifetime.clone()));
     let writing = write(frames, &mut sender);
     let reading = async {
-        let close = read(&shared, &connection, &mut receiver).await;
+        let close = read(&state, &connection, &mut receiver).await;
         if let Some((CloseCode::Away, _)) = close {
             connection.finish().await;
         }
         connection.cancel().await;
-        let died = connection.died();
+        let died = connection.exit_code();
         // Without it there is an end to what is sent.
         drop(connection);
         close.ok_or(died)
@@ -79,17 +79,17 @@ async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>)
     };
     let (close, stop) = tokio::select! {
         ended = serving => ended,
-        () = shared.life.shutdown.kill.cancelled() => return,
+        () = state.lifetime.shutdown.kill.cancelled() => return,
     };
     let close = match stop {
         Some(Stop::Close(code)) => Some((code.into(), "")),
-        Some(stop) => return end(&shared, &line, sender, stop).await,
+        Some(stop) => return end(&state, &line, sender, stop).await,
         None => close,
     };
     if let Some((code, reason)) = close {
         tokio::select! {
-            () = self::close(&shared, sender, receiver, code, reason) => {}
-            () = shared.life.shutdown.kill.cancelled() => {}
+            () = self::close(&state, sender, receiver, code, reason) => {}
+            () = state.lifetime.shutdown.kill.cancelled() => {}
         }
     }
 }
@@ -97,23 +97,27 @@ async fn serve(shared: Arc<Shared>, request: Request, token: Option<Arc<Token>>)
 /// Closes the connection in order: when the client has closed its side as well, for what nobody reads any more breaks
 /// the connection off, and the close frame may be lost with it (RFC 6455, 7.1.1). The client has [`CLOSING`] for that,
 /// unless the server ends before.
-async fn close(shared: &Shared, mut sender: Sender, mut receiver: Receiver, code: CloseCode, reason: &'static str) {
+async fn close(state: &ServerState, mut sender: Sender, mut receiver: Receiver, code: CloseCode, reason: &'static str) {
     sender.close(code, reason).await;
     let closed = async { while !matches!(receiver.next().await, Received::Closed | Received::Broken(_)) {} };
     tokio::select! {
         () = closed => {}
         () = tokio::time::sleep(CLOSING) => {}
-        () = shared.life.shutdown.stop.cancelled() => {}
+        () = state.lifetime.shutdown.stop.cancelled() => {}
     }
 }
 
 /// Takes frames until the connection ends: with which code and why it is to be closed, unless the script lets the
 /// server die.
-async fn read(shared: &Shared, connection: &Connection, receiver: &mut Receiver) -> Option<(CloseCode, &'static str)> {
+async fn read(
+    state: &ServerState,
+    connection: &Connection,
+    receiver: &mut Receiver,
+) -> Option<(CloseCode, &'static str)> {
     loop {
         let received = tokio::select! {
             received = receiver.next() => received,
-            () = shared.life.shutdown.stop.cancelled() => return Some((CloseCode::Away, "the server is shutting down")),
+            () = state.lifetime.shutdown.stop.cancelled() => return Some((CloseCode::Away, "the server is shutting down")),
             () = connection.closed() => return None,
         };
         match received {
@@ -121,7 +125,7 @@ async fn read(shared: &Shared, connection: &Connection, receiver: &mut Receiver)
                 _ = connection.receive(&bytes, None) => {}
                 () = connection.closed() => return None,
             },
-            Received::Binary => return Some((CloseCode::Unsupported, "messages are text")),
+            Received::Binary => return Some((CloseCode::Unsupported, "messages must be text")),
             Received::Broken(code) => return Some((code, "")),
             Received::Closed => return Some((CloseCode::Normal, "")),
         }
@@ -129,28 +133,28 @@ async fn read(shared: &Shared, connection: &Connection, receiver: &mut Receiver)
 }
 
 /// Ends the connection as a fault wants it that does not close it.
-async fn end(shared: &Shared, line: &Line, mut sender: Sender, stop: Stop) {
+async fn end(state: &ServerState, line: &Line, mut sender: Sender, stop: Stop) {
     match stop {
         Stop::Reset => {
             line.break_off(Break::Reset);
             // Here it breaks.
             let _ = sender.flush().await;
         }
-        Stop::Exit(code) => shared.life.die(code),
+        Stop::Exit(code) => state.lifetime.exit(code),
         Stop::Close(_) | Stop::Finish | Stop::Hang => {}
     }
 }
 
 /// Sends until there is nothing more to come, the client is gone, or a fault ends the connection.
-async fn write(mut frames: mpsc::Receiver<Outgoing>, sender: &mut Sender) -> Option<Stop> {
+async fn write(mut frames: mpsc::Receiver<ConnectionOutput>, sender: &mut Sender) -> Option<Stop> {
     while let Some(outgoing) = frames.recv().await {
         let stop = match outgoing {
-            Outgoing::Frame(frame) => {
+            ConnectionOutput::Frame(frame) => {
                 sender.send(frame).await.ok()?;
                 None
             }
-            Outgoing::Packet(packet) => write_packet(*packet, sender).await?,
-            Outgoing::Stop(stop) => Some(stop),
+            ConnectionOutput::Packet(packet) => write_packet(*packet, sender).await?,
+            ConnectionOutput::Stop(stop) => Some(stop),
         };
         match stop {
             None => {}
@@ -171,13 +175,13 @@ async fn write_packet(packet: Packet, sender: &mut Sender) -> Option<Option<Stop
     }
     for step in packet.steps(|bytes, _| bytes) {
         match step {
-            Step::Bytes(bytes) => {
+            SendStep::Bytes(bytes) => {
                 left -= bytes.len();
                 sender.send_fragment(bytes, is_first, is_whole && left == 0).await.ok()?;
                 is_first = false;
             }
-            Step::Wait(time) => tokio::time::sleep(time).await,
-            Step::Stop(stop) => return Some(Some(stop)),
+            SendStep::Wait(time) => tokio::time::sleep(time).await,
+            SendStep::Stop(stop) => return Some(Some(stop)),
         }
     }
     Some(None)
@@ -197,7 +201,7 @@ mod tests {
             engine::Engine,
             journal::Journal,
             script::Script,
-            serve::{Listen, MockServer},
+            serve::{ListenOptions, MockServer},
         },
     };
 
@@ -228,7 +232,7 @@ mod tests {
     async fn what_a_client_still_sends_does_not_break_off_a_connection_that_is_closed() {
         let script = Script::parse(&Source::new("s", SCRIPT)).unwrap_or_else(|error| panic!("{error}"));
         let engine = Engine::new(script, 1, Journal::default());
-        let server = MockServer::start(engine, Listen::default()).await.expect("binds");
+        let server = MockServer::start(engine, ListenOptions::default()).await.expect("binds");
         let story = async {
             let mut rest = Vec::new();
             let mut stream = closing(&server).await;

@@ -12,15 +12,15 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    mock::{draws::Draws, state::State},
+    mock::{seeded_rng::SeededRng, state::State},
     wire::Id,
 };
 
 /// Values that templates see under further names, which can be added while the context is in use.
 #[derive(Clone, Debug, Default)]
-pub struct Bound(Arc<Mutex<BTreeMap<String, minijinja::Value>>>);
+pub struct Bindings(Arc<Mutex<BTreeMap<String, minijinja::Value>>>);
 
-impl Bound {
+impl Bindings {
     pub fn bind(&self, name: &str, value: &serde_json::Value) {
         let value = minijinja::Value::from(Serde(value));
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), value);
@@ -53,7 +53,7 @@ pub struct Context {
     /// Instead of the `arguments` of the request.
     pub args: Option<serde_json::Value>,
     /// What a script binds while it answers; only one that does needs it.
-    pub bound: Option<Bound>,
+    pub bound: Option<Bindings>,
 }
 
 impl Context {
@@ -122,7 +122,7 @@ impl Object for LazyContext {
             "call" => self.context.call.into(),
             "env" => minijinja::Value::from_object(ProcessEnvironment),
             "rand" => {
-                let rand = || Arc::new(Rand(Mutex::new(Draws::new(self.context.seed))));
+                let rand = || Arc::new(Rand(Mutex::new(SeededRng::new(self.context.seed))));
                 minijinja::Value::from_dyn_object(self.rand.get_or_init(rand).clone())
             }
             "state" => {
@@ -152,7 +152,7 @@ impl Object for ProcessEnvironment {
 
 /// `rand()` is a number from 0 to below 1; `rand(1, 6)` is a whole number from 1 to 6.
 #[derive(Debug)]
-struct Rand(Mutex<Draws>);
+struct Rand(Mutex<SeededRng>);
 
 impl Object for Rand {
     fn call(

@@ -2,15 +2,14 @@
 
 use serde_json::Value as Json;
 
-use super::{Native, Templates, Text};
-use crate::config::{Node, Problems};
+use super::expression::{NativeExpression, Text};
 
 /// JSON data with templates in its texts. What has none is kept as JSON text.
 #[derive(Debug)]
 pub enum Data {
     Literal(String),
     Text(Text),
-    Native(Box<Native>),
+    NativeExpression(Box<NativeExpression>),
     /// A text that holds the JSON text of the data.
     Quoted(Box<Data>),
     Sequence(Vec<Data>),
@@ -44,13 +43,5 @@ impl Data {
             _ => return self,
         };
         if is_literal { Data::Literal(format!("{open}{json}{close}")) } else { self }
-    }
-
-    /// A text that holds `data` as JSON text.
-    pub fn quoted(data: &Node, templates: &mut Templates) -> Result<Data, Problems> {
-        Ok(match templates.data(data)? {
-            Data::Literal(json) => Data::Literal(Json::from(json).to_string()),
-            data => Data::Quoted(Box::new(data)),
-        })
     }
 }

@@ -7,7 +7,7 @@ use minijinja::Expression;
 pub enum Text {
     Literal(String),
     /// One expression and nothing else, which needs no template around it.
-    Expression(Box<Native>),
+    Expression(Box<NativeExpression>),
     Template {
         name: String,
     },
@@ -15,13 +15,13 @@ pub enum Text {
 
 /// A text that is one expression.
 #[derive(Debug)]
-pub struct Native {
+pub struct NativeExpression {
     pub(super) expression: Expression<'static, 'static>,
     /// Where it stands: `file:line:column`.
     pub(super) position: String,
 }
 
-impl Native {
+impl NativeExpression {
     /// Whether the expression is true, in the sense of Jinja.
     ///
     /// # Errors
@@ -31,7 +31,8 @@ impl Native {
     }
 
     pub(super) fn eval(&self, context: &minijinja::Value) -> Result<minijinja::Value, RenderError> {
-        let value = self.expression.eval(context.clone()).map_err(|error| RenderError::at(&self.position, &error))?;
+        let value =
+            self.expression.eval(context.clone()).map_err(|error| RenderError::at_position(&self.position, &error))?;
         match value.is_undefined() {
             true => Err(RenderError(format!("{}: {} has no value", self.position, self.missing(context)))),
             false => Ok(value),
@@ -57,11 +58,12 @@ impl Native {
 pub struct RenderError(String);
 
 impl RenderError {
-    pub(in crate::mock) fn internal(message: impl Into<String>) -> Self {
+    /// An error that is not about a position in a file.
+    pub fn new(message: impl Into<String>) -> Self {
         RenderError(message.into())
     }
 
-    pub(super) fn at(position: &str, error: &minijinja::Error) -> Self {
+    pub(super) fn at_position(position: &str, error: &minijinja::Error) -> Self {
         let what = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
         let expression = error.template_source().and_then(|source| source.get(error.range()?));
         let expression = expression.map(|expression| format!(" in `{expression}`")).unwrap_or_default();

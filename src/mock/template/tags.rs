@@ -227,7 +227,7 @@ mod tests {
 
     fn problem(source: &str) -> Option<String> {
         let node = Node { span: Span::default(), value: Data::String(source.into()) };
-        let environment = super::super::environment();
+        let environment = super::super::templates::environment();
         let found = check_template(source, &node, &environment).err()?;
         Some(found.in_source(&Source::new("t", source)).to_string())
     }
@@ -282,7 +282,7 @@ mod tests {
         sources.push(format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(MAX_BRANCHES)));
         let render = move || {
             for source in sources {
-                let environment = super::super::environment();
+                let environment = super::super::templates::environment();
                 let node = Node { span: Span::default(), value: Data::String(source.clone()) };
                 check_template(&source, &node, &environment).expect("short enough");
                 let _ = environment.render_str(&source, ());

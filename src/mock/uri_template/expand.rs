@@ -2,23 +2,18 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{Expression, Modifier, Operator, Part, UriTemplate, Variable, is_triplet};
+use super::syntax::{Expression, Modifier, Operator, Part, Variable, is_triplet};
 
-impl UriTemplate {
-    /// The URI that the template gives with these values (RFC 6570, section 3).
-    ///
-    /// Null, a missing value, an empty list and an empty mapping are all undefined. A prefix length says nothing about
-    /// lists and mappings.
-    pub fn expand(&self, values: &Map<String, Json>) -> String {
-        let mut uri = String::new();
-        for part in &self.parts {
-            match part {
-                Part::Literal(text) => encode(text, true, &mut uri),
-                Part::Expression(expression) => expression.expand(values, &mut uri),
-            }
+/// The URI of these parts with these values.
+pub(super) fn expand(parts: &[Part], values: &Map<String, Json>) -> String {
+    let mut uri = String::new();
+    for part in parts {
+        match part {
+            Part::Literal(text) => encode(text, true, &mut uri),
+            Part::Expression(expression) => expression.expand(values, &mut uri),
         }
-        uri
     }
+    uri
 }
 
 impl Expression {
@@ -116,7 +111,7 @@ pub(super) fn encode(text: &str, keep_reserved: bool, uri: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::UriTemplate, *};
 
     fn values() -> Map<String, Json> {
         let json = serde_json::json!({

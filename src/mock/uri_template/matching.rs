@@ -6,7 +6,10 @@
 use regex::Regex;
 use serde_json::{Map, Value as Json};
 
-use super::{Expression, Modifier, Operator, Part, UriTemplate, Variable, expand::encode, is_triplet};
+use super::{
+    expand::encode,
+    syntax::{Expression, Modifier, Operator, Part, Variable, expressions, is_triplet},
+};
 
 /// # Errors
 /// The regular expression would be too large.
@@ -101,7 +104,7 @@ impl Expression {
 
     /// Takes apart what the expression has matched. `None` if it cannot be: a code that is no UTF-8, a prefix that is
     /// too long, a variable with two values.
-    fn bind(&self, matched: &str, found: &mut Found) -> Option<()> {
+    fn bind(&self, matched: &str, found: &mut BoundVariables) -> Option<()> {
         if self.operator.is_named() {
             return self.bind_named(matched, found);
         }
@@ -124,7 +127,7 @@ impl Expression {
         Some(())
     }
 
-    fn bind_named(&self, matched: &str, found: &mut Found) -> Option<()> {
+    fn bind_named(&self, matched: &str, found: &mut BoundVariables) -> Option<()> {
         let exploding = self.variables.iter().filter(|variable| variable.modifier == Modifier::Explode);
         let mut lists: Vec<(&str, Vec<Json>)> = exploding.map(|it| (it.name.as_str(), Vec::new())).collect();
         let mut members = Map::new();
@@ -152,9 +155,9 @@ impl Expression {
 
 /// The values found so far, and whether each is the whole value or its beginning only.
 #[derive(Default)]
-struct Found(Vec<(String, Json, bool)>);
+struct BoundVariables(Vec<(String, Json, bool)>);
 
-impl Found {
+impl BoundVariables {
     fn text(&mut self, variable: &Variable, text: String) -> Option<()> {
         let complete = match variable.modifier {
             Modifier::Prefix(length) => {
@@ -190,21 +193,17 @@ impl Found {
     }
 }
 
-impl UriTemplate {
-    /// The variables' values in the order in which the template names them, if the URI is one of the template's; texts
-    /// are decoded. Takes time in proportion to the length of the URI.
-    pub fn match_uri(&self, uri: &str) -> Option<Vec<(String, Json)>> {
-        let captures = self.matcher.captures(uri)?;
-        let mut found = Found::default();
-        for (index, expression) in self.expressions().enumerate() {
-            if let Some(matched) = captures.get(index + 1) {
-                expression.bind(matched.as_str(), &mut found)?;
-            }
+/// The variables' values in this order, if the URI matches.
+pub(super) fn match_uri(matcher: &Regex, parts: &[Part], order: &[&str], uri: &str) -> Option<Vec<(String, Json)>> {
+    let captures = matcher.captures(uri)?;
+    let mut found = BoundVariables::default();
+    for (index, expression) in expressions(parts).enumerate() {
+        if let Some(matched) = captures.get(index + 1) {
+            expression.bind(matched.as_str(), &mut found)?;
         }
-        let order = self.variables();
-        found.0.sort_by_key(|(name, ..)| order.iter().position(|known| known == name));
-        Some(found.0.into_iter().map(|(name, value, _)| (name, value)).collect())
     }
+    found.0.sort_by_key(|(name, ..)| order.iter().position(|known| known == name));
+    Some(found.0.into_iter().map(|(name, value, _)| (name, value)).collect())
 }
 
 /// Percent-decoded; `None` if that is no UTF-8.
@@ -230,7 +229,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::*;
+    use super::{super::UriTemplate, *};
 
     fn matched(template: &str, uri: &str) -> Option<Json> {
         let template = UriTemplate::parse(template).expect(template);

@@ -20,7 +20,7 @@ use mcp_rehearsal::{
         engine::Engine,
         journal::Journal,
         script::Script,
-        serve::{Listen, MockServer},
+        serve::{ListenOptions, MockServer},
     },
 };
 use serde_json::{Map, Value as Json, json};
@@ -66,7 +66,7 @@ fn engine(script: &str) -> Arc<Engine> {
 }
 
 async fn serve(engine: &Arc<Engine>) -> MockServer {
-    MockServer::start(engine.clone(), Listen::default()).await.expect("a free port")
+    MockServer::start(engine.clone(), ListenOptions::default()).await.expect("a free port")
 }
 
 /// A legacy request.

@@ -76,7 +76,7 @@ async fn a_state_that_has_lapsed_or_is_of_another_server_is_refused() {
         }
     };
     let message = tokio::time::timeout(PATIENCE, refused).await.expect("it lapses");
-    assert_eq!(message, "Invalid requestState: it has lapsed");
+    assert_eq!(message, "Invalid requestState: it has expired");
     let script = Script::parse(&Source::new("s", SCRIPT)).expect("a script");
     let mut other = Line::pipe(&Engine::new(script, 2, Journal::default()));
     let foreign = state(&mut other, &ask).await;

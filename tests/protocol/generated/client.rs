@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use mcp_rehearsal::{
-    mock::engine::{Outlet, Peer, Subscription},
+    mock::internals::{LegacySession, NotificationSink, Subscription},
     wire::Era,
 };
 use serde_json::{Map, Value as Json, json};
@@ -23,7 +23,7 @@ use super::{
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Recorder(Arc<Mutex<Vec<Bytes>>>);
 
-impl Outlet for Recorder {
+impl NotificationSink for Recorder {
     fn push(&self, frame: Bytes) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(frame);
     }
@@ -66,7 +66,7 @@ pub(crate) struct Listening {
 #[derive(Debug)]
 pub(crate) struct Client {
     pub plan: ClientPlan,
-    pub peer: Arc<Peer>,
+    pub peer: Arc<LegacySession>,
     pub unasked: Recorder,
     /// The version that was negotiated with a legacy client, and what it declared then.
     pub session: Option<(String, Json)>,
@@ -84,8 +84,8 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(plan: ClientPlan) -> Client {
-        let (peer, unasked) = (Arc::<Peer>::default(), Recorder::default());
-        peer.set_outlet(Box::new(unasked.clone()));
+        let (peer, unasked) = (Arc::<LegacySession>::default(), Recorder::default());
+        peer.set_sink(Box::new(unasked.clone()));
         Client {
             plan,
             peer,

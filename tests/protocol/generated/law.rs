@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use mcp_rehearsal::{
-    mock::engine::Answer,
+    mock::internals::ResponseFrame,
     wire::{Era, Id, Message, Request},
 };
 use serde_json::{Value as Json, json, value::RawValue};
@@ -117,7 +117,7 @@ pub(crate) fn message(frame: &[u8]) -> Result<Json, String> {
 }
 
 /// A response to a request, whose result or error is one of its era and its method.
-pub(crate) fn response(asked: &Asked, answer: &Answer, judge: Judge) -> Law {
+pub(crate) fn response(asked: &Asked, answer: &ResponseFrame, judge: Judge) -> Law {
     if asked.is_odd() && message(&answer.frame).is_err() {
         return Ok(());
     }

@@ -183,7 +183,7 @@ pub(crate) enum Move {
         what: TaskMove,
         extras: Extras,
     },
-    Listen {
+    PendingSubscription {
         filter: u8,
         which: u8,
         extras: Extras,

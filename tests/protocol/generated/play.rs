@@ -123,7 +123,7 @@ impl World {
             Move::Answer { which, how } => self.answer(who, *which, *how),
             Move::Retry { which, how, extras } => self.retry(who, *which, *how, extras),
             Move::Task { which, what, extras } => self.task(who, *which, *what, extras),
-            Move::Listen { filter, which, extras } => {
+            Move::PendingSubscription { filter, which, extras } => {
                 let filter = self.filter(who, *filter, *which);
                 self.ask(who, "subscriptions/listen", filter, extras).map(drop)
             }

@@ -12,7 +12,8 @@ use http::HeaderMap;
 use mcp_rehearsal::{
     config::Source,
     mock::{
-        engine::{Answer, Engine, Event, Exchange, Incoming, Intake, Listen},
+        engine::Engine,
+        internals::{Decision, Event, Exchange, Incoming, PendingSubscription, ResponseFrame},
         journal::Journal,
         script::Script,
     },
@@ -102,10 +103,10 @@ impl World {
         let transport = if headers.is_some() { Transport::Http } else { Transport::Memory };
         let incoming =
             Incoming { bytes: &bytes, transport, at: self.at, token: None, headers: headers.as_ref(), faults: &[] };
-        let intake = self.engine.receive(&self.clients[who].peer, incoming);
+        let decision = self.engine.receive(&self.clients[who].peer, incoming);
         let shown = || String::from_utf8_lossy(&bytes).into_owned();
-        let outcome = match intake {
-            Intake::Batch(parts) => {
+        let outcome = match decision {
+            Decision::Batch(parts) => {
                 let version = self.clients[who].session.as_ref().map(|(version, _)| version.as_str());
                 hold!(version == Some("2025-03-26"), "a batch in {version:?}");
                 let items: Vec<&RawValue> = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
@@ -116,9 +117,9 @@ impl World {
                 }
                 Ok(Outcome::Nothing)
             }
-            intake => {
+            decision => {
                 self.received += 1;
-                self.take(who, &bytes, headers.as_ref(), intake)
+                self.take(who, &bytes, headers.as_ref(), decision)
             }
         };
         let outcome = outcome.map_err(|why| format!("{why}\n  to {}", shown()))?;
@@ -131,12 +132,12 @@ impl World {
         who: usize,
         bytes: &[u8],
         headers: Option<&HeaderMap>,
-        intake: Intake,
+        decision: Decision,
     ) -> Result<Outcome, String> {
         let message = match Message::parse(bytes) {
             Ok(message) => message,
             Err(error) => {
-                let Intake::Answer(answer) = intake else { return Err(format!("no error but {intake:?}")) };
+                let Decision::Respond(answer) = decision else { return Err(format!("no error but {decision:?}")) };
                 let said = law::message(&answer.frame)?;
                 hold!(answer.status == 400, "status {} for what is no message", answer.status);
                 let code = said["error"]["code"].as_i64();
@@ -147,53 +148,53 @@ impl World {
             }
         };
         let era = self.engine.era_of(&message, headers);
-        match (message, intake) {
-            (Message::Request(request), intake) => {
+        match (message, decision) {
+            (Message::Request(request), decision) => {
                 let client = &self.clients[who];
                 let session = client.session.as_ref();
                 let version = session.map_or("2025-11-25", |(version, _)| version);
                 let known = (version, client.level, session.map_or(&Json::Null, |(_, declared)| declared));
                 let asked = Asked::of(&request, who, era, known);
-                self.begin(asked, intake)
+                self.begin(asked, decision)
             }
-            (Message::Notification(_), Intake::Silent) => Ok(Outcome::Nothing),
-            (Message::Notification(notification), Intake::Cancel(id)) => {
+            (Message::Notification(_), Decision::Ignore) => Ok(Outcome::Nothing),
+            (Message::Notification(notification), Decision::Cancel(id)) => {
                 hold!(notification.method == "notifications/cancelled", "{} cancels", notification.method);
                 self.running.retain(|it| it.asked.client != who || it.asked.id != id || it.detached);
                 self.clients[who].listening.retain(|it| it.id != json!(id));
                 Ok(Outcome::Nothing)
             }
-            (Message::Response(_), Intake::Silent) => Ok(Outcome::Nothing),
-            (Message::Response(_), Intake::Answer(answer)) if era == Era::Modern && headers.is_some() => {
+            (Message::Response(_), Decision::Ignore) => Ok(Outcome::Nothing),
+            (Message::Response(_), Decision::Respond(answer)) if era == Era::Modern && headers.is_some() => {
                 hold!(answer.status == 400, "status {} for a response", answer.status);
                 Ok(Outcome::Nothing)
             }
-            (message, intake) => Err(format!("{intake:?} in answer to {message:?}")),
+            (message, decision) => Err(format!("{decision:?} in answer to {message:?}")),
         }
     }
 
-    fn begin(&mut self, asked: Asked, intake: Intake) -> Result<Outcome, String> {
+    fn begin(&mut self, asked: Asked, decision: Decision) -> Result<Outcome, String> {
         let is_open = asked.era == Era::Modern || self.clients[asked.client].session.is_some();
         let may_begin = is_open || ["initialize", "ping"].contains(&&*asked.method);
-        match intake {
-            Intake::Answer(answer) => {
+        match decision {
+            Decision::Respond(answer) => {
                 let said = self.conclude(&asked, &answer)?;
                 hold!(may_begin || said.get("error").is_some(), "an answer before the handshake: {said}");
                 Ok(Outcome::Answered(said))
             }
-            Intake::Exchange(exchange) => {
+            Decision::Exchange(exchange) => {
                 hold!(may_begin, "an answer before the handshake");
                 hold!(*exchange.id() == asked.id, "it answers {}", exchange.id());
                 let (way, waiting, detached) = (Way::default(), false, false);
                 self.running.push(Running { asked, exchange, way, waiting, detached });
                 Ok(Outcome::Started)
             }
-            Intake::Listen(listen) => self.listen(&asked, listen).map(|()| Outcome::Started),
-            intake => Err(format!("a request is answered by {intake:?}")),
+            Decision::Subscribe(listen) => self.listen(&asked, listen).map(|()| Outcome::Started),
+            decision => Err(format!("a request is answered by {decision:?}")),
         }
     }
 
-    fn listen(&mut self, asked: &Asked, listen: Listen) -> Law {
+    fn listen(&mut self, asked: &Asked, listen: PendingSubscription) -> Law {
         hold!(asked.era == Era::Modern && asked.method == "subscriptions/listen", "{} listens", asked.method);
         hold!(*listen.id() == asked.id, "it listens as {}", listen.id());
         let (recorder, id) = (Recorder::default(), json!(asked.id));
@@ -272,7 +273,7 @@ impl World {
     }
 
     /// A response: it is judged, and the client learns from it.
-    fn conclude(&mut self, asked: &Asked, answer: &Answer) -> Result<Json, String> {
+    fn conclude(&mut self, asked: &Asked, answer: &ResponseFrame) -> Result<Json, String> {
         law::response(asked, answer, self.judge)
             .map_err(|why| format!("{why}\n  in answer to {} {}", asked.method, asked.params))?;
         let said: Json = serde_json::from_slice(&answer.frame).unwrap_or_default();

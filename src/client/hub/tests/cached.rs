@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     client::oauth::{Authorizer, Options, TokenStore},
-    mock::{MockServer, Resource, builder::Builder},
+    mock::{MockServer, MockServerBuilder, Resource},
     transport::Transport,
 };
 
@@ -187,7 +187,7 @@ async fn a_server_can_shorten_how_long_the_result_of_a_tool_stands() {
 async fn a_mock_that_says_for_how_long_is_asked_once() {
     let contents = json!([{ "uri": "note://a", "text": "a" }]);
     let reply = json!({ "result": { "contents": contents, "ttlMs": 60_000, "cacheScope": "private" } });
-    let builder: Builder = MockServer::builder().resource(Resource::new("note://a").reply(reply).expect(1));
+    let builder: MockServerBuilder = MockServer::builder().resource(Resource::new("note://a").reply(reply).expect(1));
     let mock = builder.start().await.expect("listens");
     let endpoint = crate::client::Endpoint { url: mock.url(Transport::Http).expect("a URL"), headers: Vec::new() };
     let hub = Hub::new([member("s", &Target::Http(endpoint))], keeping(Duration::from_secs(1)));

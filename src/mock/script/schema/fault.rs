@@ -3,12 +3,15 @@
 use serde_json::{Value as Json, json};
 
 use super::{
-    Definitions, Keys, any, at_most_one, choice, described, exactly_one, keys, list_of, object, reference, text, when,
-    with,
+    build::{
+        Definitions, Keys, any, at_most_one, choice, described, exactly_one, extended, keys, list_of, object,
+        reference, text,
+    },
+    when,
 };
 use crate::{
     config::{Source, parse_yaml},
-    mock::faults::{ALL, About},
+    mock::faults::{ALL, FaultInfo},
 };
 
 pub(super) fn definitions() -> Definitions {
@@ -17,12 +20,12 @@ pub(super) fn definitions() -> Definitions {
 
 fn rule() -> Json {
     let one =
-        || json!({ "anyOf": [choice(&ALL.iter().map(|about| about.name).collect::<Vec<_>>()), reference("fault")] });
-    let several = with(list_of(one()), json!({ "minItems": 1 }));
+        || json!({ "anyOf": [choice(&ALL.iter().map(|info| info.name).collect::<Vec<_>>()), reference("fault")] });
+    let several = extended(list_of(one()), json!({ "minItems": 1 }));
     object(
         &["do"],
         keys! {
-            "on": with(object(&[], [target(), when::keys()].concat()), at_most_one(&["tool", "prompt", "resource"])),
+            "on": extended(object(&[], [target(), when::keys()].concat()), at_most_one(&["tool", "prompt", "resource"])),
                 "Which requests are struck: the keys of `when`, and what they ask for. All of them without it.",
                 [{ "tool": "echo", "call": 2 }, { "method": "initialize" }, { "probability": 0.1 }];
             "do": json!({ "anyOf": [one(), several] }),
@@ -42,20 +45,20 @@ fn target() -> Keys {
 }
 
 fn fault() -> Json {
-    let faults: Vec<_> = ALL.iter().map(|about| (about.name, options(about))).collect();
+    let faults: Vec<_> = ALL.iter().map(|info| (info.name, options(info))).collect();
     let names: Vec<_> = faults.iter().map(|(name, _)| *name).collect();
-    with(object(&[], faults), exactly_one(&names))
+    extended(object(&[], faults), exactly_one(&names))
 }
 
-fn options(about: &About) -> Json {
-    let example = parse_yaml(&Source::new(about.name, about.example)).map(|node| node.to_json()).unwrap_or_default();
-    let example = &example[about.name];
+fn options(info: &FaultInfo) -> Json {
+    let example = parse_yaml(&Source::new(info.name, info.example)).map(|node| node.to_json()).unwrap_or_default();
+    let example = &example[info.name];
     let option = |(name, meaning): &(&'static str, &str)| {
         let examples: Vec<_> = example.get(name).into_iter().collect();
         (*name, described(any(), &format!("{meaning}."), json!(examples)))
     };
-    let options = object(&[], about.options.iter().map(option).collect());
+    let options = object(&[], info.options.iter().map(option).collect());
     let short = json!({ "type": ["string", "number", "boolean", "null"] });
     let examples = if example.is_null() { json!([]) } else { json!([example]) };
-    described(json!({ "anyOf": [options, short] }), &format!("{}.", about.summary), examples)
+    described(json!({ "anyOf": [options, short] }), &format!("{}.", info.summary), examples)
 }

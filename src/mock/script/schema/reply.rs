@@ -3,8 +3,10 @@
 use serde_json::{Value as Json, json};
 
 use super::{
-    Definitions, Keys, any, choice, exactly_one, keys, list_of, mapping, object, reference, stub::SUBJECTS, template,
-    with,
+    build::{
+        Definitions, Keys, any, choice, exactly_one, extended, keys, list_of, mapping, object, reference, template,
+    },
+    item::SUBJECTS,
 };
 
 pub(super) fn definitions() -> Definitions {
@@ -20,7 +22,7 @@ fn reply(subject: &str) -> Json {
     let meta = keys! {
         "_meta": mapping(), "Members of `_meta` in the result.", [{ "example.com/source": "cache" }];
     };
-    let mut reply = with(object(&[], [kinds, meta].concat()), exactly_one(&names));
+    let mut reply = extended(object(&[], [kinds, meta].concat()), exactly_one(&names));
     if names.contains(&"text") {
         reply["type"] = json!(["object", "string"]);
         if let Some(alternatives) = reply["oneOf"].as_array_mut() {
@@ -107,7 +109,7 @@ fn content() -> Json {
             "resource": any(), "The contents of a `resource` block.", [{ "uri": "file:///a", "text": "Hello" }];
             "uri": any(), "Where a `resource_link` leads to.", ["file:///a"];
             "name": any(), "The name of a `resource_link`.", ["a"];
-            "annotations": any(), "Hints for clients.", [{ "audience": ["user"] }];
+            "annotations": any(), "Hints for clients.", [{ "subscribers": ["user"] }];
             "_meta": any(), "Members of `_meta` in the block.", [{ "example.com/source": "cache" }];
         },
     );

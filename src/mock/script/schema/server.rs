@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{
+use super::build::{
     Definitions, Keys, any, choice, duration, flag, keys, list_of, mapping, object, one_or_more, reference, text, whole,
 };
 use crate::wire::Version;

@@ -3,8 +3,11 @@
 use serde_json::{Value as Json, json};
 
 use super::{
-    Definitions, Keys, any, choice, duration, exactly_one, flag, keys, list_of, mapping, object, reference,
-    stub::SUBJECTS, template, text, with,
+    build::{
+        Definitions, Keys, any, choice, duration, exactly_one, extended, flag, keys, list_of, mapping, object,
+        reference, template, text,
+    },
+    item::SUBJECTS,
 };
 use crate::mock::script::log_level;
 
@@ -33,7 +36,7 @@ fn steps(subject: &str) -> Json {
             "An expression without braces; the step is left out unless it is true.",
             ["guest.action == 'accept'", "args.count > 3 and not state.closed"];
     });
-    let mut steps = list_of(with(object(&[], kinds), exactly_one(&names)));
+    let mut steps = list_of(extended(object(&[], kinds), exactly_one(&names)));
     steps["contains"] = json!({ "anyOf": [{ "required": ["reply"] }, { "required": ["exit"] }] });
     steps
 }
@@ -45,7 +48,7 @@ fn kinds(subject: &str) -> Keys {
     let log = object(
         &["data"],
         keys! {
-            "level": with(choice(log_level::NAMES), json!({ "default": "info" })), "How severe it is.", ["warning"];
+            "level": extended(choice(log_level::NAMES), json!({ "default": "info" })), "How severe it is.", ["warning"];
             "logger": template(), "Who says it.", ["oven"];
             "data": any(), "A text or any other data.", ["Baking {{ args.what }}", { "celsius": 180 }];
         },
@@ -66,7 +69,7 @@ fn kinds(subject: &str) -> Keys {
             "params": mapping(), "Its params.", [{ "uri": "file:///a" }];
         },
     );
-    let open = |schema: Json| with(schema, json!({ "type": ["object", "null"] }));
+    let open = |schema: Json| extended(schema, json!({ "type": ["object", "null"] }));
     let task_keys = object(
         &[],
         keys! {
@@ -96,7 +99,7 @@ fn kinds(subject: &str) -> Keys {
             "Asks the model of the client.",
             [{ "as": "poem", "messages": [{ "role": "user", "content": { "type": "text", "text": "A poem!" } }] }];
         "roots": reference("roots"), "Asks for the roots of the client.", [{ "as": "folders" }];
-        "ask": json!({ "type": "object", "minProperties": 1, "additionalProperties": reference("question") }),
+        "ask": json!({ "type": "object", "minProperties": 1, "additionalProperties": reference("inputRequest") }),
             "Asks several questions at once, each by the name of its answer.",
             [{ "guest": { "elicit": { "message": "Who?", "requestedSchema": form } }, "folders": { "roots": {} } }];
         "set": mapping(),
@@ -133,7 +136,7 @@ fn change() -> Json {
         "resource": text(), "The resource's URI.", ["file:///a"];
         "resourceTemplate": text(), "The URI template.", ["file:///{+path}"];
     };
-    with(object(&[], keys), exactly_one(&LISTED))
+    extended(object(&[], keys), exactly_one(&LISTED))
 }
 
 fn replacement() -> Json {
@@ -144,7 +147,7 @@ fn replacement() -> Json {
         "resourceTemplate": reference("resourceTemplate"),
             "A whole resource template.", [{ "uriTemplate": "file:///{+path}", "text": "new" }];
     };
-    with(object(&[], keys), exactly_one(&LISTED))
+    extended(object(&[], keys), exactly_one(&LISTED))
 }
 
 const LISTED: [&str; 4] = ["tool", "prompt", "resource", "resourceTemplate"];

@@ -88,20 +88,20 @@ const MAPPINGS: &[(&str, &str, &str)] = &[
     ("`elicit`", "/definitions/elicit", "tools: [{ name: t, steps: [{ elicit: { '#': 1 } }] }]"),
     ("`sample`", "/definitions/sample", "tools: [{ name: t, steps: [{ sample: { '#': 1 } }] }]"),
     ("`roots`", "/definitions/roots", "tools: [{ name: t, steps: [{ roots: { '#': 1 } }] }]"),
-    ("a question", "/definitions/question", "tools: [{ name: t, steps: [{ ask: { a: { '#': 1 } } }] }]"),
+    ("an input request", "/definitions/inputRequest", "tools: [{ name: t, steps: [{ ask: { a: { '#': 1 } } }] }]"),
     (
         "`elicit`",
-        "/definitions/question/properties/elicit",
+        "/definitions/inputRequest/properties/elicit",
         "tools: [{ name: t, steps: [{ ask: { a: { elicit: { '#': 1 } } } }] }]",
     ),
     (
         "`sample`",
-        "/definitions/question/properties/sample",
+        "/definitions/inputRequest/properties/sample",
         "tools: [{ name: t, steps: [{ ask: { a: { sample: { '#': 1 } } } }] }]",
     ),
     (
         "`roots`",
-        "/definitions/question/properties/roots",
+        "/definitions/inputRequest/properties/roots",
         "tools: [{ name: t, steps: [{ ask: { a: { roots: { '#': 1 } } } }] }]",
     ),
 ];

@@ -2,8 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{
-    Definitions, Keys, any, choice, duration, keys, list_of, mapping, object, one_or_more, reference, text, whole, with,
+use super::build::{
+    Definitions, Keys, any, choice, duration, extended, keys, list_of, mapping, object, one_or_more, reference, text,
+    whole,
 };
 use crate::{transport::Transport, wire::Version};
 
@@ -85,7 +86,7 @@ fn matcher() -> Json {
     let names: Vec<_> = operators.iter().map(|(name, _)| *name).collect();
     let has_operator = names.iter().map(|name| json!({ "required": [name] })).collect::<Vec<_>>();
     let nothing_else = json!({ "propertyNames": { "enum": names } });
-    let matcher = with(
+    let matcher = extended(
         object(&[], operators),
         json!({
             "description": "What a value must look like: the same, of a mapping at least these keys; or operators.",

@@ -83,7 +83,7 @@ impl SkillFile {
             "blob" => {
                 let bytes = STANDARD.decode(node.str()?).map_err(|_| {
                     node.problem("a `blob` is base64")
-                        .hint("one line without blanks; readable content goes under `text`")
+                        .hint("one line without spaces; readable content goes under `text`")
                 })?;
                 let content = format!(r#""blob":{}"#, node.to_json_text());
                 SkillFile::new(path, content, &bytes, "application/octet-stream", entry.key_span)
@@ -128,7 +128,7 @@ fn check_path(entry: &Entry) -> Result<(), Problems> {
     if entry.key.split('/').all(plain) && !entry.key.contains(forbidden) {
         return Ok(());
     }
-    let problem = Problem::new(entry.key_span, format!("{:?} is no path of a file in a skill", entry.key));
+    let problem = Problem::new(entry.key_span, format!("{:?} is not a path of a file in a skill", entry.key));
     Err(problem.hint("write names with `/` between them, from the skill's directory downwards").into())
 }
 

@@ -38,7 +38,7 @@ const OWN_KEYS: &[&str] = &["frontmatter", "path", "body", "files", "listed", "d
 
 /// A skill of the script.
 #[derive(Debug)]
-pub struct SkillStub {
+pub struct SkillItem {
     /// Of its `SKILL.md`.
     pub uri: String,
     /// The MCP `Skill` as JSON text, as `skills/list` and `skills/get` give it.
@@ -69,7 +69,7 @@ pub struct SkillResource {
 /// # Errors
 /// Every name, path and file that the Agent Skills specification or SEP-2640 does not allow, and every URI that two
 /// files have.
-pub(super) fn read_all(list: &Node) -> Result<Vec<SkillStub>, Problems> {
+pub(super) fn read_all(list: &Node) -> Result<Vec<SkillItem>, Problems> {
     let (mut skills, drafts): (Vec<_>, Vec<_>) = list.each(read)?.into_iter().unzip();
     let problems = clashes(&skills);
     if !problems.is_empty() {
@@ -84,7 +84,7 @@ pub(super) fn read_all(list: &Node) -> Result<Vec<SkillStub>, Problems> {
 
 /// The direct children of a directory as MCP `Resource`s in JSON text, for `resources/directory/read`; `None` if there is
 /// no directory with that URI. Prefixes of skills' paths are directories too.
-pub(crate) fn directory(skills: &[SkillStub], uri: &str) -> Option<Vec<String>> {
+pub(crate) fn directory(skills: &[SkillItem], uri: &str) -> Option<Vec<String>> {
     uri.strip_prefix(SCHEME)?;
     let inside = format!("{uri}/");
     let depth = inside.matches('/').count() - SCHEME.matches('/').count();
@@ -113,7 +113,7 @@ struct Draft {
     dynamic: bool,
 }
 
-fn read(node: &Node) -> Result<(SkillStub, Draft), Problems> {
+fn read(node: &Node) -> Result<(SkillItem, Draft), Problems> {
     let fields = node.fields("a skill", &[frontmatter::FIELDS, OWN_KEYS].concat())?;
     let own = fields.read("body", Node::str).and_then(|body| {
         if let (Some(_), Some(file)) = (body, fields.get("files").and_then(|files| files.get(MANIFEST))) {
@@ -138,13 +138,13 @@ fn read(node: &Node) -> Result<(SkillStub, Draft), Problems> {
     let labels = (frontmatter.name.as_str(), frontmatter.description.as_str());
     let mut resources = vec![manifest.into_resource(&root, Some(labels))];
     resources.extend(files.into_iter().map(|file| file.into_resource(&root, None)));
-    let skill = SkillStub { uri: resources[0].uri.clone(), entry: String::new(), listed, resources };
+    let skill = SkillItem { uri: resources[0].uri.clone(), entry: String::new(), listed, resources };
     Ok((skill, Draft { frontmatter: frontmatter.json, dynamic }))
 }
 
 impl Draft {
     /// SEP-2640, Resources: complete, including the skills inside.
-    fn entry(&self, skill: &SkillStub, all: &[SkillStub]) -> String {
+    fn entry(&self, skill: &SkillItem, all: &[SkillItem]) -> String {
         let root = skill.uri.strip_suffix(MANIFEST).unwrap_or(&skill.uri);
         let inside = all.iter().filter(|other| other.uri != skill.uri).flat_map(|other| &other.resources);
         let inside = inside.filter(|resource| resource.uri.starts_with(root));
@@ -160,7 +160,7 @@ impl Draft {
 }
 
 /// URIs that two files have, or a file and a directory.
-fn clashes(skills: &[SkillStub]) -> Vec<Problem> {
+fn clashes(skills: &[SkillItem]) -> Vec<Problem> {
     let mut files: HashMap<&str, Span> = HashMap::new();
     let resources = || skills.iter().flat_map(|skill| &skill.resources);
     let mut problems = Vec::new();

@@ -7,13 +7,13 @@ use crate::{
     mock::script::Script,
 };
 
-fn read_script(text: &str) -> Result<Vec<SkillStub>, String> {
+fn read_script(text: &str) -> Result<Vec<SkillItem>, String> {
     let source = Source::new("t", text);
     let root = parse_yaml(&source).expect("valid YAML");
     read_all(&root).map_err(|problems| problems.in_source(&source).to_string())
 }
 
-fn skills(text: &str) -> Vec<SkillStub> {
+fn skills(text: &str) -> Vec<SkillItem> {
     read_script(text).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
@@ -144,7 +144,7 @@ fn a_skill_inside_of_another_is_among_its_files_too() {
 - { name: outer-two, description: d }
 ";
     let skills = skills(text);
-    let uris = |skill: &SkillStub| -> Vec<String> {
+    let uris = |skill: &SkillItem| -> Vec<String> {
         let entry = json(&skill.entry);
         let list = entry["resources"].as_array().expect("a list").iter();
         list.map(|it| it["uri"].as_str().expect("a uri").trim_start_matches("skill://").to_owned()).collect()
@@ -279,14 +279,14 @@ fn mistakes_have_a_position_and_a_hint() {
         ),
         (
             "{ name: a, description: d, files: { ../b: x } }",
-            "t:1:38: \"../b\" is no path of a file in a skill (write names",
+            "t:1:38: \"../b\" is not a path of a file in a skill (write names",
         ),
-        ("{ name: a, description: d, files: { /b: x } }", "\"/b\" is no path"),
-        ("{ name: a, description: d, files: { b/: x } }", "\"b/\" is no path"),
-        ("{ name: a, description: d, files: { b//c: x } }", "\"b//c\" is no path"),
-        ("{ name: a, description: d, files: { ./b: x } }", "\"./b\" is no path"),
-        ("{ name: a, description: d, files: { 'b\\c': x } }", "is no path"),
-        ("{ name: a, description: d, files: { \"b\\n\": x } }", "is no path"),
+        ("{ name: a, description: d, files: { /b: x } }", "\"/b\" is not a path"),
+        ("{ name: a, description: d, files: { b/: x } }", "\"b/\" is not a path"),
+        ("{ name: a, description: d, files: { b//c: x } }", "\"b//c\" is not a path"),
+        ("{ name: a, description: d, files: { ./b: x } }", "\"./b\" is not a path"),
+        ("{ name: a, description: d, files: { 'b\\c': x } }", "is not a path"),
+        ("{ name: a, description: d, files: { \"b\\n\": x } }", "is not a path"),
         ("{ name: a, description: d, files: { b: 1 } }", "expected a text, found the number 1"),
         ("{ name: a, description: d, files: { b: { text: x, blob: y } } }", "has both `text` and `blob`"),
         ("{ name: a, description: d, files: { b: {} } }", "a file of a skill needs one of `text` or `blob`"),

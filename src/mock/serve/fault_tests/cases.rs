@@ -114,7 +114,7 @@ async fn what_hangs_in_the_middle_of_a_line_holds_up_everything() {
     writer.write_all((call(MODERN, 2, "now") + "\n").as_bytes()).await.expect("writes");
     writer.shutdown().await.expect("closes");
     assert_eq!(read_all(&mut reader).await, (Vec::new(), "end"));
-    assert_eq!(in_time(serving).await.expect("no panic").expect("no error"), Ended::Closed);
+    assert_eq!(in_time(serving).await.expect("no panic").expect("no error"), PipeEnd::Closed);
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn a_subscription_can_be_struck() {
     assert!(methods(&plain) == 2 && plain.contains("\"result\""), "{plain}");
     let lost = stdio(engine("{ drop: notifications }"), std::slice::from_ref(&listen)).await;
     assert!(methods(&lost) == 0 && lost.contains("\"result\""), "{lost}");
-    assert_eq!(stdio(engine("{ exit: 9 }"), std::slice::from_ref(&listen)).await, " Died(9)");
+    assert_eq!(stdio(engine("{ exit: 9 }"), std::slice::from_ref(&listen)).await, " Exited(9)");
     assert_eq!(ws(engine("{ close: { code: 4000 } }"), &[listen]).await, "[close 4000]");
 }
 
@@ -233,7 +233,7 @@ async fn everything_before_the_break_has_been_sent_however_much_it_is() {
         let (bytes, end) = read_all(&mut stream).await;
         let spaces = bytes.iter().filter(|byte| **byte == b' ').count();
         assert_eq!((end, (LARGE - 100..LARGE).contains(&spaces)), ("end", true), "{spaces}");
-        assert_eq!(in_time(server.died()).await, 3);
+        assert_eq!(in_time(server.wait_exit()).await, 3);
         assert!(TcpStream::connect(server.address()).await.is_err(), "nothing listens any more");
     }
 }
@@ -248,7 +248,7 @@ async fn a_connection_that_dies_takes_all_others_along() {
     stream.write_all(modern_post("now").as_bytes()).await.expect("writes");
     let seen = tokio::join!(read_all(&mut stream), read_all(&mut waiting));
     assert_eq!(seen, ((Vec::new(), "end"), (Vec::new(), "end")));
-    assert_eq!(in_time(server.died()).await, 1);
+    assert_eq!(in_time(server.wait_exit()).await, 1);
 }
 
 #[tokio::test(start_paused = true)]

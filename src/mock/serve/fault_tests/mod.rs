@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Ended, Listen, MockServer, Shared, serve_pipe};
+use super::{ListenOptions, MockServer, PipeEnd, serve_pipe, server_state::ServerState};
 use crate::{
     config::Source,
     mock::{engine::Engine, journal::Journal, script::Script},
@@ -99,7 +99,7 @@ async fn stdio(engine: Arc<Engine>, frames: &[String]) -> String {
     writer.shutdown().await.expect("closes");
     let (bytes, _) = read_all(&mut reader).await;
     let ended = in_time(serving).await.expect("no panic").expect("no error");
-    let ended = if ended == Ended::Closed { String::new() } else { format!(" {ended:?}") };
+    let ended = if ended == PipeEnd::Closed { String::new() } else { format!(" {ended:?}") };
     format!("{}{ended}", short(&bytes).replace('\n', "/"))
 }
 
@@ -110,11 +110,11 @@ async fn connect(server: &MockServer) -> TcpStream {
 }
 
 async fn start(engine: Arc<Engine>) -> MockServer {
-    MockServer::start(engine, Listen::default()).await.expect("binds")
+    MockServer::start(engine, ListenOptions::default()).await.expect("binds")
 }
 
-fn died(shared: &Shared) -> String {
-    shared.life.died().map(|code| format!(" Died({code})")).unwrap_or_default()
+fn died(state: &ServerState) -> String {
+    state.lifetime.exit_code().map(|code| format!(" Exited({code})")).unwrap_or_default()
 }
 
 async fn journalled(server: &MockServer, messages: u64) {
@@ -185,11 +185,11 @@ fn dechunked(mut chunks: &[u8]) -> (Vec<u8>, bool) {
 
 async fn http(engine: Arc<Engine>, tool: &str) -> String {
     let server = start(engine).await;
-    let shared = server.shared.clone();
+    let state = server.state.clone();
     let mut stream = connect(&server).await;
     stream.write_all(modern_post(tool).as_bytes()).await.expect("writes");
     let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, 1));
-    response(&bytes, end) + &died(&shared)
+    response(&bytes, end) + &died(&state)
 }
 
 /// Reads until something has come, and at least so much.
@@ -227,7 +227,7 @@ async fn open_session(server: &MockServer, version: &str) -> (TcpStream, String)
 /// connection of its own.
 async fn session(engine: Arc<Engine>, frames: &[String]) -> String {
     let server = start(engine).await;
-    let shared = server.shared.clone();
+    let state = server.state.clone();
     let (mut stream, id) = open_session(&server, "2025-11-25").await;
     let post = |frame| post("/mcp", &[("mcp-session-id", &id)], frame);
     stream.write_all(post(&frames[0]).as_bytes()).await.expect("writes");
@@ -237,13 +237,13 @@ async fn session(engine: Arc<Engine>, frames: &[String]) -> String {
         exchange(&mut other, &post(frame)).await;
     }
     let ((bytes, end), ()) = tokio::join!(read_all(&mut stream), stop_after(server, frames.len() as u64 + 1));
-    response(&bytes, end) + &died(&shared)
+    response(&bytes, end) + &died(&state)
 }
 
 /// The POST's response, and what comes on the stream.
 async fn sse(engine: Arc<Engine>, frames: &[String]) -> String {
     let server = start(engine).await;
-    let shared = server.shared.clone();
+    let state = server.state.clone();
     let mut stream = connect(&server).await;
     let get = "GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n";
     stream.write_all(get.as_bytes()).await.expect("writes");
@@ -271,7 +271,7 @@ async fn sse(engine: Arc<Engine>, frames: &[String]) -> String {
     let posted = String::from_utf8_lossy(&posted).split(' ').nth(1).unwrap_or("none").to_owned();
     let posted = if posted == "202" { String::new() } else { format!("POST {posted}: ") };
     let answer = body.splitn(3, "\n\n").nth(2).unwrap_or_default();
-    let died = died(&shared);
+    let died = died(&state);
     format!("{posted}{}{end}{died}", answer.replace('\n', "/").replace("event: message/", ""))
 }
 
@@ -279,7 +279,7 @@ async fn sse(engine: Arc<Engine>, frames: &[String]) -> String {
 /// does not end it.
 async fn ws(engine: Arc<Engine>, frames: &[String]) -> String {
     let server = start(engine).await;
-    let shared = server.shared.clone();
+    let state = server.state.clone();
     let mut stream = connect(&server).await;
     let upgrade = "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: mcp\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
@@ -310,5 +310,5 @@ async fn ws(engine: Arc<Engine>, frames: &[String]) -> String {
         rest = tail;
     }
     let end = if end == "reset" { " ~reset" } else { "" };
-    format!("{}{end}{}", frames.join(" "), died(&shared))
+    format!("{}{end}{}", frames.join(" "), died(&state))
 }

@@ -14,7 +14,7 @@ pub(super) struct Client {
 impl Client {
     pub(super) async fn open(script: &str) -> Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let server = MockServer::start(engine(script), Listen::default()).await.expect("binds");
+        let server = MockServer::start(engine(script), ListenOptions::default()).await.expect("binds");
         let http = reqwest::Client::builder().no_proxy().build().expect("a client");
         let headers = vec![
             ("accept", "application/json, text/event-stream".to_owned()),

@@ -2,13 +2,13 @@
 
 mod auth;
 mod client;
-mod lone;
 mod network;
 mod pipe;
 mod sessions;
+mod stateless;
 mod tasks;
 
-use std::time::Duration;
+use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -20,7 +20,9 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::{
     config::Source,
+    mock::engine::Engine,
     mock::{journal::Journal, script::Script},
+    transport::Transport,
     wire::sse::{Decoder, Event},
 };
 

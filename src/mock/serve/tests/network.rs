@@ -264,7 +264,7 @@ async fn a_server_that_dies_breaks_every_connection() {
             _ => assert!(client.try_post_modern(call(2, "dies")).await.is_err()),
         }
         assert_eq!(other.next().await, None);
-        assert_eq!(client.server.died().await, 3);
+        assert_eq!(client.server.wait_exit().await, 3);
         assert!(tokio::net::TcpStream::connect(client.server.address()).await.is_err());
     }
 }

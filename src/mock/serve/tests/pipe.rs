@@ -5,7 +5,7 @@ use super::*;
 struct Client {
     reader: tokio::io::Lines<BufReader<tokio::io::ReadHalf<DuplexStream>>>,
     writer: Option<tokio::io::WriteHalf<DuplexStream>>,
-    serving: tokio::task::JoinHandle<io::Result<Ended>>,
+    serving: tokio::task::JoinHandle<io::Result<PipeEnd>>,
     stop: CancellationToken,
     engine: Arc<Engine>,
 }
@@ -38,7 +38,7 @@ impl Client {
         line.map(|line| serde_json::from_str(&line).expect("JSON"))
     }
 
-    async fn ended(self) -> Ended {
+    async fn ended(self) -> PipeEnd {
         tokio::time::timeout(PATIENCE, self.serving).await.expect("in time").expect("no panic").expect("no error")
     }
 }
@@ -54,7 +54,7 @@ async fn answers_come_when_they_are_ready_and_the_end_of_input_waits_for_them() 
     let ids = [client.next().await, client.next().await, client.next().await]
         .map(|reply| reply.expect("a reply")["id"].clone());
     assert_eq!(ids, [0, 2, 1]);
-    assert_eq!(client.ended().await, Ended::Closed);
+    assert_eq!(client.ended().await, PipeEnd::Closed);
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn stopping_lets_answers_finish_within_the_grace() {
     client.next().await;
     client.stop.cancel();
     assert_eq!(client.next().await.expect("a reply")["id"], 1);
-    assert_eq!(client.ended().await, Ended::Stopped);
+    assert_eq!(client.ended().await, PipeEnd::Stopped);
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn what_does_not_finish_within_the_grace_is_cancelled() {
     client.stop.cancel();
     assert_eq!(client.next().await, None);
     let engine = client.engine.clone();
-    assert_eq!(client.ended().await, Ended::Stopped);
+    assert_eq!(client.ended().await, PipeEnd::Stopped);
     assert_eq!(engine.in_flight(), 0);
 }
 
@@ -103,7 +103,7 @@ async fn a_script_can_let_the_server_die_without_an_answer() {
     client.next().await;
     client.send(call(1, "dies")).await;
     assert_eq!(client.next().await, None);
-    assert_eq!(client.ended().await, Ended::Died(3));
+    assert_eq!(client.ended().await, PipeEnd::Exited(3));
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn a_client_that_is_gone_ends_the_server_and_its_answers() {
     drop((reader, writer));
     assert_eq!(
         tokio::time::timeout(PATIENCE, serving).await.expect("in time").expect("no panic").expect("no error"),
-        Ended::Closed
+        PipeEnd::Closed
     );
     idle(&engine).await;
 }
@@ -141,5 +141,5 @@ async fn the_end_of_input_waits_for_no_answer_of_the_client() {
     let texts = replies.iter().map(|reply| json!([reply["id"], reply["result"]["content"][0]["text"]]));
     let why = "The client can no longer answer roots/list";
     assert_eq!(texts.collect::<Vec<_>>(), [json!([1, why]), json!([2, why])]);
-    assert_eq!(client.ended().await, Ended::Closed);
+    assert_eq!(client.ended().await, PipeEnd::Closed);
 }

@@ -79,13 +79,13 @@ async fn a_task_on_the_only_connection_of_a_server_ends_with_it() {
     let mut lines = BufReader::new(reader).lines();
     lines.next_line().await.expect("reads").expect("a line");
     writer.shutdown().await.expect("closes");
-    assert_eq!(serving.await.expect("no panic").expect("no error"), Ended::Closed);
+    assert_eq!(serving.await.expect("no panic").expect("no error"), PipeEnd::Closed);
     assert_eq!(engine.in_flight(), 0);
 }
 
 #[tokio::test]
 async fn a_task_that_lets_the_server_die_ends_every_pipe_of_it() {
-    let pipes = Pipes::new(engine("tools: [{ name: dies, steps: [{ task: {} }, { wait: 1ms }, { exit: 3 }] }]"));
+    let pipes = PipeServer::new(engine("tools: [{ name: dies, steps: [{ task: {} }, { wait: 1ms }, { exit: 3 }] }]"));
     let serve = |far: DuplexStream| {
         let (pipes, (reader, writer)) = (pipes.clone(), tokio::io::split(far));
         let serving = async move {
@@ -96,5 +96,5 @@ async fn a_task_that_lets_the_server_die_ends_every_pipe_of_it() {
     let ((mut near, far), (_idle, other)) = (tokio::io::duplex(1 << 16), tokio::io::duplex(1 << 16));
     near.write_all(format!("{}\n", with_tasks(call(1, "dies"))).as_bytes()).await.expect("writes");
     let (first, second) = tokio::join!(serve(far), serve(other));
-    assert_eq!((first.expect("in time"), second.expect("in time")), (Ended::Died(3), Ended::Died(3)));
+    assert_eq!((first.expect("in time"), second.expect("in time")), (PipeEnd::Exited(3), PipeEnd::Exited(3)));
 }

@@ -1,0 +1,49 @@
+//! How long a server lives, or a connection that is one by itself.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
+
+use super::drive::drive_in_background;
+use crate::{mock::engine::Exchange, transport::server::Shutdown};
+
+/// The time from the start of a server until it ends in order, or the script lets it die.
+#[derive(Clone, Debug)]
+pub(super) struct ServerLifetime {
+    pub(super) started: Instant,
+    pub(super) shutdown: Shutdown,
+    died: Arc<OnceLock<u8>>,
+}
+
+impl ServerLifetime {
+    pub(super) fn start(started: Instant) -> ServerLifetime {
+        ServerLifetime { started, shutdown: Shutdown::default(), died: Arc::default() }
+    }
+
+    /// The script lets the server die: everything breaks off.
+    pub(super) fn exit(&self, code: u8) {
+        let _ = self.died.set(code);
+        self.shutdown.kill.cancel();
+    }
+
+    /// The exit code, if the script has let the server die.
+    pub(super) fn exit_code(&self) -> Option<u8> {
+        self.died.get().copied()
+    }
+
+    /// Plays what nobody waits for, until the server ends.
+    pub(super) fn spawn_background(&self, exchange: Box<Exchange>) {
+        let lifetime = self.clone();
+        self.shutdown.tasks.spawn(async move {
+            let code = tokio::select! {
+                code = drive_in_background(exchange, lifetime.started) => code,
+                () = lifetime.shutdown.stop.cancelled() => None,
+                () = lifetime.shutdown.kill.cancelled() => None,
+            };
+            if let Some(code) = code {
+                lifetime.exit(code);
+            }
+        });
+    }
+}
