@@ -8,7 +8,10 @@ mod docs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use mcp_rehearsal::scenario::{Cell, Mode, Options, Plan, RunResult, Scenario, Selection, Totals, find, run};
+use mcp_rehearsal::{
+    report::{Cell, RunResult, Totals},
+    scenario::{Mode, Options, Plan, Scenario, Selection, find, run},
+};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 

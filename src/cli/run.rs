@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Exit, Failure, guarded::install_guard, output, signals::Signals};
 use crate::{
     client::Guard,
-    report::{Layout, RunFormat, cell_mark},
-    scenario::{self, Event, Mode, Options, Plan, RunResult, Scenario, ScenarioError, Selection, find},
+    report::{Layout, RunFormat, RunResult, Status, cell_mark},
+    scenario::{self, Event, Mode, Options, Plan, Scenario, ScenarioError, Selection, find},
 };
 
 const EXAMPLES: &str = "\
@@ -203,7 +203,7 @@ impl Progress {
                 let id = format!("{scenario}/{cell}");
                 running.retain(|other| *other != id);
                 self.bar.inc(1);
-                if !matches!(status, scenario::Status::Passed) {
+                if !matches!(status, Status::Passed) {
                     let (mark, style) = cell_mark(*status);
                     let line = format!("{style}{mark}{style:#} {id}");
                     self.bar.println(match anstream::stderr().current_choice() {

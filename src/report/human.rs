@@ -6,14 +6,11 @@ use anstyle::Style;
 use similar::{ChangeTag, TextDiff};
 
 use super::{
+    Cell, CellResult, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG},
     text::{printable, printable_lines},
 };
-use crate::{
-    client::Protocol,
-    scenario::{Cell, CellResult, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine},
-    wire::Direction,
-};
+use crate::{client::Protocol, wire::Direction};
 
 /// How many lines of a difference stand around what differs.
 const CONTEXT: usize = 3;

@@ -7,14 +7,14 @@ use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Action, Cell, Expect, Observation, Options, Recorded, Scenario, Step,
+    Action, Expect, Observation, Options, Recorded, Scenario, Step,
     live::Live,
     observe::Outcome,
     redact::{self, Known, Used},
-    result::{CellResult, Problem, Status, StepResult, TraceLine},
 };
 use crate::{
     client::{Answers, ConnectError, Ignored, LastLines, Session, StderrLine, StderrSink},
+    report::{Cell, CellResult, Problem, Status, StepResult, TraceLine},
     transport::{Stray, Tap},
     wire::Version,
 };

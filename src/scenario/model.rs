@@ -6,13 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use serde::Serialize;
-
 use super::{Redaction, ServerSpec, Step, answers, captured, snapshot};
 use crate::{
     client::{AnswerScript, Protocol, Question},
     config::{Diagnostics, Node, Problem, Problems, Source, parse_yaml},
     mock::template::Templates,
+    report::Cell,
     transport::Transport,
     wire::Version,
 };
@@ -46,25 +45,6 @@ pub struct Scenario {
 pub struct Matrix {
     pub transports: Vec<Transport>,
     pub protocols: Vec<Protocol>,
-}
-
-/// One point of a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cell {
-    pub transport: Transport,
-    pub protocol: Protocol,
-}
-
-impl fmt::Display for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{}/{}", self.transport, self.protocol))
-    }
-}
-
-impl Serialize for Cell {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
 }
 
 /// Why there is no scenario.

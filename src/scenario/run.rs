@@ -11,11 +11,11 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Cell, Scenario,
+    Scenario,
     cell::{self, Ran},
-    result::{CellResult, RunResult, ScenarioResult, Status, Totals},
     snapshot::{self, Mode},
 };
+use crate::report::{Cell, CellResult, RunResult, ScenarioResult, Status, Totals};
 
 /// The shape of [`RunResult`].
 const FORMAT: u32 = 1;
@@ -146,7 +146,7 @@ pub async fn run(
         for (position, (cell, reason)) in cells.iter().enumerate() {
             let cell = *cell;
             if let Some(reason) = reason {
-                let result = CellResult::idle(cell, Status::NotApplicable, reason.clone());
+                let result = CellResult::without_steps(cell, Status::NotApplicable, reason.clone());
                 ran[index][position] = Some(Ran::idle(result));
                 continue;
             }
@@ -155,7 +155,7 @@ pub async fn run(
             tasks.spawn(async move {
                 let _slot = slots.acquire().await;
                 let not_run = |why: &str| {
-                    let result = CellResult::idle(cell, Status::NotRun, why);
+                    let result = CellResult::without_steps(cell, Status::NotRun, why);
                     (index, position, Ran::idle(result))
                 };
                 if cancel.is_cancelled() {
@@ -190,7 +190,7 @@ pub async fn run(
         format: FORMAT,
         seed: options.seed,
         duration: started.elapsed(),
-        totals: Totals::of(&scenarios),
+        totals: Totals::count(&scenarios),
         scenarios,
     }
 }
@@ -200,7 +200,7 @@ fn judge(planned: &Planned, ran: Vec<Option<Ran>>, mode: Mode) -> ScenarioResult
     let warnings = unused_redactions(planned, &ran);
     let (mut results, mut recorded) = (Vec::new(), Vec::new());
     for ((cell, _), ran) in cells.iter().zip(ran) {
-        let crashed = || CellResult::idle(*cell, Status::Error, "the cell crashed; this is a bug of rehearse");
+        let crashed = || CellResult::without_steps(*cell, Status::Error, "the cell crashed; this is a bug of rehearse");
         let ran = ran.unwrap_or_else(|| Ran::idle(crashed()));
         results.push(ran.result);
         recorded.push(ran.recorded);

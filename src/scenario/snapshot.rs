@@ -8,13 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Cell, Scenario, Step,
-    result::{self, CellResult, Difference, Status},
-};
+use super::{Scenario, Step};
 use crate::{
     client::Protocol,
     config::{Diagnostics, Node, Problem, Problems, Source, Span, Value},
+    report::{self, Cell, CellResult, Difference, Status},
     wire::{Era, Version},
 };
 
@@ -264,7 +262,7 @@ fn records(scenario: &Scenario, cell: Cell, key: &str) -> bool {
 }
 
 impl Verdict {
-    fn problem(&self, key: &str, recorded: &Recorded, stored: Option<&str>) -> Option<result::Problem> {
+    fn problem(&self, key: &str, recorded: &Recorded, stored: Option<&str>) -> Option<report::Problem> {
         let (message, expected) = match (self, stored) {
             (Verdict::Accept, _) => return None,
             (Verdict::Disagreement { text, cell }, _) => {
@@ -280,7 +278,7 @@ impl Verdict {
         };
         let difference = Difference { expected: expected.to_owned(), actual: recorded.text.clone() };
         let is_new = matches!(self, Verdict::Compare) && stored.is_none();
-        (is_new || difference.expected != difference.actual).then(|| result::Problem {
+        (is_new || difference.expected != difference.actual).then(|| report::Problem {
             message,
             snapshot: Some(key.to_owned()),
             difference: Some(difference),
@@ -289,7 +287,7 @@ impl Verdict {
     }
 }
 
-fn fail(cell: &mut CellResult, step: usize, problem: result::Problem) {
+fn fail(cell: &mut CellResult, step: usize, problem: report::Problem) {
     if let Some(step) = cell.steps.get_mut(step) {
         step.status = Status::Failed;
         step.problems.push(problem);
@@ -309,7 +307,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{config::Source, scenario::StepResult, transport::Transport, wire::Version};
+    use crate::{config::Source, report::StepResult, transport::Transport, wire::Version};
 
     struct Fixture {
         folder: tempfile::TempDir,

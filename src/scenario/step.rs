@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use super::{
-    Action, Cell, Expect, SnapshotSpec,
+    Action, Expect, SnapshotSpec,
     action::{ACTIONS, refuse_of_session},
     answers,
     expect::Observable,
@@ -13,6 +13,7 @@ use crate::{
     client::{AnswerScript, Protocol},
     config::{Entry, Node, Problem, Problems, Source, nearest},
     mock::template::Templates,
+    report::Cell,
     transport::Transport,
     wire::{Era, Version},
 };

@@ -5,10 +5,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Mode, Options, Plan, RunResult, Scenario, Selection, Status, run, server::Kind};
+use super::{Mode, Options, Plan, Scenario, Selection, run, server::Kind};
 use crate::{
     client::tests::server::{greet, in_memory, result},
     config::Source,
+    report::{RunResult, Status},
 };
 
 /// Runs steps, over a pipe in this process and in both eras unless the text has a matrix, against a server that answers
