@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use mcp_rehearsal::{
     report::{Cell, RunResult, Totals},
-    scenario::{Mode, Options, Plan, Scenario, Selection, find, run},
+    scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, find_scenarios, run},
 };
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 fn main() {
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = find(&root.join("scenarios")).unwrap_or_else(|error| panic!("{error}"));
+    let files = find_scenarios(&root.join("scenarios")).unwrap_or_else(|error| panic!("{error}"));
     let mut trials = Vec::new();
     let mut impossible = Vec::new();
     for file in files {
@@ -59,10 +59,10 @@ fn replay(name: &str, file: PathBuf, cell: Cell) -> Result<(), Failed> {
 
 fn play(scenario: Scenario, selection: &Selection) -> Result<RunResult, Failed> {
     let plan = Plan::new(vec![scenario], selection);
-    let options = Options {
+    let options = RunOptions {
         jobs: 1,
         seed: 1,
-        mode: Mode::Check,
+        mode: SnapshotMode::Check,
         fail_fast: false,
         keep_going: false,
         rehearse: env!("CARGO_BIN_EXE_rehearse").into(),

@@ -18,7 +18,7 @@ use super::{Exit, Failure, guarded::install_guard, output, signals::Signals};
 use crate::{
     client::Guard,
     report::{Layout, RunFormat, RunResult, Status, cell_mark},
-    scenario::{self, Event, Mode, Options, Plan, Scenario, ScenarioError, Selection, find},
+    scenario::{self, Plan, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode, find_scenarios},
 };
 
 const EXAMPLES: &str = "\
@@ -97,13 +97,13 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let rehearse = install_guard()?;
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
-    let options = Options {
+    let options = RunOptions {
         jobs: args.jobs.map_or_else(default_jobs, NonZeroUsize::get),
         seed: args.seed,
         mode: match (args.update, in_ci) {
-            (true, _) => Mode::Update,
-            (false, true) => Mode::Check,
-            (false, false) => Mode::Pending,
+            (true, _) => SnapshotMode::Update,
+            (false, true) => SnapshotMode::Check,
+            (false, false) => SnapshotMode::Pending,
         },
         fail_fast: args.fail_fast,
         keep_going: args.keep_going,
@@ -128,7 +128,7 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
     let paths = if paths.is_empty() { &default[..] } else { paths };
     let (mut scenarios, mut diagnostics, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for path in paths {
-        let files = find(path).map_err(|error| match path == Path::new("scenarios") {
+        let files = find_scenarios(path).map_err(|error| match path == Path::new("scenarios") {
             true => Failure::Usage(format!("{error}; name the scenario files or folders to run")),
             false => error.into(),
         })?;
@@ -164,7 +164,7 @@ fn default_jobs() -> usize {
 }
 
 /// The result and whether it was interrupted; `None` if that happened twice.
-async fn execute(plan: Plan, options: Options) -> Result<Option<(RunResult, bool)>, Failure> {
+async fn execute(plan: Plan, options: RunOptions) -> Result<Option<(RunResult, bool)>, Failure> {
     let cancel = CancellationToken::new();
     let mut signals =
         Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
@@ -195,11 +195,11 @@ impl Progress {
         Progress { bar, running: Mutex::default() }
     }
 
-    fn show(&self, event: &Event) {
+    fn show(&self, event: &RunEvent) {
         let Ok(mut running) = self.running.lock() else { return };
         match event {
-            Event::Started { scenario, cell } => running.push(format!("{scenario}/{cell}")),
-            Event::Finished { scenario, cell, status, .. } => {
+            RunEvent::Started { scenario, cell } => running.push(format!("{scenario}/{cell}")),
+            RunEvent::Finished { scenario, cell, status, .. } => {
                 let id = format!("{scenario}/{cell}");
                 running.retain(|other| *other != id);
                 self.bar.inc(1);

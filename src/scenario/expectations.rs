@@ -1,8 +1,8 @@
-//! What a step must bring.
+//! The expectations of a step.
 
 use serde_json::Value as Json;
 
-use super::{Observation, observe::Outcome};
+use super::{Observation, observation::Outcome};
 use crate::{
     client::Failure,
     config::{Node, Problem, Problems, Value, nearest},
@@ -27,13 +27,13 @@ const KEYS: &[&str] = &[
     "none",
 ];
 
-/// Those that only a result can meet.
+/// Expectations about a result.
 const RESULT_KEYS: &[&str] = &["text", "isError", "structured", "content", "result", "at"];
 
-/// Expectations; all of them must hold. Whatever is not a result must be expected.
+/// The key `expect`. All expectations must hold; errors must be expected explicitly.
 #[derive(Debug)]
-pub struct Expect {
-    /// The texts of all content, joined.
+pub struct Expectations {
+    /// The joined text of all content blocks.
     text: Option<Matcher>,
     is_error: Option<bool>,
     structured: Option<Matcher>,
@@ -45,62 +45,64 @@ pub struct Expect {
     failure: Option<Matcher>,
     notifications: Option<Matcher>,
     asked: Option<Matcher>,
-    noise: Option<Noise>,
-    /// Those of a task.
+    noise: Option<UnsolicitedExpectation>,
+    /// The statuses of a task.
     statuses: Option<Matcher>,
     status: Option<Matcher>,
-    /// No answer at all is expected.
+    /// No response is expected.
     none: bool,
 }
 
-/// Frames that belong to nothing: log lines between the messages, answers that nobody asked for.
+/// The expected unsolicited frames: log lines on standard output, responses without a request.
 #[derive(Debug)]
-enum Noise {
-    /// At least one.
+enum UnsolicitedExpectation {
+    /// At least one frame.
     Any,
-    /// The list of their texts.
+    /// A matcher for the array of all frames as strings.
     Matches(Matcher),
 }
 
-impl Noise {
-    /// `true`, a matcher, or `false`, which says what holds anyway.
-    fn read(node: &Node) -> Result<Option<Noise>, Problems> {
+impl UnsolicitedExpectation {
+    /// `true`, a matcher, or `false`, which is the default.
+    fn read(node: &Node) -> Result<Option<UnsolicitedExpectation>, Problems> {
         match node.value {
-            Value::Bool(is_expected) => Ok(is_expected.then_some(Noise::Any)),
-            Value::Sequence(_) | Value::Mapping(_) => Ok(Some(Noise::Matches(Matcher::read(node)?))),
+            Value::Bool(is_expected) => Ok(is_expected.then_some(UnsolicitedExpectation::Any)),
+            Value::Sequence(_) | Value::Mapping(_) => Ok(Some(UnsolicitedExpectation::Matches(Matcher::read(node)?))),
             _ => {
-                let problem = node.problem("`noise` is true, or a matcher for the list of all texts");
+                let problem = node.problem("`noise` must be true or a matcher for the array of all frames");
                 Err(problem.hint("for example `noise: { contains: Listening }`").into())
             }
         }
     }
 }
 
-/// What only some steps bring.
+/// Fields that only some steps have.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Observable {
+pub(super) struct ObservableFields {
     /// The HTTP status of a raw frame.
     pub(super) status: bool,
     /// The statuses of a task.
     pub(super) task: bool,
 }
 
-impl Expect {
+impl Expectations {
+    /// Reads the key `expect`.
+    ///
     /// # Errors
-    /// Every mistake, and expectations that the step cannot meet.
-    pub(super) fn read(node: &Node, observable: Observable) -> Result<Expect, Problems> {
+    /// Every mistake, and expectations that the step can never meet.
+    pub(super) fn read(node: &Node, observable: ObservableFields) -> Result<Expectations, Problems> {
         let fields = node.fields("`expect`", KEYS)?;
         if fields.is_empty() {
-            return Err(node.problem("an `expect` without expectations").hint("leave it out").into());
+            return Err(node.problem("`expect` has no expectations").hint("remove it").into());
         }
         let not_a_result = fields.at_most_one(&["rpcError", "failure", "none"])?;
         let of_result = RESULT_KEYS.iter().find_map(|key| fields.entry(key));
         if let (Some(other), Some(entry)) = (not_a_result, of_result) {
-            let message = format!("`{}` beside `{}`: a step with the one has not the other", entry.key, other.key);
+            let message = format!("`{}` and `{}` exclude each other", entry.key, other.key);
             return Err(Problem::new(entry.key_span, message).into());
         }
         let special = [
-            ("status", observable.status, "only the answer to a raw frame has a `status`"),
+            ("status", observable.status, "only `raw` has a `status`"),
             ("statuses", observable.task, "only a call with `task: true` has `statuses`"),
         ];
         for (key, exists, message) in special {
@@ -112,12 +114,12 @@ impl Expect {
         let at = fields.get("at").map(Node::entries).transpose()?.unwrap_or_default();
         let at = at.iter().map(|entry| {
             if !entry.key.is_empty() && !entry.key.starts_with('/') {
-                let problem = Problem::new(entry.key_span, "`at` has JSON pointers into the result");
+                let problem = Problem::new(entry.key_span, "the keys of `at` must be JSON pointers into the result");
                 return Err(problem.hint("for example /content/0/text").into());
             }
             Ok((entry.key.clone(), Matcher::read(&entry.node)?))
         });
-        Ok(Expect {
+        Ok(Expectations {
             text: matcher("text")?,
             is_error: fields.read("isError", Node::bool)?,
             structured: matcher("structured")?,
@@ -128,41 +130,43 @@ impl Expect {
             failure: fields.read("failure", read_failure)?,
             notifications: matcher("notifications")?,
             asked: matcher("asked")?,
-            noise: fields.read("noise", Noise::read)?.flatten(),
+            noise: fields.read("noise", UnsolicitedExpectation::read)?.flatten(),
             statuses: matcher("statuses")?,
             status: matcher("status")?,
             none: fields.read("none", Node::bool)?.unwrap_or(false),
         })
     }
 
-    /// The expectation, if there is one, of something that belongs to a session and not to one of several steps.
-    pub(super) fn of_session(&self) -> Option<&'static str> {
-        let of_session = [
+    /// The first expectation about the whole session, if there is one.
+    pub(super) fn session_key(&self) -> Option<&'static str> {
+        let session_key = [
             ("notifications", self.notifications.is_some()),
             ("asked", self.asked.is_some()),
             ("noise", self.noise.is_some()),
         ];
-        of_session.into_iter().find(|(_, is_expected)| *is_expected).map(|(key, _)| key)
+        session_key.into_iter().find(|(_, is_expected)| *is_expected).map(|(key, _)| key)
     }
 
-    /// Whether what the server asks is judged.
-    pub(super) fn has_asked(&self) -> bool {
+    /// Whether the requests of the server are checked.
+    pub(super) fn has_client_requests(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// Whether frames that belong to nothing are expected.
-    pub(super) fn has_noise(&self) -> bool {
+    /// Whether unsolicited frames are expected.
+    pub(super) fn expects_unsolicited(&self) -> bool {
         self.noise.is_some()
     }
 
-    /// What is wrong with the frames that belonged to nothing. None may come unless they are expected.
-    pub(super) fn judge_noise(expect: Option<&Expect>, strays: &[Stray]) -> Vec<String> {
+    /// Checks the unsolicited frames. Without an expectation each of them is a problem.
+    pub(super) fn check_unsolicited(expect: Option<&Expectations>, strays: &[Stray]) -> Vec<String> {
         let mut found = Vec::new();
         match expect.and_then(|expect| expect.noise.as_ref()) {
             None => found.extend(strays.iter().map(|stray| format!("noise: {stray}"))),
-            Some(Noise::Any) if strays.is_empty() => found.push("noise: expected some, but none came".into()),
-            Some(Noise::Any) => {}
-            Some(Noise::Matches(matcher)) => {
+            Some(UnsolicitedExpectation::Any) if strays.is_empty() => {
+                found.push("noise: expected unsolicited output, found none".into())
+            }
+            Some(UnsolicitedExpectation::Any) => {}
+            Some(UnsolicitedExpectation::Matches(matcher)) => {
                 let text = |stray: &Stray| match stray {
                     Stray::NoMessage { text, .. } => text.clone(),
                     stray => stray.to_string(),
@@ -174,8 +178,8 @@ impl Expect {
         found
     }
 
-    /// Everything in which an observation differs. Whatever is not a plain result must be expected.
-    pub fn judge(expect: Option<&Expect>, observation: &Observation) -> Vec<String> {
+    /// Checks an observation and returns all differences. Anything but a successful result must be expected.
+    pub fn check(expect: Option<&Expectations>, observation: &Observation) -> Vec<String> {
         let mut found = Vec::new();
         match &observation.outcome {
             Outcome::Result(result) => {
@@ -187,11 +191,11 @@ impl Expect {
                     });
                 }
                 if let Some(expect) = expect {
-                    expect.judge_result(result, &mut found);
+                    expect.check_result(result, &mut found);
                 }
             }
             Outcome::Silence if expect.is_some_and(|expect| expect.none) => {}
-            Outcome::Silence => found.push("no answer came".into()),
+            Outcome::Silence => found.push("no response arrived".into()),
             Outcome::Failed { kind, message, error } => {
                 let rpc_error = expect.and_then(|expect| expect.rpc_error.as_ref());
                 let failure = expect.and_then(|expect| expect.failure.as_ref());
@@ -208,7 +212,7 @@ impl Expect {
         let lists = expect.map(|expect| {
             [
                 ("notifications", &expect.notifications, &observation.notifications),
-                ("asked", &expect.asked, &observation.asked),
+                ("asked", &expect.asked, &observation.client_requests),
                 ("statuses", &expect.statuses, &observation.statuses),
             ]
         });
@@ -223,14 +227,14 @@ impl Expect {
         found
     }
 
-    fn judge_result(&self, result: &Json, found: &mut Vec<String>) {
+    fn check_result(&self, result: &Json, found: &mut Vec<String>) {
         for (name, matcher) in [("rpcError", &self.rpc_error), ("failure", &self.failure)] {
             if matcher.is_some() {
-                found.push(format!("expected the {name}, but the step succeeded"));
+                found.push(format!("expected {name}, but the step succeeded"));
             }
         }
         if self.none {
-            found.push("expected no answer, but one came".into());
+            found.push("expected no response, but one arrived".into());
         }
         let text = Json::from(texts(result));
         let members = [
@@ -250,19 +254,19 @@ impl Expect {
     }
 }
 
-/// A matcher for the kind of a failure, which is one of a few words.
+/// A matcher for the kind of a failure.
 fn read_failure(node: &Node) -> Result<Matcher, Problems> {
     let kinds = [&Failure::KINDS[..], &["connect"]].concat();
     match &node.value {
         Value::String(kind) if !kinds.contains(&kind.as_str()) => {
-            let problem = node.problem(format!("there is no failure `{kind}`"));
+            let problem = node.problem(format!("unknown failure `{kind}`"));
             let near = nearest(kind, &kinds).map(|near| format!("did you mean `{near}`?"));
-            Err(problem.hint(near.unwrap_or_else(|| format!("failures are {}", kinds.join(", ")))).into())
+            Err(problem.hint(near.unwrap_or_else(|| format!("use one of {}", kinds.join(", ")))).into())
         }
         Value::String(_) | Value::Mapping(_) => Matcher::read(node),
         _ => {
-            let problem = node.problem("a failure is one word");
-            Err(problem.hint(format!("one of {}", kinds.join(", "))).into())
+            let problem = node.problem("`failure` must be a string");
+            Err(problem.hint(format!("use one of {}", kinds.join(", "))).into())
         }
     }
 }
@@ -272,7 +276,7 @@ fn mismatches(name: &str, matcher: &Matcher, value: Option<&Json>, found: &mut V
     found.extend(mismatches.iter().map(|mismatch| format!("{name}{}: {}", mismatch.pointer, mismatch.message)));
 }
 
-/// The texts of all content blocks of a result, joined by newlines.
+/// The text of all content blocks of a result, joined by newlines.
 fn texts(result: &Json) -> String {
     let blocks = result.get("content").and_then(Json::as_array).into_iter().flatten();
     let texts = blocks.filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
@@ -289,11 +293,11 @@ mod tests {
         wire::RpcError,
     };
 
-    fn judge(expect: &str, observation: &Observation) -> Vec<String> {
+    fn check(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
-        let expect =
-            (!expect.is_empty()).then(|| Expect::read(&node, Observable { status: true, task: true }).expect(expect));
-        Expect::judge(expect.as_ref(), observation)
+        let expect = (!expect.is_empty())
+            .then(|| Expectations::read(&node, ObservableFields { status: true, task: true }).expect(expect));
+        Expectations::check(expect.as_ref(), observation)
     }
 
     #[test]
@@ -301,23 +305,23 @@ mod tests {
         let observation = Observation::result(
             json!({ "content": [{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }], "structuredContent": { "n": 1 } }),
         );
-        assert_eq!(judge("", &observation), [""; 0]);
+        assert_eq!(check("", &observation), [""; 0]);
         assert_eq!(
-            judge(
+            check(
                 "{ text: \"a\\nb\", structured: { n: 1 }, content: { length: 2 }, at: { /content/1/text: b } }",
                 &observation
             ),
             [""; 0]
         );
         assert_eq!(
-            judge("{ text: x, at: { /nope: 1 } }", &observation),
+            check("{ text: x, at: { /nope: 1 } }", &observation),
             [r#"text: expected "x", found "a\nb""#, "/nope: expected 1, found nothing"]
         );
-        assert_eq!(judge("{ failure: timeout }", &observation), ["expected the failure, but the step succeeded"]);
-        assert_eq!(judge("{ none: true }", &observation), ["expected no answer, but one came"]);
-        assert_eq!(judge("{ isError: true }", &observation), ["isError: expected true, found false"]);
+        assert_eq!(check("{ failure: timeout }", &observation), ["expected failure, but the step succeeded"]);
+        assert_eq!(check("{ none: true }", &observation), ["expected no response, but one arrived"]);
+        assert_eq!(check("{ isError: true }", &observation), ["isError: expected true, found false"]);
         assert_eq!(
-            judge("{ notifications: { length: 1 } }", &observation),
+            check("{ notifications: { length: 1 } }", &observation),
             ["notifications: expected length 1, found length 0"]
         );
     }
@@ -326,40 +330,40 @@ mod tests {
     fn whatever_is_not_a_plain_result_must_be_expected() {
         let tool_error =
             Observation::result(json!({ "content": [{ "type": "text", "text": "broken" }], "isError": true }));
-        assert_eq!(judge("", &tool_error), ["the tool reports an error: broken"]);
-        assert_eq!(judge("{ text: broken }", &tool_error), ["the tool reports an error: broken"]);
-        assert_eq!(judge("{ isError: true, text: broken }", &tool_error), [""; 0]);
-        let timeout = Observation::failure(&Failure::Timeout(std::time::Duration::from_secs(1)));
-        assert_eq!(judge("", &timeout), ["timeout: no answer within 1s"]);
-        assert_eq!(judge("{ failure: timeout }", &timeout), [""; 0]);
-        assert_eq!(judge("{ failure: cancelled }", &timeout), [r#"failure: expected "cancelled", found "timeout""#]);
-        assert_eq!(judge("{ text: x }", &timeout), ["timeout: no answer within 1s"]);
-        let rpc = Observation::failure(&Failure::Rpc(RpcError::new(-32602, "no such tool")));
-        assert_eq!(judge("", &rpc), ["error -32602: no such tool"]);
-        assert_eq!(judge("{ rpcError: { code: -32602 } }", &rpc), [""; 0]);
-        assert_eq!(judge("{ failure: rpc }", &rpc), [""; 0]);
-        assert_eq!(judge("{ rpcError: { code: 1 } }", &rpc), ["rpcError/code: expected 1, found -32602"]);
+        assert_eq!(check("", &tool_error), ["the tool reports an error: broken"]);
+        assert_eq!(check("{ text: broken }", &tool_error), ["the tool reports an error: broken"]);
+        assert_eq!(check("{ isError: true, text: broken }", &tool_error), [""; 0]);
+        let timeout = Observation::from_failure(&Failure::Timeout(std::time::Duration::from_secs(1)));
+        assert_eq!(check("", &timeout), ["timeout: no answer within 1s"]);
+        assert_eq!(check("{ failure: timeout }", &timeout), [""; 0]);
+        assert_eq!(check("{ failure: cancelled }", &timeout), [r#"failure: expected "cancelled", found "timeout""#]);
+        assert_eq!(check("{ text: x }", &timeout), ["timeout: no answer within 1s"]);
+        let rpc = Observation::from_failure(&Failure::Rpc(RpcError::new(-32602, "no such tool")));
+        assert_eq!(check("", &rpc), ["error -32602: no such tool"]);
+        assert_eq!(check("{ rpcError: { code: -32602 } }", &rpc), [""; 0]);
+        assert_eq!(check("{ failure: rpc }", &rpc), [""; 0]);
+        assert_eq!(check("{ rpcError: { code: 1 } }", &rpc), ["rpcError/code: expected 1, found -32602"]);
         let silence = Observation::new(Outcome::Silence);
-        assert_eq!(judge("", &silence), ["no answer came"]);
-        assert_eq!(judge("{ none: true }", &silence), [""; 0]);
+        assert_eq!(check("", &silence), ["no response arrived"]);
+        assert_eq!(check("{ none: true }", &silence), [""; 0]);
     }
 
     #[test]
     fn expectations_that_could_not_fail_are_refused_when_read() {
         for (text, message) in [
-            ("{}", "an `expect` without expectations"),
-            ("{ failure: timeout, text: x }", "`text` beside `failure`"),
-            ("{ none: true, at: { /a: 1 } }", "`at` beside `none`"),
+            ("{}", "`expect` has no expectations"),
+            ("{ failure: timeout, text: x }", "`text` and `failure` exclude each other"),
+            ("{ none: true, at: { /a: 1 } }", "`at` and `none` exclude each other"),
             ("{ failure: timout }", "e:1:12: there is no failure `timout` (did you mean `timeout`?)"),
             ("{ failure: explosion }", "(failures are timeout, cancelled, disconnected,"),
-            ("{ failure: [timeout] }", "a failure is one word"),
-            ("{ noise: 5 }", "`noise` is true, or a matcher for the list of all texts"),
-            ("{ status: 200 }", "only the answer to a raw frame has a `status`"),
+            ("{ failure: [timeout] }", "`failure` must be a string"),
+            ("{ noise: 5 }", "`noise` must be true or a matcher for the array of all frames"),
+            ("{ status: 200 }", "only `raw` has a `status`"),
             ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
             ("{ at: { content/0: 1 } }", "`at` has JSON pointers"),
         ] {
             let source = Source::new("e", text);
-            let read = parse_yaml(&source).and_then(|node| Expect::read(&node, Observable::default()));
+            let read = parse_yaml(&source).and_then(|node| Expectations::read(&node, ObservableFields::default()));
             let shown = read.expect_err(text).in_source(&source).to_string();
             assert!(shown.contains(message), "{shown}");
         }

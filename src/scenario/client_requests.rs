@@ -1,4 +1,4 @@
-//! What a server asked the client, in one form for both eras.
+//! The requests of a server to the client, in one form for both eras.
 
 use std::collections::HashSet;
 
@@ -6,19 +6,19 @@ use serde_json::{Map, Value as Json};
 
 use crate::wire::{Direction, Era, Frame, Message};
 
-/// The requests of the server in these frames, in order: those that it sent itself (legacy), or that its results and
-/// tasks gave to the client (2026-07-28, Multi Round-Trip Requests; Tasks). A `ping` asks for nothing.
-pub(super) fn asked(frames: &[Frame], era: Era) -> Vec<Json> {
+/// The requests of the server in these frames, in order: JSON-RPC requests (legacy), or the `inputRequests` of results
+/// and tasks (2026-07-28, Multi Round-Trip Requests; Tasks). A `ping` is ignored.
+pub(super) fn client_requests(frames: &[Frame], era: Era) -> Vec<Json> {
     let (mut asked, mut of_tasks) = (Vec::new(), HashSet::new());
     for frame in frames.iter().filter(|frame| frame.direction == Direction::ServerToClient) {
         match frame.message() {
             Ok(Message::Request(request)) if request.method != "ping" => {
                 let params = request.params.and_then(|params| serde_json::from_str(params.get()).ok());
-                asked.push(question(&request.method, params));
+                asked.push(client_request(&request.method, params));
             }
             Ok(Message::Response(response)) if era == Era::Modern => {
                 let Ok(result) = response.outcome else { continue };
-                // Most results ask for nothing, and are long.
+                // Most results are long and request nothing: do not parse them.
                 if !result.get().contains("inputRequests") {
                     continue;
                 }
@@ -29,10 +29,10 @@ pub(super) fn asked(frames: &[Frame], era: Era) -> Vec<Json> {
                     continue;
                 }
                 for (key, request) in result["inputRequests"].as_object().into_iter().flatten() {
-                    // A task names a request in every answer until it is answered.
+                    // A task repeats a request in every status until the client has answered it.
                     if task.is_none_or(|task| of_tasks.insert((task.to_owned(), key.clone()))) {
                         let method = request["method"].as_str().unwrap_or_default();
-                        asked.push(question(method, request.get("params").cloned()));
+                        asked.push(client_request(method, request.get("params").cloned()));
                     }
                 }
             }
@@ -42,8 +42,8 @@ pub(super) fn asked(frames: &[Frame], era: Era) -> Vec<Json> {
     asked
 }
 
-/// A request without what only one era has: its token for progress.
-fn question(method: &str, params: Option<Json>) -> Json {
+/// A request without its progress token, which only legacy requests have.
+fn client_request(method: &str, params: Option<Json>) -> Json {
     let mut params = params.unwrap_or_default();
     if let Some(members) = params.as_object_mut() {
         if let Some(Json::Object(meta)) = members.get_mut("_meta") {
@@ -56,11 +56,11 @@ fn question(method: &str, params: Option<Json>) -> Json {
             params = Json::Null;
         }
     }
-    let mut question = Map::from_iter([("method".to_owned(), method.into())]);
+    let mut client_request = Map::from_iter([("method".to_owned(), method.into())]);
     if !params.is_null() {
-        question.insert("params".to_owned(), params);
+        client_request.insert("params".to_owned(), params);
     }
-    question.into()
+    client_request.into()
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_reads_the_same_in_both_eras() {
+    fn a_client_request_reads_the_same_in_both_eras() {
         let elicit = json!({ "message": "Your name?", "requestedSchema": {} });
         let mut with_token = elicit.clone();
         with_token["_meta"] = json!({ "progressToken": 3 });
@@ -99,9 +99,9 @@ mod tests {
             json!({ "jsonrpc": "2.0", "id": 2, "result": { "resultType": "complete", "inputRequests": requests } }),
         ]);
         let expected = [json!({ "method": "elicitation/create", "params": elicit }), json!({ "method": "roots/list" })];
-        assert_eq!(asked(&legacy, Era::Legacy), expected);
-        assert_eq!(asked(&modern, Era::Modern), expected);
-        assert_eq!(asked(&modern, Era::Legacy), [Json::Null; 0]);
+        assert_eq!(client_requests(&legacy, Era::Legacy), expected);
+        assert_eq!(client_requests(&modern, Era::Modern), expected);
+        assert_eq!(client_requests(&modern, Era::Legacy), [Json::Null; 0]);
     }
 
     #[test]
@@ -112,6 +112,6 @@ mod tests {
                 "resultType": "complete", "taskId": "t", "status": "input_required", "inputRequests": requests,
             } })
         };
-        assert_eq!(asked(&frames(&[poll("a"), poll("a"), poll("b")]), Era::Modern).len(), 2);
+        assert_eq!(client_requests(&frames(&[poll("a"), poll("a"), poll("b")]), Era::Modern).len(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Hiding what differs from run to run, by rule and never by luck.
+//! Redaction: replacing values in snapshots that differ from run to run.
 
 use std::sync::LazyLock;
 
@@ -7,22 +7,35 @@ use serde_json::Value as Json;
 
 use crate::config::{Node, Problems, Source};
 
-/// A rule of a scenario file, and where it stands.
+/// A redaction of a scenario file.
 #[derive(Debug)]
 pub struct Redaction {
-    pub rule: Rule,
+    /// What to replace.
+    pub rule: RedactionRule,
+    /// The line in the file.
     pub line: usize,
 }
 
+/// What a redaction replaces.
 #[derive(Debug)]
-pub enum Rule {
-    /// The value at a JSON pointer, in which `*` stands for every index or key.
-    At { pointer: Vec<String>, with: String },
-    /// Every match in every text.
-    Matches { regex: Regex, with: String },
+pub enum RedactionRule {
+    /// The value at a JSON pointer.
+    At {
+        /// The parts of the pointer; `*` matches every index and key.
+        pointer: Vec<String>,
+        /// The replacement.
+        with: String,
+    },
+    /// Every match of a regular expression in every string.
+    Matches {
+        /// The regular expression.
+        regex: Regex,
+        /// The replacement.
+        with: String,
+    },
 }
 
-/// What is hidden in every snapshot: UUIDs, points in time, and the ports of loopback addresses.
+/// Replaced in every snapshot: UUIDs, timestamps, and the ports of loopback addresses.
 static ALWAYS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rules = [
         (r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", "[uuid]"),
@@ -42,42 +55,42 @@ impl Redaction {
         if entry.key == "matches" {
             let regex =
                 Regex::new(text).map_err(|error| entry.node.problem(format!("not a regular expression: {error}")))?;
-            return Ok(Redaction { rule: Rule::Matches { regex, with }, line });
+            return Ok(Redaction { rule: RedactionRule::Matches { regex, with }, line });
         }
         let Some(path) = text.strip_prefix('/') else {
-            return Err(entry.node.problem("`at` is a JSON pointer").hint("for example /content/0/text").into());
+            return Err(entry.node.problem("`at` must be a JSON pointer").hint("for example /content/0/text").into());
         };
         let unescape = |key: &str| key.replace("~1", "/").replace("~0", "~");
-        Ok(Redaction { rule: Rule::At { pointer: path.split('/').map(unescape).collect(), with }, line })
+        Ok(Redaction { rule: RedactionRule::At { pointer: path.split('/').map(unescape).collect(), with }, line })
     }
 }
 
-/// Which rules of a file have found something to hide, in the order of the rules.
-pub(super) type Used = Vec<bool>;
+/// Whether each rule of a file has matched, in the order of the rules.
+pub(super) type UsedRules = Vec<bool>;
 
-/// Applies the rules of a file that name a place in a result.
-pub(super) fn apply_at(result: &mut Json, rules: &[Redaction], used: &mut Used) {
+/// Applies the rules of a file with a JSON pointer.
+pub(super) fn apply_at(result: &mut Json, rules: &[Redaction], used: &mut UsedRules) {
     for (Redaction { rule, .. }, used) in rules.iter().zip(used) {
-        if let Rule::At { pointer, with } = rule {
+        if let RedactionRule::At { pointer, with } = rule {
             *used |= replace_at(result, pointer, with);
         }
     }
 }
 
-/// A value of the run that no snapshot may contain.
+/// A value of this run that no snapshot may contain.
 #[derive(Debug)]
-pub(super) enum Known {
+pub(super) enum RunValue {
     /// A folder, and everything below it.
     Folder(String, &'static str),
-    /// A text wherever it occurs.
+    /// A string anywhere.
     Secret(String, String),
 }
 
-/// Applies the rules of a file about texts, then hides known values of the run, then what is always hidden.
-pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[Known], used: &mut Used) {
+/// Applies the rules of a file with a regular expression, then replaces the values of this run, then the built-in rules.
+pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[RunValue], used: &mut UsedRules) {
     each_text(value, &mut |text| {
         for (Redaction { rule, .. }, used) in rules.iter().zip(&mut *used) {
-            if let Rule::Matches { regex, with } = rule
+            if let RedactionRule::Matches { regex, with } = rule
                 && regex.is_match(text)
             {
                 *used = true;
@@ -86,8 +99,8 @@ pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[Known], used
         }
         for known in known {
             match known {
-                Known::Folder(folder, with) => replace_folder(text, folder, with),
-                Known::Secret(secret, with) => *text = text.replace(secret, with),
+                RunValue::Folder(folder, with) => replace_folder(text, folder, with),
+                RunValue::Secret(secret, with) => *text = text.replace(secret, with),
             }
         }
         for (regex, with) in &*ALWAYS {
@@ -98,7 +111,7 @@ pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[Known], used
     });
 }
 
-/// Whether there was something to replace.
+/// Replaces the values at a pointer. Returns whether there was one.
 fn replace_at(value: &mut Json, pointer: &[String], with: &str) -> bool {
     let Some((key, rest)) = pointer.split_first() else {
         *value = with.into();
@@ -120,7 +133,7 @@ fn replace_at(value: &mut Json, pointer: &[String], with: &str) -> bool {
     replaced
 }
 
-/// Replaces a path where it is a whole path or the beginning of one, not a part of a name.
+/// Replaces a path where it is a whole path or the start of one, not a part of a longer name.
 fn replace_folder(text: &mut String, folder: &str, with: &str) {
     let mut from = 0;
     while let Some(found) = text[from..].find(folder) {
@@ -135,7 +148,7 @@ fn replace_folder(text: &mut String, folder: &str, with: &str) {
     }
 }
 
-/// Visits every text, the names of members included.
+/// Visits every string, including the names of members.
 fn each_text(value: &mut Json, visit: &mut impl FnMut(&mut String)) {
     match value {
         Json::String(text) => visit(text),
@@ -171,7 +184,8 @@ mod tests {
             "log": "pid 4711 at 2026-07-28T01:02:03.5Z on http://[::1]:8080/mcp in /tmp/x/y, not /tmp/xy, for ID_123e4567-e89b-12d3-a456-426614174000",
             "key sk-secret": "Bearer sk-secret",
         });
-        let known = [Known::Folder("/tmp/x".into(), "[folder]"), Known::Secret("sk-secret".into(), "[env KEY]".into())];
+        let known =
+            [RunValue::Folder("/tmp/x".into(), "[folder]"), RunValue::Secret("sk-secret".into(), "[env KEY]".into())];
         let mut used = vec![false; 3];
         apply_at(&mut value, &rules, &mut used);
         apply(&mut value, &rules, &known, &mut used);

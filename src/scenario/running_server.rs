@@ -1,4 +1,4 @@
-//! The servers of a cell while it runs: fresh mocks, and sessions with them.
+//! The servers of a running cell: fresh mocks, and the sessions with them.
 
 use std::{
     collections::HashSet,
@@ -9,7 +9,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Options, ServerSpec, server::Kind};
+use super::{RunOptions, ServerSpec, server::ServerKind};
 use crate::{
     client::{Answers, CommandSpec, Endpoint, ServerConfig, Session, Target, memory},
     mock::{
@@ -23,44 +23,46 @@ use crate::{
 
 const MOCK_GRACE: Duration = Duration::from_millis(500);
 
-/// A server of the cell.
-pub(super) struct Live {
+/// A server of a running cell.
+pub(super) struct RunningServer {
     pub(super) config: ServerConfig,
     mock: Option<LocalMock>,
-    /// The record of the last attempt to open a session.
+    /// The recorded frames of the last attempt to open a session.
     pub(super) tap: Option<Tap>,
-    /// Open from the first step that needs it.
+    /// Opened by the first step that needs it.
     pub(super) session: Option<Session>,
-    /// The frames with notifications that steps have waited for.
-    pub(super) taken: Mutex<HashSet<usize>>,
+    /// The frames with notifications that steps have consumed.
+    pub(super) consumed: Mutex<HashSet<usize>>,
 }
 
-/// A mock inside this process. Over stdio a mock is a process of its own, which the session owns.
+/// A mock inside this process. On stdio the mock is a child process that the session owns.
 enum LocalMock {
     Network(MockServer),
     Memory { stop: CancellationToken, serving: tokio::task::JoinHandle<()> },
 }
 
-impl Live {
+impl RunningServer {
+    /// Starts the server if it is a mock.
+    ///
     /// # Errors
-    /// A mock cannot be served: its script has changed, or there is no free port.
+    /// The mock cannot start: its script has changed, or no port is free.
     pub(super) async fn start(
         spec: &ServerSpec,
         answers: Answers,
         transport: Transport,
-        options: &Options,
+        options: &RunOptions,
         haste: &CancellationToken,
-    ) -> Result<Live, String> {
+    ) -> Result<RunningServer, String> {
         let (mock, target) = match &spec.kind {
-            Kind::Target(target) => (None, target.clone()),
-            Kind::Mock(path, headers) => start_mock(path, headers, transport, options).await?,
+            ServerKind::Target(target) => (None, target.clone()),
+            ServerKind::Mock(path, headers) => start_mock(path, headers, transport, options).await?,
         };
         let (timeouts, haste) = (spec.timeouts, haste.clone());
         let config = ServerConfig { timeouts, answers, haste, ..ServerConfig::new(&spec.name, target) };
-        Ok(Live { config, mock, tap: None, session: None, taken: Mutex::default() })
+        Ok(RunningServer { config, mock, tap: None, session: None, consumed: Mutex::default() })
     }
 
-    /// Closes the session and ends the mock. Nothing of it is left running.
+    /// Closes the session and stops the mock.
     pub(super) async fn stop(self) {
         if let Some(session) = self.session {
             session.close().await;
@@ -80,7 +82,7 @@ async fn start_mock(
     path: &Path,
     headers: &[(String, String)],
     transport: Transport,
-    options: &Options,
+    options: &RunOptions,
 ) -> Result<(Option<LocalMock>, Target), String> {
     if transport == Transport::Stdio {
         let args = vec!["mock".into(), path.display().to_string(), "--seed".into(), options.seed.to_string()];

@@ -1,4 +1,4 @@
-//! What the actions of steps do with a session, and what is observed of it.
+//! Runs the actions of steps and observes their results.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Action, Observation, Step,
-    action::{Completed, Completion, Listen, ToolCall},
-    asked::asked,
-    cell::Runner,
-    observe::{self, Outcome, without_envelope},
+    action::{Completion, CompletionTarget, ListenFilter, ToolCall},
+    cell_run::CellRunner,
+    client_requests::client_requests,
+    observation::{self, Outcome, without_envelope},
 };
 use crate::{
     client::{CallOptions, Failure, HeaderChange, Interest, Listing, Overlay, Reference, Session, TaskRun},
@@ -22,29 +22,30 @@ use crate::{
 
 const RAW_TIMEOUT: Duration = Duration::from_secs(10);
 
-impl Runner<'_> {
+impl CellRunner<'_> {
     fn session(&self, server: usize) -> Result<&Session, String> {
         self.servers[server].session.as_ref().ok_or_else(|| "the session is not open".to_owned())
     }
 
-    /// Puts the answers of a step before those of the scenario, in the session with a server.
+    /// Gives the answers of a step precedence over those of the scenario, until the result is dropped.
     pub(super) fn overlay(&self, step: &Step, server: usize) -> Option<Overlay> {
         let session = self.servers[server].session.as_ref()?;
         step.answers.clone().map(|answers| session.answers().overlay(answers))
     }
 
-    /// Performs a step, and collects the notifications that came meanwhile.
+    /// Runs a step, and collects the notifications of its request.
     pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
         let session = self.session(step.server)?;
         let from = session.tap().len();
         let _overlay = self.overlay(step, step.server);
-        let mut observation = self.perform(step).await?;
+        let mut observation = self.run_action(step).await?;
         let frames = session.tap().since(from);
         let is_answer = |frame: &Frame| matches!(frame.message(), Ok(Message::Response(_)));
-        // What comes after the answer belongs to no step.
+        // Frames after the response belong to no step.
         let end = frames.iter().rposition(is_answer).map_or(frames.len(), |answer| answer + 1);
         let first = frames.iter().position(|frame| frame.direction == Direction::ClientToServer);
-        observation.asked = asked(&frames[first.unwrap_or(end).min(end)..end], session.info().version.era());
+        observation.client_requests =
+            client_requests(&frames[first.unwrap_or(end).min(end)..end], session.info().version.era());
         let mut token = None;
         let mut asked = false;
         for frame in &frames[..end] {
@@ -58,7 +59,7 @@ impl Runner<'_> {
                     if asked && matches!(&*notification.method, "notifications/progress" | "notifications/message") =>
                 {
                     let params = notification.params.map(|params| params.get());
-                    let view = observe::notification(&notification.method, params, token.as_ref());
+                    let view = observation::notification(&notification.method, params, token.as_ref());
                     observation.notifications.push(view);
                 }
                 _ => {}
@@ -67,11 +68,11 @@ impl Runner<'_> {
         Ok(observation)
     }
 
-    /// Performs a step.
+    /// Runs a step.
     ///
     /// # Errors
-    /// The step itself is wrong: a template of it cannot be filled in.
-    pub(super) async fn perform(&self, step: &Step) -> Result<Observation, String> {
+    /// A template of the step cannot be rendered.
+    pub(super) async fn run_action(&self, step: &Step) -> Result<Observation, String> {
         let session = self.session(step.server)?;
         let limit = step.timeout.unwrap_or(match step.action {
             Action::Discover | Action::ListResources | Action::ListResourceTemplates | Action::ListPrompts => {
@@ -82,12 +83,12 @@ impl Runner<'_> {
         let options = CallOptions::within(limit);
         Ok(match &step.action {
             Action::Connect => Observation::result(self.info(session)),
-            Action::Discover => listed("tools", session.list_tools(options).await),
-            Action::ListResources => listed("resources", session.list_resources(options).await),
+            Action::Discover => observe_listing("tools", session.list_tools(options).await),
+            Action::ListResources => observe_listing("resources", session.list_resources(options).await),
             Action::ListResourceTemplates => {
-                listed("resourceTemplates", session.list_resource_templates(options).await)
+                observe_listing("resourceTemplates", session.list_resource_templates(options).await)
             }
-            Action::ListPrompts => listed("prompts", session.list_prompts(options).await),
+            Action::ListPrompts => observe_listing("prompts", session.list_prompts(options).await),
             Action::Call(call) => self.call(session, call, options).await?,
             Action::Cancel { call, after } => {
                 let token = CancellationToken::new();
@@ -110,31 +111,33 @@ impl Runner<'_> {
             }
             Action::ReadResource { uri } => {
                 let uri = self.text(uri)?;
-                observed_raw(session.read_resource(&uri, options).await)
+                observe_raw(session.read_resource(&uri, options).await)
             }
             Action::GetPrompt { name, args } => {
                 let (name, args) = (self.text(name)?, self.arguments(args.as_ref())?);
-                observed_raw(session.get_prompt(&name, args, options).await)
+                observe_raw(session.get_prompt(&name, args, options).await)
             }
             Action::Complete(completion) => self.complete(session, completion, options).await?,
-            Action::Subscribe { uri } => done(session.listen(&Interest::in_resource(&self.text(uri)?), options).await),
-            Action::Unsubscribe { uri } => done(session.unsubscribe(&self.text(uri)?, options).await),
-            Action::Listen(Listen { tools, prompts, resources, uris }) => {
+            Action::Subscribe { uri } => {
+                observe_unit(session.listen(&Interest::in_resource(&self.text(uri)?), options).await)
+            }
+            Action::Unsubscribe { uri } => observe_unit(session.unsubscribe(&self.text(uri)?, options).await),
+            Action::Listen(ListenFilter { tools, prompts, resources, uris }) => {
                 let uris = uris.iter().map(|uri| self.text(uri)).collect::<Result<_, _>>()?;
                 let interest = Interest { tools: *tools, prompts: *prompts, resources: *resources, uris };
-                done(session.listen(&interest, options).await)
+                observe_unit(session.listen(&interest, options).await)
             }
             Action::AwaitNotification { method, params } => {
                 let method = self.text(method)?;
-                let arrived = self.servers[step.server].notification(&method, params.as_ref(), limit).await;
+                let arrived = self.servers[step.server].wait_for_notification(&method, params.as_ref(), limit).await;
                 arrived.map_or_else(|missed| missed, Observation::result)
             }
-            Action::SetLogLevel(level) => done(session.set_log_level(&self.text(level)?, options).await),
+            Action::SetLogLevel(level) => observe_unit(session.set_log_level(&self.text(level)?, options).await),
             Action::Request { method, params } => {
                 let (method, params) = (self.text(method)?, self.arguments(params.as_ref())?);
-                observed_raw(session.request(&method, params, options).await)
+                observe_raw(session.request(&method, params, options).await)
             }
-            Action::Ping => observed(session.request("ping", None, options).await.map(|_| json!({}))),
+            Action::Ping => observe_result(session.request("ping", None, options).await.map(|_| json!({}))),
             Action::Raw { frame, is_text, headers } => {
                 self.raw(session, frame, *is_text, headers, step.timeout.unwrap_or(RAW_TIMEOUT)).await?
             }
@@ -143,7 +146,7 @@ impl Runner<'_> {
         })
     }
 
-    /// What the server said of itself, in one shape for both eras.
+    /// The server's information, in one form for both eras.
     fn info(&self, session: &Session) -> Json {
         let info = session.info();
         let json = |raw: &RawValue| serde_json::from_str::<Json>(raw.get()).unwrap_or_default();
@@ -167,18 +170,18 @@ impl Runner<'_> {
                 }
                 _ => {
                     if let Err(failure) = session.set_log_level(level, CallOptions::default()).await {
-                        return Ok(Observation::failure(&failure));
+                        return Ok(Observation::from_failure(&failure));
                     }
                 }
             }
         }
         if call.is_task {
             let TaskRun { statuses, outcome } = session.call_tool_as_task(&tool, args, options).await;
-            let mut observation = observed_raw(outcome.map(|outcome| outcome.raw));
+            let mut observation = observe_raw(outcome.map(|outcome| outcome.raw));
             observation.statuses = statuses.into_iter().map(Json::from).collect();
             return Ok(observation);
         }
-        Ok(observed_raw(session.call_tool(&tool, args, options).await.map(|outcome| outcome.raw)))
+        Ok(observe_raw(session.call_tool(&tool, args, options).await.map(|outcome| outcome.raw)))
     }
 
     async fn complete(
@@ -187,16 +190,16 @@ impl Runner<'_> {
         completion: &Completion,
         options: CallOptions,
     ) -> Result<Observation, String> {
-        let Completion { of, argument, value, context } = completion;
+        let Completion { target, argument, value, context } = completion;
         let (argument, value) = (self.text(argument)?, self.text(value)?);
         let context = self.arguments(context.as_ref())?;
-        let (Completed::Prompt(name) | Completed::Resource(name)) = of;
+        let (CompletionTarget::Prompt(name) | CompletionTarget::Resource(name)) = target;
         let name = self.text(name)?;
-        let of = match of {
-            Completed::Prompt(_) => Reference::Prompt(&name),
-            Completed::Resource(_) => Reference::Resource(&name),
+        let reference = match target {
+            CompletionTarget::Prompt(_) => Reference::Prompt(&name),
+            CompletionTarget::Resource(_) => Reference::Resource(&name),
         };
-        Ok(observed_raw(session.complete(of, &argument, &value, context, options).await))
+        Ok(observe_raw(session.complete(reference, &argument, &value, context, options).await))
     }
 
     async fn raw(
@@ -216,7 +219,7 @@ impl Runner<'_> {
         };
         let reply = match session.raw(Bytes::from(bytes), headers, timeout).await {
             Ok(reply) => reply,
-            Err(failure) => return Ok(Observation::failure(&failure)),
+            Err(failure) => return Ok(Observation::from_failure(&failure)),
         };
         let refused = reply.status.filter(|status| !(200..300).contains(status));
         let mut observation = match reply.answer.as_ref().map(crate::wire::Frame::message) {
@@ -224,15 +227,17 @@ impl Runner<'_> {
                 Observation::failed("malformed", reply.stray.map(|stray| stray.to_string()).unwrap_or_default())
             }
             Some(Ok(Message::Response(response))) => match response.outcome {
-                Ok(result) => observed_raw(Ok(result.to_owned())),
-                Err(error) => Observation::failure(&Failure::Rpc(error)),
+                Ok(result) => observe_raw(Ok(result.to_owned())),
+                Err(error) => Observation::from_failure(&Failure::Rpc(error)),
             },
-            Some(Ok(_)) => Observation::failed("malformed", "the answer is no response"),
+            Some(Ok(_)) => {
+                Observation::failed("malformed", "the server answered with a message that is not a response")
+            }
             Some(Err(why)) => Observation::failed("malformed", why.to_string()),
             None => match refused {
                 Some(status) => {
                     let body = String::from_utf8_lossy(&reply.body).into_owned();
-                    Observation::failure(&Failure::Http { status, body })
+                    Observation::from_failure(&Failure::Http { status, body })
                 }
                 None => Observation::new(Outcome::Silence),
             },
@@ -259,7 +264,7 @@ impl Runner<'_> {
     }
 }
 
-/// Whether the server has made a task of a call.
+/// Whether the server runs the call as a task.
 fn is_task(frame: &Frame) -> bool {
     let result = match frame.message() {
         Ok(Message::Response(response)) if frame.direction == Direction::ServerToClient => response.outcome.ok(),
@@ -269,30 +274,30 @@ fn is_task(frame: &Frame) -> bool {
     result.is_some_and(|result| result["resultType"] == "task")
 }
 
-/// The items of a list. One that cannot be read makes the list malformed; none is left out.
-fn listed(member: &str, listing: Result<Listing, Failure>) -> Observation {
+/// The items of a list. An item that is not JSON makes the list malformed.
+fn observe_listing(member: &str, listing: Result<Listing, Failure>) -> Observation {
     let read = |listing: Listing| {
         let items = listing.items.iter().map(|item| serde_json::from_str::<Json>(item.get()));
         let items = items.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Malformed(error.to_string()))?;
         Ok(json!({ member: items, "pages": listing.pages }))
     };
-    observed(listing.and_then(read))
+    observe_result(listing.and_then(read))
 }
 
-fn observed(result: Result<Json, Failure>) -> Observation {
+fn observe_result(result: Result<Json, Failure>) -> Observation {
     match result {
         Ok(result) => Observation::result(result),
-        Err(failure) => Observation::failure(&failure),
+        Err(failure) => Observation::from_failure(&failure),
     }
 }
 
-/// What has no result of its own.
-fn done(result: Result<(), Failure>) -> Observation {
-    observed(result.map(|()| json!({})))
+/// The observation of a request without a result.
+fn observe_unit(result: Result<(), Failure>) -> Observation {
+    observe_result(result.map(|()| json!({})))
 }
 
-pub(super) fn observed_raw(result: Result<Box<RawValue>, Failure>) -> Observation {
+pub(super) fn observe_raw(result: Result<Box<RawValue>, Failure>) -> Observation {
     let read =
         |raw: Box<RawValue>| serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(error.to_string()));
-    observed(result.and_then(read).map(without_envelope))
+    observe_result(result.and_then(read).map(without_envelope))
 }

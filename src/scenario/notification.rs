@@ -1,23 +1,22 @@
-//! Waiting for notifications that come whenever they come.
+//! Waiting for a notification.
 
 use std::{sync::PoisonError, time::Duration};
 
 use serde_json::{Map, Value as Json};
 use tokio::time::timeout;
 
-use super::{Observation, live::Live};
+use super::{Observation, running_server::RunningServer};
 use crate::{
     mock::matcher::Matcher,
     wire::{Direction, Frame, Message},
 };
 
-impl Live {
-    /// The first notification since the session was opened that matches and that nobody has waited for before. It is
-    /// taken by this.
+impl RunningServer {
+    /// Waits for the first matching notification of the session that no earlier step has consumed, and consumes it.
     ///
     /// # Errors
-    /// What is observed if it does not come: a `timeout` that says what came instead, or a disconnect.
-    pub(super) async fn notification(
+    /// The observation of a failed step: a `timeout` that lists the other notifications, or a disconnect.
+    pub(super) async fn wait_for_notification(
         &self,
         method: &str,
         params: Option<&Matcher>,
@@ -36,13 +35,13 @@ impl Live {
             }
             let mismatches = params.map(|matcher| matcher.mismatches(view.get("params"))).unwrap_or_default();
             if let Some(mismatch) = mismatches.first() {
-                others.push(format!("{method} with another params{mismatch}"));
+                others.push(format!("{method} with other params{mismatch}"));
                 return false;
             }
-            let is_new = self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(here);
+            let is_new = self.consumed.lock().unwrap_or_else(PoisonError::into_inner).insert(here);
             match is_new {
                 true => found = Some(view),
-                false => others.push(format!("{method}, which an earlier step has waited for")),
+                false => others.push(format!("{method} (consumed by an earlier step)")),
             }
             is_new
         });
@@ -52,14 +51,19 @@ impl Live {
             Err(_) => {
                 others.sort();
                 others.dedup();
-                let came = if others.is_empty() { "none at all".to_owned() } else { others.join("; ") };
-                Err(Observation::failed("timeout", format!("no such notification within {limit:?}, but {came}")))
+                let message = match others.is_empty() {
+                    true => format!("no notification arrived within {limit:?}"),
+                    false => {
+                        format!("no matching notification arrived within {limit:?}; received: {}", others.join("; "))
+                    }
+                };
+                Err(Observation::failed("timeout", message))
             }
         }
     }
 }
 
-/// The frame, if it is a notification of the server, without what only 2026-07-28 adds: the id of the subscription.
+/// The frame, if it is a notification of the server, without the subscription id that only 2026-07-28 adds.
 fn view(frame: &Frame) -> Option<Json> {
     let notification = match frame.message() {
         Ok(Message::Notification(it)) if frame.direction == Direction::ServerToClient => it,

@@ -1,52 +1,60 @@
-//! What a step brought, in a form in which transports and eras can be compared.
+//! Observations: the result of a step in a form that is equal on all transports and in both eras.
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::client::Failure;
 
-/// What came of a step.
+/// The observed result of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
+    /// The result or the failure.
     pub outcome: Outcome,
-    /// The progress and log notifications that came with it.
+    /// The progress and log notifications of the request.
     pub notifications: Vec<Json>,
-    /// What the server asked the client meanwhile.
-    pub asked: Vec<Json>,
-    /// The statuses of a task.
+    /// The requests of the server to the client during the step.
+    pub client_requests: Vec<Json>,
+    /// The statuses of a task, in order.
     pub statuses: Vec<Json>,
     /// The HTTP status of a raw step, on transports that have one.
     pub status: Option<u16>,
 }
 
+/// The outcome of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The result, without what the envelope of its era adds to it.
+    /// The result, without the members that only the envelope of one era adds.
     Result(Json),
-    /// A raw step that was not answered.
+    /// A raw frame without a response.
     Silence,
+    /// The step failed.
     Failed {
+        /// The kind of the failure, one word.
         kind: String,
+        /// The reason.
         message: String,
+        /// The JSON-RPC error, if there is one.
         error: Option<Json>,
     },
 }
 
 impl Observation {
     pub(super) fn new(outcome: Outcome) -> Self {
-        let (notifications, asked, statuses) = (Vec::new(), Vec::new(), Vec::new());
-        Observation { outcome, notifications, asked, statuses, status: None }
+        let (notifications, client_requests, statuses) = (Vec::new(), Vec::new(), Vec::new());
+        Observation { outcome, notifications, client_requests, statuses, status: None }
     }
 
+    /// A step with a result.
     pub fn result(result: Json) -> Self {
         Observation::new(Outcome::Result(result))
     }
 
-    /// A failure of a known kind.
+    /// A failed step.
     pub fn failed(kind: impl Into<String>, message: impl Into<String>) -> Self {
         Observation::new(Outcome::Failed { kind: kind.into(), message: message.into(), error: None })
     }
 
-    pub fn failure(failure: &Failure) -> Self {
+    /// A step that failed with a failure of the client.
+    pub fn from_failure(failure: &Failure) -> Self {
         let error = match failure {
             Failure::Rpc(error) => serde_json::to_value(error).ok(),
             _ => None,
@@ -54,11 +62,11 @@ impl Observation {
         Observation::new(Outcome::Failed { kind: failure.kind().into(), message: failure.to_string(), error })
     }
 
-    /// The observation as it stands in a snapshot. The text of a failure is left out: it tells of the transport. What
-    /// the server asked is in it only on demand, for a server may ask whenever it likes.
-    pub fn snapshot(&self, with_asked: bool) -> Json {
+    /// The snapshot of the observation. It omits the message of a failure, which depends on the transport. Client requests
+    /// are included only on demand, because a server may send them at any time.
+    pub fn snapshot(&self, with_client_requests: bool) -> Json {
         let mut view = match &self.outcome {
-            Outcome::Result(result) if self.notifications.is_empty() && !with_asked => return result.clone(),
+            Outcome::Result(result) if self.notifications.is_empty() && !with_client_requests => return result.clone(),
             Outcome::Result(result) => json!({ "result": result }),
             Outcome::Silence => json!({ "answer": null }),
             Outcome::Failed { error: Some(error), .. } => json!({ "rpcError": error }),
@@ -67,15 +75,15 @@ impl Observation {
         if !self.notifications.is_empty() {
             view["notifications"] = self.notifications.clone().into();
         }
-        if with_asked {
-            view["asked"] = self.asked.clone().into();
+        if with_client_requests {
+            view["asked"] = self.client_requests.clone().into();
         }
         view
     }
 }
 
-/// A result without the members by which only the envelope of the modern era differs: a complete `resultType`, the
-/// server's identity, and hints for caches (2026-07-28, Basic: Result Responses; Caching).
+/// Removes the members that only the modern envelope has: a complete `resultType`, the server's identity, and caching
+/// hints (2026-07-28, Basic: Result Responses; Caching).
 pub(super) fn without_envelope(mut result: Json) -> Json {
     if let Json::Object(members) = &mut result {
         if members.get("resultType").is_some_and(|kind| kind == "complete") {
@@ -93,7 +101,7 @@ pub(super) fn without_envelope(mut result: Json) -> Json {
     result
 }
 
-/// A notification with the token of its request hidden, which the client chooses as it likes.
+/// A notification without the progress token of its request, which the client chooses.
 pub(super) fn notification(method: &str, params: Option<&str>, token: Option<&Json>) -> Json {
     let mut params: Json = params.and_then(|params| serde_json::from_str(params).ok()).unwrap_or_default();
     if token.is_some()

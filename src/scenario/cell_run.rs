@@ -7,10 +7,10 @@ use serde_json::{Map, Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Action, Expect, Observation, Options, Recorded, Scenario, Step,
-    live::Live,
-    observe::Outcome,
-    redact::{self, Known, Used},
+    Action, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step,
+    observation::Outcome,
+    redaction::{self, RunValue, UsedRules},
+    running_server::RunningServer,
 };
 use crate::{
     client::{Answers, ConnectError, Ignored, LastLines, Session, StderrLine, StderrSink},
@@ -22,34 +22,34 @@ use crate::{
 const TRACE_LINES: usize = 200;
 const TRACE_WIDTH: usize = 2000;
 
-/// What came of a cell, snapshots still to be judged.
-pub(super) struct Ran {
+/// The result of a cell before its snapshots are compared.
+pub(super) struct CellRun {
     pub(super) result: CellResult,
-    pub(super) recorded: Vec<Recorded>,
-    pub(super) redacted: Used,
+    pub(super) recorded: Vec<RecordedSnapshot>,
+    pub(super) redacted: UsedRules,
 }
 
-impl Ran {
-    /// Nothing was done.
-    pub(super) fn idle(result: CellResult) -> Ran {
-        Ran { result, recorded: Vec::new(), redacted: Used::new() }
+impl CellRun {
+    /// A cell of which no step ran.
+    pub(super) fn without_steps(result: CellResult) -> CellRun {
+        CellRun { result, recorded: Vec::new(), redacted: UsedRules::new() }
     }
 }
 
-/// Runs a cell. Whatever it started is gone when this returns, also if `cancel` ended it.
-pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, cancel: &CancellationToken) -> Ran {
+/// Runs a cell. Everything that it started has ended when this returns, even after `cancel`.
+pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel: &CancellationToken) -> CellRun {
     let started = Instant::now();
     let stderr = LastLines::default();
     let sink: StderrSink = Arc::new({
         let stderr = stderr.clone();
         move |StderrLine { server, line }| stderr.push(format!("[{server}] {line}"))
     });
-    let mut runner = Runner {
+    let mut runner = CellRunner {
         scenario,
         cell,
         servers: Vec::new(),
         captured: Map::new(),
-        is_noisy: false,
+        expects_unsolicited: false,
         recorded: Vec::new(),
         redacted: vec![false; scenario.redactions.len()],
         known: known(scenario),
@@ -60,50 +60,50 @@ pub(super) async fn run(scenario: &Scenario, cell: Cell, options: &Options, canc
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
         Err(why) => Err((Status::Error, why)),
     };
-    let Runner { servers, recorded, redacted, .. } = runner;
-    future::join_all(servers.into_iter().map(Live::stop)).await;
+    let CellRunner { servers, recorded, redacted, .. } = runner;
+    future::join_all(servers.into_iter().map(RunningServer::stop)).await;
     let failed = steps.iter().any(|step| step.status == Status::Failed);
     let (status, reason) = match ended {
         Ok(()) if failed => (Status::Failed, None),
         Ok(()) if steps.iter().all(|step| step.status == Status::NotApplicable) => {
-            (Status::NotApplicable, Some("no step of the scenario exists in this cell".into()))
+            (Status::NotApplicable, Some("`only` excludes every step in this cell".into()))
         }
         Ok(()) => (Status::Passed, None),
         Err((status, why)) => (status, Some(why)),
     };
-    Ran {
+    CellRun {
         result: CellResult { cell, status, reason, duration: started.elapsed(), steps, stderr: stderr.to_vec() },
         recorded,
         redacted,
     }
 }
 
-pub(super) struct Runner<'a> {
+pub(super) struct CellRunner<'a> {
     pub(super) scenario: &'a Scenario,
     cell: Cell,
-    pub(super) servers: Vec<Live>,
+    pub(super) servers: Vec<RunningServer>,
     pub(super) captured: Map<String, Json>,
-    /// Whether the present step expects frames that belong to nothing.
-    is_noisy: bool,
-    recorded: Vec<Recorded>,
-    redacted: Used,
-    known: Vec<Known>,
+    /// Whether the current step expects unsolicited frames.
+    expects_unsolicited: bool,
+    recorded: Vec<RecordedSnapshot>,
+    redacted: UsedRules,
+    known: Vec<RunValue>,
     sink: StderrSink,
 }
 
-impl Runner<'_> {
-    async fn start(&mut self, options: &Options, haste: &CancellationToken) -> Result<(), String> {
+impl CellRunner<'_> {
+    async fn start(&mut self, options: &RunOptions, haste: &CancellationToken) -> Result<(), String> {
         for (index, spec) in self.scenario.servers.iter().enumerate() {
             let answers = Answers::scripted(self.scenario.answers.clone(), self.scenario.questions(index));
-            self.servers.push(Live::start(spec, answers, self.cell.transport, options, haste).await?);
+            self.servers.push(RunningServer::start(spec, answers, self.cell.transport, options, haste).await?);
         }
         Ok(())
     }
 
-    /// Runs the steps until one fails. What fails us, and not an expectation, is an error.
+    /// Runs the steps until one fails. A failure that is not a missed expectation is an error.
     async fn steps(
         &mut self,
-        options: &Options,
+        options: &RunOptions,
         cancel: &CancellationToken,
         done: &mut Vec<StepResult>,
     ) -> Result<(), (Status, String)> {
@@ -111,19 +111,19 @@ impl Runner<'_> {
         for step in &scenario.steps {
             let started = Instant::now();
             let marks = self.marks();
-            self.is_noisy = step.expect.as_ref().is_some_and(Expect::has_noise);
+            self.expects_unsolicited = step.expect.as_ref().is_some_and(Expectations::expects_unsolicited);
             let mut ran = tokio::select! {
                 ran = self.step(step, done.len()) => ran,
                 () = cancel.cancelled() => return Err((Status::NotRun, "interrupted".into())),
             };
             if let Ok(Some(problems)) = &mut ran {
-                problems.extend(Expect::judge_noise(step.expect.as_ref(), &self.strays()));
+                problems.extend(Expectations::check_unsolicited(step.expect.as_ref(), &self.strays()));
             }
             let (problems, status) = match ran {
                 Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
                 Ok(Some(problems)) => (problems, Status::Failed),
                 Ok(None) => (Vec::new(), Status::NotApplicable),
-                // What an earlier step did not bring is missing here because of its failure.
+                // A value that a failed step did not capture is missing here.
                 Err(why) if done.iter().any(|step| step.status == Status::Failed) => (vec![why], Status::Failed),
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
@@ -140,8 +140,8 @@ impl Runner<'_> {
                 break;
             }
         }
-        // What came after the end of the last step is not lost.
-        let late = Expect::judge_noise(None, &self.strays());
+        // Frames that came after the last step count as its own.
+        let late = Expectations::check_unsolicited(None, &self.strays());
         if let Some(last) =
             done.iter_mut().rfind(|step| step.status != Status::NotApplicable).filter(|_| !late.is_empty())
         {
@@ -151,18 +151,18 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// What has come from the servers since the last call and belongs to nothing.
+    /// The unsolicited frames of all servers since the last call.
     fn strays(&self) -> Vec<Stray> {
         self.servers.iter().filter_map(|live| live.session.as_ref()).flat_map(Session::strays).collect()
     }
 
-    /// The problems of a step; `None` if it does not exist in this cell.
+    /// The problems of a step; `None` if `only` excludes it in this cell.
     async fn step(&mut self, step: &Step, index: usize) -> Result<Option<Vec<String>>, String> {
         let unknown = step.with_parallel().find(|step| step.only.needs_version(self.cell.protocol));
         if let Some(unknown) = unknown
             && let Err(failed) = self.connect(unknown).await?
         {
-            return Ok(Some(Expect::judge(step.expect.as_ref(), &failed)));
+            return Ok(Some(Expectations::check(step.expect.as_ref(), &failed)));
         }
         if !self.exists(step) {
             return Ok(None);
@@ -178,7 +178,7 @@ impl Runner<'_> {
                 Err(failed) => failed,
             },
         };
-        Ok(Some(self.judge(step, index, observation)))
+        Ok(Some(self.check(step, index, observation)))
     }
 
     fn exists(&self, step: &Step) -> bool {
@@ -190,9 +190,9 @@ impl Runner<'_> {
         session.info().version.known()
     }
 
-    /// The problems of what a step brought. What is as expected is captured and recorded.
-    fn judge(&mut self, step: &Step, index: usize, mut observation: Observation) -> Vec<String> {
-        let mut problems = Expect::judge(step.expect.as_ref(), &observation);
+    /// Checks an observation against the expectations. If they hold, the result is captured and recorded.
+    fn check(&mut self, step: &Step, index: usize, mut observation: Observation) -> Vec<String> {
+        let mut problems = Expectations::check(step.expect.as_ref(), &observation);
         self.capture(step, &observation, &mut problems);
         if problems.is_empty() {
             self.record(step, index, &mut observation);
@@ -210,11 +210,11 @@ impl Runner<'_> {
         let _overlays: Vec<_> = servers.into_iter().map(|server| this.overlay(step, server)).collect();
         let run = async |position: usize, step: &Step, unreachable: Option<Observation>| match unreachable {
             Some(failed) => (position, Ok(failed)),
-            None => (position, this.perform(step).await),
+            None => (position, this.run_action(step).await),
         };
         let running = steps.iter().zip(unreachable).enumerate();
         let running = running.map(|(position, (step, unreachable))| run(position, step, unreachable));
-        // Whoever is woken first is looked at first: so they finish in the order of their answers.
+        // Futures are polled in the order in which they are woken, so they finish in the order of their responses.
         let mut finished: Vec<_> = running.collect::<FuturesUnordered<_>>().collect().await;
         let order: Vec<_> = finished.iter().map(|(position, _)| *position).collect();
         finished.sort_by_key(|(position, _)| *position);
@@ -222,22 +222,22 @@ impl Runner<'_> {
         for ((position, observation), step) in finished.into_iter().zip(steps) {
             let observation = observation?;
             views.push(observation.snapshot(false));
-            let found = self.judge(step, index, observation);
+            let found = self.check(step, index, observation);
             problems.extend(found.into_iter().map(|problem| format!("[{position}] {}: {problem}", step.title())));
         }
         let mut observation = Observation::result(json!({ "results": views, "finished": order }));
-        problems.extend(Expect::judge(step.expect.as_ref(), &observation));
+        problems.extend(Expectations::check(step.expect.as_ref(), &observation));
         if problems.is_empty() {
             self.record(step, index, &mut observation);
         }
         Ok(problems)
     }
 
-    /// Opens the session of a step's server. The inner error is what the step observes if that fails.
+    /// Opens the session of a step's server. The inner error is the observation of the step if that fails.
     async fn connect(&mut self, step: &Step) -> Result<Result<(), Observation>, String> {
-        // Where a step expects noise, everything that is some is passed over.
-        let ignored = if self.is_noisy { Ignored::Everything } else { Ignored::Nothing };
-        let live = self.servers.get_mut(step.server).ok_or("there is no server whose version could be known")?;
+        // A step that expects unsolicited output does not fail because of it.
+        let ignored = if self.expects_unsolicited { Ignored::Everything } else { Ignored::Nothing };
+        let live = self.servers.get_mut(step.server).ok_or("the scenario has no server")?;
         if let Some(session) = &live.session {
             session.ignore(ignored);
             return Ok(Ok(()));
@@ -279,7 +279,7 @@ impl Runner<'_> {
                 Some(value) => {
                     self.captured.insert(name.clone(), value.clone());
                 }
-                None => problems.push(format!("capture {name}: the result has nothing at {pointer}")),
+                None => problems.push(format!("capture {name}: the result has no value at {pointer}")),
             }
         }
     }
@@ -287,18 +287,18 @@ impl Runner<'_> {
     fn record(&mut self, step: &Step, index: usize, observation: &mut Observation) {
         let Some(spec) = &step.snapshot else { return };
         if let Outcome::Result(result) = &mut observation.outcome {
-            redact::apply_at(result, &self.scenario.redactions, &mut self.redacted);
+            redaction::apply_at(result, &self.scenario.redactions, &mut self.redacted);
         }
-        let shows_asked = step.expect.as_ref().is_some_and(Expect::has_asked);
-        let mut view = observation.snapshot(shows_asked);
-        redact::apply(&mut view, &self.scenario.redactions, &self.known, &mut self.redacted);
+        let shows_client_requests = step.expect.as_ref().is_some_and(Expectations::has_client_requests);
+        let mut view = observation.snapshot(shows_client_requests);
+        redaction::apply(&mut view, &self.scenario.redactions, &self.known, &mut self.redacted);
         view.sort_all_objects();
         let text = serde_json::to_string_pretty(&view).unwrap_or_default();
         let key = spec.key(self.cell, self.version(step));
-        self.recorded.push(Recorded { step: index, key, title: step.title(), text });
+        self.recorded.push(RecordedSnapshot { step: index, key, title: step.title(), text });
     }
 
-    /// How much has gone over every connection so far.
+    /// The number of frames that every connection has recorded so far.
     fn marks(&self) -> Vec<Option<(Tap, usize)>> {
         let mark = |tap: &Tap| (tap.clone(), tap.len());
         self.servers.iter().map(|live| live.tap.as_ref().map(mark)).collect()
@@ -329,27 +329,27 @@ impl Runner<'_> {
     }
 }
 
-/// What no snapshot of the scenario may contain: folders of this machine, and values that were given to the servers.
-fn known(scenario: &Scenario) -> Vec<Known> {
+/// Values that no snapshot may contain: folders of this machine, and environment variables and headers of the servers.
+fn known(scenario: &Scenario) -> Vec<RunValue> {
     let mut known: Vec<_> = scenario
         .servers
         .iter()
         .flat_map(|server| server.secrets())
-        .map(|(name, value)| Known::Secret(value, format!("[{name}]")))
+        .map(|(name, value)| RunValue::Secret(value, format!("[{name}]")))
         .collect();
     let folder =
-        |path: PathBuf, with| path.canonicalize().ok().map(|path| Known::Folder(path.display().to_string(), with));
+        |path: PathBuf, with| path.canonicalize().ok().map(|path| RunValue::Folder(path.display().to_string(), with));
     let own =
         scenario.path.parent().map(|folder| if folder.as_os_str().is_empty() { ".".into() } else { folder.to_owned() });
     known.extend(own.and_then(|path| folder(path, "[folder]")));
     known.extend(std::env::current_dir().ok().and_then(|path| folder(path, "[cwd]")));
     known.extend(std::env::home_dir().and_then(|path| folder(path, "[home]")));
     known.extend(folder(std::env::temp_dir(), "[tmp]"));
-    // The longest first, so that a folder is not named by one around it; the root is everywhere.
-    known.retain(|known| !matches!(known, Known::Folder(path, _) if path.len() < 4));
+    // The longest first: a folder is replaced before its parents. Short paths such as `/` would match everywhere.
+    known.retain(|known| !matches!(known, RunValue::Folder(path, _) if path.len() < 4));
     known.sort_by_key(|known| {
         std::cmp::Reverse(match known {
-            Known::Folder(text, _) | Known::Secret(text, _) => text.len(),
+            RunValue::Folder(text, _) | RunValue::Secret(text, _) => text.len(),
         })
     });
     known
