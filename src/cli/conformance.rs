@@ -11,7 +11,7 @@ use crate::{
     client::{
         Answer, AnswerScript, Answers, Asked, CallOptions, Endpoint, Protocol, Question, Respondent, ServerConfig,
         Session, Target, example,
-        hub::{Registry, registry::Listed},
+        hub::{Registry, registry::ServerTools},
         oauth::{
             AuthError, Authorizer, ClientSecret, GrantKind, Identity, IdentityProvider, Interaction, Options,
             Registered, Secret, SigningKey,
@@ -128,8 +128,8 @@ impl User<'_> {
         let (server, filter) = ("server".into(), ToolFilter::default());
         let mirrors = self.session.info().version.era() == Era::Modern;
         let listed =
-            Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &listing.items, mirrors };
-        let registry = Registry::of([listed], Naming::Bare, Duplicates::FirstWins).unwrap_or_default();
+            ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &listing.items, mirrors };
+        let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).unwrap_or_default();
         for notice in &registry.notices {
             style::print(&format!("{}\n", style::printable(&notice.to_string())));
         }

@@ -3,23 +3,23 @@
 //! Results go to stdout, everything else to stderr. Both are coloured only on a terminal, and as `NO_COLOR`, `CLICOLOR`
 //! and `CLICOLOR_FORCE` say.
 
-mod ask;
 mod background;
 mod config;
 mod conformance;
 mod failure;
 mod final_answer;
 mod format;
-mod guarded;
 mod input;
 mod mcp;
 mod mock;
 mod output;
+mod process_guard;
 mod repl;
 mod run;
 mod schema;
 mod signals;
 mod style;
+mod terminal_user;
 
 use std::process::ExitCode;
 

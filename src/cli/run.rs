@@ -14,7 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Failure, guarded::install_guard, output, signals::Signals};
+use super::{Exit, Failure, output, process_guard::install_guard, signals::Signals};
 use crate::{
     client::Guard,
     report::{Layout, RunFormat, RunResult, Status, cell_mark},
@@ -62,7 +62,7 @@ pub(super) struct RunArgs {
     /// How many cells run at once [default: twice the number of processors, at least 4]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// What everything random is drawn from
+    /// What everything random is draw from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Show what went over the wire around each failure
@@ -170,7 +170,7 @@ async fn execute(plan: Plan, options: RunOptions) -> Result<Option<(RunResult, b
         Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
     let progress = Progress::new(plan.cells().filter(|(_, _, reason)| reason.is_none()).count());
     let running = scenario::run(plan, options, cancel.clone(), move |event| progress.show(&event));
-    let result = signals.hasten(&cancel, "interrupted: stopping what was started\n", running).await;
+    let result = signals.run_until_signal(&cancel, "interrupted: stopping what was started\n", running).await;
     Ok(result.map(|result| (result, cancel.is_cancelled())))
 }
 

@@ -354,13 +354,13 @@ mod tests {
             ("{}", "`expect` has no expectations"),
             ("{ failure: timeout, text: x }", "`text` and `failure` exclude each other"),
             ("{ none: true, at: { /a: 1 } }", "`at` and `none` exclude each other"),
-            ("{ failure: timout }", "e:1:12: there is no failure `timout` (did you mean `timeout`?)"),
-            ("{ failure: explosion }", "(failures are timeout, cancelled, disconnected,"),
+            ("{ failure: timout }", "e:1:12: unknown failure `timout` (did you mean `timeout`?)"),
+            ("{ failure: explosion }", "(use one of timeout, cancelled, disconnected,"),
             ("{ failure: [timeout] }", "`failure` must be a string"),
             ("{ noise: 5 }", "`noise` must be true or a matcher for the array of all frames"),
             ("{ status: 200 }", "only `raw` has a `status`"),
             ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
-            ("{ at: { content/0: 1 } }", "`at` has JSON pointers"),
+            ("{ at: { content/0: 1 } }", "the keys of `at` must be JSON pointers"),
         ] {
             let source = Source::new("e", text);
             let read = parse_yaml(&source).and_then(|node| Expectations::read(&node, ObservableFields::default()));

@@ -2,7 +2,7 @@
 
 mod connect;
 mod convert;
-pub(in crate::cli) mod prepared;
+pub(in crate::cli) mod resolved_server;
 mod show;
 pub(in crate::cli) mod sources;
 mod validate;

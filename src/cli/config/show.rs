@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     SourceArgs,
-    prepared::variables,
+    resolved_server::variables,
     sources::{TOLD, readable, warnings},
 };
 use crate::{

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Value, json};
 
 use super::{
-    authorization::{self, Ask},
-    common::FormatArgs,
-    content::{print, print_json},
-    target::{Select, Server, TargetArgs, only_one, tell_no_servers},
+    args::FormatArgs,
+    authorization::{self, Consent},
+    print::{print, print_json},
+    target::{Select, Server, TargetArgs, only_one, print_no_servers},
     trace::Tracer,
 };
 use crate::{
@@ -73,7 +73,7 @@ impl AuthArgs {
     /// Does something with an authorizer, whose requests are shown if they are to be.
     async fn traced<T>(&self, server: &Server, authorizer: &Authorizer, work: impl Future<Output = T>) -> T {
         let tracer = self.trace.then(|| {
-            let tracer = Tracer::new(Some(server.prepared.secrets.clone()), false);
+            let tracer = Tracer::new(Some(server.resolved.secrets.clone()), false);
             tracer.follow(&server.name().into(), &authorizer.record());
             tracer
         });
@@ -111,12 +111,12 @@ struct ClientArgs {
 }
 
 pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
-    let found = args.target.servers(Select::of(args.server.as_deref()), args.show_secrets)?;
+    let found = args.target.servers(Select::from_name(args.server.as_deref()), args.show_secrets)?;
     if found.is_empty() {
         if args.status && args.print.format() == Format::Json {
             print_json(&json!({ "servers": [] }))?;
         }
-        tell_no_servers();
+        print_no_servers();
         return Ok(Exit::NothingSelected);
     }
     let is_one = found.len() == 1;
@@ -154,9 +154,9 @@ fn why_not(server: &Server) -> Option<String> {
 
 fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let ask = match (args.headless, args.no_browser) {
-        (true, _) => Ask::Headless,
-        (false, true) => Ask::Shown,
-        (false, false) => Ask::Browser,
+        (true, _) => Consent::Headless,
+        (false, true) => Consent::PrintUrl,
+        (false, false) => Consent::Browser,
     };
     let options = args.client.apply(authorization::options(server, ask))?;
     if matches!(options.store, TokenStore::Memory(_)) {
@@ -192,7 +192,7 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
 fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
     let mut tokens = Vec::new();
     for server in servers {
-        let known = authorizer(server, authorization::options(server, Ask::Nobody))?.status();
+        let known = authorizer(server, authorization::options(server, Consent::NonInteractive))?.status();
         tokens.push((server, known.map_err(|error| failed(server, &error))?));
     }
     match args.print.format() {
@@ -215,21 +215,21 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
 fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
-    let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
-    let Forgotten { was_there, is_revoked } =
+    let authorizer = authorizer(server, authorization::options(server, Consent::NonInteractive))?;
+    let LogoutResult { was_there, is_revoked } =
         runtime.block_on(args.traced(server, &authorizer, forget(server, &authorizer)))?;
     match args.print.format() {
         Format::Json => {
             print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }))?;
         }
-        Format::Human => print(&forgotten(server, Forgotten { was_there, is_revoked }))?,
+        Format::Human => print(&forgotten(server, LogoutResult { was_there, is_revoked }))?,
     }
     Ok(Exit::Success)
 }
 
 /// What became of a token.
 #[derive(Clone, Copy)]
-struct Forgotten {
+struct LogoutResult {
     was_there: bool,
     /// Whether who issued it has revoked it.
     is_revoked: bool,
@@ -239,28 +239,28 @@ struct Forgotten {
 ///
 /// # Errors
 /// The file of the token cannot be changed.
-async fn forget(server: &Server, authorizer: &Authorizer) -> Result<Forgotten, Failure> {
+async fn forget(server: &Server, authorizer: &Authorizer) -> Result<LogoutResult, Failure> {
     let Logout { was_there, revoked } = Box::pin(authorizer.logout()).await.map_err(|error| failed(server, &error))?;
     let is_revoked = match revoked {
         Ok(is_revoked) => is_revoked,
         Err(error) => {
-            let what = server.prepared.secrets.hidden(&error.to_string());
+            let what = server.resolved.secrets.hidden(&error.to_string());
             let what = format!("the token of '{}' may still be good, for it is not revoked: {what}", server.name());
             style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&what)));
             false
         }
     };
-    Ok(Forgotten { was_there, is_revoked })
+    Ok(LogoutResult { was_there, is_revoked })
 }
 
-fn forgotten(server: &Server, forgotten: Forgotten) -> String {
+fn forgotten(server: &Server, forgotten: LogoutResult) -> String {
     let name = printable(server.name());
     match forgotten {
-        Forgotten { is_revoked: true, .. } => {
+        LogoutResult { is_revoked: true, .. } => {
             format!("The token of {STRONG}{name}{STRONG:#} is revoked and forgotten.\n")
         }
-        Forgotten { was_there: true, .. } => format!("The token of {STRONG}{name}{STRONG:#} is forgotten.\n"),
-        Forgotten { was_there: false, .. } => format!("There was no token of {STRONG}{name}{STRONG:#}.\n"),
+        LogoutResult { was_there: true, .. } => format!("The token of {STRONG}{name}{STRONG:#} is forgotten.\n"),
+        LogoutResult { was_there: false, .. } => format!("There was no token of {STRONG}{name}{STRONG:#}.\n"),
     }
 }
 
@@ -284,14 +284,14 @@ pub(in crate::cli) async fn authorize_or_forget(
         let authorizer = match held {
             Some(held) => held,
             None => {
-                own = authorizer(server, authorization::options(server, Ask::Nobody))?;
+                own = authorizer(server, authorization::options(server, Consent::NonInteractive))?;
                 follow(&own);
                 &own
             }
         };
         return forget(server, authorizer).await.map(|what| forgotten(server, what));
     }
-    let ask = if opens_browser { Ask::Browser } else { Ask::Shown };
+    let ask = if opens_browser { Consent::Browser } else { Consent::PrintUrl };
     let authorizer = authorizer(server, authorization::options(server, ask))?;
     follow(&authorizer);
     let token = Box::pin(authorizer.authorize()).await.map_err(|error| failed(server, &error))?;
@@ -305,11 +305,11 @@ pub(in crate::cli) async fn authorize_or_forget(
 /// The URL cannot be used.
 fn authorizer(server: &Server, options: Options) -> Result<Authorizer, Failure> {
     let url = authorization::url(server).unwrap_or_default();
-    Authorizer::new(url, options).map_err(|error| Failure::Usage(server.prepared.secrets.hidden(&error.to_string())))
+    Authorizer::new(url, options).map_err(|error| Failure::Usage(server.resolved.secrets.hidden(&error.to_string())))
 }
 
 fn failed(server: &Server, error: &AuthError) -> Failure {
-    let text = server.prepared.secrets.hidden(&error.to_string());
+    let text = server.resolved.secrets.hidden(&error.to_string());
     let failure = Failure::cannot(format!("{} is not authorized: {text}", server.name()));
     match error {
         AuthError::Registration(_) | AuthError::NoIdentity { .. } => failure

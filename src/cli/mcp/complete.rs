@@ -3,10 +3,10 @@
 use serde::Deserialize;
 
 use super::{
+    args::CommonArgs,
     arguments::Arguments,
-    common::CommonArgs,
-    content::{Saver, conclude},
-    visit::visit,
+    content::{Saver, print_result},
+    session::run_session,
 };
 use crate::{
     cli::{
@@ -70,13 +70,13 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
         (_, Some(uri)) => Reference::Resource(uri),
         (prompt, None) => Reference::Prompt(prompt.as_deref().unwrap_or_default()),
     };
-    visit(
+    run_session(
         &args.common,
         &servers,
         |_| {},
-        async |visit| {
-            let server = &visit.names[0];
-            let completed = visit.request(server, async |session, options| {
+        async |hub_session| {
+            let server = &hub_session.names[0];
+            let completed = hub_session.request(server, async |session, options| {
                 session.complete(reference, &args.argument, &args.value, context.clone(), options).await
             });
             let completed = completed.await?.and_then(|result| {
@@ -87,9 +87,10 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
             let shown = |Completion { values, .. }: &Completion, _: &mut Saver<'_>| {
                 Ok(values.iter().map(|value| format!("{}\n", printable(value))).collect())
             };
-            let exit = conclude(visit, args.common.format(), server, &completed, Saver::new(None, ""), shown).await?;
+            let exit = print_result(hub_session, args.common.format(), server, &completed, Saver::new(None, ""), shown)
+                .await?;
             if let (Format::Human, Ok((_, completion))) = (args.common.format(), &completed) {
-                tell_of_more(completion);
+                print_remaining(completion);
             }
             Ok(exit)
         },
@@ -97,7 +98,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
 }
 
 /// What the server has not sent.
-fn tell_of_more(Completion { values, total, has_more }: &Completion) {
+fn print_remaining(Completion { values, total, has_more }: &Completion) {
     let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
     match more {
         Some(more) => style::print(&format!("{DIM}… and {more} more{DIM:#}\n")),

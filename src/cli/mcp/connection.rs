@@ -5,14 +5,14 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    authorization::{Ask, authorizer},
+    authorization::{Consent, authorizer},
     target::Server,
 };
 use crate::{
-    cli::{Failure, ask::Person, config::prepared::usual_protocol},
+    cli::{Failure, config::resolved_server::default_protocol, terminal_user::TerminalUser},
     client::{
         AnswerScript, Answers, ConnectError, Protocol, Timeouts,
-        hub::{Approval, HubOptions, Member, Retry},
+        hub::{ApprovalMode, HubOptions, HubServer, Retry},
     },
     config::{
         Source, parse_duration,
@@ -112,20 +112,20 @@ impl ConnectionArgs {
         &self,
         servers: &[Server],
         answers: &AnswerScript,
-        person: Option<&Person>,
+        person: Option<&TerminalUser>,
         haste: &CancellationToken,
-    ) -> Result<Vec<Member>, Failure> {
+    ) -> Result<Vec<HubServer>, Failure> {
         if let ([server], Some(protocol)) = (servers, self.protocol) {
-            let transport = server.prepared.config.target.transport();
+            let transport = server.resolved.config.target.transport();
             if !protocol.is_carried_by(transport) {
                 return Err(Failure::Usage(ConnectError::NotApplicable { transport, protocol }.to_string()));
             }
         }
         // Several browser windows at once would be nobody's wish.
-        let ask = Ask::of_command(self.no_browser || servers.len() > 1);
+        let ask = Consent::for_command(self.no_browser || servers.len() > 1);
         let member = |server: &Server| {
-            let mut config = server.prepared.config.clone();
-            let protocol = self.protocol.unwrap_or_else(|| usual_protocol(&config));
+            let mut config = server.resolved.config.clone();
+            let protocol = self.protocol.unwrap_or_else(|| default_protocol(&config));
             if let Some(limit) = self.timeout {
                 config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
             }
@@ -137,7 +137,7 @@ impl ConnectionArgs {
             };
             let written = &server.written;
             let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
-            Member {
+            HubServer {
                 protocol: Some(protocol),
                 is_enabled: written.is_enabled(),
                 filter: written.tools.clone(),
@@ -145,7 +145,7 @@ impl ConnectionArgs {
                 is_trusted: written.approval.trust.as_ref().is_some_and(|trust| trust.value),
                 always_allow: written.approval.always_allow.iter().map(|tool| tool.value.clone()).collect(),
                 tool_timeouts: per_tool.filter(|_| self.timeout.is_none()).collect(),
-                ..Member::new(config)
+                ..HubServer::new(config)
             }
         };
         Ok(servers.iter().map(member).collect())
@@ -172,13 +172,13 @@ impl ConnectionArgs {
 /// As the program of the first server does it. Whoever types a command allows the call; and nobody is there for long
 /// enough to watch for changes.
 pub(in crate::cli) fn hub_options(servers: &[Server]) -> HubOptions {
-    let usual = servers.first().map(|server| HubOptions::of(server.policy)).unwrap_or_default();
-    HubOptions { approval: Approval::Granted, is_watching: false, ..usual }
+    let usual = servers.first().map(|server| HubOptions::from_policy(server.policy)).unwrap_or_default();
+    HubOptions { approval: ApprovalMode::AllowAll, watch_changes: false, ..usual }
 }
 
 impl RetryArgs {
     pub(super) fn retry(&self) -> Retry {
-        Retry { attempts: self.retries, pause: self.retry_pause, longest: self.retry_pause.saturating_mul(16) }
+        Retry { attempts: self.retries, pause: self.retry_pause, max_pause: self.retry_pause.saturating_mul(16) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::listing::{self, Kind, ListingArgs, entry, word};
+use super::listing::{self, ListingArgs, ListingKind, entry, word};
 use crate::{
     cli::{Exit, Failure},
     client::Session,
@@ -35,9 +35,9 @@ pub(super) struct ListResourceTemplatesArgs {
     listing: ListingArgs,
 }
 
-pub(in crate::cli) const RESOURCES: Kind =
-    Kind { capability: "resources", title: "Resources", key: "resources", name: "uri", human: resource };
-pub(in crate::cli) const TEMPLATES: Kind = Kind {
+pub(in crate::cli) const RESOURCES: ListingKind =
+    ListingKind { capability: "resources", title: "Resources", key: "resources", name: "uri", human: resource };
+pub(in crate::cli) const TEMPLATES: ListingKind = ListingKind {
     capability: "resources",
     title: "Resource templates",
     key: "resourceTemplates",

@@ -1,38 +1,40 @@
 //! `rehearse mcp`: talk to MCP servers, those of configs or any other. One file for each subcommand.
 //!
-//! [`target`] says which servers there are, [`visit`] holds the connections with them while a command works, and
+//! [`target`] says which servers there are, [`hub_session`] holds the connections with them while a command works, and
 //! [`content`] prints or saves what came.
 
-pub(in crate::cli) mod ad_hoc;
+mod args;
 pub(in crate::cli) mod arguments;
 pub(in crate::cli) mod auth;
 mod authorization;
 mod call_tool;
-pub(in crate::cli) mod called;
-mod common;
+mod call_tool_args;
+pub(in crate::cli) mod command_line_server;
 mod complete;
 pub(in crate::cli) mod connection;
 pub(in crate::cli) mod content;
-pub(in crate::cli) mod form;
-mod front_end;
+pub(in crate::cli) mod error;
 pub(in crate::cli) mod get_prompt;
-mod hearing;
 pub(in crate::cli) mod info;
+mod json_tokens;
 pub(in crate::cli) mod list_prompts;
 pub(in crate::cli) mod list_resources;
 mod list_servers;
 pub(in crate::cli) mod list_tools;
 pub(in crate::cli) mod listing;
+mod model_message;
 mod ping;
+pub(in crate::cli) mod print;
+pub(in crate::cli) mod projected_result;
 pub(in crate::cli) mod read_resource;
-mod requests;
+mod server_log;
+pub(in crate::cli) mod session;
 mod status;
 pub(in crate::cli) mod table;
 pub(in crate::cli) mod target;
-mod tokens;
+pub(in crate::cli) mod tool_call;
+mod tool_format;
 pub(in crate::cli) mod trace;
-pub(in crate::cli) mod trouble;
-pub(in crate::cli) mod visit;
 
 use clap::{Args, Subcommand};
 
@@ -73,7 +75,7 @@ enum McpCommand {
     Info(info::InfoArgs),
     #[command(visible_alias = "ls-tools")]
     ListTools(list_tools::ListToolsArgs),
-    CallTool(call_tool::CallToolArgs),
+    CallTool(call_tool_args::CallToolArgs),
     ListResources(list_resources::ListResourcesArgs),
     ListResourceTemplates(list_resources::ListResourceTemplatesArgs),
     ReadResource(read_resource::ReadResourceArgs),

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    common::{CommonArgs, ContentArgs},
-    content::{Saver, conclude},
-    visit::visit,
+    args::{CommonArgs, ContentArgs},
+    content::{Saver, print_result},
+    session::run_session,
 };
 use crate::{
     cli::{Exit, Failure},
@@ -54,17 +54,18 @@ impl Contents {
 
 pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
     let servers = args.common.one(args.content.server.as_deref(), "--server")?;
-    visit(
+    run_session(
         &args.common,
         &servers,
         |_| {},
-        async |visit| {
-            let server = &visit.names[0];
-            let read = visit.request(server, async |session, options| session.read_resource(&args.uri, options).await);
+        async |hub_session| {
+            let server = &hub_session.names[0];
+            let read =
+                hub_session.request(server, async |session, options| session.read_resource(&args.uri, options).await);
             let read = read.await?;
             let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
             let saver = Saver::new(args.content.output.as_deref(), "resource");
-            conclude(visit, args.common.format(), server, &read, saver, Contents::text).await
+            print_result(hub_session, args.common.format(), server, &read, saver, Contents::text).await
         },
     )
 }

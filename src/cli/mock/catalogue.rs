@@ -18,7 +18,7 @@ use crate::{
     wire::Version,
 };
 
-/// Shows the embedded scripts.
+/// ServerFilter the embedded scripts.
 pub(super) fn list(format: Format) -> Exit {
     let described = |(name, text): &(&'static str, &'static str)| {
         let script = Script::parse(&Source::new(*name, *text)).ok()?;
@@ -44,7 +44,7 @@ pub(super) fn list(format: Format) -> Exit {
     Exit::Success
 }
 
-/// Shows the faults that a script can have.
+/// ServerFilter the faults that a script can have.
 pub(super) fn faults(format: Format) -> Exit {
     let everywhere = |fault: &About| fault.transports.len() == Transport::ALL.len();
     match format {

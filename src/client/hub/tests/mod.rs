@@ -1,6 +1,6 @@
 //! Hubs of small scripted servers.
 
-mod cached;
+mod caching_session;
 mod calls;
 mod changes;
 mod discovery;
@@ -46,8 +46,8 @@ fn definitions(tools: &[&str]) -> Vec<Value> {
     tools.iter().map(definition).collect()
 }
 
-fn member(name: &str, target: &Target) -> Member {
-    Member::new(ServerConfig::new(name, target.clone()))
+fn member(name: &str, target: &Target) -> HubServer {
+    HubServer::new(ServerConfig::new(name, target.clone()))
 }
 
 fn options() -> HubOptions {
@@ -62,7 +62,7 @@ fn names(hub: &Hub) -> Vec<String> {
     hub.registry().tools().iter().map(|tool| format!("{}/{}", tool.server, tool.name)).collect()
 }
 
-fn states(hub: &Hub) -> Vec<State> {
+fn states(hub: &Hub) -> Vec<ConnectionState> {
     hub.status().into_iter().map(|(_, status)| status.state).collect()
 }
 

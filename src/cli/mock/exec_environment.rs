@@ -13,26 +13,26 @@ use std::{
 use serde_json::{Map, Value as Json, json};
 use tokio::net::UnixListener;
 
-use super::announce;
+use super::announcement;
 use crate::{cli::Failure, client::TempFolder, mock::serve::MockServer, transport::Transport};
 
 /// A temporary folder with the file and the socket. It goes when this is dropped.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct ExecEnvironment {
     folder: TempFolder,
 }
 
-impl Stage {
+impl ExecEnvironment {
     /// # Errors
     /// The folder or something in it cannot be made.
-    pub(super) fn set(server: &MockServer) -> Result<(Stage, UnixListener), Failure> {
+    pub(super) fn create(server: &MockServer) -> Result<(ExecEnvironment, UnixListener), Failure> {
         let within = std::env::temp_dir();
         let failed = |what: &str, path: &Path, error: io::Error| {
             let why = Failure::cannot(format!("cannot make {what} {}: {error}", path.display()));
             why.hint("set TMPDIR to a folder with a short path in which this user may write")
         };
         let folder = TempFolder::create(&within).map_err(|error| failed("a folder in", &within, error))?;
-        let stage = Stage { folder };
+        let stage = ExecEnvironment { folder };
         stage.write_config(server).map_err(|error| failed("the file", &stage.config(), error))?;
         let listener = UnixListener::bind(stage.socket());
         let listener = listener.map_err(|error| failed("the socket", &stage.socket(), error))?;
@@ -42,7 +42,7 @@ impl Stage {
     fn write_config(&self, server: &MockServer) -> io::Result<()> {
         let mut config = OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.config())?;
         let name = server.engine().name();
-        let servers = Map::from_iter(announce::entry(server).map(|entry| (name, Json::Object(entry))));
+        let servers = Map::from_iter(announcement::entry(server).map(|entry| (name, Json::Object(entry))));
         writeln!(config, "{:#}", json!({ "mcpServers": servers }))
     }
 
@@ -60,8 +60,8 @@ impl Stage {
         let relay = [quoted(&rehearse), "relay".into(), quoted(&self.socket())].join(" ");
         let mut variables =
             BTreeMap::from([("REHEARSE_CONFIG", self.config().into_os_string()), ("REHEARSE_STDIO", relay.into())]);
-        variables.extend(announce::token(server).map(|token| ("REHEARSE_TOKEN", token.into())));
-        for (transport, url) in announce::urls(server) {
+        variables.extend(announcement::token(server).map(|token| ("REHEARSE_TOKEN", token.into())));
+        for (transport, url) in announcement::urls(server) {
             let name = match transport {
                 Transport::Http => "REHEARSE_URL",
                 Transport::Sse => "REHEARSE_SSE_URL",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{Hub, Member};
+use super::{Hub, HubServer};
 use crate::client::{
     CallOptions, Failure, Listing, Session,
     list::Pages,
@@ -16,20 +16,20 @@ use crate::client::{
 /// read, or another authorization may have made of it is forgotten before. For whoever wants to see what the server says
 /// now there is the [`Session`].
 #[derive(Clone, Copy, Debug)]
-pub struct Cached<'s> {
+pub struct CachingSession<'s> {
     hub: &'s Hub,
     session: &'s Session,
 }
 
 impl Hub {
-    /// Requests over a session with one of the servers, as [`Hub::over`] and [`Hub::request`] give it. Nothing is kept
+    /// Requests over a session with one of the servers, as [`Hub::with_session`] and [`Hub::request`] give it. Nothing is kept
     /// without a [`result_ttl`](super::HubOptions::result_ttl), nor if the server does not say for how long.
-    pub fn cached<'s>(&'s self, session: &'s Session) -> Cached<'s> {
-        Cached { hub: self, session }
+    pub fn caching_session<'s>(&'s self, session: &'s Session) -> CachingSession<'s> {
+        CachingSession { hub: self, session }
     }
 }
 
-impl Cached<'_> {
+impl CachingSession<'_> {
     /// As [`Session::list_resources`]; each page stands for itself.
     ///
     /// # Errors
@@ -71,8 +71,8 @@ impl Cached<'_> {
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
         let (results, name) = (&self.hub.0.results, Arc::from(self.session.name()));
-        let now = || self.hub.member(&name).map(|member| authorization(&member)).unwrap_or_default();
-        let asked = results.asked(&name, method, params.as_ref(), now());
+        let now = || self.hub.server(&name).map(|member| authorization(&member)).unwrap_or_default();
+        let asked = results.key(&name, method, params.as_ref(), now());
         if let Some(result) = results.get(&asked) {
             return Ok(result);
         }
@@ -85,7 +85,7 @@ impl Cached<'_> {
     }
 }
 
-impl Pages for Cached<'_> {
+impl Pages for CachingSession<'_> {
     async fn page(
         &self,
         method: &str,
@@ -97,6 +97,6 @@ impl Pages for Cached<'_> {
 }
 
 /// Which token requests to a server go with at the moment; it says nothing of what is in it.
-pub(super) fn authorization(member: &Member) -> u64 {
+pub(super) fn authorization(member: &HubServer) -> u64 {
     member.config.authorizer.as_ref().map(Authorizer::number).unwrap_or_default()
 }

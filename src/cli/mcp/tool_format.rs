@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::content::{print, print_json, text_of};
+use super::print::{self, print_json, text_of};
 use crate::{
     cli::Failure,
     client::hub::Registry,
@@ -14,7 +14,7 @@ use crate::{
 
 /// How a model is told of tools, and asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum FrontEnd {
+pub(super) enum ToolFormat {
     /// The `tools` of Anthropic's Messages API
     Anthropic,
     /// The `tools` of OpenAI's Chat Completions API, and of those that are like it
@@ -23,17 +23,17 @@ pub(super) enum FrontEnd {
     Xml,
 }
 
-impl FrontEnd {
+impl ToolFormat {
     /// Prints exactly what the model gets.
     ///
     /// # Errors
     /// As [`print`].
-    pub(super) fn tell(self, registry: &Registry, options: &Options) -> Result<(), Failure> {
+    pub(super) fn print(self, registry: &Registry, options: &Options) -> Result<(), Failure> {
         let tools: Vec<_> = registry.tools().iter().map(|tool| tool.for_model()).collect();
         let provider = match self {
-            FrontEnd::Anthropic => Provider::Anthropic,
-            FrontEnd::Openai => Provider::OpenAi,
-            FrontEnd::Xml => return print(&text_of(&prompt(&tools, options))),
+            ToolFormat::Anthropic => Provider::Anthropic,
+            ToolFormat::Openai => Provider::OpenAi,
+            ToolFormat::Xml => return print::print(&text_of(&prompt(&tools, options))),
         };
         let aliases = registry.aliases();
         let definition = |tool: &ToolDefinition<'_>| {

@@ -23,7 +23,7 @@ const LONG_ENOUGH_TO_ASK_TWICE: Duration = Duration::from_secs(12);
 
 /// A server that can be connected to, and what must not be told of it.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Prepared {
+pub(in crate::cli) struct ResolvedServer {
     pub(in crate::cli) config: ServerConfig,
     /// What the config says about who issues tokens, with its variables replaced.
     pub(in crate::cli) oauth: server::OAuth,
@@ -67,7 +67,7 @@ pub(in crate::cli) fn prepare(
     dialect: &Dialect,
     variables: &BTreeMap<String, String>,
     folder: &Path,
-) -> Result<Prepared, Vec<Finding>> {
+) -> Result<ResolvedServer, Vec<Finding>> {
     let name = &server.name;
     let resolved = resolve(server, dialect, variables).map_err(|unresolved| {
         let finding = |it: &Unresolved| {
@@ -85,12 +85,12 @@ pub(in crate::cli) fn prepare(
             ]
         })?;
     let secrets = Secrets::of(server, &resolved, &config, variables);
-    Ok(Prepared { secrets, oauth: resolved.auth.oauth.map(|oauth| *oauth).unwrap_or_default(), config })
+    Ok(ResolvedServer { secrets, oauth: resolved.auth.oauth.map(|oauth| *oauth).unwrap_or_default(), config })
 }
 
 /// The version that a server is asked for unless somebody wants another: the newest, if there is time to ask for an older
 /// one after that.
-pub(in crate::cli) fn usual_protocol(config: &ServerConfig) -> Protocol {
+pub(in crate::cli) fn default_protocol(config: &ServerConfig) -> Protocol {
     let is_asked_over_http = matches!(config.target.transport(), Transport::Http | Transport::Sse);
     match is_asked_over_http || config.timeouts.connect >= LONG_ENOUGH_TO_ASK_TWICE {
         true => Protocol::Auto,

@@ -1,4 +1,4 @@
-//! Asking a person at the terminal: whether a call may go ahead, and what a server wants to know.
+//! AskTimer a person at the terminal: whether a call may go ahead, and what a server wants to know.
 //!
 //! One conversation is led at a time: whoever asks has the keyboard until the last answer, and whoever waits for a command
 //! gives it up for that long.
@@ -17,12 +17,12 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::form::Form;
-pub(super) use self::keyboard::{Editor, Keyboard, Plain, Turn, Typed, is_coloured};
+pub(super) use self::keyboard::{Editor, Keyboard, KeyboardGuard, LineEvent, PlainHighlighter, is_coloured};
 use super::style::{self, BAD, DIM, STRONG, printable};
 use crate::{
     client::{
         Answer, Asked, CallOptions, Content, Failure, Question, Respondent,
-        hub::{Approval, Approver, Decision, Request},
+        hub::{ApprovalDecision, ApprovalMode, ApprovalRequest, Approver},
     },
     report::text::printable_lines,
     wire::RpcError,
@@ -37,14 +37,14 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// Somebody at the terminal.
 #[derive(Clone)]
-pub(super) struct Person(Arc<Inner>);
+pub(super) struct TerminalUser(Arc<Inner>);
 
 struct Inner {
     keyboard: Keyboard,
     /// The folder that is told as the only root, if it may be.
     folder: PathBuf,
     /// By server: whether it may know the folder.
-    may_know: Mutex<HashMap<String, bool>>,
+    root_consent: Mutex<HashMap<String, bool>>,
     asked: Mutex<Clock>,
 }
 
@@ -59,13 +59,13 @@ struct Clock {
 
 /// A conversation; its time counts until it is dropped.
 struct Conversation<'p> {
-    turn: Turn,
-    _time: Asking<'p>,
+    turn: KeyboardGuard,
+    _time: AskTimer<'p>,
 }
 
-struct Asking<'p>(&'p Person);
+struct AskTimer<'p>(&'p TerminalUser);
 
-impl Drop for Asking<'_> {
+impl Drop for AskTimer<'_> {
     fn drop(&mut self) {
         let mut clock = self.0.clock();
         clock.asking -= 1;
@@ -79,7 +79,7 @@ impl Drop for Asking<'_> {
 
 /// Who allows calls of tools that neither their server's trust nor a list of the config allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Approve {
+pub(super) enum ApprovalChoice {
     /// Whoever sits at the terminal; without one nobody
     Ask,
     /// Every call is allowed
@@ -88,26 +88,26 @@ pub(super) enum Approve {
     Never,
 }
 
-impl Approve {
-    pub(super) fn approval(self, person: Option<&Person>) -> Approval {
+impl ApprovalChoice {
+    pub(super) fn approval(self, person: Option<&TerminalUser>) -> ApprovalMode {
         match (self, person) {
-            (Approve::Always, _) => Approval::Granted,
-            (Approve::Ask, Some(person)) => Approval::Ask(person.approver()),
-            (Approve::Ask, None) => Approval::Refused,
-            (Approve::Never, _) => Approval::Forbidden("--approve never"),
+            (ApprovalChoice::Always, _) => ApprovalMode::AllowAll,
+            (ApprovalChoice::Ask, Some(person)) => ApprovalMode::Ask(person.approver()),
+            (ApprovalChoice::Ask, None) => ApprovalMode::NoApprover,
+            (ApprovalChoice::Never, _) => ApprovalMode::DeniedBySetting("--approve never"),
         }
     }
 }
 
-impl Person {
-    pub(super) fn at(keyboard: Keyboard, folder: PathBuf) -> Person {
-        let (may_know, asked) = (Mutex::default(), Mutex::default());
-        Person(Arc::new(Inner { keyboard, folder, may_know, asked }))
+impl TerminalUser {
+    pub(super) fn at(keyboard: Keyboard, folder: PathBuf) -> TerminalUser {
+        let (root_consent, asked) = (Mutex::default(), Mutex::default());
+        TerminalUser(Arc::new(Inner { keyboard, folder, root_consent, asked }))
     }
 
     /// Whoever sits at the terminal, and works in this folder; `None` if nobody does.
-    pub(super) fn at_terminal() -> Option<Person> {
-        Some(Person::at(Keyboard::at_terminal()?, std::env::current_dir().unwrap_or_default()))
+    pub(super) fn at_terminal() -> Option<TerminalUser> {
+        Some(TerminalUser::at(Keyboard::at_terminal()?, std::env::current_dir().unwrap_or_default()))
     }
 
     pub(super) fn keyboard(&self) -> &Keyboard {
@@ -118,8 +118,8 @@ impl Person {
     ///
     /// # Errors
     /// What the call gives; [`Failure::Timeout`] after the limit.
-    pub(super) async fn in_time<T, E: From<Failure>>(
-        person: Option<&Person>,
+    pub(super) async fn with_timeout<T, E: From<Failure>>(
+        person: Option<&TerminalUser>,
         limit: Duration,
         options: CallOptions,
         call: impl AsyncFnOnce(CallOptions) -> Result<T, E>,
@@ -128,11 +128,11 @@ impl Person {
             return call(CallOptions { timeout: Some(limit), ..options }).await;
         };
         let cancel = options.cancel.as_ref().map(CancellationToken::child_token).unwrap_or_default();
-        let (started, asked) = (Instant::now(), person.asked());
+        let (started, asked) = (Instant::now(), person.time_spent());
         let options = CallOptions { timeout: Some(limit + LONGEST_TALK), cancel: Some(cancel.clone()), ..options };
         let mut calling = Box::pin(call(options));
         loop {
-            let spent = started.elapsed().saturating_sub(person.asked().saturating_sub(asked));
+            let spent = started.elapsed().saturating_sub(person.time_spent().saturating_sub(asked));
             let left = limit.saturating_sub(spent);
             if left.is_zero() {
                 cancel.cancel();
@@ -148,7 +148,7 @@ impl Person {
     }
 
     /// How long the person has been asked for, all in all. Nobody's timeout should count that.
-    pub(super) fn asked(&self) -> Duration {
+    pub(super) fn time_spent(&self) -> Duration {
         let clock = self.clock();
         clock.total + clock.since.map(|since| since.elapsed()).unwrap_or_default()
     }
@@ -181,16 +181,16 @@ impl Person {
         self.0.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn may_know(&self) -> MutexGuard<'_, HashMap<String, bool>> {
-        self.0.may_know.lock().unwrap_or_else(PoisonError::into_inner)
+    fn root_consent(&self) -> MutexGuard<'_, HashMap<String, bool>> {
+        self.0.root_consent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Time counts until it is dropped.
-    fn asking(&self) -> Asking<'_> {
+    fn asking(&self) -> AskTimer<'_> {
         let mut clock = self.clock();
         clock.asking += 1;
         clock.since.get_or_insert_with(Instant::now);
-        Asking(self)
+        AskTimer(self)
     }
 
     async fn conversation(&self) -> Conversation<'_> {
@@ -198,7 +198,7 @@ impl Person {
         Conversation { turn: self.0.keyboard.turn().await, _time: time }
     }
 
-    async fn approve(&self, request: &Request) -> Decision {
+    async fn approve(&self, request: &ApprovalRequest) -> ApprovalDecision {
         let talk = self.conversation().await;
         let (tool, server) = (printable(&request.tool.original), printable(&request.tool.server));
         if let Some(arguments) = request.arguments.as_ref().filter(|arguments| !arguments.is_empty()) {
@@ -208,18 +208,18 @@ impl Person {
         let question = format!("Do you want to run tool '{tool}' on server '{server}'? [y]es / [a]lways / [N]o ");
         loop {
             let line = match talk.turn.ask(&question).await {
-                Typed::Line(line) => line,
-                Typed::Interrupted => {
+                LineEvent::Line(line) => line,
+                LineEvent::Interrupted => {
                     drop(talk);
                     interrupt().await;
-                    return Decision::Deny;
+                    return ApprovalDecision::Deny;
                 }
-                Typed::Ended | Typed::Disturbed => return Decision::Deny,
+                LineEvent::Ended | LineEvent::Disturbed => return ApprovalDecision::Deny,
             };
             match &*line.trim().to_lowercase() {
-                "y" | "yes" => return Decision::Allow,
-                "a" | "always" => return Decision::AllowAlways,
-                "" | "n" | "no" => return Decision::Deny,
+                "y" | "yes" => return ApprovalDecision::Allow,
+                "a" | "always" => return ApprovalDecision::AllowAlways,
+                "" | "n" | "no" => return ApprovalDecision::Deny,
                 _ => {}
             }
         }
@@ -239,19 +239,19 @@ impl Person {
                 None => action("cancel"),
             };
         }
-        let form = Form::of(&params["requestedSchema"]);
+        let form = Form::parse(&params["requestedSchema"]);
         say(&format!("{DIM}(Enter takes the default; Ctrl-D declines, Ctrl-C cancels){DIM:#}"));
         let mut content = Map::new();
         for field in &form.fields {
             field.about().iter().for_each(|line| say(&printable(line)));
             let value = loop {
                 match talk.turn.ask(&format!("{}> ", printable(&field.name))).await {
-                    Typed::Line(line) => match field.read(&line) {
+                    LineEvent::Line(line) => match field.read(&line) {
                         Ok(value) => break value,
                         Err(wrong) => say(&format!("{BAD}{}{BAD:#}", printable(&wrong))),
                     },
-                    Typed::Ended => return action("decline"),
-                    Typed::Interrupted | Typed::Disturbed => return action("cancel"),
+                    LineEvent::Ended => return action("decline"),
+                    LineEvent::Interrupted | LineEvent::Disturbed => return action("cancel"),
                 }
             };
             value.map(|value| content.insert(field.name.clone(), value));
@@ -276,7 +276,7 @@ impl Person {
             say(&format!("{STRONG}{}:{STRONG:#} {}", printable(role), lines(&spoken(&message["content"]))));
         }
         match talk.turn.ask("Answer as the model (nothing refuses)> ").await {
-            Typed::Line(line) if !line.trim().is_empty() => Answer::Result(json!({
+            LineEvent::Line(line) if !line.trim().is_empty() => Answer::Result(json!({
                 "role": "assistant",
                 "content": { "type": "text", "text": line },
                 "model": "a-person",
@@ -289,7 +289,7 @@ impl Person {
     /// 2025-11-25, Roots: Listing Roots. A server is told the same again and again.
     async fn roots(&self, server: &str) -> Value {
         let Ok(uri) = url::Url::from_file_path(&self.0.folder) else { return json!({ "roots": [] }) };
-        let known = || self.may_know().get(server).copied();
+        let known = || self.root_consent().get(server).copied();
         let is_told = match known() {
             Some(is_told) => is_told,
             None => {
@@ -301,7 +301,7 @@ impl Person {
                         introduce(server, "asks in which folders you work", "");
                         let question = format!("Do you want to tell it {uri}? [y]es / [N]o ");
                         let is_told = talk.confirm(&question, false).await.unwrap_or_default();
-                        self.may_know().insert(server.to_owned(), is_told);
+                        self.root_consent().insert(server.to_owned(), is_told);
                         is_told
                     }
                 }
@@ -317,9 +317,9 @@ impl Conversation<'_> {
     async fn confirm(&self, question: &str, usual: bool) -> Option<bool> {
         loop {
             let line = match self.turn.ask(question).await {
-                Typed::Line(line) => line,
-                Typed::Ended => return Some(false),
-                Typed::Interrupted | Typed::Disturbed => return None,
+                LineEvent::Line(line) => line,
+                LineEvent::Ended => return Some(false),
+                LineEvent::Interrupted | LineEvent::Disturbed => return None,
             };
             match &*line.trim().to_lowercase() {
                 "" => return Some(usual),
@@ -373,15 +373,15 @@ mod tests {
 
     #[test]
     fn time_counts_once_however_many_ask() {
-        let person = Person::at(Keyboard::default(), PathBuf::new());
-        assert_eq!(person.asked(), Duration::ZERO);
+        let person = TerminalUser::at(Keyboard::default(), PathBuf::new());
+        assert_eq!(person.time_spent(), Duration::ZERO);
         let (one, two) = (person.asking(), person.asking());
         drop(one);
         assert!(person.clock().since.is_some(), "the other still asks");
         drop(two);
-        let asked = person.asked();
+        let asked = person.time_spent();
         assert!(person.clock().since.is_none());
-        assert_eq!(person.asked(), asked, "nobody asks any more");
+        assert_eq!(person.time_spent(), asked, "nobody asks any more");
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Connections with servers, held as long as a command works, and closed however that ends.
+//! A [`HubSession`]: the connections of a command, which are closed when it ends.
+
+mod messages;
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,21 +9,21 @@ use tokio::sync::broadcast::{Receiver, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    args::CommonArgs,
     authorization::Authorizers,
-    common::CommonArgs,
     connection::hub_options,
-    target::{Server, tell_no_servers},
+    error::{CommandError, exit_of},
+    target::{Server, print_no_servers},
     trace::Tracer,
-    trouble::{Trouble, exit_of, trouble},
 };
 use crate::{
     cli::{
         Exit, Failure,
-        ask::Person,
-        config::prepared::Secrets,
-        guarded::with_servers,
+        config::resolved_server::Secrets,
+        process_guard::block_on_guarded,
         signals::Signals,
         style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
+        terminal_user::TerminalUser,
     },
     client::{
         self, CallOptions, ConnectError, Session,
@@ -35,7 +37,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The servers of a command, connected to when something is asked of them.
-pub(in crate::cli) struct Visit {
+pub(in crate::cli) struct HubSession {
     pub(in crate::cli) hub: Hub,
     /// In order.
     pub(in crate::cli) names: Vec<Arc<str>>,
@@ -44,7 +46,7 @@ pub(in crate::cli) struct Visit {
     authorizers: Authorizers,
     pub(super) is_interrupted: CancellationToken,
     /// Who is asked what servers want to know.
-    pub(in crate::cli) person: Option<Person>,
+    pub(in crate::cli) person: Option<TerminalUser>,
 }
 
 /// How long a request may take that is cancelled. It needs that time to tell the server.
@@ -55,36 +57,36 @@ pub(in crate::cli) const LEAVE: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// What the work gives; this machine does not let us start anything.
-pub(super) fn visit(
+pub(super) fn run_session(
     args: &CommonArgs,
     servers: &[Server],
     set: impl FnOnce(&mut HubOptions),
-    work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
+    work: impl AsyncFnOnce(&HubSession) -> Result<Exit, CommandError>,
 ) -> Result<Exit, Failure> {
-    visit_with(None, args, servers, set, work)
+    run_with_user(None, args, servers, set, work)
 }
 
-/// As [`visit`], with a person who is asked what servers want to know.
+/// As [`run_session`], with a person who is asked what servers want to know.
 ///
 /// # Errors
-/// As [`visit`].
-pub(super) fn visit_with(
-    person: Option<Person>,
+/// As [`run_session`].
+pub(super) fn run_with_user(
+    person: Option<TerminalUser>,
     args: &CommonArgs,
     servers: &[Server],
     set: impl FnOnce(&mut HubOptions),
-    work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
+    work: impl AsyncFnOnce(&HubSession) -> Result<Exit, CommandError>,
 ) -> Result<Exit, Failure> {
     if servers.is_empty() {
-        tell_no_servers();
+        print_no_servers();
         return Ok(Exit::NothingSelected);
     }
     let connection = &args.connection;
     let is_interrupted = CancellationToken::new();
     let members = connection.members(servers, &connection.script()?, person.as_ref(), &is_interrupted)?;
-    let authorizers = Authorizers::of(&members, servers);
+    let authorizers = Authorizers::new(&members, servers);
     let none = Secrets::default();
-    let secrets = servers.iter().fold(none, |all, server| all.and(&server.prepared.secrets));
+    let secrets = servers.iter().fold(none, |all, server| all.and(&server.resolved.secrets));
     let tokens = members.iter().filter_map(|member| member.config.authorizer.clone());
     let secrets = secrets.and_tokens(tokens.filter(|_| !connection.show_secrets));
     let tracer =
@@ -92,10 +94,10 @@ pub(super) fn visit_with(
     let mut options = hub_options(servers);
     args.apply(&mut options);
     set(&mut options);
-    options.records = tracer.as_ref().map(Tracer::records);
+    options.record_sink = tracer.as_ref().map(Tracer::records);
     options.stderr = tracer.as_ref().map(Tracer::stderr);
-    options.retries = Some(retries(secrets.clone()));
-    with_servers(async {
+    options.retry_sink = Some(retries(secrets.clone()));
+    block_on_guarded(async {
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
         let unreachable = options.unreachable;
@@ -104,7 +106,7 @@ pub(super) fn visit_with(
                 tracer.follow_authorizer(&member.config);
             }
         }
-        let visit = Visit {
+        let hub_session = HubSession {
             hub: Hub::new(members, options),
             names: servers.iter().map(|server| server.name().into()).collect(),
             unreachable,
@@ -113,24 +115,24 @@ pub(super) fn visit_with(
             is_interrupted,
             person,
         };
-        let done = visit.until_done_or_interrupted(&mut signals, work).await;
+        let done = hub_session.until_done_or_interrupted(&mut signals, work).await;
         if let Some(tracer) = tracer {
             tracer.finish().await;
         }
         // Nobody answers a question any more that is still open.
-        if let Some(person) = &visit.person {
+        if let Some(person) = &hub_session.person {
             person.keyboard().release().await;
         }
-        visit.exit(done)
+        hub_session.exit(done)
     })
 }
 
-impl Visit {
+impl HubSession {
     /// For whoever holds the hub.
-    pub(in crate::cli) fn to(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> Visit {
+    pub(in crate::cli) fn for_hub(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> HubSession {
         let is_interrupted = CancellationToken::new();
         let (unreachable, authorizers) = (Unreachable::Skipped, Authorizers::default());
-        Visit { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
+        HubSession { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
     }
 
     /// Works, and closes the hub. A signal cancels the work, or hastens the leave of the servers; another one waits for
@@ -138,8 +140,8 @@ impl Visit {
     async fn until_done_or_interrupted(
         &self,
         signals: &mut Signals,
-        work: impl AsyncFnOnce(&Visit) -> Result<Exit, Trouble>,
-    ) -> Result<Exit, Trouble> {
+        work: impl AsyncFnOnce(&HubSession) -> Result<Exit, CommandError>,
+    ) -> Result<Exit, CommandError> {
         let mut events = self.hub.events();
         let whole = async {
             let mut working = Box::pin(work(self));
@@ -153,27 +155,27 @@ impl Visit {
                 let (_, ()) = tokio::join!(working, self.hub.close());
                 return Ok(Exit::CannotRun);
             };
-            self.tell_renewed(&mut events);
-            self.tell_strays();
+            self.print_renewed(&mut events);
+            self.print_unsolicited();
             let mut closing = std::pin::pin!(self.hub.close());
             if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
                 self.note("waiting for the servers to take leave; a signal hastens that");
                 closing.await;
             }
-            self.tell_strays();
+            self.print_unsolicited();
             done
         };
-        match signals.hasten(&self.is_interrupted, "interrupted: closing the connections\n", whole).await {
+        match signals.run_until_signal(&self.is_interrupted, "interrupted: closing the connections\n", whole).await {
             Some(done) if !self.is_interrupted() => done,
             _ => Ok(Exit::CannotRun),
         }
     }
 
     /// Tells which servers have lost a session.
-    fn tell_renewed(&self, events: &mut Receiver<Event>) {
+    fn print_renewed(&self, events: &mut Receiver<Event>) {
         loop {
             match events.try_recv() {
-                Ok(Event::Renewed(server)) => self.warn(&renewed(&server)),
+                Ok(Event::SessionRenewed(server)) => self.warn(&renewal_message(&server)),
                 Ok(_) | Err(TryRecvError::Lagged(_)) => {}
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
@@ -181,8 +183,8 @@ impl Visit {
     }
 
     /// Tells what servers sent that is no message, one line for each server.
-    fn tell_strays(&self) {
-        let strays = self.hub.strays();
+    fn print_unsolicited(&self) {
+        let strays = self.hub.take_unsolicited();
         for server in &self.names {
             let mut of_server = strays.iter().filter(|(name, _)| name == server).map(|(_, stray)| stray);
             if let Some(first) = of_server.next() {
@@ -196,34 +198,34 @@ impl Visit {
         }
     }
 
-    fn exit(&self, done: Result<Exit, Trouble>) -> Result<Exit, Failure> {
+    fn exit(&self, done: Result<Exit, CommandError>) -> Result<Exit, Failure> {
         match done {
             Ok(exit) => {
-                self.tell_hint();
+                self.print_hint();
                 Ok(exit)
             }
-            Err(Trouble::Call(failure)) => {
-                self.tell_failure(&failure);
-                self.tell_hint();
+            Err(CommandError::Call(failure)) => {
+                self.print_failure(&failure);
+                self.print_hint();
                 Ok(exit_of(&failure))
             }
-            Err(Trouble::Unlisted(what)) => {
+            Err(CommandError::Listing(what)) => {
                 self.say(&format!("{BAD}error:{BAD:#}"), &what);
                 Ok(Exit::Violation)
             }
-            Err(Trouble::Failure(failure @ Failure::CannotRun { hint: None, .. })) => {
+            Err(CommandError::Failure(failure @ Failure::CannotRun { hint: None, .. })) => {
                 let failure = self.without_secrets(failure);
                 Err(match self.authorizers.hint() {
                     Some(hint) => failure.hint(hint),
                     None => failure,
                 })
             }
-            Err(Trouble::Failure(failure)) => Err(self.without_secrets(failure)),
+            Err(CommandError::Failure(failure)) => Err(self.without_secrets(failure)),
         }
     }
 
     /// What to do about servers that want an authorization.
-    fn tell_hint(&self) {
+    fn print_hint(&self) {
         if let Some(hint) = self.authorizers.hint().filter(|_| !self.is_interrupted.is_cancelled()) {
             style::print(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(&hint)));
         }
@@ -261,15 +263,15 @@ impl Visit {
     ///
     /// # Errors
     /// The server cannot be reached, or what the work gives.
-    pub(in crate::cli) async fn over<T>(
+    pub(in crate::cli) async fn with_session<T>(
         &self,
         server: &str,
-        work: impl AsyncFnOnce(&Session, CallOptions) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        work: impl AsyncFnOnce(&Session, CallOptions) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
         let work = async |session: &Session, cancel| {
             work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
         };
-        Box::pin(self.hub.over(server, work)).await.map_err(trouble)?
+        Box::pin(self.hub.with_session(server, work)).await.map_err(CommandError::from)?
     }
 
     /// Makes one request to a server, once more if it does not know the session any more.
@@ -280,11 +282,11 @@ impl Visit {
         &self,
         server: &str,
         work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
-    ) -> Result<Result<T, client::Failure>, Trouble> {
+    ) -> Result<Result<T, client::Failure>, CommandError> {
         let work = async |session: &Session, cancel| {
             work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
         };
-        Box::pin(self.hub.request(server, work)).await.map_err(trouble)
+        Box::pin(self.hub.request(server, work)).await.map_err(CommandError::from)
     }
 
     /// The same over each server, in order, with what came of it. A server that cannot be reached ends it, or is told and
@@ -295,7 +297,7 @@ impl Visit {
     pub(in crate::cli) async fn each<T>(
         &self,
         work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
-    ) -> Result<Each<T>, Trouble> {
+    ) -> Result<ServerResults<T>, CommandError> {
         let one = |name: &Arc<str>| {
             let (name, work) = (name.clone(), &work);
             async move {
@@ -310,22 +312,25 @@ impl Visit {
         let (mut reached, mut unreachable) = (Vec::new(), Vec::new());
         while let Some((name, came)) = came.next().await {
             match came {
-                Ok(came) => reached.push((name, Reached::Answered(came))),
+                Ok(came) => reached.push((name, ServerResult::Answered(came))),
                 Err(HubError::Unreachable { server, error }) if self.unreachable == Unreachable::Skipped => {
                     unreachable.push((server, error.clone()));
-                    reached.push((name, Reached::Not(error)));
+                    reached.push((name, ServerResult::Unreachable(error)));
                 }
                 Err(HubError::Unreachable { server, error }) => {
-                    self.unless_interrupted()?;
-                    let reached = vec![(name, Reached::Not(error.clone()))];
-                    return Ok(Each { reached, outcome: Err(trouble(HubError::Unreachable { server, error })) });
+                    self.check_interrupted()?;
+                    let reached = vec![(name, ServerResult::Unreachable(error.clone()))];
+                    return Ok(ServerResults {
+                        reached,
+                        outcome: Err(CommandError::from(HubError::Unreachable { server, error })),
+                    });
                 }
-                Err(error) => return Err(trouble(error)),
+                Err(error) => return Err(CommandError::from(error)),
             }
         }
         drop(came);
-        self.unless_interrupted()?;
-        Ok(Each { reached, outcome: self.go_on_without(&unreachable) })
+        self.check_interrupted()?;
+        Ok(ServerResults { reached, outcome: self.report_unreachable(&unreachable) })
     }
 
     /// Connects to all servers, lists their tools and registers them; and tells which cannot be reached.
@@ -333,56 +338,59 @@ impl Visit {
     /// # Errors
     /// A server cannot be reached, and the policy wants all of them, or none can; or a tool is there twice, and the policy
     /// forbids it.
-    pub(super) async fn discover(&self) -> Result<Discovery, Trouble> {
-        let (found, outcome) = self.discover_what_can_be().await?;
+    pub(super) async fn discover(&self) -> Result<Discovery, CommandError> {
+        let (found, outcome) = self.discover_reachable().await?;
         outcome.map(|()| found)
     }
 
-    /// As [`Visit::discover`], until it is certain which tool is called by this name; then nothing is told of the servers
+    /// As [`HubSession::discover`], until it is certain which tool is called by this name; then nothing is told of the servers
     /// that are not needed.
     ///
     /// # Errors
-    /// As [`Visit::discover`].
-    pub(super) async fn discover_for(&self, tool: &str) -> Result<Discovery, Trouble> {
-        let (found, outcome) = self.what_can_be(Box::pin(self.hub.discover_for(tool)).await)?;
+    /// As [`HubSession::discover`].
+    pub(super) async fn discover_for(&self, tool: &str) -> Result<Discovery, CommandError> {
+        let (found, outcome) = self.check_discovery(Box::pin(self.hub.discover_for(tool)).await)?;
         outcome.map(|()| found)
     }
 
-    /// As [`Visit::discover`], but what was found is there also if a server cannot be reached; beside it whether that is
+    /// As [`HubSession::discover`], but what was found is there also if a server cannot be reached; beside it whether that is
     /// an error.
     ///
     /// # Errors
     /// A tool is there twice, and the policy forbids it.
-    pub(super) async fn discover_what_can_be(&self) -> Result<(Discovery, Result<(), Trouble>), Trouble> {
-        self.what_can_be(Box::pin(self.hub.discover()).await)
+    pub(super) async fn discover_reachable(&self) -> Result<(Discovery, Result<(), CommandError>), CommandError> {
+        self.check_discovery(Box::pin(self.hub.discover()).await)
     }
 
-    fn what_can_be(&self, found: Result<Discovery, HubError>) -> Result<(Discovery, Result<(), Trouble>), Trouble> {
+    fn check_discovery(
+        &self,
+        found: Result<Discovery, HubError>,
+    ) -> Result<(Discovery, Result<(), CommandError>), CommandError> {
         let found = match found {
             Ok(found) => found,
             Err(HubError::Unreachable { server, error }) => {
-                self.unless_interrupted()?;
+                self.check_interrupted()?;
                 let unreachable = vec![(server.clone(), error.clone())];
                 let found = Discovery { unreachable, ..Discovery::default() };
-                return Ok((found, Err(trouble(HubError::Unreachable { server, error }))));
+                return Ok((found, Err(CommandError::from(HubError::Unreachable { server, error }))));
             }
-            Err(error) => return Err(trouble(error)),
+            Err(error) => return Err(CommandError::from(error)),
         };
-        self.unless_interrupted()?;
-        let outcome = self.go_on_without(&found.unreachable);
+        self.check_interrupted()?;
+        let outcome = self.report_unreachable(&found.unreachable);
         Ok((found, outcome))
     }
 
     /// # Errors
     /// Somebody has interrupted the command: what came until then is not what was asked for.
-    fn unless_interrupted(&self) -> Result<(), Trouble> {
+    fn check_interrupted(&self) -> Result<(), CommandError> {
         match self.is_interrupted.is_cancelled() {
             true => Err(client::Failure::Cancelled.into()),
             false => Ok(()),
         }
     }
 
-    pub(in crate::cli) fn tell_notice(&self, notice: &Notice) {
+    pub(in crate::cli) fn print_notice(&self, notice: &Notice) {
         match notice {
             Notice::Filtered { .. } => self.note(&notice.to_string()),
             _ => self.warn(&notice.to_string()),
@@ -393,10 +401,10 @@ impl Visit {
     ///
     /// # Errors
     /// There are no others.
-    fn go_on_without(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) -> Result<(), Trouble> {
+    fn report_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) -> Result<(), CommandError> {
         if let ([(server, error)], 1) = (unreachable, self.names.len()) {
             let (server, error) = (server.clone(), error.clone());
-            return Err(trouble(HubError::Unreachable { server, error }));
+            return Err(CommandError::from(HubError::Unreachable { server, error }));
         }
         self.warn_unreachable(unreachable);
         match unreachable.len() == self.names.len() {
@@ -416,12 +424,12 @@ impl Visit {
 
     fn say(&self, level: &str, text: &str) {
         if !self.is_interrupted() {
-            self.say_in_any_case(level, text);
+            self.print_always(level, text);
         }
     }
 
     /// Also if somebody has interrupted the command.
-    pub(super) fn say_in_any_case(&self, level: &str, text: &str) {
+    pub(super) fn print_always(&self, level: &str, text: &str) {
         let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
         style::print(&format!("{level} {}\n", lines.join("\n  ")));
     }
@@ -443,19 +451,19 @@ fn retries(secrets: Secrets) -> RetrySink {
 }
 
 /// What a server has done that does not know its session any more.
-pub(in crate::cli) fn renewed(server: &str) -> String {
+pub(in crate::cli) fn renewal_message(server: &str) -> String {
     format!("MCP server '{server}' did not know the session any more, and has got a new one")
 }
 
 /// What came of something that was done with several servers, and whether it ends the command with an error: a server
 /// cannot be reached, and the policy wants all of them, or none can.
-pub(in crate::cli) struct Each<T> {
-    pub(in crate::cli) reached: Vec<(Arc<str>, Reached<T>)>,
-    pub(in crate::cli) outcome: Result<(), Trouble>,
+pub(in crate::cli) struct ServerResults<T> {
+    pub(in crate::cli) reached: Vec<(Arc<str>, ServerResult<T>)>,
+    pub(in crate::cli) outcome: Result<(), CommandError>,
 }
 
 /// What came of something that was done with one of several servers.
-pub(in crate::cli) enum Reached<T> {
+pub(in crate::cli) enum ServerResult<T> {
     Answered(Result<T, client::Failure>),
-    Not(Arc<ConnectError>),
+    Unreachable(Arc<ConnectError>),
 }

@@ -14,9 +14,9 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Member,
+    HubServer,
     options::HubOptions,
-    status::{State, Status},
+    status::{ConnectionState, ServerStatus},
 };
 use crate::{
     client::{CallOptions, ConnectError, Failure, Ignored, PeerVersion, Session},
@@ -29,16 +29,16 @@ const FRAMES: usize = 10_000;
 
 /// A server of a hub.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct ServerConnection {
     pub(super) name: Arc<str>,
     /// Replaced when the config changes in what needs no new connection.
-    member: Mutex<Arc<Member>>,
+    member: Mutex<Arc<HubServer>>,
     /// Calls hold it for reading, so that nobody closes the session under them.
-    session: RwLock<Option<Live>>,
+    session: RwLock<Option<OpenSession>>,
     stop: CancellationToken,
     /// Cancels the attempt to connect, or what goes on over the session that is open.
     calls: Mutex<CancellationToken>,
-    status: Mutex<Status>,
+    status: Mutex<ServerStatus>,
     /// What the server lists; kept from one listing to the next.
     listing: Mutex<Arc<Listing>>,
     /// Answers to nothing that came when the server was left.
@@ -58,7 +58,7 @@ pub(super) struct Listing {
 
 /// A session, and the token that ends what goes on over it.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct OpenSession {
     pub(super) session: Session,
     pub(super) calls: CancellationToken,
     /// Whether the server has left unanswered whether it lives.
@@ -66,46 +66,46 @@ pub(super) struct Live {
 }
 
 /// Makes of an attempt that nobody waits for any more one that was not made.
-struct Attempt<'s>(&'s Slot);
+struct ConnectingState<'s>(&'s ServerConnection);
 
-impl Drop for Attempt<'_> {
+impl Drop for ConnectingState<'_> {
     fn drop(&mut self) {
         let mut status = self.0.lock_status();
-        if status.state == State::Connecting {
-            *status = Status::new(State::NotConnected);
+        if status.state == ConnectionState::Connecting {
+            *status = ServerStatus::new(ConnectionState::NotConnected);
         }
     }
 }
 
-impl Slot {
+impl ServerConnection {
     /// A server that is not connected to; `stop` ends everything about it.
-    pub(super) fn new(member: Member, stop: CancellationToken) -> Slot {
-        let state = if member.is_enabled { State::NotConnected } else { State::Disabled };
+    pub(super) fn new(member: HubServer, stop: CancellationToken) -> ServerConnection {
+        let state = if member.is_enabled { ConnectionState::NotConnected } else { ConnectionState::Disabled };
         let leaving = TaskTracker::new();
         leaving.close();
-        Slot {
+        ServerConnection {
             stop,
             name: member.config.name.as_str().into(),
             member: Mutex::new(Arc::new(member)),
             session: RwLock::new(None),
             calls: Mutex::default(),
-            status: Mutex::new(Status::new(state)),
+            status: Mutex::new(ServerStatus::new(state)),
             listing: Mutex::default(),
             late: Mutex::default(),
             leaving,
         }
     }
 
-    pub(super) fn member(&self) -> Arc<Member> {
+    pub(super) fn member(&self) -> Arc<HubServer> {
         locked(&self.member).clone()
     }
 
     /// Replaces what is said about the server, as long as its connection stays what it is.
-    pub(super) fn set_member(&self, member: Member) {
+    pub(super) fn set_server(&self, member: HubServer) {
         *locked(&self.member) = Arc::new(member);
     }
 
-    pub(super) fn status(&self) -> Status {
+    pub(super) fn status(&self) -> ServerStatus {
         self.lock_status().clone()
     }
 
@@ -120,43 +120,43 @@ impl Slot {
     pub(super) async fn session(
         &self,
         options: &HubOptions,
-    ) -> Result<(RwLockReadGuard<'_, Option<Live>>, bool), Arc<ConnectError>> {
+    ) -> Result<(RwLockReadGuard<'_, Option<OpenSession>>, bool), Arc<ConnectError>> {
         let is_usable = |session: &Session| session.tap().closed().is_none() && !session.is_lost();
-        let is_open = |live: &Option<Live>| live.as_ref().is_some_and(|live| is_usable(&live.session));
+        let is_open = |live: &Option<OpenSession>| live.as_ref().is_some_and(|live| is_usable(&live.session));
         let open = self.session.read().await;
         if is_open(&open) {
             return Ok((open, false));
         }
         drop(open);
-        let mut slot = self.session.write().await;
-        let is_new = !is_open(&slot);
+        let mut connection = self.session.write().await;
+        let is_new = !is_open(&connection);
         if is_new {
-            match slot.take() {
+            match connection.take() {
                 // It may take all the time that it is given, and there is no reason to wait for that.
-                Some(Live { session, is_hung, .. }) if is_hung.load(Ordering::Relaxed) => {
+                Some(OpenSession { session, is_hung, .. }) if is_hung.load(Ordering::Relaxed) => {
                     drop(self.leaving.spawn(session.close()));
                 }
-                Some(Live { session, .. }) => drop(session.close().await),
+                Some(OpenSession { session, .. }) => drop(session.close().await),
                 None => {}
             }
-            *slot = Some(self.open(options).await?);
+            *connection = Some(self.open(options).await?);
         }
-        Ok((slot.downgrade(), is_new))
+        Ok((connection.downgrade(), is_new))
     }
 
     /// The session, if there is one that is open.
-    pub(super) async fn open_session(&self) -> RwLockReadGuard<'_, Option<Live>> {
+    pub(super) async fn open_session(&self) -> RwLockReadGuard<'_, Option<OpenSession>> {
         self.session.read().await
     }
 
     /// The same, unless somebody opens or closes one.
-    pub(super) fn session_at_once(&self) -> Option<RwLockReadGuard<'_, Option<Live>>> {
+    pub(super) fn try_open_session(&self) -> Option<RwLockReadGuard<'_, Option<OpenSession>>> {
         self.session.try_read().ok()
     }
 
-    async fn open(&self, options: &HubOptions) -> Result<Live, Arc<ConnectError>> {
-        self.set(State::Connecting, None);
-        let _attempt = Attempt(self);
+    async fn open(&self, options: &HubOptions) -> Result<OpenSession, Arc<ConnectError>> {
+        self.set(ConnectionState::Connecting, None);
+        let _attempt = ConnectingState(self);
         let calls = self.stop.child_token();
         *locked(&self.calls) = calls.clone();
         match Box::pin(self.attempt(options, &calls)).await {
@@ -167,12 +167,12 @@ impl Slot {
             Ok(session) => {
                 // Many servers log to their standard output, and are of use all the same.
                 session.ignore(Ignored::Noise);
-                self.set(State::Connected, None);
-                Ok(Live { session, calls, is_hung: AtomicBool::default() })
+                self.set(ConnectionState::Connected, None);
+                Ok(OpenSession { session, calls, is_hung: AtomicBool::default() })
             }
             Err(ConnectError::GivenUp) => Err(Arc::new(ConnectError::GivenUp)),
             Err(error) => {
-                self.set(State::Failed, Some(error.to_string().into()));
+                self.set(ConnectionState::Failed, Some(error.to_string().into()));
                 Err(Arc::new(error))
             }
         }
@@ -185,7 +185,7 @@ impl Slot {
         let mut pauses = options.retry.pauses();
         loop {
             let (stderr, mut tap) = (options.stderr.clone(), Tap::keeping(FRAMES));
-            if let Some(records) = &options.records {
+            if let Some(records) = &options.record_sink {
                 tap = tap.with_http();
                 records(&self.name, &tap);
             }
@@ -205,7 +205,7 @@ impl Slot {
             match pauses.next().filter(|_| may_pass(&error)) {
                 Some(pause) => {
                     let pause = shortened(pause);
-                    if let Some(told) = &options.retries {
+                    if let Some(told) = &options.retry_sink {
                         told(&self.name, &error, pause);
                     }
                     if given_up.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
@@ -218,7 +218,7 @@ impl Slot {
     }
 
     /// Lists the tools of an open session; what came before a failure is kept. A server that declares no tools has none.
-    pub(super) async fn list(&self, live: &Live) -> Option<Failure> {
+    pub(super) async fn list(&self, live: &OpenSession) -> Option<Failure> {
         let (listing, failure) = if live.session.info().declares("tools") {
             let options = CallOptions { cancel: Some(live.calls.clone()), ..CallOptions::default() };
             match live.session.list_tools_as_far_as_possible(options).await {
@@ -236,12 +236,12 @@ impl Slot {
     }
 
     /// Ends the calls under way and takes leave of the server.
-    pub(super) async fn disconnect(&self, state: State) {
+    pub(super) async fn disconnect(&self, state: ConnectionState) {
         locked(&self.calls).cancel();
         let live = self.session.write().await.take();
         *locked(&self.listing) = Arc::default();
         self.set(state, None);
-        if let Some(Live { session, .. }) = live {
+        if let Some(OpenSession { session, .. }) = live {
             let (_, late) = session.leave().await;
             // What a server logs on its way out disturbs nobody any more.
             let answers = late.into_iter().filter(|stray| matches!(stray, Stray::Again(_) | Stray::Unasked(_)));
@@ -256,22 +256,22 @@ impl Slot {
     }
 
     /// The connection with this record broke. False if there is another by now.
-    pub(super) async fn broke(&self, tap: &Tap, why: &str) -> bool {
+    pub(super) async fn mark_disconnected(&self, tap: &Tap, why: &str) -> bool {
         let session = self.session.read().await;
         let is_this = session.as_ref().is_some_and(|live| live.session.tap().is(tap));
         if is_this {
-            self.set(State::Failed, Some(why.into()));
+            self.set(ConnectionState::Failed, Some(why.into()));
         }
         is_this
     }
 
-    pub(super) fn set(&self, state: State, last_error: Option<Arc<str>>) {
+    pub(super) fn set(&self, state: ConnectionState, last_error: Option<Arc<str>>) {
         let mut status = self.lock_status();
-        let tools = status.tools.filter(|_| state == State::Connected);
-        *status = Status { last_error, tools, ..Status::new(state) };
+        let tools = status.tools.filter(|_| state == ConnectionState::Connected);
+        *status = ServerStatus { last_error, tools, ..ServerStatus::new(state) };
     }
 
-    fn lock_status(&self) -> MutexGuard<'_, Status> {
+    fn lock_status(&self) -> MutexGuard<'_, ServerStatus> {
         locked(&self.status)
     }
 }

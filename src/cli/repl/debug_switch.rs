@@ -10,7 +10,7 @@ pub(super) const VARIABLE: &str = "CODE_AGENT_MCP_DEBUG";
 
 /// On or off, for all servers or for single ones.
 #[derive(Debug, Default)]
-pub(super) struct Switch(Mutex<State>);
+pub(super) struct DebugSwitch(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -19,11 +19,11 @@ struct State {
     servers: BTreeMap<String, bool>,
 }
 
-impl Switch {
+impl DebugSwitch {
     /// As the command line and the environment say.
-    pub(super) fn of(is_wanted: bool, variable: Option<&str>) -> Switch {
+    pub(super) fn new(is_wanted: bool, variable: Option<&str>) -> DebugSwitch {
         let is_set = variable.is_some_and(|value| !matches!(value, "" | "0" | "false"));
-        Switch(Mutex::new(State { all: is_wanted || is_set, servers: BTreeMap::new() }))
+        DebugSwitch(Mutex::new(State { all: is_wanted || is_set, servers: BTreeMap::new() }))
     }
 
     /// For all servers, or for one.
@@ -36,7 +36,7 @@ impl Switch {
     }
 
     /// As a config says, unless somebody has said otherwise here.
-    pub(super) fn suggest(&self, server: &str, is_on: bool) {
+    pub(super) fn apply_default(&self, server: &str, is_on: bool) {
         let mut state = self.state();
         if !state.all {
             state.servers.entry(server.to_owned()).or_insert(is_on);
@@ -59,11 +59,11 @@ mod tests {
 
     #[test]
     fn what_holds_for_one_server_goes_before_what_holds_for_all() {
-        let switch = Switch::of(false, None);
-        switch.suggest("a", true);
+        let switch = DebugSwitch::new(false, None);
+        switch.apply_default("a", true);
         assert_eq!((switch.is_on("a"), switch.is_on("b")), (true, false));
         switch.set(Some("a"), false);
-        switch.suggest("a", true);
+        switch.apply_default("a", true);
         switch.set(Some("b"), true);
         assert_eq!((switch.is_on("a"), switch.is_on("b"), switch.is_on("c")), (false, true, false));
         switch.set(None, true);
@@ -72,11 +72,11 @@ mod tests {
 
     #[test]
     fn the_variable_switches_it_on() {
-        let is_on = |value| Switch::of(false, value).is_on("a");
+        let is_on = |value| DebugSwitch::new(false, value).is_on("a");
         assert_eq!(
             [Some("1"), Some("true"), Some("0"), Some("false"), Some(""), None].map(is_on),
             [true, true, false, false, false, false]
         );
-        assert!(Switch::of(true, None).is_on("a"));
+        assert!(DebugSwitch::new(true, None).is_on("a"));
     }
 }

@@ -3,45 +3,22 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-
 use super::{command::Command, shell::Shell};
-use crate::{client::hub::State, config::policy::Unreachable};
-
-/// How far the first attempts are.
-#[derive(Debug, Default)]
-pub(super) struct Attempts {
-    all: CancellationToken,
-    /// The servers of which the first attempt is over, whatever came of it.
-    each: watch::Sender<HashSet<Arc<str>>>,
-}
-
-impl Attempts {
-    pub(super) fn is_over_with(&self, server: Arc<str>) {
-        self.each.send_modify(|over| {
-            over.insert(server);
-        });
-    }
-
-    pub(super) fn are_over(&self) {
-        self.all.cancel();
-    }
-}
+use crate::{client::hub::ConnectionState, config::policy::Unreachable};
 
 impl Shell {
     /// Waits until the first attempts to connect are over.
-    pub(super) async fn settled(&self) {
-        self.attempts.all.cancelled().await;
+    pub(super) async fn wait_all(&self) {
+        self.initial_connections.wait_all().await;
     }
 
-    pub(super) fn is_settled(&self) -> bool {
-        self.attempts.all.is_cancelled()
+    pub(super) fn has_started(&self) -> bool {
+        self.initial_connections.are_done()
     }
 
     /// Waits until nothing that is still connected to can change what a command does.
     pub(super) async fn ready_for(&self, command: &Command) {
-        let mut over = self.attempts.each.subscribe();
+        let mut over = self.initial_connections.subscribe();
         let ready = async {
             // If one server is the end of all, nothing is certain before the last one.
             if self.unreachable == Unreachable::Skipped
@@ -52,7 +29,7 @@ impl Shell {
             std::future::pending().await
         };
         tokio::select! {
-            () = self.settled() => {}
+            () = self.wait_all() => {}
             () = ready => {}
         }
     }
@@ -60,7 +37,7 @@ impl Shell {
     fn is_ready(&self, command: &Command, over: &HashSet<Arc<str>>) -> bool {
         let is_over = |server: &str| over.contains(server) || !self.is_expected(server);
         match command {
-            Command::Call { tool, .. } => self.hub.is_certain(tool, is_over),
+            Command::Call { tool, .. } => self.hub.is_settled(tool, is_over),
             Command::Read { server: Some(server), .. }
             | Command::Prompt { server: Some(server), .. }
             | Command::ListTools(Some(server))
@@ -79,6 +56,6 @@ impl Shell {
 
     /// Whether a server is connected to at the beginning.
     fn is_expected(&self, server: &str) -> bool {
-        self.hub.status().iter().any(|(name, status)| **name == *server && status.state != State::Disabled)
+        self.hub.status().iter().any(|(name, status)| **name == *server && status.state != ConnectionState::Disabled)
     }
 }

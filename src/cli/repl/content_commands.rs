@@ -11,88 +11,94 @@ use crate::{
         self,
         mcp::{
             arguments::{Arguments, names_of},
-            content::{Saver, tell},
+            content::Saver,
+            error::CommandError,
             get_prompt::Prompt,
             list_prompts::PROMPTS,
             list_resources::{RESOURCES, TEMPLATES},
             list_tools,
-            listing::{self, Kind},
+            listing::{self, ListingKind},
+            print::print_unchecked,
             read_resource::Contents,
-            trouble::Trouble,
-            visit::{Each, Reached, Visit},
+            session::{HubSession, ServerResult, ServerResults},
         },
         style::{DIM, STRONG, printable},
     },
     client::{CallOptions, Failure, Listing, Session, hub::RegisteredTool},
 };
 
-type Listings = Vec<(Arc<str>, Reached<Listing>)>;
+type Listings = Vec<(Arc<str>, ServerResult<Listing>)>;
 
 impl Shell {
     pub(super) async fn list_tools(&self, server: Option<&str>) -> bool {
-        let visit = match self.visit_some(server) {
-            Ok(visit) => visit,
+        let hub_session = match self.session_for_target(server) {
+            Ok(hub_session) => hub_session,
             Err(error) => return self.failed(&error),
         };
         if self.args.lazy {
-            for name in &visit.names {
+            for name in &hub_session.names {
                 match Box::pin(self.hub.connect(name)).await {
                     Ok(None) => {}
                     Ok(Some(failure)) => {
-                        visit.warn(&format!("failed to list MCP tools for server {name}: {failure}"));
+                        hub_session.warn(&format!("failed to list MCP tools for server {name}: {failure}"));
                     }
-                    Err(error) => self.trouble(&error),
+                    Err(error) => self.print_hub_error(&error),
                 }
             }
-        } else if !self.is_settled() {
-            visit.note("some servers are still being connected to");
+        } else if !self.has_started() {
+            hub_session.note("some servers are still being connected to");
         }
         let registry = self.hub.registry();
         let Some(name) = server else {
-            tell(&overview(visit.names.iter().map(|name| (&**name, registry.of_server(name).collect()))));
+            print_unchecked(&overview(
+                hub_session.names.iter().map(|name| (&**name, registry.server_tools(name).collect())),
+            ));
             return true;
         };
         let loaded = self.loaded();
         let Some(written) = loaded.servers.iter().find(|server| server.name() == name) else {
-            return self.failed(&crate::client::hub::HubError::NoServer(name.to_owned()));
+            return self.failed(&crate::client::hub::HubError::UnknownServer(name.to_owned()));
         };
-        match list_tools::offered(&visit, written, &registry) {
-            Ok(text) => tell(&text),
+        match list_tools::offered(&hub_session, written, &registry) {
+            Ok(text) => print_unchecked(&text),
             Err(error) => return self.failed(&error),
         }
         true
     }
 
     pub(super) async fn resources(&self, server: Option<&str>) -> bool {
-        let visit = match self.visit_some(server) {
-            Ok(visit) => visit,
+        let hub_session = match self.session_for_target(server) {
+            Ok(hub_session) => hub_session,
             Err(error) => return self.failed(&error),
         };
         let resources = self
-            .listed_of(&visit, &RESOURCES, async |session, options| {
-                self.hub.cached(session).list_resources(options).await
+            .listed_of(&hub_session, &RESOURCES, async |session, options| {
+                self.hub.caching_session(session).list_resources(options).await
             })
             .await;
-        let list = async |session: &Session, options| self.hub.cached(session).list_resource_templates(options).await;
-        let templates = self.listed_of(&visit, &TEMPLATES, list).await;
+        let list =
+            async |session: &Session, options| self.hub.caching_session(session).list_resource_templates(options).await;
+        let templates = self.listed_of(&hub_session, &TEMPLATES, list).await;
         let (Some(resources), Some(templates)) = (resources, templates) else { return false };
         self.listed().resources =
             members(&resources).filter_map(|item| Some(item["uri"].as_str()?.to_owned())).collect();
-        tell(&listing::text(&RESOURCES, &resources));
+        print_unchecked(&listing::text(&RESOURCES, &resources));
         let has_templates = members(&templates).next().is_some();
         if has_templates {
-            tell(&format!("\n{}", listing::text(&TEMPLATES, &templates)));
+            print_unchecked(&format!("\n{}", listing::text(&TEMPLATES, &templates)));
         }
         !listing::has_failed(&resources) && !listing::has_failed(&templates)
     }
 
     pub(super) async fn prompts(&self, server: Option<&str>) -> bool {
-        let visit = match self.visit_some(server) {
-            Ok(visit) => visit,
+        let hub_session = match self.session_for_target(server) {
+            Ok(hub_session) => hub_session,
             Err(error) => return self.failed(&error),
         };
         let listed = self
-            .listed_of(&visit, &PROMPTS, async |session, options| self.hub.cached(session).list_prompts(options).await)
+            .listed_of(&hub_session, &PROMPTS, async |session, options| {
+                self.hub.caching_session(session).list_prompts(options).await
+            })
             .await;
         let Some(prompts) = listed else { return false };
         let known = |item: Value| {
@@ -101,7 +107,7 @@ impl Shell {
             Some((item["name"].as_str()?.to_owned(), names))
         };
         self.listed().prompts = members(&prompts).filter_map(known).collect();
-        tell(&listing::text(&PROMPTS, &prompts));
+        print_unchecked(&listing::text(&PROMPTS, &prompts));
         !listing::has_failed(&prompts)
     }
 
@@ -113,15 +119,16 @@ impl Shell {
         output: Option<&Path>,
         cancel: &CancellationToken,
     ) -> bool {
-        let list = async |session: &Session, options| self.hub.cached(session).list_resources(options).await;
-        let Some(visit) = self.holder(server, &RESOURCES, list, "uri", uri, cancel).await else { return false };
-        let read =
-            async |session: &Session, options: CallOptions| self.hub.cached(session).read_resource(uri, options).await;
-        let Some(result) = self.asked(&visit, read, cancel).await else { return false };
+        let list = async |session: &Session, options| self.hub.caching_session(session).list_resources(options).await;
+        let Some(hub_session) = self.holder(server, &RESOURCES, list, "uri", uri, cancel).await else { return false };
+        let read = async |session: &Session, options: CallOptions| {
+            self.hub.caching_session(session).read_resource(uri, options).await
+        };
+        let Some(result) = self.asked(&hub_session, read, cancel).await else { return false };
         let mut saver = Saver::new(output, "resource");
-        let contents = Contents::parse(&result).map_err(Trouble::Call);
-        let text = contents.and_then(|contents| contents.text(&mut saver).map_err(Trouble::Failure));
-        self.show(&visit, text, saver, cancel).await
+        let contents = Contents::parse(&result).map_err(CommandError::Call);
+        let text = contents.and_then(|contents| contents.text(&mut saver).map_err(CommandError::Failure));
+        self.show(&hub_session, text, saver, cancel).await
     }
 
     /// Gets a prompt of a server that is named, or of the one that lists it.
@@ -133,26 +140,26 @@ impl Shell {
         output: Option<&Path>,
         cancel: &CancellationToken,
     ) -> bool {
-        let texts = |read: Arguments| read.texts().map_err(|error| Trouble::Failure(cli::Failure::Usage(error)));
+        let texts = |read: Arguments| read.texts().map_err(|error| CommandError::Failure(cli::Failure::Usage(error)));
         let arguments = match self.arguments(None, words, cancel).await.and_then(texts) {
             Ok(arguments) => Some(arguments).filter(|arguments| !arguments.is_empty()),
-            Err(trouble) => return self.tell(&self.visit(), trouble),
+            Err(trouble) => return self.print_error(&self.hub_session(), trouble),
         };
-        let list = async |session: &Session, options| self.hub.cached(session).list_prompts(options).await;
-        let Some(visit) = self.holder(server, &PROMPTS, list, "name", name, cancel).await else { return false };
+        let list = async |session: &Session, options| self.hub.caching_session(session).list_prompts(options).await;
+        let Some(hub_session) = self.holder(server, &PROMPTS, list, "name", name, cancel).await else { return false };
         let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
-        let Some(result) = self.asked(&visit, get, cancel).await else { return false };
+        let Some(result) = self.asked(&hub_session, get, cancel).await else { return false };
         let mut saver = Saver::new(output, name);
-        let prompt = Prompt::parse(&result).map_err(Trouble::Call);
-        let text = prompt.and_then(|prompt| prompt.text(&mut saver).map_err(Trouble::Failure));
-        self.show(&visit, text, saver, cancel).await
+        let prompt = Prompt::parse(&result).map_err(CommandError::Call);
+        let text = prompt.and_then(|prompt| prompt.text(&mut saver).map_err(CommandError::Failure));
+        self.show(&hub_session, text, saver, cancel).await
     }
 
     /// Prints a text when what was taken out of it is written, or tells why not: whether that went as it should.
     pub(super) async fn show(
         &self,
-        visit: &Visit,
-        text: Result<String, Trouble>,
+        hub_session: &HubSession,
+        text: Result<String, CommandError>,
         mut saver: Saver<'_>,
         cancel: &CancellationToken,
     ) -> bool {
@@ -161,31 +168,31 @@ impl Shell {
             failed => failed,
         };
         match text {
-            Ok(text) => tell(&text),
-            Err(trouble) => return self.tell(visit, trouble),
+            Ok(text) => print_unchecked(&text),
+            Err(trouble) => return self.print_error(hub_session, trouble),
         }
         true
     }
 
-    pub(super) fn tell(&self, visit: &Visit, trouble: Trouble) -> bool {
+    pub(super) fn print_error(&self, hub_session: &HubSession, trouble: CommandError) -> bool {
         match trouble {
-            Trouble::Call(failure) => visit.tell_failure(&failure),
-            Trouble::Unlisted(what) => self.error(&what),
-            Trouble::Failure(failure) => self.error(&failure.to_string()),
+            CommandError::Call(failure) => hub_session.print_failure(&failure),
+            CommandError::Listing(what) => self.error(&what),
+            CommandError::Failure(failure) => self.error(&failure.to_string()),
         }
         false
     }
 
     async fn listed_of(
         &self,
-        visit: &Visit,
-        kind: &Kind,
+        hub_session: &HubSession,
+        kind: &ListingKind,
         list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
     ) -> Option<Listings> {
-        match Box::pin(listing::reached(visit, kind, list)).await {
-            Ok(Each { reached, outcome: Ok(()) }) => Some(reached),
-            Ok(Each { outcome: Err(trouble), .. }) | Err(trouble) => {
-                self.tell(visit, trouble);
+        match Box::pin(listing::list_items(hub_session, kind, list)).await {
+            Ok(ServerResults { reached, outcome: Ok(()) }) => Some(reached),
+            Ok(ServerResults { outcome: Err(trouble), .. }) | Err(trouble) => {
+                self.print_error(hub_session, trouble);
                 None
             }
         }
@@ -195,42 +202,42 @@ impl Shell {
     async fn holder(
         &self,
         server: Option<&str>,
-        kind: &Kind,
+        kind: &ListingKind,
         list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
         key: &str,
         wanted: &str,
         cancel: &CancellationToken,
-    ) -> Option<Visit> {
-        let visit = match self.visit_some(server) {
-            Ok(visit) => visit,
+    ) -> Option<HubSession> {
+        let hub_session = match self.session_for_target(server) {
+            Ok(hub_session) => hub_session,
             Err(error) => {
-                self.trouble(&error);
+                self.print_hub_error(&error);
                 return None;
             }
         };
-        if visit.names.len() < 2 {
-            if visit.names.is_empty() {
+        if hub_session.names.len() < 2 {
+            if hub_session.names.is_empty() {
                 self.error("no server is connected");
                 return None;
             }
-            return Some(visit);
+            return Some(hub_session);
         }
         let list = async |session: &Session, options: CallOptions| {
             let own = options.cancel.unwrap_or_default().child_token();
             let options = CallOptions { cancel: Some(own.clone()), ..CallOptions::default() };
             cancelled_by(cancel, &own, list(session, options)).await
         };
-        let listed = self.listed_of(&visit, kind, list).await?;
+        let listed = self.listed_of(&hub_session, kind, list).await?;
         if cancel.is_cancelled() {
             return None;
         }
-        let has_it = |(_, came): &&(Arc<str>, Reached<Listing>)| match came {
-            Reached::Answered(Ok(listing)) => items(listing).any(|item| item[key] == wanted),
+        let has_it = |(_, came): &&(Arc<str>, ServerResult<Listing>)| match came {
+            ServerResult::Answered(Ok(listing)) => items(listing).any(|item| item[key] == wanted),
             _ => false,
         };
         let names: Vec<_> = listed.iter().filter(has_it).map(|(name, _)| name.clone()).collect();
         match &names[..] {
-            [_] => Some(self.visit_to(names)),
+            [_] => Some(self.session_for(names)),
             [] => {
                 self.error(&format!("no server lists {wanted:?}; say with --server which one has it"));
                 None
@@ -245,25 +252,26 @@ impl Shell {
         }
     }
 
-    /// Asks the only server of a visit.
+    /// Asks the only server of a hub_session.
     async fn asked(
         &self,
-        visit: &Visit,
+        hub_session: &HubSession,
         ask: impl AsyncFnOnce(&Session, CallOptions) -> Result<Box<RawValue>, Failure>,
         cancel: &CancellationToken,
     ) -> Option<Box<RawValue>> {
-        let asked = visit.over(&visit.names[0], async |session, options| {
+        let asked = hub_session.with_session(&hub_session.names[0], async |session, options| {
             let own = options.cancel.unwrap_or_default().child_token();
             let options = CallOptions { cancel: Some(own.clone()), ..CallOptions::default() };
             let limit = session.timeouts().call;
             let ask = async |options: CallOptions| ask(session, options).await;
-            let asking = crate::cli::ask::Person::in_time(self.person.as_ref(), limit, options, ask);
-            cancelled_by(cancel, &own, asking).await.map_err(Trouble::Call)
+            let asking =
+                crate::cli::terminal_user::TerminalUser::with_timeout(self.person.as_ref(), limit, options, ask);
+            cancelled_by(cancel, &own, asking).await.map_err(CommandError::Call)
         });
         match asked.await {
             Ok(result) => Some(result),
             Err(trouble) => {
-                self.tell(visit, trouble);
+                self.print_error(hub_session, trouble);
                 None
             }
         }
@@ -277,7 +285,7 @@ fn items(listing: &Listing) -> impl Iterator<Item = Value> {
 /// Everything that came of all servers.
 fn members(listings: &Listings) -> impl Iterator<Item = Value> {
     let answered = listings.iter().filter_map(|(_, came)| match came {
-        Reached::Answered(Ok(listing)) => Some(listing),
+        ServerResult::Answered(Ok(listing)) => Some(listing),
         _ => None,
     });
     answered.flat_map(items)

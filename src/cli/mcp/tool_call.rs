@@ -6,18 +6,19 @@ use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    call_tool::CallToolArgs,
-    content::{Saver, indented, print},
-    form::Formed,
-    hearing::heard,
-    trouble::{FailureReport, Trouble, exit_of},
-    visit::Visit,
+    call_tool_args::CallToolArgs,
+    content::Saver,
+    error::{CommandError, FailureReport, exit_of},
+    print::{indented, print},
+    projected_result::ProjectedResult,
+    server_log::with_server_log,
+    session::HubSession,
 };
 use crate::{
     cli::{
         Exit, Failure,
-        ask::Person,
         style::{self, BAD, STRONG, printable},
+        terminal_user::TerminalUser,
     },
     client::{
         CallOptions, Content, Failure as CallFailure, ToolOutcome,
@@ -27,7 +28,7 @@ use crate::{
 };
 
 /// A call that was made.
-pub(super) struct Called {
+pub(super) struct ToolCall {
     server: Arc<str>,
     /// Under the name that the server knows.
     tool: String,
@@ -40,7 +41,7 @@ pub(super) struct Called {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Report<'a> {
-    Formed(Formed<'a>),
+    ProjectedResult(ProjectedResult<'a>),
     #[serde(rename_all = "camelCase")]
     Own {
         server: &'a str,
@@ -56,20 +57,20 @@ pub(super) enum Report<'a> {
     },
 }
 
-impl Called {
+impl ToolCall {
     /// Calls a tool, which need not be registered. Nobody is asked. Time in which a person is asked something does not count.
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) async fn make(
-        visit: &Visit,
+    pub(super) async fn send(
+        hub_session: &HubSession,
         server: Arc<str>,
         tool: String,
         arguments: Map<String, Value>,
         log_level: Option<&str>,
-    ) -> Result<Called, Trouble> {
-        let timeout = visit.hub.member(&server).ok().and_then(|member| member.tool_timeouts.get(&tool).copied());
-        let result = visit
+    ) -> Result<ToolCall, CommandError> {
+        let timeout = hub_session.hub.server(&server).ok().and_then(|member| member.tool_timeouts.get(&tool).copied());
+        let result = hub_session
             .request(&server, async |session, options| {
                 let limit = timeout.unwrap_or(session.timeouts().call);
                 let call =
@@ -77,27 +78,31 @@ impl Called {
                 if let Some(level) = log_level.filter(|_| session.info().declares("logging")) {
                     session.set_log_level(level, options.clone()).await?;
                 }
-                let call = Person::in_time(visit.person.as_ref(), limit, options, call);
-                Box::pin(heard(visit, session, call)).await
+                let call = TerminalUser::with_timeout(hub_session.person.as_ref(), limit, options, call);
+                Box::pin(with_server_log(hub_session, session, call)).await
             })
             .await?;
-        Ok(Called { server, tool, result: result.map_err(CallError::Failed), saved: Vec::new() })
+        Ok(ToolCall { server, tool, result: result.map_err(CallError::Failed), saved: Vec::new() })
     }
 
     /// Calls a registered tool, if whoever has to allow it does.
-    pub(super) async fn approved(visit: &Visit, tool: &RegisteredTool, arguments: Map<String, Value>) -> Called {
-        let member = visit.hub.member(&tool.server).ok();
+    pub(super) async fn send_with_approval(
+        hub_session: &HubSession,
+        tool: &RegisteredTool,
+        arguments: Map<String, Value>,
+    ) -> ToolCall {
+        let member = hub_session.hub.server(&tool.server).ok();
         let limit = member
             .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
-        let call = async |options: CallOptions| visit.hub.call(&tool.name, Some(arguments), options).await;
-        let options = CallOptions { cancel: Some(visit.is_interrupted.clone()), ..CallOptions::default() };
-        let call = Person::in_time(visit.person.as_ref(), limit.unwrap_or_default(), options, call);
+        let call = async |options: CallOptions| hub_session.hub.call(&tool.name, Some(arguments), options).await;
+        let options = CallOptions { cancel: Some(hub_session.is_interrupted.clone()), ..CallOptions::default() };
+        let call = TerminalUser::with_timeout(hub_session.person.as_ref(), limit.unwrap_or_default(), options, call);
         let result = tokio::select! {
             biased;
             result = Box::pin(call) => result,
-            () = visit.given_up() => Err(CallFailure::Cancelled.into()),
+            () = hub_session.given_up() => Err(CallFailure::Cancelled.into()),
         };
-        Called { server: tool.server.clone(), tool: tool.original.clone(), result, saved: Vec::new() }
+        ToolCall { server: tool.server.clone(), tool: tool.original.clone(), result, saved: Vec::new() }
     }
 
     /// How many files have been written.
@@ -109,18 +114,23 @@ impl Called {
     ///
     /// # Errors
     /// What is to be saved cannot be.
-    pub(super) async fn show(&mut self, visit: &Visit, args: &CallToolArgs, before: usize) -> Result<(), Trouble> {
+    pub(super) async fn show(
+        &mut self,
+        hub_session: &HubSession,
+        args: &CallToolArgs,
+        before: usize,
+    ) -> Result<(), CommandError> {
         let outcome = match &self.result {
             Ok(outcome) => outcome,
             Err(error) => {
-                tell(visit, error);
+                tell(hub_session, error);
                 return Ok(());
             }
         };
-        let mut saver = Saver::new(args.content.output.as_deref(), &self.tool).after(before);
+        let mut saver = Saver::new(args.content.output.as_deref(), &self.tool).starting_after(before);
         let text = shown(outcome, &mut saver)?;
-        saver.write_out(&visit.is_interrupted).await?;
-        saver.tell(visit);
+        saver.write_out(&hub_session.is_interrupted).await?;
+        saver.tell(hub_session);
         self.saved = saver.saved;
         if args.is_for_programs() {
             return Ok(());
@@ -133,17 +143,22 @@ impl Called {
         Ok(())
     }
 
-    pub(super) fn report(&self, visit: &Visit, form: Option<Projection>) -> Report<'_> {
-        let Called { server, tool, result, saved } = self;
+    pub(super) fn report(&self, hub_session: &HubSession, form: Option<Projection>) -> Report<'_> {
+        let ToolCall { server, tool, result, saved } = self;
         if let Some(form) = form {
-            return Report::Formed(Formed::new(form, visit, &Call { id: "", server, tool }, result.as_ref()));
+            return Report::ProjectedResult(ProjectedResult::new(
+                form,
+                hub_session,
+                &Call { id: "", server, tool },
+                result.as_ref(),
+            ));
         }
         Report::Own {
             server,
             tool,
             is_error: result.as_ref().map_or(true, |outcome| outcome.is_error),
             result: result.as_ref().ok().map(|outcome| &*outcome.raw),
-            failure: result.as_ref().err().map(|error| described(visit, error)),
+            failure: result.as_ref().err().map(|error| described(hub_session, error)),
             saved,
         }
     }
@@ -159,22 +174,22 @@ impl Called {
     }
 }
 
-fn tell(visit: &Visit, error: &CallError) {
+fn tell(hub_session: &HubSession, error: &CallError) {
     match error {
-        CallError::Failed(failure) => visit.tell_failure(failure),
-        error => style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&visit.hidden(&error.to_string())))),
+        CallError::Failed(failure) => hub_session.print_failure(failure),
+        error => style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&hub_session.hidden(&error.to_string())))),
     }
 }
 
-fn described(visit: &Visit, error: &CallError) -> FailureReport {
+fn described(hub_session: &HubSession, error: &CallError) -> FailureReport {
     let kind = match error {
-        CallError::Failed(failure) => return visit.failure_json(failure),
+        CallError::Failed(failure) => return hub_session.failure_json(failure),
         CallError::Denied { .. } => "denied",
         CallError::Unreachable { .. } => "unreachable",
         CallError::Disabled(_) => "disabled",
-        CallError::NoTool { .. } | CallError::NoServer(_) => "unknown",
+        CallError::UnknownTool { .. } | CallError::UnknownServer(_) => "unknown",
     };
-    FailureReport::new(kind, visit.hidden(&error.to_string()))
+    FailureReport::new(kind, hub_session.hidden(&error.to_string()))
 }
 
 /// The blocks one after another, and the structured content unless the text is that already.

@@ -38,11 +38,11 @@ fn holding(ttl: Value, scope: &'static str) -> (Server, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let server = in_memory(move |message| {
-        let with = |mut members: Value| {
+        let with = |mut servers: Value| {
             count.fetch_add(1, Ordering::Relaxed);
-            (members["resultType"], members["ttlMs"], members["cacheScope"]) =
+            (servers["resultType"], servers["ttlMs"], servers["cacheScope"]) =
                 ("complete".into(), ttl.clone(), scope.into());
-            vec![result(message, &members.to_string())]
+            vec![result(message, &servers.to_string())]
         };
         let params = &message["params"];
         match message["method"].as_str() {
@@ -69,8 +69,8 @@ fn times(asked: &AtomicUsize) -> usize {
 }
 
 async fn read(hub: &Hub, uri: &str) -> String {
-    let read =
-        hub.request("s", async |session, _| hub.cached(session).read_resource(uri, CallOptions::default()).await);
+    let read = hub
+        .request("s", async |session, _| hub.caching_session(session).read_resource(uri, CallOptions::default()).await);
     read.await.expect("reaches").expect("a result").get().to_owned()
 }
 
@@ -87,7 +87,8 @@ async fn what_a_server_says_holds_for_as_long_as_it_says() {
     assert_eq!(times(&asked), 1);
     // Every page for itself.
     for expected in [2, 0] {
-        let list = async |session: &Session, _| hub.cached(session).list_resources(CallOptions::default()).await;
+        let list =
+            async |session: &Session, _| hub.caching_session(session).list_resources(CallOptions::default()).await;
         let listing = hub.request("s", list).await.expect("reaches").expect("a listing");
         assert_eq!((listing.items.len(), listing.pages, times(&asked)), (1, 2, expected));
     }

@@ -7,11 +7,11 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use super::shell::{Never, Shell};
 use crate::{
     cli::{
-        background::Background,
-        mock::watch::{Edits, read},
+        background::BackgroundThread,
+        mock::script_watcher::{EditDetector, read},
         style::{self, BAD},
     },
-    client::hub::{Connect, Reloaded},
+    client::hub::{ConnectMode, ReloadReport},
     config::policy::Unreachable,
 };
 
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// Takes over every edit.
 pub(super) async fn configs(shell: &Arc<Shell>) -> Never {
-    let mut edits = Edits::of(content(shell));
+    let mut edits = EditDetector::new(content(shell));
     // What an edit has connected to may take longer than the next edit.
     let mut reloading = FuturesUnordered::new();
     loop {
@@ -57,8 +57,8 @@ impl Shell {
         let before = self.loaded();
         let (target, show_secrets) = (self.args.target.clone(), self.args.connection.show_secrets);
         // A file may be a pipe that nobody writes to.
-        let reading = Background::start(move || target.read(Some(&before.files), show_secrets));
-        let Some(read) = reading.ended().await else { return false };
+        let reading = BackgroundThread::start(move || target.read(Some(&before.files), show_secrets));
+        let Some(read) = reading.join().await else { return false };
         let members = match read.and_then(|(servers, files)| self.load(servers, files)) {
             Ok(members) => members,
             Err(failure) => {
@@ -71,9 +71,9 @@ impl Shell {
         };
         let (reloaded, leave) = self.hub.replace(members);
         drop(one_at_a_time);
-        self.visit().note(&format!("config reloaded: {}", told(&reloaded)));
+        self.hub_session().note(&format!("config reloaded: {}", told(&reloaded)));
         leave.await;
-        if self.hub.options().connect == Connect::Eager {
+        if self.hub.options().connect == ConnectMode::Eager {
             let fresh = reloaded.added.into_iter().chain(reloaded.restarted).collect();
             self.connect_to(fresh, Unreachable::Skipped).await;
         }
@@ -81,8 +81,8 @@ impl Shell {
     }
 }
 
-fn told(reloaded: &Reloaded) -> String {
-    let Reloaded { added, removed, restarted, .. } = reloaded;
+fn told(reloaded: &ReloadReport) -> String {
+    let ReloadReport { added, removed, restarted, .. } = reloaded;
     let kinds = [("added", added), ("removed", removed), ("restarted", restarted)];
     let told = kinds.into_iter().filter(|(_, names)| !names.is_empty());
     let told: Vec<_> = told.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
@@ -95,9 +95,12 @@ mod tests {
 
     #[test]
     fn what_came_of_a_changed_config_is_told() {
-        assert_eq!(told(&Reloaded::default()), "every server is reached as before");
-        let reloaded =
-            Reloaded { added: vec!["a".into(), "b".into()], restarted: vec!["c".into()], ..Reloaded::default() };
+        assert_eq!(told(&ReloadReport::default()), "every server is reached as before");
+        let reloaded = ReloadReport {
+            added: vec!["a".into(), "b".into()],
+            restarted: vec!["c".into()],
+            ..ReloadReport::default()
+        };
         assert_eq!(told(&reloaded), "added a, b; restarted c");
     }
 

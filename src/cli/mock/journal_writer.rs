@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 
 use super::console::Console;
 use crate::{
-    cli::{Failure, background::Background, style},
+    cli::{Failure, background::BackgroundThread, style},
     mock::journal::{Entry, Handling},
 };
 
@@ -29,26 +29,26 @@ const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// The thread that writes down what a mock receives. It ends when the journal that feeds it is gone.
 #[derive(Debug)]
-pub(super) struct Follower(Background<io::Result<()>>);
+pub(super) struct JournalWriter(BackgroundThread<io::Result<()>>);
 
 /// Starts to follow; `None` if there is nobody to tell.
-pub(super) fn start(file: Option<File>, console: Option<Console>) -> Option<(mpsc::Sender<Entry>, Follower)> {
+pub(super) fn start(file: Option<File>, console: Option<Console>) -> Option<(mpsc::Sender<Entry>, JournalWriter)> {
     if file.is_none() && console.is_none() {
         return None;
     }
     let (sender, entries) = mpsc::channel();
-    Some((sender, Follower(Background::start(move || follow(&entries, file, console.as_ref())))))
+    Some((sender, JournalWriter(BackgroundThread::start(move || follow(&entries, file, console.as_ref())))))
 }
 
-impl Follower {
+impl JournalWriter {
     /// Waits until everything is written, but no longer than `patience` and the next signal. Everything that can still
     /// write the journal must be gone.
     ///
     /// # Errors
     /// Some entries could not be written to the file.
-    pub(super) fn finish(self, patience: Duration) -> Result<(), Failure> {
+    pub(super) fn finish(self, timeout: Duration) -> Result<(), Failure> {
         let incomplete = |why: &dyn fmt::Display| Failure::cannot(format!("the journal is incomplete: {why}"));
-        match self.0.end(patience) {
+        match self.0.join_timeout(timeout) {
             Some(outcome) => outcome.map_err(|error| incomplete(&error)),
             None => Err(incomplete(&"it could not be written in time")),
         }

@@ -13,7 +13,7 @@ use crate::{
 /// The flags that say how to reach one server.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "A server without a config")]
-pub(super) struct AdHocArgs {
+pub(super) struct ServerArgs {
     /// Start this command, as a shell would split it, and speak over its standard streams
     #[arg(long, value_name = "COMMAND", group = "ad_hoc", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     stdio: Option<String>,
@@ -34,13 +34,13 @@ pub(super) struct AdHocArgs {
     env: Vec<(String, String)>,
 }
 
-impl AdHocArgs {
+impl ServerArgs {
     /// The server that is described, if one is; its name is that of its command or host.
     ///
     /// # Errors
     /// The command cannot be split.
     pub(super) fn server(&self) -> Result<Option<ServerConfig>, String> {
-        let AdHocArgs { stdio, http, sse, ws, headers, env } = self;
+        let ServerArgs { stdio, http, sse, ws, headers, env } = self;
         let source = Source::new("the command line", "");
         let server = |name: &str, transport| {
             ServerConfig::new(source.clone(), at(name), At { value: transport, span: Span::default() })

@@ -6,16 +6,15 @@ use super::shell::{Shell, locked};
 use crate::{
     cli::{
         mcp::{
-            auth,
-            content::tell,
-            info,
-            table::{ago, drawn, status_table, with_offered},
+            auth, info,
+            print::print_unchecked,
+            table::{ago, callable_statuses, draw, status_table},
         },
         style::{self, DIM, STRONG, printable},
     },
     client::{
         Failure,
-        hub::{HubError, State, Usage},
+        hub::{ConnectionState, HubError, Usage},
         oauth::Authorizer,
     },
     report::text::printable_lines,
@@ -23,18 +22,18 @@ use crate::{
 
 impl Shell {
     pub(super) fn status(&self) -> bool {
-        tell(&status_table(&with_offered(&self.hub), SystemTime::now(), "/mcp "));
+        print_unchecked(&status_table(&callable_statuses(&self.hub), SystemTime::now(), "/mcp "));
         true
     }
 
     pub(super) async fn connect(&self, server: &str) -> bool {
-        locked(&self.breaks).remove(server);
+        locked(&self.backoffs).remove(server);
         let came = Box::pin(self.hub.connect(server)).await;
         self.connected(server, came)
     }
 
     pub(super) async fn reconnect(&self, server: &str) -> bool {
-        locked(&self.breaks).remove(server);
+        locked(&self.backoffs).remove(server);
         let came = Box::pin(self.hub.reconnect(server)).await;
         self.connected(server, came)
     }
@@ -72,32 +71,36 @@ impl Shell {
     }
 
     fn done(&self, what: &str) -> bool {
-        tell(&format!("MCP server {}\n", printable(what)));
+        print_unchecked(&format!("MCP server {}\n", printable(what)));
         true
     }
 
     pub(super) fn failed(&self, error: &HubError) -> bool {
-        self.trouble(error);
+        self.print_hub_error(error);
         false
     }
 
     /// Whoever asks for it learns which servers are looked at closely.
-    pub(super) fn tell_debug(&self) -> bool {
+    pub(super) fn print_debug_state(&self) -> bool {
         for (server, _) in self.hub.status() {
-            tell(&format!("{}: {}\n", printable(&server), if self.switch.is_on(&server) { "on" } else { "off" }));
+            print_unchecked(&format!(
+                "{}: {}\n",
+                printable(&server),
+                if self.switch.is_on(&server) { "on" } else { "off" }
+            ));
         }
         true
     }
 
     pub(super) fn switch_debug(&self, server: Option<&str>, is_on: bool) -> bool {
-        if let Some(Err(error)) = server.map(|server| self.hub.member(server)) {
+        if let Some(Err(error)) = server.map(|server| self.hub.server(server)) {
             return self.failed(&error);
         }
         // What went over the wire before is shown as it was to be then.
         self.tracer.catch_up();
         self.switch.set(server, is_on);
         let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
-        tell(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
+        print_unchecked(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
         true
     }
 
@@ -105,21 +108,21 @@ impl Shell {
     pub(super) async fn auth(&self, server: &str, is_logout: bool) -> bool {
         let loaded = self.loaded();
         let Some(found) = loaded.servers.iter().find(|found| found.name() == server) else {
-            return self.failed(&HubError::NoServer(server.to_owned()));
+            return self.failed(&HubError::UnknownServer(server.to_owned()));
         };
         let opens_browser = !self.args.connection.no_browser && std::io::stderr().is_terminal();
         // A connection that waits for a browser holds what it authorizes with.
         let is_connecting =
-            self.hub.status().iter().any(|(name, it)| **name == *server && it.state == State::Connecting);
+            self.hub.status().iter().any(|(name, it)| **name == *server && it.state == ConnectionState::Connecting);
         if is_connecting && let Err(error) = self.hub.disconnect(server).await {
             return self.failed(&error);
         }
-        let member = self.hub.member(server).ok();
+        let member = self.hub.server(server).ok();
         let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
         let follow = |authorizer: &Authorizer| self.tracer.follow(&server.into(), &authorizer.record());
         match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser, follow)).await {
             Ok(told) => {
-                tell(&told);
+                print_unchecked(&told);
                 if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }
             }
             Err(failure) => {
@@ -131,15 +134,15 @@ impl Shell {
 
     /// Everything that is known of a server; it is not connected to for that.
     pub(super) async fn describe(&self, server: &str) -> bool {
-        let member = match self.hub.member(server) {
+        let member = match self.hub.server(server) {
             Ok(member) => member,
             Err(error) => return self.failed(&error),
         };
         let status = self.hub.status().into_iter().find(|(name, _)| **name == *server).map(|(_, status)| status);
-        let Some(status) = status else { return self.failed(&HubError::NoServer(server.to_owned())) };
+        let Some(status) = status else { return self.failed(&HubError::UnknownServer(server.to_owned())) };
         let mut text = String::new();
-        if status.state == State::Connected {
-            let told = Box::pin(self.hub.over(server, async |session, _| {
+        if status.state == ConnectionState::Connected {
+            let told = Box::pin(self.hub.with_session(server, async |session, _| {
                 let (frames, bytes) = session
                     .tap()
                     .since(0)
@@ -163,11 +166,11 @@ impl Shell {
             fact("Last error", error);
         }
         if let Some(listed) = status.tools {
-            let offered = self.hub.registry().of_server(server).count();
+            let offered = self.hub.registry().server_tools(server).count();
             fact("Tools", &if offered == listed { listed.to_string() } else { format!("{offered} of {listed}") });
         }
         fact("Wire shown", if self.switch.is_on(server) { "yes" } else { "no" });
-        let words = self.last_words(server);
+        let words = self.recent_stderr(server);
         if !words.is_empty() {
             text.push_str(&format!("{STRONG}Standard error:{STRONG:#}\n"));
             for line in words
@@ -177,7 +180,7 @@ impl Shell {
                 text.push_str(&format!("  {DIM}{line}{DIM:#}\n"));
             }
         }
-        tell(&text);
+        print_unchecked(&text);
         true
     }
 
@@ -201,7 +204,7 @@ impl Shell {
             return true;
         }
         let heads = ["Server", "Tool", "Calls", "Errors", "Failures", "Mean time", "Last"];
-        tell(&drawn(heads, &rows, |_, _| anstyle::Style::new()));
+        print_unchecked(&draw(heads, &rows, |_, _| anstyle::Style::new()));
         true
     }
 }

@@ -22,17 +22,17 @@ const PAUSE: Duration = Duration::from_millis(150);
 
 /// The file of a script that is served.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct ScriptWatcher {
     path: PathBuf,
-    edits: Edits,
+    edits: EditDetector,
 }
 
-impl Watch {
+impl ScriptWatcher {
     /// The script of a file, and what watches it.
     ///
     /// # Errors
     /// The script has mistakes; or it is embedded in the binary, or comes out of a pipe, where nobody edits it.
-    pub(super) fn load(path: &Path) -> Result<(Script, Watch), Failure> {
+    pub(super) fn load(path: &Path) -> Result<(Script, ScriptWatcher), Failure> {
         let shown = path.display();
         match path.metadata() {
             Ok(kind) if kind.is_file() => {}
@@ -45,14 +45,14 @@ impl Watch {
             }
         }
         let script = Script::load(path)?.reloadable();
-        let edits = Edits::of(script.source.text.clone().into_bytes());
-        Ok((script, Watch { path: path.to_owned(), edits }))
+        let edits = EditDetector::new(script.source.text.clone().into_bytes());
+        Ok((script, ScriptWatcher { path: path.to_owned(), edits }))
     }
 }
 
 /// Serves every edit; `started` is when the mock was. Never returns.
-pub(super) async fn follow(watch: Option<Watch>, engine: &Engine, started: Instant, console: &Console) {
-    let Some(Watch { path, mut edits }) = watch else { return std::future::pending().await };
+pub(super) async fn follow(watch: Option<ScriptWatcher>, engine: &Engine, started: Instant, console: &Console) {
+    let Some(ScriptWatcher { path, mut edits }) = watch else { return std::future::pending().await };
     loop {
         tokio::time::sleep(PAUSE).await;
         // Editors take the file away for a moment while they replace it.
@@ -98,15 +98,15 @@ fn parse(path: &Path, content: &[u8]) -> Result<Script, Failure> {
 
 /// Tells which contents of a file are new and complete.
 #[derive(Debug)]
-pub(in crate::cli) struct Edits {
+pub(in crate::cli) struct EditDetector {
     taken: Vec<u8>,
     /// Different from what was taken, but perhaps half written.
     fresh: Option<Vec<u8>>,
 }
 
-impl Edits {
-    pub(in crate::cli) fn of(content: Vec<u8>) -> Edits {
-        Edits { taken: content, fresh: None }
+impl EditDetector {
+    pub(in crate::cli) fn new(content: Vec<u8>) -> EditDetector {
+        EditDetector { taken: content, fresh: None }
     }
 
     /// Whether this content is to be taken: it is not the one that was taken last, and the same as a moment ago.
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_content_is_taken_once_and_only_when_it_no_longer_changes() {
-        let mut edits = Edits::of(b"one".to_vec());
+        let mut edits = EditDetector::new(b"one".to_vec());
         let mut take =
             |contents: &[&str]| contents.iter().map(|it| edits.take(it.as_bytes().to_vec())).collect::<Vec<_>>();
         assert_eq!(take(&["one", "one"]), [false, false]);

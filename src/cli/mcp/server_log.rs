@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::visit::Visit;
+use super::session::HubSession;
 use crate::{
     client::Session,
     transport::Entry,
@@ -16,15 +16,19 @@ const LONGEST: usize = 2000;
 pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// Does something over a session, and tells what the server says meanwhile.
-pub(super) async fn heard<T>(visit: &Visit, session: &Session, work: impl Future<Output = T>) -> T {
+pub(super) async fn with_server_log<T>(
+    hub_session: &HubSession,
+    session: &Session,
+    work: impl Future<Output = T>,
+) -> T {
     let tap = session.tap();
     let mut read = tap.place();
     let tell = |entries: Vec<Entry>| {
         for entry in entries {
             let Entry::Frame(frame) = entry else { continue };
-            match said(&frame) {
-                Some(Said { is_bad: true, text }) => visit.warn(&format!("{}: {text}", session.name())),
-                Some(Said { is_bad: false, text }) => visit.note(&format!("{}: {text}", session.name())),
+            match log_entry(&frame) {
+                Some(LogEntry { is_bad: true, text }) => hub_session.warn(&format!("{}: {text}", session.name())),
+                Some(LogEntry { is_bad: false, text }) => hub_session.note(&format!("{}: {text}", session.name())),
                 None => {}
             }
         }
@@ -48,12 +52,12 @@ pub(super) async fn heard<T>(visit: &Visit, session: &Session, work: impl Future
 
 /// What a server says to people.
 #[derive(Debug, PartialEq)]
-struct Said {
+struct LogEntry {
     is_bad: bool,
     text: String,
 }
 
-fn said(frame: &Frame) -> Option<Said> {
+fn log_entry(frame: &Frame) -> Option<LogEntry> {
     if frame.direction != Direction::ServerToClient {
         return None;
     }
@@ -73,12 +77,12 @@ fn said(frame: &Frame) -> Option<Said> {
             let is_bad =
                 LEVELS.iter().position(|known| *known == level) >= LEVELS.iter().position(|it| *it == "warning");
             let logger = params["logger"].as_str().map(|logger| format!(" {logger}")).unwrap_or_default();
-            Some(Said { is_bad, text: format!("{level}{logger}: {}", words(&params["data"])) })
+            Some(LogEntry { is_bad, text: format!("{level}{logger}: {}", words(&params["data"])) })
         }
         "notifications/progress" => {
             let total = params.get("total").map(|total| format!(" of {total}")).unwrap_or_default();
             let message = params["message"].as_str().map(|message| format!(": {message}")).unwrap_or_default();
-            Some(Said { is_bad: false, text: format!("progress {}{total}{message}", params.get("progress")?) })
+            Some(LogEntry { is_bad: false, text: format!("progress {}{total}{message}", params.get("progress")?) })
         }
         _ => None,
     }
@@ -92,17 +96,20 @@ mod tests {
 
     #[test]
     fn log_messages_and_progress_are_put_into_words() {
-        let said = |method: &str, params: &str| {
+        let log_entry = |method: &str, params: &str| {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#);
             let (direction, at) = (Direction::ServerToClient, Duration::ZERO);
-            said(&Frame { direction, at, bytes: text.into() }).map(|said| (said.is_bad, said.text))
+            log_entry(&Frame { direction, at, bytes: text.into() }).map(|log_entry| (log_entry.is_bad, log_entry.text))
         };
         let told = |is_bad, text: &str| Some((is_bad, text.to_owned()));
-        assert_eq!(said("message", r#"{"level":"info","logger":"db","data":"on"}"#), told(false, "info db: on"));
-        assert_eq!(said("message", r#"{"level":"error","data":{"n":1.0}}"#), told(true, r#"error: {"n":1.0}"#));
-        assert_eq!(said("progress", r#"{"progress":1,"total":3,"message":"m"}"#), told(false, "progress 1 of 3: m"));
-        let long = said("message", &format!(r#"{{"level":"info","data":"{}"}}"#, "é".repeat(LONGEST + 1)));
+        assert_eq!(log_entry("message", r#"{"level":"info","logger":"db","data":"on"}"#), told(false, "info db: on"));
+        assert_eq!(log_entry("message", r#"{"level":"error","data":{"n":1.0}}"#), told(true, r#"error: {"n":1.0}"#));
+        assert_eq!(
+            log_entry("progress", r#"{"progress":1,"total":3,"message":"m"}"#),
+            told(false, "progress 1 of 3: m")
+        );
+        let long = log_entry("message", &format!(r#"{{"level":"info","data":"{}"}}"#, "é".repeat(LONGEST + 1)));
         assert_eq!(long, told(false, &format!("info: {}…", "é".repeat(LONGEST))));
-        assert_eq!((said("progress", "{}"), said("tools/list_changed", "{}")), (None, None));
+        assert_eq!((log_entry("progress", "{}"), log_entry("tools/list_changed", "{}")), (None, None));
     }
 }

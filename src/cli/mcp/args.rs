@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     connection::{ConnectionArgs, RetryArgs},
-    content::print_json,
+    print::print_json,
     target::{Select, Server, TargetArgs, only_one},
 };
 use crate::{
@@ -73,7 +73,7 @@ impl CommonArgs {
     /// # Errors
     /// As [`CommonArgs::servers`]; there are several, and none was named.
     pub(super) fn one(&self, name: Option<&str>, place: &str) -> Result<Vec<Server>, Failure> {
-        let servers = self.servers(Select::of(name))?;
+        let servers = self.servers(Select::from_name(name))?;
         only_one(&servers, place)?;
         Ok(servers)
     }

@@ -22,7 +22,7 @@ pub(super) fn install_guard() -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// What the work gives; this machine does not let us start anything.
-pub(super) fn with_servers<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(super) fn block_on_guarded<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     install_guard()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;

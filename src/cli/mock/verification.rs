@@ -5,7 +5,7 @@ use crate::{cli::style, mock::engine::Engine, report::text::printable_lines};
 
 /// Tells whether everything came as the script expects, if it expects anything; or that it does not, if it should.
 /// Whether it holds.
-pub(super) fn tell(engine: &Engine, is_wanted: bool, console: &Console) -> bool {
+pub(super) fn report(engine: &Engine, is_wanted: bool, console: &Console) -> bool {
     let (bad, good, doubtful) = (style::BAD, style::GOOD, style::DOUBTFUL);
     let verification = engine.verify();
     let (name, count) = (engine.name(), verification.expectations);

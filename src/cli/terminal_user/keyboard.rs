@@ -42,14 +42,14 @@ struct Inner {
 
 /// Who has the keyboard, until all clones are dropped.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Turn {
+pub(in crate::cli) struct KeyboardGuard {
     _guard: Arc<OwnedMutexGuard<()>>,
     is_released: Arc<AtomicBool>,
 }
 
 /// What came of waiting for a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Typed {
+pub(in crate::cli) enum LineEvent {
     Line(String),
     /// Ctrl-C.
     Interrupted,
@@ -67,7 +67,11 @@ impl Keyboard {
     }
 
     /// Waits for a command, and gives the editor back.
-    pub(in crate::cli) async fn command(&self, editor: Editor, prompt: &'static str) -> (Editor, io::Result<Typed>) {
+    pub(in crate::cli) async fn command(
+        &self,
+        editor: Editor,
+        prompt: &'static str,
+    ) -> (Editor, io::Result<LineEvent>) {
         let turn = self.0.turn.clone().lock_owned().await;
         editor.read(self.taken(turn), prompt.to_owned()).await
     }
@@ -77,8 +81,8 @@ impl Keyboard {
         Editor::new(reedline, self.0.wanted.clone(), self.0.is_released.clone())
     }
 
-    fn taken(&self, guard: OwnedMutexGuard<()>) -> Turn {
-        Turn { _guard: Arc::new(guard), is_released: self.0.is_released.clone() }
+    fn taken(&self, guard: OwnedMutexGuard<()>) -> KeyboardGuard {
+        KeyboardGuard { _guard: Arc::new(guard), is_released: self.0.is_released.clone() }
     }
 
     /// Has whoever waits for a command give up.
@@ -87,7 +91,7 @@ impl Keyboard {
     }
 
     /// Waits until the keyboard is free, and takes it from whoever waits for a command.
-    pub(in crate::cli) async fn turn(&self) -> Turn {
+    pub(in crate::cli) async fn turn(&self) -> KeyboardGuard {
         let turn = self.0.turn.clone().lock_owned();
         tokio::pin!(turn);
         loop {
@@ -107,26 +111,26 @@ impl Keyboard {
     }
 }
 
-impl Turn {
+impl KeyboardGuard {
     /// Asks something. Whoever does not wait for the answer any more withdraws the question.
-    pub(in crate::cli) async fn ask(&self, text: &str) -> Typed {
-        let mut question = Open { is_withdrawn: Arc::default(), is_answered: false };
-        let reedline = Reedline::create().with_highlighter(Box::new(Plain)).with_ansi_colors(is_coloured());
+    pub(in crate::cli) async fn ask(&self, text: &str) -> LineEvent {
+        let mut question = OpenPrompt { is_withdrawn: Arc::default(), is_answered: false };
+        let reedline = Reedline::create().with_highlighter(Box::new(PlainHighlighter)).with_ansi_colors(is_coloured());
         let editor = Editor::new(reedline, question.is_withdrawn.clone(), self.is_released.clone());
         let (_, typed) = editor.read(self.clone(), text.to_owned()).await;
         question.is_answered = true;
         // Whoever has lost the terminal says no more.
-        typed.unwrap_or(Typed::Ended)
+        typed.unwrap_or(LineEvent::Ended)
     }
 }
 
 /// A question that is withdrawn if this is dropped before it was answered.
-struct Open {
+struct OpenPrompt {
     is_withdrawn: Arc<AtomicBool>,
     is_answered: bool,
 }
 
-impl Drop for Open {
+impl Drop for OpenPrompt {
     fn drop(&mut self) {
         if !self.is_answered {
             style::print(&format!("{DIM}(nobody waits for the answer any more){DIM:#}\n"));
@@ -143,13 +147,13 @@ pub(in crate::cli) fn is_coloured() -> bool {
 /// Edits lines, and shows above them what is printed in the meantime.
 pub(in crate::cli) struct Editor {
     reedline: Option<Box<Reedline>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<MessageQueue>,
 }
 
 impl Editor {
     /// It gives up when `stop` is set, and for good when `is_released` is.
     fn new(reedline: Reedline, stop: Arc<AtomicBool>, is_released: Arc<AtomicBool>) -> Editor {
-        let (waiting, printer) = (Arc::<Waiting>::default(), ExternalPrinter::new(MOST_WAITING));
+        let (waiting, printer) = (Arc::<MessageQueue>::default(), ExternalPrinter::new(MOST_WAITING));
         let (texts, shown) = (waiting.clone(), printer.sender());
         let leaves = Arc::new(AtomicBool::new(false));
         let leaving = leaves.clone();
@@ -170,7 +174,7 @@ impl Editor {
 
     /// Waits for a line on a thread of its own, for nothing else can. Nobody waits for that thread: the keyboard of a
     /// terminal that is gone is read in vain for ever.
-    async fn read(self, turn: Turn, prompt: String) -> (Editor, io::Result<Typed>) {
+    async fn read(self, turn: KeyboardGuard, prompt: String) -> (Editor, io::Result<LineEvent>) {
         let (done, reading) = oneshot::channel();
         let waiting = self.waiting.clone();
         std::thread::spawn(move || {
@@ -184,19 +188,19 @@ impl Editor {
         reading.await.unwrap_or_else(|error| (Editor { reedline: None, waiting }, Err(io::Error::other(error))))
     }
 
-    fn read_here(&mut self, prompt: &Prompt) -> io::Result<Typed> {
-        let Some(reedline) = &mut self.reedline else { return Ok(Typed::Ended) };
+    fn read_here(&mut self, prompt: &Prompt) -> io::Result<LineEvent> {
+        let Some(reedline) = &mut self.reedline else { return Ok(LineEvent::Ended) };
         let waiting = self.waiting.clone();
-        let diverted = style::divert(Box::new(move |text| waiting.put(text)));
+        let diverted = style::redirect(Box::new(move |text| waiting.put(text)));
         let signal = reedline.read_line(prompt);
         drop(diverted);
         let typed = match signal {
-            Ok(Signal::Success(line)) => Ok(Typed::Line(line)),
-            Ok(Signal::CtrlC) => Ok(Typed::Interrupted),
-            Ok(Signal::CtrlD) => Ok(Typed::Ended),
+            Ok(Signal::Success(line)) => Ok(LineEvent::Line(line)),
+            Ok(Signal::CtrlC) => Ok(LineEvent::Interrupted),
+            Ok(Signal::CtrlD) => Ok(LineEvent::Ended),
             Ok(_) => {
                 style::print("\n");
-                Ok(Typed::Disturbed)
+                Ok(LineEvent::Disturbed)
             }
             Err(error) => Err(io::Error::other(error)),
         };
@@ -208,9 +212,9 @@ impl Editor {
 
 /// Texts that wait to be shown.
 #[derive(Debug, Default)]
-struct Waiting(Mutex<(VecDeque<String>, usize)>);
+struct MessageQueue(Mutex<(VecDeque<String>, usize)>);
 
-impl Waiting {
+impl MessageQueue {
     fn put(&self, text: &str) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.0.len() + 1 < MOST_WAITING {
@@ -268,10 +272,10 @@ impl reedline::Prompt for Prompt {
     }
 }
 
-/// Shows a line as it is.
-pub(in crate::cli) struct Plain;
+/// ServerFilter a line as it is.
+pub(in crate::cli) struct PlainHighlighter;
 
-impl Highlighter for Plain {
+impl Highlighter for PlainHighlighter {
     fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
         let mut text = StyledText::new();
         text.push((Color::Default.normal(), line.to_owned()));
@@ -285,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_comes_too_fast_is_counted_and_dropped() {
-        let waiting = Waiting::default();
+        let waiting = MessageQueue::default();
         (0..MOST_WAITING + 6).for_each(|number| waiting.put(&format!("{number}\n")));
         let texts: Vec<_> = waiting.take().collect();
         assert_eq!((texts.len(), &*texts[0]), (MOST_WAITING, "0\n"));

@@ -17,12 +17,12 @@ pub(super) struct Field {
     description: Option<String>,
     is_required: bool,
     default: Option<Value>,
-    kind: Kind,
+    kind: FieldKind,
     schema: Value,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FieldKind {
     Text,
     Integer,
     Number,
@@ -41,7 +41,7 @@ struct Choice<'f> {
 
 impl Form {
     /// What a schema asks for; nothing if it names no properties.
-    pub(super) fn of(schema: &Value) -> Form {
+    pub(super) fn parse(schema: &Value) -> Form {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let field = |(name, schema): (&String, &Value)| {
@@ -51,7 +51,7 @@ impl Form {
                 description: text("description"),
                 is_required: required.contains(&&**name),
                 default: schema.get("default").cloned(),
-                kind: Kind::of(schema),
+                kind: FieldKind::from_schema(schema),
                 schema: schema.clone(),
                 name: name.clone(),
             }
@@ -60,17 +60,17 @@ impl Form {
     }
 }
 
-impl Kind {
-    fn of(schema: &Value) -> Kind {
+impl FieldKind {
+    fn from_schema(schema: &Value) -> FieldKind {
         let has_choices = |schema: &Value| ["enum", "oneOf", "anyOf"].iter().any(|key| schema[*key].is_array());
         match schema["type"].as_str() {
-            Some("array") if has_choices(&schema["items"]) => Kind::AnyOf,
-            Some("string") | None if has_choices(schema) => Kind::OneOf,
-            Some("string") => Kind::Text,
-            Some("integer") => Kind::Integer,
-            Some("number") => Kind::Number,
-            Some("boolean") => Kind::Boolean,
-            _ => Kind::Json,
+            Some("array") if has_choices(&schema["items"]) => FieldKind::AnyOf,
+            Some("string") | None if has_choices(schema) => FieldKind::OneOf,
+            Some("string") => FieldKind::Text,
+            Some("integer") => FieldKind::Integer,
+            Some("number") => FieldKind::Number,
+            Some("boolean") => FieldKind::Boolean,
+            _ => FieldKind::Json,
         }
     }
 }
@@ -102,20 +102,22 @@ impl Field {
     fn kind_in_words(&self) -> String {
         let schema = &self.schema;
         match self.kind {
-            Kind::Text => schema["format"].as_str().map_or_else(|| "a text".to_owned(), |it| format!("a text ({it})")),
-            Kind::Integer => "a whole number".to_owned(),
-            Kind::Number => "a number".to_owned(),
-            Kind::Boolean => "yes or no".to_owned(),
-            Kind::OneOf => "one of these".to_owned(),
-            Kind::AnyOf => "any of these, with commas between them".to_owned(),
-            Kind::Json => "JSON".to_owned(),
+            FieldKind::Text => {
+                schema["format"].as_str().map_or_else(|| "a text".to_owned(), |it| format!("a text ({it})"))
+            }
+            FieldKind::Integer => "a whole number".to_owned(),
+            FieldKind::Number => "a number".to_owned(),
+            FieldKind::Boolean => "yes or no".to_owned(),
+            FieldKind::OneOf => "one of these".to_owned(),
+            FieldKind::AnyOf => "any of these, with commas between them".to_owned(),
+            FieldKind::Json => "JSON".to_owned(),
         }
     }
 
     fn choices(&self) -> Vec<Choice<'_>> {
         let schema = match self.kind {
-            Kind::OneOf => &self.schema,
-            Kind::AnyOf => &self.schema["items"],
+            FieldKind::OneOf => &self.schema,
+            FieldKind::AnyOf => &self.schema["items"],
             _ => return Vec::new(),
         };
         let titled = ["oneOf", "anyOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
@@ -142,21 +144,23 @@ impl Field {
         }
         let wanted = |what: &str| format!("{text:?} is no {what}");
         let value = match self.kind {
-            Kind::Text if text == "\"\"" => Value::from(""),
-            Kind::Text => Value::from(text),
-            Kind::Integer => text.parse::<i64>().map(Value::from).map_err(|_| wanted("whole number"))?,
-            Kind::Number => {
+            FieldKind::Text if text == "\"\"" => Value::from(""),
+            FieldKind::Text => Value::from(text),
+            FieldKind::Integer => text.parse::<i64>().map(Value::from).map_err(|_| wanted("whole number"))?,
+            FieldKind::Number => {
                 let number = serde_json::from_str::<Value>(text).ok().filter(Value::is_number);
                 number.ok_or_else(|| wanted("number"))?
             }
-            Kind::Boolean => match &*text.to_lowercase() {
+            FieldKind::Boolean => match &*text.to_lowercase() {
                 "y" | "yes" | "true" => Value::from(true),
                 "n" | "no" | "false" => Value::from(false),
                 _ => return Err(format!("{text:?} is neither yes nor no")),
             },
-            Kind::OneOf => self.choice(text)?,
-            Kind::AnyOf => text.split(',').map(|part| self.choice(part.trim())).collect::<Result<Vec<_>, _>>()?.into(),
-            Kind::Json => serde_json::from_str(text).map_err(|error| format!("{text:?} is no JSON: {error}"))?,
+            FieldKind::OneOf => self.choice(text)?,
+            FieldKind::AnyOf => {
+                text.split(',').map(|part| self.choice(part.trim())).collect::<Result<Vec<_>, _>>()?.into()
+            }
+            FieldKind::Json => serde_json::from_str(text).map_err(|error| format!("{text:?} is no JSON: {error}"))?,
         };
         self.hold(&value)?;
         Ok(Some(value))
@@ -199,7 +203,7 @@ mod tests {
     }
 
     fn form() -> Form {
-        Form::of(&json!({
+        Form::parse(&json!({
             "type": "object",
             "properties": {
                 "name": { "type": "string", "title": "Your name", "description": "As on the badge", "minLength": 2 },
@@ -248,7 +252,7 @@ mod tests {
             assert_eq!(form.fields[index].read(text), Err(error.to_owned()));
         }
         assert!(form.fields[6].read("{").is_err_and(|error| error.starts_with("\"{\" is no JSON")));
-        let free = Form::of(&json!({ "properties": { "t": { "type": "string" } }, "required": ["t"] }));
+        let free = Form::parse(&json!({ "properties": { "t": { "type": "string" } }, "required": ["t"] }));
         assert_eq!(free.fields[0].read("\"\""), Ok(Some("".into())));
     }
 
@@ -261,6 +265,6 @@ mod tests {
             fields[4].about(),
             ["size", "  one of these, required", "  1) s: Small", "  2) m: Medium", "  3) 3: Three"]
         );
-        assert_eq!(Form::of(&Value::Null).fields.len(), 0);
+        assert_eq!(Form::parse(&Value::Null).fields.len(), 0);
     }
 }
