@@ -34,7 +34,7 @@ pub(super) fn write_styled(result: &[u8]) -> Result<(), Failure> {
 /// Something is.
 pub(super) fn check_writes() -> Result<(), Failure> {
     match WRITE_FAILED.load(Ordering::Relaxed) {
-        true => Err(Failure::cannot("not every result could be written".to_owned())),
+        true => Err(Failure::cannot("some output could not be written".to_owned())),
         false => Ok(()),
     }
 }
@@ -43,7 +43,7 @@ fn to(out: impl Write, result: &[u8], choice: ColorChoice) -> Result<(), Failure
     match write_at_once(out, result, choice) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             WRITE_FAILED.store(true, Ordering::Relaxed);
-            Err(Failure::cannot(format!("the result cannot be written: {error}")))
+            Err(Failure::cannot(format!("cannot write the result: {error}")))
         }
         _ => Ok(()),
     }

@@ -11,7 +11,7 @@ use crate::client::Guard;
 /// The path of this program is not known.
 pub(super) fn install_guard() -> Result<PathBuf, Failure> {
     let rehearse = std::env::current_exe()
-        .map_err(|error| Failure::cannot(format!("the path of this program is unknown: {error}")))?;
+        .map_err(|error| Failure::cannot(format!("cannot find the path of this program: {error}")))?;
     let mut guard = Command::new(&rehearse);
     guard.arg("guard");
     Guard::install(guard);
@@ -25,7 +25,7 @@ pub(super) fn install_guard() -> Result<PathBuf, Failure> {
 pub(super) fn block_on_guarded<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     install_guard()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
     let done = runtime.block_on(Box::pin(work));
     drop(runtime);
     Guard::dismiss();

@@ -80,11 +80,11 @@ impl Drop for AskTimer<'_> {
 /// Who allows calls of tools that neither their server's trust nor a list of the config allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ApprovalChoice {
-    /// Whoever sits at the terminal; without one nobody
+    /// Ask on the terminal; deny without one
     Ask,
-    /// Every call is allowed
+    /// Allow every call
     Always,
-    /// No call is allowed
+    /// Deny every call
     Never,
 }
 
@@ -232,8 +232,8 @@ impl TerminalUser {
         let action = |action: &str| json!({ "action": action });
         if params["mode"] == "url" {
             let url = params["url"].as_str().unwrap_or_default();
-            say(&format!("It wants you to open {STRONG}{}{STRONG:#}", printable(url)));
-            return match talk.confirm("Do you agree to open it, in your browser? [y]es / [N]o ", false).await {
+            say(&format!("It asks you to open {STRONG}{}{STRONG:#}", printable(url)));
+            return match talk.confirm("Open it in your browser? [y]es / [N]o ", false).await {
                 Some(true) => action("accept"),
                 Some(false) => action("decline"),
                 None => action("cancel"),
@@ -267,7 +267,7 @@ impl TerminalUser {
     /// 2025-11-25, Sampling: Creating Messages.
     async fn sample(&self, server: &str, params: &Value) -> Answer {
         let talk = self.conversation().await;
-        introduce(server, "wants a model to go on with this", "");
+        introduce(server, "requests a model response", "");
         if let Some(system) = params["systemPrompt"].as_str() {
             say(&format!("{STRONG}system:{STRONG:#} {}", lines(system)));
         }
@@ -275,7 +275,7 @@ impl TerminalUser {
             let role = message["role"].as_str().unwrap_or_default();
             say(&format!("{STRONG}{}:{STRONG:#} {}", printable(role), lines(&spoken(&message["content"]))));
         }
-        match talk.turn.ask("Answer as the model (nothing refuses)> ").await {
+        match talk.turn.ask("Answer as the model (empty to refuse)> ").await {
             LineEvent::Line(line) if !line.trim().is_empty() => Answer::Result(json!({
                 "role": "assistant",
                 "content": { "type": "text", "text": line },
@@ -298,8 +298,8 @@ impl TerminalUser {
                 match known() {
                     Some(is_told) => is_told,
                     None => {
-                        introduce(server, "asks in which folders you work", "");
-                        let question = format!("Do you want to tell it {uri}? [y]es / [N]o ");
+                        introduce(server, "requests your working folder", "");
+                        let question = format!("Share {uri}? [y]es / [N]o ");
                         let is_told = talk.confirm(&question, false).await.unwrap_or_default();
                         self.root_consent().insert(server.to_owned(), is_told);
                         is_told

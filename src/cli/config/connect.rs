@@ -98,7 +98,7 @@ fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
 
 async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> {
     let mut signals =
-        Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+        Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let (progress, cancel) = (progress(plan.len()), CancellationToken::new());
     let reached = stream::iter(plan).map(|candidate| {
         let (progress, cancel) = (&progress, &cancel);
@@ -111,7 +111,7 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> 
         })
     });
     let reaching = reached.buffer_unordered(AT_ONCE).collect::<Vec<_>>();
-    let outcomes = signals.run_until_signal(&cancel, "interrupted: stopping what was started\n", reaching).await;
+    let outcomes = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", reaching).await;
     progress.finish_and_clear();
     Ok((outcomes.unwrap_or_default(), cancel.is_cancelled()))
 }

@@ -20,7 +20,7 @@ use crate::config::{
     nearest,
 };
 
-/// Look at the MCP configs of other programs, or rewrite them
+/// Show or convert MCP client config files
 #[derive(Debug, Args)]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]

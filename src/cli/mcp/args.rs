@@ -1,4 +1,4 @@
-//! The flags that commands share.
+//! Arguments that several commands share.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::{
     client::hub::HubOptions,
 };
 
-/// The flags of every command that connects: to which servers, how, and what is printed of it.
+/// The arguments of every command that connects to servers.
 #[derive(Debug, clap::Args)]
 pub(super) struct CommonArgs {
     #[command(flatten)]
@@ -27,24 +27,24 @@ pub(super) struct CommonArgs {
     retry: RetryArgs,
 }
 
-/// For whom it is printed.
+/// The output format.
 #[derive(Debug, clap::Args)]
 pub(super) struct FormatArgs {
-    /// How to print it
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    /// Output format: human or json
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
     format: Format,
-    /// As --format json
+    /// Short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
 
-/// The flags of a command that asks one server for content.
+/// The arguments of a command that requests content from one server.
 #[derive(Debug, clap::Args)]
 pub(super) struct ContentArgs {
-    /// The server; not needed if there is only one
+    /// The server; optional if there is only one
     #[arg(long, value_name = "NAME")]
     pub(super) server: Option<String>,
-    /// Save images, sounds and other binary content in this file or folder
+    /// Save images, audio and other binary content to this file or folder
     #[arg(short, long, value_name = "FILE|FOLDER", value_parser = output)]
     pub(super) output: Option<PathBuf>,
 }
@@ -68,24 +68,24 @@ impl CommonArgs {
         self.target.servers(select, self.connection.show_secrets)
     }
 
-    /// The server that is meant, if there is any: the only one, or that of this name, which `place` is for.
+    /// The server of this name, or the only one; `place` is the argument that selects it.
     ///
     /// # Errors
-    /// As [`CommonArgs::servers`]; there are several, and none was named.
+    /// As [`CommonArgs::servers`]; or there are several servers and no name.
     pub(super) fn one(&self, name: Option<&str>, place: &str) -> Result<Vec<Server>, Failure> {
         let servers = self.servers(Select::from_name(name))?;
         only_one(&servers, place)?;
         Ok(servers)
     }
 
-    /// Sets what is said of connections.
+    /// Sets the options of connections.
     pub(super) fn apply(&self, options: &mut HubOptions) {
         self.connection.apply(options);
         options.retry = self.retry.retry();
     }
 
-    /// As [`CommonArgs::servers`], for a command that prints something of each of them. If there are none, programs are
-    /// told so.
+    /// As [`CommonArgs::servers`], for a command that prints a result for each of them. Without servers, the JSON format
+    /// prints an empty array.
     ///
     /// # Errors
     /// As there.
@@ -100,7 +100,7 @@ impl CommonArgs {
 
 fn output(text: &str) -> Result<PathBuf, String> {
     match text {
-        "-" => Err("binary content goes into files only; ./- is a file of this name".to_owned()),
+        "-" => Err("binary content cannot go to standard output; use ./- for a file named -".to_owned()),
         path => Ok(path.into()),
     }
 }

@@ -53,7 +53,7 @@ impl Arguments {
                 continue;
             }
             let Some((name, value)) = word.split_once('=') else {
-                return Err(format!("{word:?} is no argument; write name=value, name:=JSON, {{…}}, @FILE or -"));
+                return Err(format!("{word:?} is not an argument; write name=value, name:=JSON, {{…}}, @FILE or -"));
             };
             if name.is_empty() {
                 return Err(format!("{word:?} has no name before the ="));
@@ -61,7 +61,7 @@ impl Arguments {
             let (name, given) = match name.strip_suffix(':') {
                 Some(name) => {
                     let json = serde_json::from_str(value)
-                        .map_err(|error| format!("{name}: {value:?} is no JSON: {error}"))?;
+                        .map_err(|error| format!("{name}: {value:?} is not valid JSON: {error}"))?;
                     exact(value).map_err(|why| format!("{name}: {why}"))?;
                     (name, ArgumentValue::Json(json))
                 }
@@ -123,7 +123,7 @@ impl Arguments {
             ArgumentValue::Json(value) => (name, value),
         }));
         match object.iter().find(|(_, value)| !value.is_string()) {
-            Some((name, value)) => Err(format!("{name}: the arguments of a prompt are texts, found {value}")),
+            Some((name, value)) => Err(format!("{name}: prompt arguments must be strings, found {value}")),
             None => Ok(object),
         }
     }
@@ -257,7 +257,7 @@ fn object(text: &str) -> Result<Map<String, Value>, String> {
 /// A number in this JSON would arrive as another.
 fn exact(json: &str) -> Result<(), String> {
     match changed_number(json) {
-        Some(number) => Err(format!("the number {number} has more digits than can be sent; write fewer, or a text")),
+        Some(number) => Err(format!("the number {number} has too many digits; shorten it or pass a string")),
         None => Ok(()),
     }
 }
@@ -312,7 +312,7 @@ mod tests {
             ("n=1.5", "n: expected the type integer, found \"1.5\""),
             ("x=true", "x: expected the type number or null, found \"true\""),
             ("ids=x", "ids: expected the type integer, found \"x\""),
-            ("nothing", "\"nothing\" is no argument; write name=value, name:=JSON, {…}, @FILE or -"),
+            ("nothing", "\"nothing\" is not an argument; write name=value, name:=JSON, {…}, @FILE or -"),
         ] {
             assert_eq!(typed(&[word], &schema), Err(error.to_owned()));
         }

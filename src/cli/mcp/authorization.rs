@@ -52,7 +52,7 @@ impl Consent {
             let url = printable(url);
             style::print(&format!("Open this URL to authorize {STRONG}{server}{STRONG:#}:\n  {url}\n"));
             if opens && let Err(error) = open_browser(url.as_ref()) {
-                style::print(&format!("no browser can be opened: {error}\n"));
+                style::print(&format!("cannot open a browser: {error}\n"));
             }
         };
         Interaction::Browser(Browser { port: port.unwrap_or_default(), ..Browser::new(show) })
@@ -153,7 +153,7 @@ impl Authorizers {
         });
         // A server of a config has its headers there.
         let by_hand = waiting.clone().any(|(_, server)| server.is_from_command_line());
-        let by_hand = by_hand.then(|| "with a token that you have, --header 'Authorization: Bearer TOKEN'".to_owned());
+        let by_hand = by_hand.then(|| "or pass a token with --header 'Authorization: Bearer TOKEN'".to_owned());
         let waiting =
             waiting.map(|(authorizer, server)| command(server, &choice(authorizer), &authorizer.missing_scopes()));
         let hints: Vec<_> = waiting.chain(by_hand).chain(strangers).collect();

@@ -87,7 +87,7 @@ fn resolve_tool(hub_session: &HubSession, found: &Discovery, name: &str) -> Resu
         several => {
             let names: Vec<_> = several.iter().map(|tool| &*tool.server).collect();
             return Err(usage(format!(
-                "several servers have a tool {name:?}; say which with --server: {}",
+                "several servers have a tool {name:?}; select one with --server: {}",
                 names.join(", ")
             )));
         }
@@ -97,7 +97,7 @@ fn resolve_tool(hub_session: &HubSession, found: &Discovery, name: &str) -> Resu
         let listed = hub_session.hub.tool_definitions(server).map_err(CommandError::from)?;
         let is_listed = listed.iter().any(|definition| name_of(definition).as_deref() == Some(name));
         if is_listed && !member.filter.offers(member.policy, name) {
-            return Err(usage(format!("the filter of server '{server}' leaves out the tool {name:?}")));
+            return Err(usage(format!("the filter of server '{server}' excludes the tool {name:?}")));
         }
     }
     let tools = found.registry.tools();

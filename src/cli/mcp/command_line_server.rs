@@ -1,4 +1,4 @@
-//! A server that no config knows, from the command line.
+//! A server that the command line describes.
 
 use std::iter::Peekable;
 
@@ -10,35 +10,35 @@ use crate::{
     transport::Transport,
 };
 
-/// The flags that say how to reach one server.
+/// The arguments that describe one server.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "A server without a config")]
+#[command(next_help_heading = "Servers")]
 pub(super) struct ServerArgs {
-    /// Start this command, as a shell would split it, and speak over its standard streams
+    /// Start this command as a server on stdio
     #[arg(long, value_name = "COMMAND", group = "ad_hoc", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     stdio: Option<String>,
-    /// Connect over streamable HTTP
+    /// Connect to this URL over streamable HTTP
     #[arg(long, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     http: Option<String>,
-    /// Connect over HTTP+SSE, the transport of 2024-11-05
-    #[arg(long, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    /// Connect to this URL over HTTP+SSE, the transport of 2024-11-05
+    #[arg(long, hide_short_help = true, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     sse: Option<String>,
-    /// Connect over WebSocket
-    #[arg(long, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    /// Connect to this URL over WebSocket
+    #[arg(long, hide_short_help = true, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
     ws: Option<String>,
-    /// A header of every HTTP request (repeatable)
+    /// Add a header to every HTTP request (repeatable)
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "ad_hoc_url", value_parser = header)]
     headers: Vec<(String, String)>,
-    /// A variable of the command's environment (repeatable)
-    #[arg(long = "env", value_name = "NAME=VALUE", requires = "stdio", conflicts_with = "ad_hoc_url", value_parser = variable)]
+    /// Set an environment variable of the command (repeatable)
+    #[arg(long = "env", hide_short_help = true, value_name = "NAME=VALUE", requires = "stdio", conflicts_with = "ad_hoc_url", value_parser = variable)]
     env: Vec<(String, String)>,
 }
 
 impl ServerArgs {
-    /// The server that is described, if one is; its name is that of its command or host.
+    /// The described server; its name is that of its command or host.
     ///
     /// # Errors
-    /// The command cannot be split.
+    /// The command has an unclosed quote.
     pub(super) fn server(&self) -> Result<Option<ServerConfig>, String> {
         let ServerArgs { stdio, http, sse, ws, headers, env } = self;
         let source = Source::new("the command line", "");
@@ -87,10 +87,10 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The words of a command as a POSIX shell splits them, with its quotes and backslashes, but nothing replaced.
+/// Splits a command as a POSIX shell does, with quotes and backslashes but without expansions.
 ///
 /// # Errors
-/// A quote has no end.
+/// A quote is not closed.
 pub(in crate::cli) fn command_words(line: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut characters = line.chars().peekable();
@@ -106,7 +106,7 @@ pub(in crate::cli) fn command_words(line: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// What stands before the closing quote; a backslash counts within double quotes only, before what it has a meaning for.
+/// Reads up to the closing quote; a backslash escapes only special characters within double quotes.
 fn quoted(characters: &mut Peekable<impl Iterator<Item = char>>, quote: char, word: &mut String) -> Result<(), String> {
     while let Some(character) = characters.next() {
         if character == quote {
@@ -117,7 +117,7 @@ fn quoted(characters: &mut Peekable<impl Iterator<Item = char>>, quote: char, wo
             .flatten();
         word.push(escaped.unwrap_or(character));
     }
-    Err(format!("a {quote} has no end in the command"))
+    Err(format!("the command has an unclosed {quote}"))
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
         ] {
             assert_eq!(command_words(line).expect(line), words, "{line}");
         }
-        assert_eq!(command_words("a 'b").expect_err("open"), "a ' has no end in the command");
+        assert_eq!(command_words("a 'b").expect_err("open"), "the command has an unclosed '");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `rehearse mcp complete`: how the value of an argument can go on.
+//! `rehearse mcp complete`: argument completion.
 
 use serde::Deserialize;
 
@@ -22,25 +22,25 @@ Examples:
   rehearse mcp complete --resource 'file:///{path}' path src/ --stdio 'npx -y mcp-files'
   rehearse mcp complete --prompt review framework fl --context language=python";
 
-/// Ask a server how the value of an argument can go on
+/// Complete the value of a prompt or resource template argument
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompleteArgs {
     /// The argument
     argument: String,
-    /// What is typed of its value so far
+    /// The start of its value
     #[arg(default_value = "")]
     value: String,
-    /// The prompt whose argument it is
+    /// The prompt of the argument
     #[arg(long, value_name = "NAME", required_unless_present = "resource", conflicts_with = "resource")]
     prompt: Option<String>,
-    /// The resource, or the template of resources, whose argument it is
+    /// The resource template of the argument
     #[arg(long, value_name = "URI")]
     resource: Option<String>,
     /// The value of another argument (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     context: Vec<String>,
-    /// The server; not needed if there is only one
+    /// The server; optional if there is only one
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
             });
             let completed = completed.await?.and_then(|result| {
                 let parsed = serde_json::from_str::<Completed>(result.get());
-                let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("no completion: {error}")))?;
+                let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("invalid completion: {error}")))?;
                 Ok((result, parsed.completion))
             });
             let shown = |Completion { values, .. }: &Completion, _: &mut Saver<'_>| {

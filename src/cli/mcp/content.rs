@@ -145,7 +145,7 @@ impl<'a> Saver<'a> {
         let files: Vec<_> = self.saved.iter().map(|path| path.display().to_string()).collect();
         match &files[..] {
             [] if self.output.is_some() => {
-                hub_session.warn("nothing was saved: there is no binary content in the result");
+                hub_session.warn("nothing was saved: the result has no binary content");
             }
             [] => {}
             files => hub_session.note(&format!("saved {}", files.join(", "))),
@@ -202,7 +202,7 @@ impl<'a> Saver<'a> {
             (Some(text), _) if saves_text && self.output.is_some() => self.save(text.as_bytes(), uri, or("text/plain")),
             (Some(text), _) => Ok(text_of(text)),
             (None, Some(data)) => self.binary(&Binary { mime_type: or("application/octet-stream"), data, uri }),
-            (None, None) => Ok(format!("[nothing at {}]\n", printable(uri))),
+            (None, None) => Ok(format!("[no content at {}]\n", printable(uri))),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'a> Saver<'a> {
         match BASE64_STANDARD.decode(data) {
             Ok(bytes) if self.output.is_some() => self.save(&bytes, uri, mime_type),
             Ok(bytes) => Ok(format!("[{}, {} bytes; --output saves it]\n", printable(mime_type), bytes.len())),
-            Err(error) => Ok(format!("[{}, but its data are no Base64: {error}]\n", printable(mime_type))),
+            Err(error) => Ok(format!("[{}, but its data is not valid Base64: {error}]\n", printable(mime_type))),
         }
     }
 

@@ -22,16 +22,16 @@ Examples:
   rehearse mcp get-prompt review language=rust code=@src/main.rs --server review
   rehearse mcp get-prompt --stdio 'npx -y mcp-prompts' greeting name=Ada --format json";
 
-/// Get a prompt, and print its messages
+/// Get a prompt and print its messages
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct GetPromptArgs {
     /// The prompt
     name: String,
-    /// Its arguments: NAME=VALUE, NAME=@FILE; or a JSON object, @FILE or - for standard input
+    /// The arguments: NAME=VALUE, NAME=@FILE, a JSON object, @FILE, or - for standard input
     #[arg(value_name = "NAME=VALUE")]
     arguments: Vec<String>,
-    /// Its arguments as a JSON object, or @FILE, or - for standard input
+    /// The arguments: a JSON object, @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ impl Prompt {
     /// It is something else.
     pub(in crate::cli) fn parse(result: &RawValue) -> Result<Prompt, client::Failure> {
         let parsed = serde_json::from_str(result.get());
-        parsed.map_err(|error| client::Failure::Malformed(format!("no prompt: {error}")))
+        parsed.map_err(|error| client::Failure::Malformed(format!("invalid prompt: {error}")))
     }
 
     /// # Errors

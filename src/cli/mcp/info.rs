@@ -1,4 +1,4 @@
-//! `rehearse mcp info`: what a server says about itself.
+//! `rehearse mcp info`: the information of a server.
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
@@ -24,11 +24,11 @@ Examples:
   rehearse mcp info --stdio 'npx -y mcp-files' --protocol 2025-06-18
   rehearse mcp info --http http://127.0.0.1:8888/mcp --trace";
 
-/// Connect to a server, and show what it says about itself
+/// Connect to a server and show its information
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct InfoArgs {
-    /// The server; not needed if there is only one
+    /// The server; optional if there is only one
     server: Option<String>,
     #[command(flatten)]
     common: CommonArgs,

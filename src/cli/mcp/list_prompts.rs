@@ -14,7 +14,7 @@ Examples:
   rehearse mcp list-prompts review --format json
   rehearse mcp list-prompts --stdio 'npx -y mcp-prompts'";
 
-/// List the prompts of a server, or of all
+/// List the prompts of one or all servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ListPromptsArgs {

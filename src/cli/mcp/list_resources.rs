@@ -19,7 +19,7 @@ Examples:
   rehearse mcp list-resource-templates           of all servers
   rehearse mcp list-resource-templates --ws ws://127.0.0.1:8888/ws --format json";
 
-/// List the resources of a server, or of all
+/// List the resources of one or all servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESOURCE_EXAMPLES)]
 pub(super) struct ListResourcesArgs {
@@ -27,7 +27,7 @@ pub(super) struct ListResourcesArgs {
     listing: ListingArgs,
 }
 
-/// List the resource templates of a server, or of all
+/// List the resource templates of one or all servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = TEMPLATE_EXAMPLES)]
 pub(super) struct ListResourceTemplatesArgs {

@@ -1,4 +1,4 @@
-//! `rehearse mcp list-servers`: which servers there are. Nothing is started or dialled.
+//! `rehearse mcp list-servers`: the configured servers, without connecting to them.
 
 use serde_json::{Value, json};
 
@@ -25,19 +25,19 @@ Examples:
   rehearse mcp list-servers --mcp-config .mcp.json --format json
   rehearse mcp ls-servers --dialect cursor
 
-`rehearse config show` tells where each value was written.";
+`rehearse config show` prints where each value comes from.";
 
-/// List the servers of the configs
+/// List the configured servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ListServersArgs {
-    #[command(flatten)]
-    target: TargetArgs,
-    /// Show tokens and passwords as well
+    /// Show tokens and passwords
     #[arg(long)]
     show_secrets: bool,
     #[command(flatten)]
     print: FormatArgs,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {

@@ -29,29 +29,28 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   rehearse mcp list-tools                              the tools of all servers
-  rehearse mcp list-tools files --show-all             with those that the config leaves out
+  rehearse mcp list-tools files --show-all             including filtered tools
   rehearse mcp list-tools --stdio 'npx -y mcp-files' --format json
-  rehearse mcp list-tools --for anthropic              as `tools` of a request to the model
-  rehearse mcp list-tools --for xml                    as a part of the system prompt
+  rehearse mcp list-tools --for anthropic              as `tools` of a model request
   rehearse mcp ls-tools --naming mcp_server_tool --duplicates qualify";
 
-/// List the tools of a server, or of all
+/// List the tools of one or all servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ListToolsArgs {
-    /// The server [default: all that are not disabled]
+    /// The server [default: all enabled servers]
     server: Option<String>,
-    /// List also the tools that the config leaves out
+    /// Include the tools that the config filters out
     #[arg(long)]
     show_all: bool,
-    /// List only the tools that the config leaves out
+    /// List only the tools that the config filters out
     #[arg(long)]
     show_filtered: bool,
-    /// Print what a model is told of the tools that the config offers
-    #[arg(long = "for", value_name = "WHOM", value_enum, conflicts_with_all = ["show_all", "show_filtered", "format", "json"])]
+    /// Print the tool definitions for a model API: anthropic, openai or xml
+    #[arg(long = "for", value_name = "API", value_enum, hide_possible_values = true, conflicts_with_all = ["show_all", "show_filtered", "format", "json"])]
     tool_format: Option<ToolFormat>,
-    /// With --for xml: how many calls the model may write in a message [default: 1]
-    #[arg(long, value_name = "NUMBER", requires = "tool_format")]
+    /// With --for xml: the maximum number of calls in a message [default: 1]
+    #[arg(long, hide_short_help = true, value_name = "NUMBER", requires = "tool_format")]
     max_calls: Option<NonZeroUsize>,
     #[command(flatten)]
     common: CommonArgs,

@@ -24,7 +24,7 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListingArgs {
-    /// The server [default: all that are not disabled]
+    /// The server [default: all enabled servers]
     server: Option<String>,
     #[command(flatten)]
     common: CommonArgs,
@@ -132,7 +132,7 @@ pub(in crate::cli) async fn list_items(
                 for item in listing.items.iter().filter(|item| kind.members(item).is_none()) {
                     let (title, name, item) = (kind.title.to_lowercase(), kind.name, item.get());
                     hub_session.warn(&format!(
-                        "one of the {title} of server '{server}' has no {name} and is of no use: {item}"
+                        "one of the {title} of server '{server}' has no {name} and is ignored: {item}"
                     ));
                 }
             }

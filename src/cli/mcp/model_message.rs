@@ -68,7 +68,7 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
             let registry = found.registry;
             let items = items(args, &message, &registry);
             if items.is_empty() {
-                hub_session.note("the message asks for no tool");
+                hub_session.note("the message has no tool call");
             }
             let mut run = MessageRun::default();
             // What was done before something ended it is told as well.

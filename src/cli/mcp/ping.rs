@@ -1,4 +1,4 @@
-//! `rehearse mcp ping`: whether servers answer, and how fast.
+//! `rehearse mcp ping`: the response time of servers.
 
 use std::{
     sync::Arc,
@@ -28,15 +28,15 @@ const EXAMPLES: &str = "\
 Examples:
   rehearse mcp ping files
   rehearse mcp ping --http http://127.0.0.1:8888/mcp --timeout 2s
-  rehearse mcp ping                              every server of the configs
+  rehearse mcp ping                              every configured server
 
-Version 2026-07-28 has no ping; its servers are asked for `server/discover` instead.";
+Version 2026-07-28 has no ping; `server/discover` is used instead.";
 
-/// Ask servers for a sign of life
+/// Ping servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PingArgs {
-    /// The server [default: all that are not disabled]
+    /// The server [default: all enabled servers]
     server: Option<String>,
     #[command(flatten)]
     common: CommonArgs,
@@ -97,7 +97,7 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
                             ServerResult::Answered(Ok(Pong { method, after })) => {
                                 let time = milliseconds(*after);
                                 Some(format!(
-                                    "{GOOD}✓{GOOD:#} {STRONG}{server}{STRONG:#} answered {method} after {time} ms\n"
+                                    "{GOOD}✓{GOOD:#} {STRONG}{server}{STRONG:#} answered {method} in {time} ms\n"
                                 ))
                             }
                             ServerResult::Answered(Err(failure)) => {

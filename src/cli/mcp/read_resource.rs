@@ -19,9 +19,9 @@ Examples:
   rehearse mcp read-resource --http http://127.0.0.1:8888/mcp file:///logo.png --output logo.png
   rehearse mcp read-resource file:///readme.md --stdio 'npx -y mcp-files' --format json";
 
-/// Read a resource, and print what it holds
+/// Read a resource and print its contents
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("output", |it| it.help("Save what it holds in this file or folder")))]
+#[command(after_help = EXAMPLES, mut_arg("output", |it| it.help("Save the contents to this file or folder")))]
 pub(super) struct ReadResourceArgs {
     /// The URI of the resource
     uri: String,
@@ -42,7 +42,7 @@ impl Contents {
     /// It is something else.
     pub(in crate::cli) fn parse(result: &RawValue) -> Result<Contents, client::Failure> {
         let parsed = serde_json::from_str(result.get());
-        parsed.map_err(|error| client::Failure::Malformed(format!("no contents of a resource: {error}")))
+        parsed.map_err(|error| client::Failure::Malformed(format!("invalid resource contents: {error}")))
     }
 
     /// # Errors

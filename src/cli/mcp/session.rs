@@ -99,7 +99,7 @@ pub(super) fn run_with_user(
     options.retry_sink = Some(retries(secrets.clone()));
     block_on_guarded(async {
         let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         let unreachable = options.unreachable;
         if let Some(tracer) = &tracer {
             for member in &members {
@@ -159,13 +159,13 @@ impl HubSession {
             self.print_unsolicited();
             let mut closing = std::pin::pin!(self.hub.close());
             if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
-                self.note("waiting for the servers to take leave; a signal hastens that");
+                self.note("waiting for servers to exit (Ctrl-C to force)");
                 closing.await;
             }
             self.print_unsolicited();
             done
         };
-        match signals.run_until_signal(&self.is_interrupted, "interrupted: closing the connections\n", whole).await {
+        match signals.run_until_signal(&self.is_interrupted, "interrupted: closing connections\n", whole).await {
             Some(done) if !self.is_interrupted() => done,
             _ => Ok(Exit::CannotRun),
         }
@@ -192,8 +192,8 @@ impl HubSession {
                     0 => String::new(),
                     more => format!(", and {more} more"),
                 };
-                let text = self.hidden(&format!("MCP server '{server}' sent what belongs to nothing: {first}{more}"));
-                style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&text)));
+                let text = self.hidden(&format!("MCP server '{server}' sent unexpected output: {first}{more}"));
+                style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(&text)));
             }
         }
     }
@@ -415,11 +415,11 @@ impl HubSession {
 
     /// Nobody reads it as an answer.
     pub(in crate::cli) fn warn(&self, text: &str) {
-        self.say(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#}"), text);
+        self.say(&format!("{DOUBTFUL}warning:{DOUBTFUL:#}"), text);
     }
 
     pub(in crate::cli) fn note(&self, text: &str) {
-        self.say(&format!("{DIM}INFO:{DIM:#}"), text);
+        self.say(&format!("{DIM}info:{DIM:#}"), text);
     }
 
     fn say(&self, level: &str, text: &str) {
@@ -444,15 +444,15 @@ fn retries(secrets: Secrets) -> RetrySink {
         };
         let why = secrets.hidden(&error.to_string());
         let why = why.lines().next().unwrap_or_default().trim_end_matches(':');
-        let text = format!("MCP server '{server}' connection failed: {why}; trying again {pause}");
+        let text = format!("MCP server '{server}' connection failed: {why}; retrying {pause}");
         style::leave_line();
-        style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&text)));
+        style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(&text)));
     })
 }
 
 /// What a server has done that does not know its session any more.
 pub(in crate::cli) fn renewal_message(server: &str) -> String {
-    format!("MCP server '{server}' did not know the session any more, and has got a new one")
+    format!("MCP server '{server}' lost the session; a new one was opened")
 }
 
 /// What came of something that was done with several servers, and whether it ends the command with an error: a server

@@ -1,4 +1,4 @@
-//! `rehearse mcp status`: which servers can be reached, and how many tools they have.
+//! `rehearse mcp status`: the connection state and the number of tools of each server.
 
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
@@ -20,12 +20,12 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse mcp status                            every server of the configs
+  rehearse mcp status                            every configured server
   rehearse mcp status --mcp-config .mcp.json --timeout 5s --format json
 
-The exit code is 3 if one of the servers cannot be reached. Interrupted, it shows what is known by then.";
+The exit code is 3 if a server cannot be reached. Ctrl-C prints the state so far.";
 
-/// Connect to every server, and show how it stands with each
+/// Show the connection state of each server
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StatusArgs {
@@ -82,7 +82,7 @@ fn print_partial_status(hub_session: &HubSession, format: Format) -> Result<Exit
             for (server, status) in &statuses {
                 if let Some(error) = status.last_error.as_ref().filter(|_| status.state == ConnectionState::Failed) {
                     let text = format!("MCP server '{server}' connection failed: {error}");
-                    hub_session.print_always(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#}"), &text);
+                    hub_session.print_always(&format!("{DOUBTFUL}warning:{DOUBTFUL:#}"), &text);
                 }
             }
             let word = |state: ConnectionState| match state {

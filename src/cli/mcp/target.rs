@@ -107,7 +107,7 @@ impl TargetArgs {
         }
         let effective = self.effective(&Machine::here(), show_secrets)?;
         for unread in &effective.unread {
-            warn(&format!("the server '{}' is not understood: {}, {}", unread.name, unread.code.name, unread.origin));
+            warn(&format!("the server '{}' is ignored: {}, {}", unread.name, unread.code.name, unread.origin));
         }
         for kept in &effective.servers {
             let (name, file) = (&kept.server.name.value, &effective.files[kept.file]);
@@ -132,7 +132,7 @@ impl TargetArgs {
             let server = ad_hoc(written, show_secrets)?;
             return match name {
                 Some(name) if name != server.name() => Err(Failure::Usage(format!(
-                    "there is no server {name:?}; the command line describes {:?}",
+                    "unknown server {name:?}; the command line defines {:?}",
                     server.name()
                 ))),
                 _ => Ok(vec![server]),
@@ -186,7 +186,7 @@ impl TargetArgs {
         }
         warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
         for file in effective.files.iter().filter(|file| is_rejected(file) && file.is_whole()) {
-            warn(&format!("{} is left out: {}", file.examined.source.name, joined(&rejections(file))));
+            warn(&format!("{} is ignored: {}", file.examined.source.name, joined(&rejections(file))));
         }
         effective.leave_out(is_rejected);
         Ok(effective)
@@ -278,11 +278,11 @@ fn not_found(name: &str, effective: &Effective) -> Failure {
         return Failure::Usage(format!("no MCP servers configured; {}", reached_by(name)));
     }
     if name.contains("://") {
-        return Failure::Usage(format!("no server of a config has the name of a URL; {}", reached_by(name)));
+        return Failure::Usage(format!("a URL is not a server name; {}", reached_by(name)));
     }
     let names: Vec<_> = effective.servers.iter().map(|kept| &*kept.server.name.value).collect();
     let near = nearest(name, &names)
-        .map_or_else(|| format!("; there are {}", names.join(", ")), |near| format!("; did you mean '{near}'?"));
+        .map_or_else(|| format!("; servers are {}", names.join(", ")), |near| format!("; did you mean '{near}'?"));
     // The words of cpe.
     Failure::Usage(format!("server '{name}' not found in configuration{near}"))
 }
@@ -290,15 +290,15 @@ fn not_found(name: &str, effective: &Effective) -> Failure {
 /// How what stands where a server's name belongs may be reached.
 fn reached_by(name: &str) -> &'static str {
     match name.split_once("://") {
-        Some(("ws" | "wss", _)) => "a URL goes after --ws",
-        Some(_) => "a URL goes after --http, or after --sse",
+        Some(("ws" | "wss", _)) => "use --ws URL",
+        Some(_) => "use --http URL or --sse URL",
         None => WITHOUT_SERVERS,
     }
 }
 
 /// What helps whoever has no servers.
-const WITHOUT_SERVERS: &str = "--http URL or --stdio COMMAND reaches one without a config, --mcp-config names a file with \
-                               servers; `rehearse config show` tells where they are looked for";
+const WITHOUT_SERVERS: &str = "--http URL or --stdio COMMAND connects without a config, --mcp-config FILE uses a config \
+                               file; see `rehearse config show`";
 
 /// Says that there are no servers, and what helps.
 pub(in crate::cli) fn print_no_servers() {
@@ -356,7 +356,7 @@ fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, F
 }
 
 fn leave_out(name: &str, problems: &Diagnostics) {
-    warn(&format!("MCP server '{name}' is left out: {}", joined(problems)));
+    warn(&format!("MCP server '{name}' is ignored: {}", joined(problems)));
 }
 
 fn joined(problems: &Diagnostics) -> String {
@@ -365,7 +365,7 @@ fn joined(problems: &Diagnostics) -> String {
 }
 
 fn warn(line: &str) {
-    style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(line)));
+    style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line)));
 }
 
 /// # Errors
@@ -375,7 +375,7 @@ pub(super) fn only_one(servers: &[Server], which: &str) -> Result<(), Failure> {
         [] | [_] => Ok(()),
         several => {
             let names: Vec<_> = several.iter().map(Server::name).collect();
-            Err(Failure::Usage(format!("there are several servers; say which with {which}: {}", names.join(", "))))
+            Err(Failure::Usage(format!("several servers are configured; select one with {which}: {}", names.join(", "))))
         }
     }
 }

@@ -138,7 +138,7 @@ impl ToolCall {
         print(&text)?;
         if outcome.is_error {
             let tool = printable(&self.tool);
-            style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reports that it failed\n"));
+            style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reported an error\n"));
         }
         Ok(())
     }

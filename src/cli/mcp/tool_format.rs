@@ -15,11 +15,11 @@ use crate::{
 /// How a model is told of tools, and asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ToolFormat {
-    /// The `tools` of Anthropic's Messages API
+    /// The `tools` of the Anthropic Messages API
     Anthropic,
-    /// The `tools` of OpenAI's Chat Completions API, and of those that are like it
+    /// The `tools` of the OpenAI Chat Completions API
     Openai,
-    /// A part of the system prompt, for a model that can only write text
+    /// A part of the system prompt, for models without tool calls
     Xml,
 }
 

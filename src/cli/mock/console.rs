@@ -57,7 +57,7 @@ fn say(texts: &Receiver<String>, unsaid: &AtomicUsize, mut print: impl FnMut(&st
             count => {
                 let doubtful = style::DOUBTFUL;
                 batch.push_str(&format!(
-                    "{doubtful}{count} messages are missing here: nobody read them in time{doubtful:#}\n"
+                    "{doubtful}{count} messages were dropped: stderr was not read in time{doubtful:#}\n"
                 ));
             }
         }
@@ -88,7 +88,7 @@ mod tests {
         end.join_timeout(PATIENCE).expect("ends");
         text.extend(printed.iter());
         let text = anstream::adapter::strip_str(&text).to_string();
-        let last = format!("\n{}\n7 messages are missing here: nobody read them in time\n", QUEUE - 1);
+        let last = format!("\n{}\n7 messages were dropped: stderr was not read in time\n", QUEUE - 1);
         assert!(text.starts_with("first\n0\n1\n") && text.ends_with(&last), "{text}");
     }
 

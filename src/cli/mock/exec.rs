@@ -72,7 +72,7 @@ impl Mock<'_> {
         let mut died = std::pin::pin!(async {
             let code = server.died().await;
             let doubtful = style::DOUBTFUL;
-            self.console.say(format!("{doubtful}the script has let the server die{doubtful:#} (exit {code})\n"));
+            self.console.say(format!("{doubtful}the script ended the server{doubtful:#} (exit {code})\n"));
             std::future::pending().await
         });
         let status = loop {

@@ -50,7 +50,7 @@ impl JournalWriter {
         let incomplete = |why: &dyn fmt::Display| Failure::cannot(format!("the journal is incomplete: {why}"));
         match self.0.join_timeout(timeout) {
             Some(outcome) => outcome.map_err(|error| incomplete(&error)),
-            None => Err(incomplete(&"it could not be written in time")),
+            None => Err(incomplete(&"timeout")),
         }
     }
 }
@@ -66,14 +66,14 @@ pub(super) fn open(path: &Path, taken: bool) -> Result<File, Failure> {
     let stdout = own(io::stdout(), found.as_ref());
     if taken && (stdout.is_some() || STDOUT.iter().any(|name| path == Path::new(name))) {
         let why =
-            "the journal needs a file of its own: standard output carries the protocol unless there is `--listen`";
+            "the journal cannot go to standard output, which carries the protocol (use a file or --listen)";
         return Err(Failure::Usage(why.into()));
     }
     if let Some(stream) = stdout.or_else(|| own(io::stderr(), found.as_ref())) {
         return Ok(stream);
     }
     if found.is_some_and(|found| !found.is_file() && !found.file_type().is_char_device()) {
-        return Err(cannot(&"it is no regular file"));
+        return Err(cannot(&"it is not a regular file"));
     }
     OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| cannot(&error))
 }

@@ -66,11 +66,11 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
         ));
     }
     let [path] = &args.scripts[..] else {
-        return Err(Failure::Usage("one script is served at a time; `--validate` takes several".into()));
+        return Err(Failure::Usage("only one script can be served; only `--validate` takes several".into()));
     };
     if args.format == Format::Json && (args.exec || args.listen.is_none()) {
-        let hint = if args.exec { "the command has the URLs in variables" } else { "add `--listen :0`" };
-        return Err(Failure::Usage(format!("here there is nothing to write as JSON: {hint}")));
+        let hint = if args.exec { "with --exec use the REHEARSE_* variables" } else { "add `--listen :0`" };
+        return Err(Failure::Usage(format!("--format json needs --listen, --list, --faults or --validate: {hint}")));
     }
     let (script, watch) = match args.watch {
         true => ScriptWatcher::load(path).map(|(script, watch)| (script, Some(watch)))?,
@@ -211,7 +211,7 @@ async fn start_admin(args: &MockArgs, engine: &Arc<Engine>, started: Instant) ->
 /// Says why it takes longer, if it does. Never returns.
 async fn say_stopping(console: &Console) {
     tokio::time::sleep(STOP_NOTICE_DELAY).await;
-    console.say("Stopping: answers under way have 5 s; another signal ends them at once.\n");
+    console.say("stopping: responses in progress have 5 s (Ctrl-C to force)\n");
     std::future::pending().await
 }
 
@@ -219,8 +219,8 @@ async fn say_stopping(console: &Console) {
 fn cannot_listen(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => {
-            let failure = Failure::cannot(format!("cannot listen on {address}: the port is taken"));
-            failure.hint(format!("end the process that has it, or take a free port with `{free}`"))
+            let failure = Failure::cannot(format!("cannot listen on {address}: the port is in use"));
+            failure.hint(format!("stop the process that uses it, or use a free port with `{free}`"))
         }
         _ => Failure::cannot(format!("cannot listen on {address}: {error}")),
     }

@@ -36,11 +36,11 @@ impl ScriptWatcher {
         let shown = path.display();
         match path.metadata() {
             Ok(kind) if kind.is_file() => {}
-            Ok(_) => return Err(Failure::Usage(format!("`--watch` needs a file: {shown} is no regular file"))),
+            Ok(_) => return Err(Failure::Usage(format!("`--watch` needs a file: {shown} is not a regular file"))),
             // What is neither is told as ever.
             Err(_) => {
                 Script::load(path)?;
-                let why = format!("`--watch` needs a file: the script `{shown}` is embedded and never changes");
+                let why = format!("`--watch` needs a file: the script `{shown}` is built in and never changes");
                 return Err(Failure::Usage(why));
             }
         }
@@ -66,12 +66,12 @@ pub(super) async fn follow(watch: Option<ScriptWatcher>, engine: &Engine, starte
                 engine.load(script.reloadable(), started.elapsed());
                 let path = path.display().to_string();
                 let path = style::printable(&path);
-                console.say(format!("{good}loaded again{good:#} {strong}{path}{strong:#}: {offer}\n"));
+                console.say(format!("{good}reloaded{good:#} {strong}{path}{strong:#}: {offer}\n"));
             }
             Err(failure) => {
                 let bad = style::BAD;
                 console.say(failure.text());
-                console.say(format!("{bad}not loaded{bad:#}: the script from before is served\n"));
+                console.say(format!("{bad}not loaded{bad:#}: still serving the previous script\n"));
             }
         }
     }

@@ -1,10 +1,10 @@
-//! What a script expected of its clients, and what came.
+//! The report on the expectations of a script.
 
 use super::console::Console;
 use crate::{cli::style, mock::engine::Engine, report::text::printable_lines};
 
-/// Tells whether everything came as the script expects, if it expects anything; or that it does not, if it should.
-/// Whether it holds.
+/// Prints whether the expectations of the script were met. Without expectations, prints something only if `is_wanted`.
+/// Returns whether they were met.
 pub(super) fn report(engine: &Engine, is_wanted: bool, console: &Console) -> bool {
     let (bad, good, doubtful) = (style::BAD, style::GOOD, style::DOUBTFUL);
     let verification = engine.verify();
@@ -12,16 +12,14 @@ pub(super) fn report(engine: &Engine, is_wanted: bool, console: &Console) -> boo
     let name = style::printable(&name);
     if !verification.holds() {
         let lines: String = printable_lines(&verification.to_string()).map(|line| format!("  {line}\n")).collect();
-        console.say(format!("{bad}not as {name} expects:{bad:#}\n{lines}"));
+        console.say(format!("{bad}✗ {name}: expectations failed:{bad:#}\n{lines}"));
         return false;
     }
     match (count, is_wanted) {
         (0, false) => {}
-        (0, true) => {
-            console.say(format!("{doubtful}{name} expects nothing{doubtful:#}: there was nothing to verify\n"))
-        }
-        (1, _) => console.say(format!("{good}as {name} expects{good:#}\n")),
-        _ => console.say(format!("{good}as {name} expects{good:#}: {count} expectations\n")),
+        (0, true) => console.say(format!("{doubtful}{name} has no expectations{doubtful:#}: nothing to verify\n")),
+        (1, _) => console.say(format!("{good}✓ {name}: the expectation is met{good:#}\n")),
+        _ => console.say(format!("{good}✓ {name}: all {count} expectations met{good:#}\n")),
     }
     true
 }

@@ -80,7 +80,7 @@ impl Shell {
             Box::pin(TerminalUser::with_timeout(self.person.as_ref(), limit.unwrap_or_default(), options, call)).await;
         // The time in which somebody thought is theirs.
         let took = started.elapsed().saturating_sub(asked().saturating_sub(asked_before)).as_secs_f64() * 1000.0;
-        self.debug(&tool.server, &format!("the call of '{}' took {took:.1} ms", tool.name));
+        self.debug(&tool.server, &format!("called '{}' in {took:.1} ms", tool.name));
         if let ResultFormat::As(form) = how {
             let call = Call { id: "", server: &tool.server, tool: &tool.original };
             let _ = print_json(&ProjectedResult::new(*form, &hub_session, &call, called.as_ref()));
@@ -95,7 +95,7 @@ impl Shell {
             Err(error @ CallError::Denied { denial: Denial::NoApprover, .. }) => {
                 self.error(&error.to_string());
                 style::print(&format!(
-                    "{STRONG}hint:{STRONG:#} --yes allows every call, and so do the config's own rules\n"
+                    "{STRONG}hint:{STRONG:#} use --yes to allow every call, or allow the tool in the config\n"
                 ));
                 return false;
             }
@@ -115,7 +115,7 @@ impl Shell {
         }
         if outcome.is_error {
             let tool = printable(&tool.original);
-            style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reports that it failed\n"));
+            style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reported an error\n"));
         }
         !outcome.is_error
     }
@@ -132,7 +132,7 @@ impl Shell {
     ) -> Result<Arguments, CommandError> {
         let usage = |error| CommandError::Failure(Failure::Usage(error));
         if words.iter().any(|word| word == "-") {
-            return Err(usage("standard input is where commands come from; write @FILE".to_owned()));
+            return Err(usage("standard input has the commands; use @FILE".to_owned()));
         }
         let reading = BackgroundThread::start(move || Arguments::read(json.as_deref(), &words));
         match cancel.run_until_cancelled(reading.join()).await.flatten() {

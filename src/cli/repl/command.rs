@@ -58,28 +58,28 @@ pub(super) const ALL: [Spec; 18] = [
         "status",
         &["list", "list-servers", "ls-servers"],
         "",
-        "all servers and how it stands with them",
+        "the status of all servers",
     ),
     spec(
         CommandKind::ListTools,
         "list-tools",
         &["tools", "ls-tools"],
         "[SERVER]",
-        "the tools of all servers; of one, with schemas",
+        "list all tools, or those of a server with schemas",
     ),
     spec(CommandKind::Connect, "connect", &[], "SERVER", "connect to a server"),
-    spec(CommandKind::Disconnect, "disconnect", &[], "SERVER", "take leave of a server"),
-    spec(CommandKind::Reconnect, "reconnect", &["restart"], "SERVER", "take leave of a server, and connect anew"),
-    spec(CommandKind::Enable, "enable", &[], "SERVER", "switch a server on"),
-    spec(CommandKind::Disable, "disable", &[], "SERVER", "switch a server off"),
+    spec(CommandKind::Disconnect, "disconnect", &[], "SERVER", "disconnect a server"),
+    spec(CommandKind::Reconnect, "reconnect", &["restart"], "SERVER", "disconnect and connect again"),
+    spec(CommandKind::Enable, "enable", &[], "SERVER", "enable a server"),
+    spec(CommandKind::Disable, "disable", &[], "SERVER", "disable a server"),
     spec(
         CommandKind::Debug,
         "debug",
         &["info"],
         "[SERVER] [on|off]",
-        "what is known of a server; show the wire, or no longer",
+        "show a server; print its frames or stop",
     ),
-    spec(CommandKind::Auth, "auth", &[], "SERVER [--logout]", "authorize this client with a server"),
+    spec(CommandKind::Auth, "auth", &[], "SERVER [--logout]", "get or delete the OAuth token of a server"),
     spec(
         CommandKind::Call,
         "call",
@@ -92,10 +92,10 @@ pub(super) const ALL: [Spec; 18] = [
         "resources",
         &["list-resources"],
         "[SERVER | --server SERVER]",
-        "the resources, and their templates",
+        "list resources and templates",
     ),
     spec(CommandKind::Read, "read", &["read-resource"], "URI [--server SERVER] [--output FILE]", "read a resource"),
-    spec(CommandKind::Prompts, "prompts", &["list-prompts"], "[SERVER | --server SERVER]", "the prompts"),
+    spec(CommandKind::Prompts, "prompts", &["list-prompts"], "[SERVER | --server SERVER]", "list prompts"),
     spec(
         CommandKind::Prompt,
         "prompt",
@@ -103,10 +103,10 @@ pub(super) const ALL: [Spec; 18] = [
         "NAME [NAME=VALUE…] [--server SERVER] [--output FILE]",
         "get a prompt",
     ),
-    spec(CommandKind::Usage, "usage", &["metrics"], "", "how often each tool was called"),
-    spec(CommandKind::Reload, "reload", &[], "", "read the config files anew"),
-    spec(CommandKind::Help, "help", &["?"], "", "these commands"),
-    spec(CommandKind::Quit, "quit", &["exit"], "", "take leave of all servers, and end"),
+    spec(CommandKind::Usage, "usage", &["metrics"], "", "call counts of tools"),
+    spec(CommandKind::Reload, "reload", &[], "", "reload the config files"),
+    spec(CommandKind::Help, "help", &["?"], "", "show this help"),
+    spec(CommandKind::Quit, "quit", &["exit"], "", "disconnect and exit"),
 ];
 
 /// A command with its arguments.
@@ -181,8 +181,8 @@ impl Command {
                 ALL.iter().flat_map(|spec| [spec.name].into_iter().chain(spec.aliases.iter().copied())).collect();
             let near = nearest(&name.to_lowercase(), &names).map(|near| format!("; did you mean '{near}'?"));
             return Err(format!(
-                "there is no command {name:?}{}",
-                near.unwrap_or_else(|| "; 'help' lists them".to_owned())
+                "unknown command {name:?}{}",
+                near.unwrap_or_else(|| "; type 'help' for a list".to_owned())
             ));
         };
         spec.command(rest.trim()).map(Some)
@@ -201,7 +201,7 @@ struct Operands {
 impl ResultFormat {
     fn new(output: Option<PathBuf>, form: Option<Projection>) -> Result<ResultFormat, String> {
         match (output, form) {
-            (Some(_), Some(_)) => Err("--as prints everything, and --output has nothing to save".to_owned()),
+            (Some(_), Some(_)) => Err("--as and --output exclude each other".to_owned()),
             (None, Some(form)) => Ok(ResultFormat::As(form)),
             (output, None) => Ok(ResultFormat::Human(output)),
         }
@@ -254,7 +254,7 @@ impl Spec {
         };
         match words.next() {
             Some(word) if self.kind != CommandKind::Help => {
-                Err(format!("{word:?} is too much; usage: {}", self.usage()))
+                Err(format!("{word:?} is unexpected; usage: {}", self.usage()))
             }
             _ => Ok(command),
         }
@@ -270,7 +270,7 @@ impl Spec {
         let tool = match &words[..] {
             [tool] => tool,
             [_, word, ..] if self.rest(before)?.words.len() == 1 => {
-                return Err(format!("{word:?} is too much; usage: {}", self.usage()));
+                return Err(format!("{word:?} is unexpected; usage: {}", self.usage()));
             }
             _ => return Ok(None),
         };
@@ -282,7 +282,7 @@ impl Spec {
     fn rest(&self, text: &str) -> Result<Operands, String> {
         let mut rest = Operands { words: Vec::new(), output: None, server: None, is_logout: false, form: None };
         let mut words =
-            command_words(text).map_err(|error| error.replace("in the command", "in the line"))?.into_iter();
+            command_words(text).map_err(|error| error.replace("the command", "the line"))?.into_iter();
         while let Some(word) = words.next() {
             let has = |option: &str| self.arguments.contains(option);
             let (option, value) = match word.split_once('=') {
@@ -298,7 +298,7 @@ impl Spec {
                 "--server" if has("--server") => rest.server = Some(value()?),
                 "--logout" if has("--logout") => rest.is_logout = true,
                 option if option.starts_with("--") => {
-                    return Err(format!("there is no option {option}; usage: {}", self.usage()));
+                    return Err(format!("unknown option {option}; usage: {}", self.usage()));
                 }
                 _ => rest.words.push(word),
             }
@@ -325,7 +325,7 @@ fn switch(word: &str) -> Option<bool> {
 }
 
 fn wanted_switch(word: &str) -> Result<bool, String> {
-    switch(word).ok_or_else(|| format!("{word:?} is neither on nor off"))
+    switch(word).ok_or_else(|| format!("{word:?} is not on or off"))
 }
 
 /// All commands with what they are about.
@@ -341,9 +341,9 @@ pub(super) fn help() -> String {
     };
     let commands: String = ALL.iter().map(line).collect();
     format!(
-        "Commands, each also with /mcp before it:\n{commands}\n\
-         Arguments: NAME=VALUE becomes what the tool's schema wants, NAME:=JSON is JSON, NAME=@FILE and @FILE are read from a \
-         file.\nTab completes; Ctrl-C cancels what runs, and twice at the prompt ends; Ctrl-D ends.\n"
+        "Commands (the prefix /mcp is optional):\n{commands}\n\
+         Arguments: NAME=VALUE is converted to the type in the schema, NAME:=JSON is JSON, NAME=@FILE and @FILE are files.\n\
+         Tab completes, Ctrl-C cancels, Ctrl-C twice or Ctrl-D exits.\n"
     )
 }
 
@@ -373,21 +373,21 @@ mod tests {
     #[test]
     fn an_unknown_command_brings_the_nearest() {
         for (line, error) in [
-            ("statsu", "there is no command \"statsu\"; did you mean 'status'?"),
-            ("/mcp lst-tools", "there is no command \"lst-tools\"; did you mean 'list-tools'?"),
-            ("/mcpx", "there is no command \"mcpx\"; 'help' lists them"),
+            ("statsu", "unknown command \"statsu\"; did you mean 'status'?"),
+            ("/mcp lst-tools", "unknown command \"lst-tools\"; did you mean 'list-tools'?"),
+            ("/mcpx", "unknown command \"mcpx\"; type 'help' for a list"),
             ("connect", "usage: connect SERVER"),
-            ("connect a b", "\"b\" is too much; usage: connect SERVER"),
-            ("status now", "\"now\" is too much; usage: status"),
-            ("debug a maybe", "\"maybe\" is neither on nor off"),
+            ("connect a b", "\"b\" is unexpected; usage: connect SERVER"),
+            ("status now", "\"now\" is unexpected; usage: status"),
+            ("debug a maybe", "\"maybe\" is not on or off"),
             (
                 "call t --server s",
-                "there is no option --server; usage: call TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]",
+                "unknown option --server; usage: call TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]",
             ),
             ("call t --as gai", "unknown form \"gai\": use canonical, cpe, code_agent, mcpilot, engine"),
-            ("call t --as cpe --output f", "--as prints everything, and --output has nothing to save"),
+            ("call t --as cpe --output f", "--as and --output exclude each other"),
             ("read x --output", "--output needs a value"),
-            ("connect 'a", "a ' has no end in the line"),
+            ("connect 'a", "the line has an unclosed '"),
         ] {
             assert_eq!(Command::parse(line), Err(error.to_owned()), "{line}");
         }
@@ -434,7 +434,7 @@ mod tests {
         }
         assert_eq!(parse("prompts --server s"), Command::Prompts(Some("s".into())));
         let twice = Command::parse("resources s --server s").expect_err("too much");
-        assert_eq!(twice, "\"s\" is too much; usage: resources [SERVER | --server SERVER]");
+        assert_eq!(twice, "\"s\" is unexpected; usage: resources [SERVER | --server SERVER]");
         assert_eq!(
             parse("read a://b --server s -o f"),
             Command::Read { uri: "a://b".into(), server: Some("s".into()), output: Some("f".into()) }

@@ -46,7 +46,7 @@ impl Shell {
                 }
             }
         } else if !self.has_started() {
-            hub_session.note("some servers are still being connected to");
+            hub_session.note("some servers are still connecting");
         }
         let registry = self.hub.registry();
         let Some(name) = server else {
@@ -239,12 +239,12 @@ impl Shell {
         match &names[..] {
             [_] => Some(self.session_for(names)),
             [] => {
-                self.error(&format!("no server lists {wanted:?}; say with --server which one has it"));
+                self.error(&format!("no server lists {wanted:?}; select a server with --server"));
                 None
             }
             several => {
                 self.error(&format!(
-                    "several servers list {wanted:?}; say which with --server: {}",
+                    "several servers list {wanted:?}; select one with --server: {}",
                     several.join(", ")
                 ));
                 None

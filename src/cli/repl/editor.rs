@@ -46,7 +46,7 @@ pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
         match RedactingHistory::open(&path, move |line| known.hidden(line) != line) {
             Ok(history) => reedline = reedline.with_history(Box::new(history)),
             Err(error) => style::print(&format!(
-                "{DOUBTFUL}WARN:{DOUBTFUL:#} what you type is not kept: {}: {error}\n",
+                "{DOUBTFUL}warning:{DOUBTFUL:#} commands are not saved in the history: {}: {error}\n",
                 style::printable(&path.display().to_string())
             )),
         }

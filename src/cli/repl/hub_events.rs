@@ -26,7 +26,7 @@ pub(super) async fn events(shell: &Arc<Shell>) -> Never {
         let hub_session = shell.hub_session();
         match event {
             Ok(Event::Disconnected { server, why }) => {
-                hub_session.warn(&format!("the connection with MCP server '{server}' broke: {why}"));
+                hub_session.warn(&format!("lost the connection to MCP server '{server}': {why}"));
                 tools.0.remove(&server);
                 reconnecting.push(Box::pin(reconnect(shell, server)));
             }
@@ -43,7 +43,7 @@ pub(super) async fn events(shell: &Arc<Shell>) -> Never {
                     shell.hub.status().iter().any(is_connected).then(|| locked(&shell.started).remove(&server));
                 if let Some(started) = started.flatten() {
                     let took = started.elapsed().as_secs_f64() * 1000.0;
-                    shell.debug(&server, &format!("connecting to '{server}' took {took:.1} ms"));
+                    shell.debug(&server, &format!("connected to '{server}' in {took:.1} ms"));
                 }
             }
             Ok(Event::ToolsChanged) => {
@@ -80,7 +80,7 @@ async fn reconnect(shell: &Arc<Shell>, server: Arc<str>) {
         match Box::pin(shell.hub.connect(&server)).await {
             Ok(_) => {
                 backoffs().entry(server.clone()).or_default().reconnected_at = Some(Instant::now());
-                return shell.hub_session().note(&format!("MCP server '{server}' is connected again"));
+                return shell.hub_session().note(&format!("reconnected to MCP server '{server}'"));
             }
             Err(error) => last = Some(error),
         }
@@ -88,7 +88,7 @@ async fn reconnect(shell: &Arc<Shell>, server: Arc<str>) {
     if let Some(error) = last {
         shell.print_hub_error(&error);
     }
-    shell.hub_session().warn(&format!("MCP server '{server}' is given up; 'reconnect {server}' tries again"));
+    shell.hub_session().warn(&format!("giving up on MCP server '{server}'; type 'reconnect {server}' to retry"));
 }
 
 /// The tools that each connected server had when it was looked at last.

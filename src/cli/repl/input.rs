@@ -20,7 +20,7 @@ use crate::cli::{
 use crate::config::text;
 
 const PROMPT: &str = "mcp> ";
-pub(super) const INTERRUPTED: &str = "interrupted: closing the connections\n";
+pub(super) const INTERRUPTED: &str = "interrupted: closing connections\n";
 /// How long it may take to give the terminal back.
 const LET_GO: Duration = Duration::from_secs(1);
 

@@ -100,7 +100,7 @@ impl Shell {
         self.tracer.catch_up();
         self.switch.set(server, is_on);
         let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
-        print_unchecked(&format!("the wire{whose} is {}\n", if is_on { "shown" } else { "no longer shown" }));
+        print_unchecked(&format!("frames{whose} are {}\n", if is_on { "printed" } else { "no longer printed" }));
         true
     }
 
@@ -169,7 +169,7 @@ impl Shell {
             let offered = self.hub.registry().server_tools(server).count();
             fact("Tools", &if offered == listed { listed.to_string() } else { format!("{offered} of {listed}") });
         }
-        fact("Wire shown", if self.switch.is_on(server) { "yes" } else { "no" });
+        fact("Frames printed", if self.switch.is_on(server) { "yes" } else { "no" });
         let words = self.recent_stderr(server);
         if !words.is_empty() {
             text.push_str(&format!("{STRONG}Standard error:{STRONG:#}\n"));
@@ -200,7 +200,7 @@ impl Shell {
         };
         let rows: Vec<_> = self.hub.usage().into_iter().map(row).collect();
         if rows.is_empty() {
-            style::print("no tool has been called yet\n");
+            style::print("no tool was called yet\n");
             return true;
         }
         let heads = ["Server", "Tool", "Calls", "Errors", "Failures", "Mean time", "Last"];

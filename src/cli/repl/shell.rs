@@ -169,7 +169,7 @@ impl Shell {
             return std::future::pending().await;
         }
         if failed > 0 && failed < hub_session.names.len() {
-            hub_session.note("Continuing with other MCP servers");
+            hub_session.note("continuing with the other servers");
         }
         self.hub.registry().notices.iter().for_each(|notice| hub_session.print_notice(notice));
         self.initial_connections.mark_all_done();
@@ -348,7 +348,7 @@ impl Shell {
         };
         let text = match error {
             HubError::Unreachable { server, error } => format!("MCP server '{server}' connection failed: {error}"),
-            HubError::Disabled(server) => format!("{error}; 'enable {server}' switches it on"),
+            HubError::Disabled(server) => format!("{error}; type 'enable {server}' to enable it"),
             other => other.to_string(),
         };
         self.error(&(text + &near.unwrap_or_default()));
@@ -370,7 +370,7 @@ impl Shell {
     /// Tells something about a server that is looked at closely.
     pub(super) fn debug(&self, server: &str, text: &str) {
         if self.switch.is_on(server) {
-            style::print(&format!("{DIM}DEBUG: {}{DIM:#}\n", style::printable(&self.hidden(text))));
+            style::print(&format!("{DIM}debug: {}{DIM:#}\n", style::printable(&self.hidden(text))));
         }
     }
 

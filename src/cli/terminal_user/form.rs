@@ -103,7 +103,7 @@ impl Field {
         let schema = &self.schema;
         match self.kind {
             FieldKind::Text => {
-                schema["format"].as_str().map_or_else(|| "a text".to_owned(), |it| format!("a text ({it})"))
+                schema["format"].as_str().map_or_else(|| "text".to_owned(), |it| format!("text ({it})"))
             }
             FieldKind::Integer => "a whole number".to_owned(),
             FieldKind::Number => "a number".to_owned(),
@@ -142,7 +142,7 @@ impl Field {
                 (None, true) => Err(format!("{} is required", self.name)),
             };
         }
-        let wanted = |what: &str| format!("{text:?} is no {what}");
+        let wanted = |what: &str| format!("{text:?} is not a {what}");
         let value = match self.kind {
             FieldKind::Text if text == "\"\"" => Value::from(""),
             FieldKind::Text => Value::from(text),
@@ -154,13 +154,13 @@ impl Field {
             FieldKind::Boolean => match &*text.to_lowercase() {
                 "y" | "yes" | "true" => Value::from(true),
                 "n" | "no" | "false" => Value::from(false),
-                _ => return Err(format!("{text:?} is neither yes nor no")),
+                _ => return Err(format!("{text:?} is not yes or no")),
             },
             FieldKind::OneOf => self.choice(text)?,
             FieldKind::AnyOf => {
                 text.split(',').map(|part| self.choice(part.trim())).collect::<Result<Vec<_>, _>>()?.into()
             }
-            FieldKind::Json => serde_json::from_str(text).map_err(|error| format!("{text:?} is no JSON: {error}"))?,
+            FieldKind::Json => serde_json::from_str(text).map_err(|error| format!("{text:?} is not valid JSON: {error}"))?,
         };
         self.hold(&value)?;
         Ok(Some(value))
@@ -175,7 +175,7 @@ impl Field {
         let found = by_value.or_else(|| choices.iter().find(is_titled)).or_else(by_number);
         found.map(|choice| choice.value.clone()).ok_or_else(|| {
             let all: Vec<_> = choices.iter().map(|choice| choice.value.as_str().unwrap_or_default()).collect();
-            format!("{text:?} is none of {}", all.join(", "))
+            format!("{text:?} is not one of {}", all.join(", "))
         })
     }
 
@@ -240,18 +240,18 @@ mod tests {
         for (index, text, error) in [
             (0, "", "name is required"),
             (0, "A", "\"A\" is shorter than 2 characters"),
-            (1, "1.5", "\"1.5\" is no whole number"),
+            (1, "1.5", "\"1.5\" is not a whole number"),
             (1, "17", "17 is less than the minimum of 18"),
-            (2, "x", "\"x\" is no number"),
-            (3, "maybe", "\"maybe\" is neither yes nor no"),
-            (4, "4", "\"4\" is none of s, m, 3"),
-            (4, "0", "\"0\" is none of s, m, 3"),
-            (5, "a,c", "\"c\" is none of a, b"),
+            (2, "x", "\"x\" is not a number"),
+            (3, "maybe", "\"maybe\" is not yes or no"),
+            (4, "4", "\"4\" is not one of s, m, 3"),
+            (4, "0", "\"0\" is not one of s, m, 3"),
+            (5, "a,c", "\"c\" is not one of a, b"),
             (5, "a,b,a", "[\"a\",\"b\",\"a\"] has more than 2 items"),
         ] {
             assert_eq!(form.fields[index].read(text), Err(error.to_owned()));
         }
-        assert!(form.fields[6].read("{").is_err_and(|error| error.starts_with("\"{\" is no JSON")));
+        assert!(form.fields[6].read("{").is_err_and(|error| error.starts_with("\"{\" is not valid JSON")));
         let free = Form::parse(&json!({ "properties": { "t": { "type": "string" } }, "required": ["t"] }));
         assert_eq!(free.fields[0].read("\"\""), Ok(Some("".into())));
     }
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_field_says_what_it_wants() {
         let fields = form().fields;
-        assert_eq!(fields[0].about(), ["Your name (name): As on the badge", "  a text, required"]);
+        assert_eq!(fields[0].about(), ["Your name (name): As on the badge", "  text, required"]);
         assert_eq!(fields[3].about(), ["vip", "  yes or no, optional, default false"]);
         assert_eq!(
             fields[4].about(),

@@ -133,7 +133,7 @@ struct OpenPrompt {
 impl Drop for OpenPrompt {
     fn drop(&mut self) {
         if !self.is_answered {
-            style::print(&format!("{DIM}(nobody waits for the answer any more){DIM:#}\n"));
+            style::print(&format!("{DIM}(the question was withdrawn){DIM:#}\n"));
             self.is_withdrawn.store(true, Ordering::Relaxed);
         }
     }
@@ -232,7 +232,7 @@ impl MessageQueue {
         let (mut texts, dropped) = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if dropped > 0 {
             texts.push_back(format!(
-                "{DOUBTFUL}{dropped} messages are missing here: they came faster than they could be shown{DOUBTFUL:#}\n"
+                "{DOUBTFUL}{dropped} messages were dropped: too many to show{DOUBTFUL:#}\n"
             ));
         }
         texts.into_iter()
@@ -294,7 +294,7 @@ mod tests {
         let texts: Vec<_> = waiting.take().collect();
         assert_eq!((texts.len(), &*texts[0]), (MOST_WAITING, "0\n"));
         let last = anstream::adapter::strip_str(&texts[MOST_WAITING - 1]).to_string();
-        assert_eq!(last, "7 messages are missing here: they came faster than they could be shown\n");
+        assert_eq!(last, "7 messages were dropped: too many to show\n");
         assert_eq!(waiting.take().count(), 0);
     }
 

@@ -18,10 +18,10 @@ use crate::{
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
     /// No tool is registered under the name.
-    #[error("there is no tool {name:?}{}", .suggestion.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
+    #[error("unknown tool {name:?}{}", .suggestion.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
     UnknownTool { name: String, suggestion: Option<String> },
     /// Its server is gone from the hub.
-    #[error("there is no server {0:?} any more")]
+    #[error("the server {0:?} was removed")]
     UnknownServer(Arc<str>),
     /// Its server is switched off.
     #[error("the server {0:?} is disabled")]
@@ -40,8 +40,8 @@ pub enum CallError {
 fn denied(tool: &str, denial: Denial) -> String {
     match denial {
         Denial::ByUser => "Tool execution was denied by user.".to_owned(),
-        Denial::NoApprover => format!("the tool {tool:?} needs an approval, and nobody is there to give it"),
-        Denial::BySetting(setting) => format!("the tool {tool:?} needs an approval, and {setting} gives none"),
+        Denial::NoApprover => format!("the tool {tool:?} needs approval, and there is no terminal to ask on"),
+        Denial::BySetting(setting) => format!("the tool {tool:?} needs approval, which {setting} denies"),
     }
 }
 

@@ -197,13 +197,13 @@ pub enum Event {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HubError {
     /// A server cannot be reached, and the policy wants all of them. Nothing is left open.
-    #[error("server {server}: connecting: {error}")]
+    #[error("cannot connect to server {server}: {error}")]
     Unreachable { server: Arc<str>, error: Arc<ConnectError> },
     /// Two tools have one name, and the policy forbids it.
     #[error(transparent)]
     Duplicate(#[from] DuplicateTool),
     /// There is no server of this name.
-    #[error("there is no server {0:?}")]
+    #[error("unknown server {0:?}")]
     UnknownServer(String),
     /// The server is switched off.
     #[error("the server {0:?} is disabled")]

@@ -224,7 +224,7 @@ fn usable(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<Reg
     })?;
     let Definition { name, description, input_schema, annotations } = parsed;
     let Some(input_schema) = input_schema.filter(|schema| schema.get().starts_with('{')) else {
-        return Err(unusable(&name, "its inputSchema is no object".to_owned()));
+        return Err(unusable(&name, "its inputSchema is not an object".to_owned()));
     };
     if mirrors && input_schema.get().contains(ANNOTATION) {
         headers_of(&input_schema).map_err(|why| unusable(&name, why))?;
@@ -254,7 +254,7 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::Filtered { server, tools } => {
-                write!(f, "the filter of server '{server}' leaves out {}", tools.join(", "))
+                write!(f, "the filter of server '{server}' excludes {}", tools.join(", "))
             }
             // The words of cpe.
             Notice::Duplicate { tool, server, first } => write!(
@@ -266,7 +266,7 @@ impl fmt::Display for Notice {
             }
             Notice::Renamed { tool, server, first, name } => write!(
                 f,
-                "the tool '{tool}' of server '{server}' is called '{name}', since server '{first}' has one of that name"
+                "the tool '{tool}' of server '{server}' is renamed to '{name}': server '{first}' has a tool of that name"
             ),
             Notice::Unusable { server, tool, why } => {
                 write!(f, "the tool '{tool}' of server '{server}' cannot be used: {why}")
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(
             notices,
             [
-                "the filter of server 'server1' leaves out write",
+                "the filter of server 'server1' excludes write",
                 "skipping duplicate tool name 'read' in server 'server2' (already registered from server 'server1')",
             ]
         );
@@ -363,7 +363,7 @@ mod tests {
         assert!(registry.tools().is_empty());
         let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
         assert_eq!(told.len(), 4, "{told:?}");
-        assert_eq!(told[1], "the tool 'a' of server 's' cannot be used: its inputSchema is no object");
+        assert_eq!(told[1], "the tool 'a' of server 's' cannot be used: its inputSchema is not an object");
     }
 
     #[test]

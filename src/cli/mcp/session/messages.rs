@@ -38,7 +38,7 @@ impl HubSession {
             self.warn(&format!("MCP server '{server}' connection failed: {error}"));
         }
         if !unreachable.is_empty() && unreachable.len() < self.names.len() {
-            self.note("Continuing with other MCP servers");
+            self.note("continuing with the other servers");
         }
     }
 

@@ -10,7 +10,7 @@ async fn a_call_needs_an_approval_unless_the_config_gives_it() {
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "a").await.expect("allowed"), "s: a");
     let error = text(&hub, "b").await.expect_err("refused").to_string();
-    assert_eq!(error, r#"the tool "b" needs an approval, and nobody is there to give it"#);
+    assert_eq!(error, r#"the tool "b" needs approval, and there is no terminal to ask on"#);
     hub.close().await;
 
     let asked = Arc::new(AtomicUsize::new(0));
