@@ -8,15 +8,18 @@ mod docs;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
-use mcp_rehearsal::scenario::{Cell, Mode, Options, Plan, RunResult, Scenario, Selection, Totals, find, run};
+use mcp_rehearsal::{
+    builtin_scripts::BUILTIN_SCRIPTS,
+    report::{Cell, RunResult, Totals},
+    scenario::{Plan, RunOptions, Scenario, Selection, SnapshotMode, find_scenarios, run},
+};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
 fn main() {
     let arguments = Arguments::from_args();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let files = find(&root.join("scenarios")).unwrap_or_else(|error| panic!("{error}"));
+    let files = find_scenarios(&root.join("scenarios")).unwrap_or_else(|error| panic!("{error}"));
     let mut trials = Vec::new();
     let mut impossible = Vec::new();
     for file in files {
@@ -57,11 +60,11 @@ fn replay(name: &str, file: PathBuf, cell: Cell) -> Result<(), Failed> {
 
 fn play(scenario: Scenario, selection: &Selection) -> Result<RunResult, Failed> {
     let plan = Plan::new(vec![scenario], selection);
-    let options = Options {
+    let options = RunOptions {
         builtin_scripts: BUILTIN_SCRIPTS,
         jobs: 1,
         seed: 1,
-        mode: Mode::Check,
+        mode: SnapshotMode::Check,
         fail_fast: false,
         keep_going: false,
         rehearse: env!("CARGO_BIN_EXE_rehearse").into(),

@@ -33,7 +33,7 @@
 //! # Invariants
 //!
 //! 1. [`wire`], [`mock::engine`], matchers, parsers and [`report`] do no IO and know no tokio.
-//! 2. A server or client that misbehaves is never an `Err` of a run: it is data in a [`scenario::RunResult`]. `Err` means
+//! 2. A server or client that misbehaves is never an `Err` of a run: it is data in a [`report::RunResult`]. `Err` means
 //!    that *we* could not run.
 //! 3. All randomness of a mock comes from one seed, which is in every report; the same seed repeats the run, in every
 //!    release. Only what strangers must not guess (sessions, tokens; keys unless a seed was given) is the system's.

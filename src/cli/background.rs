@@ -8,24 +8,24 @@ use super::signals::Signals;
 
 /// A thread that ends by itself, or is left behind.
 #[derive(Debug)]
-pub(in crate::cli) struct Background<T>(oneshot::Receiver<T>);
+pub(in crate::cli) struct BackgroundThread<T>(oneshot::Receiver<T>);
 
-impl<T: Send + 'static> Background<T> {
-    pub(in crate::cli) fn start(work: impl FnOnce() -> T + Send + 'static) -> Background<T> {
+impl<T: Send + 'static> BackgroundThread<T> {
+    pub(in crate::cli) fn start(work: impl FnOnce() -> T + Send + 'static) -> BackgroundThread<T> {
         let (sender, receiver) = oneshot::channel();
         // Whether somebody still waits for the end does not matter to the work.
         std::thread::spawn(move || drop(sender.send(work())));
-        Background(receiver)
+        BackgroundThread(receiver)
     }
 
     /// The end. Whoever waits for it no longer leaves the thread behind. `None` if there is none, for it has panicked.
-    pub(in crate::cli) async fn ended(self) -> Option<T> {
+    pub(in crate::cli) async fn join(self) -> Option<T> {
         self.0.await.ok()
     }
 
     /// Waits for the end; `None` if it does not come within `patience` or before the next signal. Must be called
     /// outside of a tokio runtime.
-    pub(in crate::cli) fn end(mut self, patience: Duration) -> Option<T> {
+    pub(in crate::cli) fn join_timeout(mut self, timeout: Duration) -> Option<T> {
         if let Ok(outcome) = self.0.try_recv() {
             return Some(outcome);
         }
@@ -35,7 +35,7 @@ impl<T: Send + 'static> Background<T> {
             tokio::select! {
                 outcome = self.0 => outcome.ok(),
                 _ = signals.next() => None,
-                () = tokio::time::sleep(patience) => None,
+                () = tokio::time::sleep(timeout) => None,
             }
         })
     }

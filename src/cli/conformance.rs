@@ -11,7 +11,7 @@ use crate::{
     client::{
         Answer, AnswerScript, Answers, CallOptions, Endpoint, InputHandler, InputKind, InputRequest, Protocol,
         ServerParams, Session, Target, example,
-        hub::{Registry, registry::Listed},
+        hub::{Registry, registry::ServerTools},
         oauth::{
             AuthError, Authorizer, ClientSecret, GrantKind, Identity, IdentityProvider, Interaction, Options,
             PreregisteredClient, Secret, SigningKey,
@@ -37,23 +37,22 @@ Examples:
   npx @modelcontextprotocol/conformance client --command 'rehearse conformance-client' --requirements 2025-11-25
   MCP_CONFORMANCE_PROTOCOL_VERSION=2026-07-28 rehearse conformance-client http://localhost:3000/mcp
 
-Lists and calls every tool with arguments that its schema accepts, reads every resource and gets every prompt. What the \
-server asks on the way is answered with the defaults of its schema. What a call brings does not matter; it is the suite \
-that watches.
+The client calls every tool with arguments from its schema, reads every resource and gets every prompt. It answers \
+elicitation with the defaults of the schema. The results are for the suite to check.
 
-The suite says in MCP_CONFORMANCE_PROTOCOL_VERSION which protocol to speak, and in MCP_CONFORMANCE_CONTEXT, as JSON, \
-which calls to make and which credentials to use.
+The suite sets the protocol version in MCP_CONFORMANCE_PROTOCOL_VERSION, and tool calls and credentials as JSON in \
+MCP_CONFORMANCE_CONTEXT.
 
 Exit codes:
-  0  the server was used, whatever it answered
+  0  all requests were sent
   2  wrong usage
-  3  the server cannot be reached, or does not let us in";
+  3  the connection or the authorization failed";
 
-/// Use everything that a server offers, as the official client conformance suite wants it
+/// Run as the client in the official MCP conformance suite
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ConformanceArgs {
-    /// The server's URL, which the suite appends to the command
+    /// The URL of the server; the suite appends it to the command
     url: String,
 }
 
@@ -67,15 +66,15 @@ pub(super) fn run(args: ConformanceArgs) -> Result<Exit, Failure> {
     };
     let context = match env::var("MCP_CONFORMANCE_CONTEXT") {
         Ok(text) => serde_json::from_str(&text)
-            .map_err(|error| Failure::Usage(format!("MCP_CONFORMANCE_CONTEXT is no JSON: {error}")))?,
+            .map_err(|error| Failure::Usage(format!("MCP_CONFORMANCE_CONTEXT is not valid JSON: {error}")))?,
         Err(_) => Value::Null,
     };
     let context = Context(context);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
     runtime.block_on(async {
         let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be caught: {error}")))?;
+            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         let stop = CancellationToken::new();
         let using = Box::pin(use_everything(args.url, protocol, &context, stop.clone()));
         tokio::pin!(using);
@@ -128,8 +127,8 @@ impl User<'_> {
         let (server, filter) = ("server".into(), ToolFilter::default());
         let mirrors = self.session.info().version.era() == Era::Modern;
         let listed =
-            Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &listing.items, mirrors };
-        let registry = Registry::of([listed], Naming::Bare, Duplicates::FirstWins).unwrap_or_default();
+            ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &listing.items, mirrors };
+        let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).unwrap_or_default();
         for notice in &registry.notices {
             style::print(&format!("{}\n", style::printable(&notice.to_string())));
         }

@@ -1,4 +1,4 @@
-//! `rehearse final-answer`: the answer of a subagent out of the dialog with its model.
+//! `rehearse final-answer`: extracts the answer of a subagent from its transcript.
 
 use std::{
     io::{self, IsTerminal},
@@ -26,31 +26,31 @@ Examples:
   rehearse final-answer - < dialog.json                        the last text of the assistant
   rehearse final-answer --tool openai --schema review.schema.json
 
-A dialog is a list of messages as Anthropic or OpenAI have them, a request with such a list, or a response. With a \
-schema, the answer is what `final_answer` was called with in the last turn that calls it, and it must fit; without one, \
-it is the last text of the assistant. The answer goes to standard output, and why there is none to standard error; \
-with --format json both go to standard output.
+A dialog is an array of Anthropic or OpenAI messages, a request with such an array, or a response. With a schema, the \
+answer is the arguments of the last `final_answer` call, which must match; without one, it is the last text of the \
+assistant. The answer goes to standard output, errors go to standard error; with --format json both go to standard output.
 
 Exit codes:
-  0  there is an answer
-  1  there is no valid answer
+  0  a valid answer
+  1  no valid answer
   2  the dialog or the schema cannot be read; or wrong usage
   3  the answer cannot be written";
 
-/// Take the answer of a subagent out of its dialog, and hold it against a JSON Schema
+/// Extract and validate the final answer from a model's transcript
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FinalAnswerArgs {
-    /// The dialog, a JSON file; `-` is standard input
+    /// The transcript, a JSON file; - for standard input
     #[arg(required_unless_present = "tool")]
     dialog: Option<PathBuf>,
     /// The JSON Schema of the answer
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    #[arg(long, value_enum, default_value_t = Format::Human)]
+    /// Output format: human or json
+    #[arg(long, value_enum, default_value_t = Format::Human, hide_possible_values = true)]
     format: Format,
-    /// Print the definition of the tool `final_answer` as this provider wants it, instead of an answer
-    #[arg(long, value_name = "PROVIDER", requires = "schema", conflicts_with_all = ["dialog", "format"])]
+    /// Print the definition of the tool `final_answer` for a provider: anthropic or openai
+    #[arg(long, value_name = "PROVIDER", hide_possible_values = true, requires = "schema", conflicts_with_all = ["dialog", "format"])]
     tool: Option<Provider>,
 }
 
@@ -107,7 +107,7 @@ fn tell(outcome: &Result<Answer, NoAnswer>, source: &Source) -> Result<(), Failu
             if !answer.passed_over.is_empty() {
                 let calls = answer.passed_over.len() + 1;
                 let at = place(&answer.at);
-                style::print(&format!("{STRONG}note:{STRONG:#} of {calls} calls of {NAME}, that at {at} counts\n"));
+                style::print(&format!("{STRONG}info:{STRONG:#} {calls} calls of {NAME}; the one at {at} is used\n"));
             }
         }
         Err(error) => {

@@ -1,10 +1,10 @@
-//! The two ways in which most commands print what they have found.
+//! The output formats of most commands.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Format {
-    /// For people
+    /// Text
     #[default]
     Human,
-    /// For programs
+    /// JSON
     Json,
 }

@@ -3,23 +3,23 @@
 //! Results go to stdout, everything else to stderr. Both are coloured only on a terminal, and as `NO_COLOR`, `CLICOLOR`
 //! and `CLICOLOR_FORCE` say.
 
-mod ask;
 mod background;
 mod config;
 mod conformance;
 mod failure;
 mod final_answer;
 mod format;
-mod guarded;
 mod input;
 mod mcp;
 mod mock;
 mod output;
+mod process_guard;
 mod repl;
 mod run;
 mod schema;
 mod signals;
 mod style;
+mod terminal_user;
 
 use std::process::ExitCode;
 
@@ -28,22 +28,22 @@ use clap::{Parser, Subcommand};
 use self::{failure::Failure, format::Format};
 use crate::client::ReaperProcess;
 
-/// What the exit code of `rehearse` says. The codes are stable.
+/// The exit codes of `rehearse`. They are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// 0: everything held, or the work is done.
+    /// 0: success.
     Success,
-    /// 1: a violation, a mismatch, or an expectation that was not met.
+    /// 1: a check failed.
     Violation,
-    /// 2: wrong usage, or a file that does not parse or validate. Nothing was run.
+    /// 2: wrong usage, or a file with mistakes. Nothing was run.
     Usage,
-    /// 3: it could not run: a server did not start, a port is taken, a file cannot be written; or it was interrupted.
+    /// 3: could not run: a server did not start, a port is taken, a file cannot be written; or interrupted.
     CannotRun,
     /// 4: nothing was selected.
     NothingSelected,
-    /// The code with which a mock's script lets the server die.
+    /// The code of a mock script's `exit` step.
     Scripted(u8),
-    /// The code with which a command failed that was run.
+    /// The code of a command that `--exec` ran and that failed.
     Command(u8),
 }
 
@@ -68,16 +68,22 @@ impl From<Exit> for ExitCode {
 }
 
 const EXIT_CODES: &str = "\
+Examples:
+  rehearse mock basic --listen 8888                         a mock server for your client
+  rehearse run scenarios/                                   snapshot tests of your server
+  rehearse mcp list-tools --http http://127.0.0.1:8888/mcp  a look at any server
+  rehearse validate-config .mcp.json                        mistakes in a config file
+
 Exit codes:
-  0  everything held
-  1  a violation, a mismatch, or an expectation that was not met
-  2  wrong usage, or a file that does not parse or validate
-  3  could not run: a command cannot be started, a port is taken; or it was interrupted
+  0  success
+  1  a check failed: an expectation, a snapshot, a config error
+  2  wrong usage, or a file with mistakes; nothing was run
+  3  could not run: a server did not start, a port is taken; or interrupted
   4  nothing was selected
 
-`rehearse --validate-config [FILE]` is `rehearse validate-config [FILE]`.";
+`rehearse --validate-config [FILE]` is short for `rehearse validate-config [FILE]`.";
 
-/// Rehearse an MCP client or server before it meets the real world.
+/// Test MCP clients and servers: mock servers, snapshot tests and config checks
 #[derive(Debug, Parser)]
 #[command(name = "rehearse", version, styles = style::HELP, max_term_width = 100, after_help = EXIT_CODES)]
 struct Cli {
@@ -89,17 +95,17 @@ struct Cli {
 enum Command {
     Mock(mock::MockArgs),
     Run(run::RunArgs),
+    Mcp(Box<mcp::McpArgs>),
     ValidateConfig(config::ValidateArgs),
     Config(config::ConfigArgs),
-    Mcp(Box<mcp::McpArgs>),
     Repl(Box<repl::ReplArgs>),
     Schema(schema::SchemaArgs),
-    ConformanceClient(conformance::ConformanceArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
-    /// Kill what a run has left behind that was itself killed
+    ConformanceClient(conformance::ConformanceArgs),
+    /// Kill the processes of a run that was killed
     #[command(hide = true)]
     Guard,
-    /// Be a mock on stdio for the one that serves it elsewhere
+    /// Serve a mock of another process on stdio
     #[command(hide = true)]
     Relay(mock::RelayArgs),
 }
@@ -107,8 +113,8 @@ enum Command {
 impl Command {
     fn run(self) -> Result<Exit, Failure> {
         if self.talks_to_servers() {
-            // What is read before that may never come, such as standard input.
-            signals::catch().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+            // Before any blocking read, such as of standard input.
+            signals::catch().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         }
         match self {
             Command::Mock(args) => mock::run(args),
@@ -128,18 +134,18 @@ impl Command {
         }
     }
 
-    /// Whether being interrupted has an exit code of its own, at any moment.
+    /// Whether a signal ends the command with its own exit code at any time.
     fn talks_to_servers(&self) -> bool {
         matches!(self, Command::Mcp(_) | Command::Repl(_) | Command::Run(_))
     }
 }
 
-/// Runs the command that the arguments of this process ask for, and gives the exit code.
+/// Runs the command of this process and returns its exit code.
 pub fn main() -> ExitCode {
     let exit = match Cli::try_parse_from(config::without_flag_form(std::env::args_os())) {
         Ok(cli) => cli.command.run().unwrap_or_else(Failure::report),
         Err(error) => {
-            // Help that nobody reads any more is no failure.
+            // A closed pipe is not an error.
             let _ = error.print();
             if error.use_stderr() { Exit::Usage } else { Exit::Success }
         }

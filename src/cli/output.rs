@@ -7,10 +7,10 @@ use std::{
 
 use anstream::ColorChoice;
 
-use super::{Failure, style::in_one_piece};
+use super::{Failure, style::write_at_once};
 
 /// Whether something could not be written.
-static IS_LOST: AtomicBool = AtomicBool::new(false);
+static WRITE_FAILED: AtomicBool = AtomicBool::new(false);
 
 /// Writes a result as it is, in one piece.
 ///
@@ -32,18 +32,18 @@ pub(super) fn write_styled(result: &[u8]) -> Result<(), Failure> {
 ///
 /// # Errors
 /// Something is.
-pub(super) fn nothing_lost() -> Result<(), Failure> {
-    match IS_LOST.load(Ordering::Relaxed) {
-        true => Err(Failure::cannot("not every result could be written".to_owned())),
+pub(super) fn check_writes() -> Result<(), Failure> {
+    match WRITE_FAILED.load(Ordering::Relaxed) {
+        true => Err(Failure::cannot("some output could not be written".to_owned())),
         false => Ok(()),
     }
 }
 
 fn to(out: impl Write, result: &[u8], choice: ColorChoice) -> Result<(), Failure> {
-    match in_one_piece(out, result, choice) {
+    match write_at_once(out, result, choice) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            IS_LOST.store(true, Ordering::Relaxed);
-            Err(Failure::cannot(format!("the result cannot be written: {error}")))
+            WRITE_FAILED.store(true, Ordering::Relaxed);
+            Err(Failure::cannot(format!("cannot write the result: {error}")))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! `rehearse run`: scenarios on every transport and in every version.
+//! `rehearse run`: runs scenarios on every transport and protocol version.
 
 use std::{
     collections::BTreeSet,
@@ -14,62 +14,61 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Failure, guarded::install_guard, output, signals::Signals};
+use super::{Exit, Failure, output, process_guard::install_guard, signals::Signals};
 use crate::{
     builtin_scripts::BUILTIN_SCRIPTS,
     client::ReaperProcess,
-    report::{Layout, RunFormat, cell_mark},
-    scenario::{self, Event, Mode, Options, Plan, RunResult, Scenario, ScenarioError, Selection, find},
+    report::{Layout, RunFormat, RunResult, Status, cell_mark},
+    scenario::{self, Plan, RunEvent, RunOptions, Scenario, ScenarioError, Selection, SnapshotMode, find_scenarios},
 };
 
 const EXAMPLES: &str = "\
 Examples:
   rehearse run                                  the scenarios in ./scenarios
-  rehearse run scenarios/progress.yaml --trace  show the wire around what fails
+  rehearse run scenarios/progress.yaml --trace  show the frames around failures
   rehearse run --filter '/http/' --filter '/ws/2026'
-  rehearse run --update                         accept what all cells agree on
+  rehearse run --update                         accept results that all cells agree on
   rehearse run --format junit --output report.xml
   rehearse run --shard 1/4 --jobs 2             a quarter of the cells, for CI
-  rehearse run --list                           what would run
 
-A cell is one transport and one protocol version of a scenario's matrix. All cells of a scenario \
-share one snapshot for each step; the cell that differs fails.";
+A cell is one transport and one protocol version, such as http/2025-11-25. All cells of a scenario \
+must give the same results, which are compared with one snapshot for each step.";
 
-/// Run scenarios on every transport and in every version of their matrix, against one snapshot
+/// Run scenarios: snapshot tests of a server on every transport and protocol version
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
-    /// Scenario files, or folders with scenario files [default: scenarios]
+    /// Scenario files or folders [default: scenarios]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Run only cells whose id, scenario/transport/version, matches this regular expression (repeatable)
+    /// Run only cells whose id `scenario/transport/version` matches (repeatable)
     #[arg(short, long = "filter", value_name = "REGEX")]
     filters: Vec<Regex>,
-    /// Run only the i-th of n parts of the cells
+    /// Run only one of N equal parts of the cells
     #[arg(long, value_name = "I/N", value_parser = Selection::parse_shard)]
     shard: Option<(usize, usize)>,
-    /// Show which cells would run, and run nothing
+    /// Print the selected cells and exit
     #[arg(long)]
     list: bool,
-    /// Accept what differs from the snapshots, wherever all cells agree
+    /// Accept new results as snapshots if all cells agree
     #[arg(short, long)]
     update: bool,
-    /// Start nothing new after the first cell that fails
+    /// Start no further cell after the first failure
     #[arg(long)]
     fail_fast: bool,
-    /// Go on with the steps of a cell after one has failed
+    /// Run the remaining steps of a cell after a failure
     #[arg(long)]
     keep_going: bool,
-    /// How many cells run at once [default: twice the number of processors, at least 4]
+    /// Number of cells that run at once [default: four per processor]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// What everything random is drawn from
+    /// Seed for all randomness
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Show what went over the wire around each failure
+    /// Show the frames around each failure
     #[arg(short, long)]
     trace: bool,
-    /// The format of the report: human, json or junit
+    /// Report format: human, json or junit
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: RunFormat,
     /// Write the report to a file instead of standard output
@@ -98,26 +97,26 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let rehearse = install_guard()?;
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
-    let options = Options {
+    let options = RunOptions {
         builtin_scripts: BUILTIN_SCRIPTS,
         jobs: args.jobs.map_or_else(default_jobs, NonZeroUsize::get),
         seed: args.seed,
         mode: match (args.update, in_ci) {
-            (true, _) => Mode::Update,
-            (false, true) => Mode::Check,
-            (false, false) => Mode::Pending,
+            (true, _) => SnapshotMode::Update,
+            (false, true) => SnapshotMode::Check,
+            (false, false) => SnapshotMode::Pending,
         },
         fail_fast: args.fail_fast,
         keep_going: args.keep_going,
         rehearse,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
     let done = runtime.block_on(execute(plan, options));
     drop(runtime);
     ReaperProcess::dismiss();
     let Some((result, interrupted)) = done? else {
-        super::style::print("interrupted again: what was left is killed, and there is no report\n");
+        super::style::print("interrupted again: killed all servers; there is no report\n");
         return Ok(Exit::CannotRun);
     };
     write_report(&args, &result)?;
@@ -130,8 +129,8 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
     let paths = if paths.is_empty() { &default[..] } else { paths };
     let (mut scenarios, mut diagnostics, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for path in paths {
-        let files = find(path).map_err(|error| match path == Path::new("scenarios") {
-            true => Failure::Usage(format!("{error}; name the scenario files or folders to run")),
+        let files = find_scenarios(path).map_err(|error| match path == Path::new("scenarios") {
+            true => Failure::Usage(format!("{error}; pass the scenario files or folders to run")),
             false => error.into(),
         })?;
         for file in files {
@@ -155,7 +154,7 @@ fn list(plan: &Plan) {
     let mut out = anstream::stdout().lock();
     for (scenario, cell, reason) in plan.cells() {
         let note = reason.map(|reason| format!("  ({reason})")).unwrap_or_default();
-        // Whoever closes the pipe has read enough.
+        // A closed pipe is not an error.
         let _ = writeln!(out, "{}/{cell}{note}", scenario.name);
     }
 }
@@ -166,13 +165,12 @@ fn default_jobs() -> usize {
 }
 
 /// The result and whether it was interrupted; `None` if that happened twice.
-async fn execute(plan: Plan, options: Options) -> Result<Option<(RunResult, bool)>, Failure> {
+async fn execute(plan: Plan, options: RunOptions) -> Result<Option<(RunResult, bool)>, Failure> {
     let cancel = CancellationToken::new();
-    let mut signals =
-        Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let progress = Progress::new(plan.cells().filter(|(_, _, reason)| reason.is_none()).count());
     let running = scenario::run(plan, options, cancel.clone(), move |event| progress.show(&event));
-    let result = signals.hasten(&cancel, "interrupted: stopping what was started\n", running).await;
+    let result = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", running).await;
     Ok(result.map(|result| (result, cancel.is_cancelled())))
 }
 
@@ -197,15 +195,15 @@ impl Progress {
         Progress { bar, running: Mutex::default() }
     }
 
-    fn show(&self, event: &Event) {
+    fn show(&self, event: &RunEvent) {
         let Ok(mut running) = self.running.lock() else { return };
         match event {
-            Event::Started { scenario, cell } => running.push(format!("{scenario}/{cell}")),
-            Event::Finished { scenario, cell, status, .. } => {
+            RunEvent::Started { scenario, cell } => running.push(format!("{scenario}/{cell}")),
+            RunEvent::Finished { scenario, cell, status, .. } => {
                 let id = format!("{scenario}/{cell}");
                 running.retain(|other| *other != id);
                 self.bar.inc(1);
-                if !matches!(status, scenario::Status::Passed) {
+                if !matches!(status, Status::Passed) {
                     let (mark, style) = cell_mark(*status);
                     let line = format!("{style}{mark}{style:#} {id}");
                     self.bar.println(match anstream::stderr().current_choice() {

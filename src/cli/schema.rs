@@ -1,4 +1,4 @@
-//! `rehearse schema`: JSON Schemas of the files that people write, for their editors.
+//! `rehearse schema`: JSON Schemas for editors.
 
 use super::{
     Exit, Failure,
@@ -21,13 +21,13 @@ In a YAML file, for an editor with the YAML language server (in VS Code, the ext
 For a JSON file, in the settings of VS Code:
   \"json.schemas\": [{ \"fileMatch\": [\".cursor/mcp.json\"], \"url\": \"./mcp.schema.json\" }]";
 
-/// Print the JSON Schema of a kind of file, for completion and checks in an editor
+/// Print the JSON Schema of mock scripts or config files
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
 pub(super) struct SchemaArgs {
-    /// The kind of file
+    /// The kind of file: script or config
     kind: Kind,
-    /// The program that a config is for (`--help` lists them)
+    /// The client of the config (`--help` lists them)
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
 }
@@ -36,9 +36,9 @@ pub(super) struct SchemaArgs {
 enum Kind {
     /// A mock script
     Script,
-    /// The MCP servers of a program
+    /// A config file of an MCP client
     Config,
-    /// Has none
+    /// Not supported
     #[value(hide = true)]
     Scenario,
 }
@@ -50,13 +50,12 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Config, Some(dialect)) => dialect.schema(),
         (Kind::Scenario, _) => {
             let message =
-                "scenarios have no JSON Schema yet; `rehearse run --list FILE` reads one and tells its mistakes";
+                "scenarios have no JSON Schema yet; `rehearse run --list FILE` reports mistakes in a scenario";
             return Err(Failure::Usage(message.into()));
         }
         (Kind::Config, None) => {
             let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
-            let message =
-                format!("each program has a schema of its own: add --dialect with one of {}", names.join(", "));
+            let message = format!("each client has its own schema: add --dialect with one of {}", names.join(", "));
             return Err(Failure::Usage(message));
         }
     };

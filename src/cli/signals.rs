@@ -28,10 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const MOST: usize = 8;
 
 /// Whether signals are caught.
-static IS_CATCHING: Mutex<bool> = Mutex::new(false);
+static IS_INSTALLED: Mutex<bool> = Mutex::new(false);
 
 /// Who heeds them, which is nobody any more if the channel is closed.
-static HEEDING: Mutex<Option<mpsc::Sender<Number>>> = Mutex::new(None);
+static LISTENER: Mutex<Option<mpsc::Sender<Number>>> = Mutex::new(None);
 
 /// Catches the signals that [`Signals`] are, once for all. As long as nobody heeds them, one ends the process at once: with
 /// its exit code, whatever is being read or written.
@@ -39,7 +39,7 @@ static HEEDING: Mutex<Option<mpsc::Sender<Number>>> = Mutex::new(None);
 /// # Errors
 /// The handlers cannot be installed.
 pub(super) fn catch() -> io::Result<()> {
-    let mut is_catching = IS_CATCHING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut is_catching = IS_INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if *is_catching {
         return Ok(());
     }
@@ -62,7 +62,7 @@ impl Signals {
     pub(super) fn install() -> io::Result<Signals> {
         catch()?;
         let (sender, receiver) = mpsc::channel(MOST);
-        *HEEDING.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
         Ok(Signals(receiver))
     }
 
@@ -76,7 +76,7 @@ impl Signals {
 
     /// Waits for what comes to its end sooner if there is haste. The first signal is told of with these words and makes
     /// haste; at one after that it is dropped, with all processes of it, and the result is `None`.
-    pub(super) async fn hasten<T>(
+    pub(super) async fn run_until_signal<T>(
         &mut self,
         shutdown: &CancellationToken,
         told: &str,
@@ -99,7 +99,7 @@ impl Signals {
 }
 
 /// The signals as they come.
-struct Caught {
+struct SignalStreams {
     interrupt: Signal,
     terminate: Signal,
     quit: Signal,
@@ -107,10 +107,10 @@ struct Caught {
     hangup: Option<Signal>,
 }
 
-impl Caught {
-    fn install() -> io::Result<Caught> {
+impl SignalStreams {
+    fn install() -> io::Result<SignalStreams> {
         let hangup = SignalKind::hangup();
-        Ok(Caught {
+        Ok(SignalStreams {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             quit: signal(SignalKind::quit())?,
@@ -138,7 +138,7 @@ impl Caught {
 fn listen(told: &blocking::Sender<io::Result<()>>) {
     let installed = runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
         let entered = runtime.enter();
-        let caught = Caught::install()?;
+        let caught = SignalStreams::install()?;
         drop(entered);
         Ok((runtime, caught))
     });
@@ -154,13 +154,13 @@ fn listen(told: &blocking::Sender<io::Result<()>>) {
 
 /// Passes signals on as long as somebody heeds them. If nobody does, or two are not heeded, the process ends; the guard ends
 /// its servers.
-async fn pass_on(mut caught: Caught) {
+async fn pass_on(mut caught: SignalStreams) {
     loop {
         let signal = caught.next().await;
-        let heeding = HEEDING.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let heeding = LISTENER.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let is_heeded = |it: &mpsc::Sender<Number>| !matches!(it.try_send(signal), Err(TrySendError::Closed(_)));
         let Some(heeding) = heeding.filter(is_heeded) else {
-            tell_in_time();
+            print_interrupted();
             end();
         };
         let are_waiting = || heeding.max_capacity() - heeding.capacity() > 1;
@@ -174,7 +174,7 @@ async fn pass_on(mut caught: Caught) {
 }
 
 /// Says that it is interrupted, unless nobody reads that.
-fn tell_in_time() {
+fn print_interrupted() {
     let (told, was_told) = blocking::channel();
     thread::spawn(move || {
         style::leave_line();

@@ -42,34 +42,34 @@ pub(super) type Above = Box<dyn Fn(&str) + Send>;
 
 /// As long as it lives, what is printed goes elsewhere.
 #[derive(Debug)]
-pub(super) struct Diverted(());
+pub(super) struct PrintRedirect(());
 
 /// Has texts put above the line that a person types, instead of into it.
 #[must_use = "it counts only as long as this lives"]
-pub(super) fn divert(above: Above) -> Diverted {
+pub(super) fn redirect(above: Above) -> PrintRedirect {
     *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(above);
-    Diverted(())
+    PrintRedirect(())
 }
 
-impl Drop for Diverted {
+impl Drop for PrintRedirect {
     fn drop(&mut self) {
         *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
 /// Puts a text above the line that a person types: whether somebody types one.
-pub(super) fn put_above(text: &str) -> bool {
+pub(super) fn print_above(text: &str) -> bool {
     let above = ABOVE.lock().unwrap_or_else(PoisonError::into_inner);
     above.as_ref().map(|above| above(text)).is_some()
 }
 
 /// Writes to stderr in one piece. A stderr that nobody reads is no failure.
 pub(super) fn print(text: &str) {
-    if put_above(text) {
+    if print_above(text) {
         return;
     }
     let choice = anstream::stderr().current_choice();
-    let _ = in_one_piece(std::io::stderr().lock(), text.as_bytes(), choice);
+    let _ = write_at_once(std::io::stderr().lock(), text.as_bytes(), choice);
 }
 
 /// Writes a styled text with as few writes as the writer takes it in, so that nothing of others comes between its parts:
@@ -77,7 +77,7 @@ pub(super) fn print(text: &str) {
 ///
 /// # Errors
 /// Those of the writer.
-pub(super) fn in_one_piece(mut out: impl Write, text: &[u8], choice: ColorChoice) -> io::Result<()> {
+pub(super) fn write_at_once(mut out: impl Write, text: &[u8], choice: ColorChoice) -> io::Result<()> {
     match choice {
         ColorChoice::Never => out.write_all(&strip_bytes(text).into_vec())?,
         _ => out.write_all(text)?,
@@ -135,7 +135,7 @@ mod tests {
         let line = format!("{DIM}451.6 ms{DIM:#} {GOOD}←{GOOD:#} {{}}\n");
         for (choice, expected) in [(ColorChoice::Never, "451.6 ms ← {}\n"), (ColorChoice::AlwaysAnsi, &line)] {
             let mut writes = Writes::default();
-            in_one_piece(&mut writes, line.as_bytes(), choice).expect("a writer that takes all");
+            write_at_once(&mut writes, line.as_bytes(), choice).expect("a writer that takes all");
             assert_eq!(writes.0, [expected]);
         }
     }

@@ -149,9 +149,11 @@ impl Matcher {
             }
             (Matcher::Contains(inner), Some(Json::String(text))) => match &**inner {
                 Matcher::Equals(Json::String(part)) if text.contains(part) => {}
-                _ => {
-                    report(format!("expected a string with {}, found {}", inner.describe(), brief(&text.as_str().into())))
-                }
+                _ => report(format!(
+                    "expected a string with {}, found {}",
+                    inner.describe(),
+                    brief(&text.as_str().into())
+                )),
             },
             (Matcher::Contains(inner), Some(Json::Array(items))) => {
                 if !items.iter().any(|item| inner.is_match(Some(item))) {

@@ -6,14 +6,11 @@ use anstyle::Style;
 use similar::{ChangeTag, TextDiff};
 
 use super::{
+    Cell, CellResult, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG},
     text::{printable, printable_lines},
 };
-use crate::{
-    client::Protocol,
-    scenario::{Cell, CellResult, Difference, RunResult, ScenarioResult, Status, StepResult, TraceLine},
-    wire::Direction,
-};
+use crate::{client::Protocol, wire::Direction};
 
 /// How many lines of a difference stand around what differs.
 const CONTEXT: usize = 3;
@@ -29,7 +26,7 @@ const MEANINGS: [(Status, &str); 5] = [
     (Status::Passed, "passed"),
     (Status::Failed, "failed"),
     (Status::Error, "could not run"),
-    (Status::NotApplicable, "does not exist"),
+    (Status::NotApplicable, "not applicable"),
     (Status::NotRun, "not run"),
 ];
 
@@ -91,7 +88,7 @@ fn tables(out: &mut String, result: &RunResult, width: usize) {
     let present = |status| result.scenarios.iter().flat_map(|it| &it.cells).any(|cell| cell.status == status);
     let legend = MEANINGS.iter().filter(|(status, _)| present(*status));
     let legend: Vec<_> = legend.map(|(status, meaning)| format!("{} {meaning}", cell_mark(*status).0)).collect();
-    let _ = writeln!(out, "{}", styled(format!("{}; the time is that of the slowest cell", legend.join("  ")), DIM));
+    let _ = writeln!(out, "{}", styled(format!("{}; time: slowest cell", legend.join("  ")), DIM));
 }
 
 fn table(out: &mut String, columns: &[Cell], scenarios: &[&ScenarioResult], name_width: usize) {
@@ -183,7 +180,7 @@ fn failures(out: &mut String, scenario: &ScenarioResult, layout: Layout) {
             trace(out, step.map(|step| &step.trace[..]).unwrap_or_default(), &cells[0].cell.to_string());
         }
         if !cells[0].stderr.is_empty() && (layout.trace || step.is_none()) {
-            let _ = writeln!(out, "  {}", styled(format!("standard error in {}", cells[0].cell), DIM));
+            let _ = writeln!(out, "  {}", styled(format!("stderr in {}", cells[0].cell), DIM));
             out.extend(cells[0].stderr.iter().map(|line| block(line, "    ")));
         }
     }
@@ -224,11 +221,8 @@ fn problems(scenario: &ScenarioResult, step: &StepResult) -> String {
         }
         if let Some(path) = &problem.pending {
             let path = path.display().to_string();
-            let _ = writeln!(
-                text,
-                "    this run's text is in {}; --update accepts it if all cells agree",
-                printable(&path)
-            );
+            let _ =
+                writeln!(text, "    the new result is in {}; --update accepts it if all cells agree", printable(&path));
         }
     }
     text
@@ -261,7 +255,7 @@ fn diff(out: &mut String, difference: &Difference) {
 }
 
 fn trace(out: &mut String, lines: &[TraceLine], cell: &str) {
-    let _ = writeln!(out, "  {}", styled(format!("wire in {cell}"), DIM));
+    let _ = writeln!(out, "  {}", styled(format!("frames in {cell}"), DIM));
     if lines.is_empty() {
         let _ = writeln!(out, "    {}", styled("nothing", DIM));
     }
@@ -284,7 +278,7 @@ fn summary(out: &mut String, result: &RunResult) {
         part(totals.failed, "failed", BAD),
         part(totals.errors, "could not run", BAD),
         part(totals.not_run, "not run", DOUBTFUL),
-        part(totals.not_applicable, if totals.not_applicable == 1 { "does not exist" } else { "do not exist" }, DIM),
+        part(totals.not_applicable, "not applicable", DIM),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     let scenarios = match result.scenarios.len() {

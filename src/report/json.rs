@@ -1,6 +1,6 @@
 //! The whole result as JSON.
 
-use crate::scenario::RunResult;
+use super::RunResult;
 
 pub(super) fn render(result: &RunResult) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(result).unwrap_or_default();

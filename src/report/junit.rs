@@ -2,8 +2,10 @@
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::text::{printable, printable_lines};
-use crate::scenario::{CellResult, RunResult, ScenarioResult, Status};
+use super::{
+    CellResult, RunResult, ScenarioResult, Status,
+    text::{printable, printable_lines},
+};
 
 pub(super) fn render(result: &RunResult) -> Vec<u8> {
     let mut report = Report::new("rehearse run");

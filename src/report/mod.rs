@@ -5,13 +5,15 @@ mod human;
 mod json;
 mod junit;
 pub mod palette;
+mod run_result;
 pub mod text;
 
 use std::str::FromStr;
 
 pub use human::{Layout, cell_mark};
-
-use crate::scenario::RunResult;
+pub use run_result::{
+    Cell, CellResult, Difference, Problem, RunResult, ScenarioResult, Status, StepResult, Totals, TraceLine,
+};
 
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -66,7 +68,6 @@ mod tests {
     use super::*;
     use crate::{
         client::Protocol,
-        scenario::{Cell, CellResult, Difference, Problem, ScenarioResult, Status, StepResult, Totals, TraceLine},
         transport::Transport,
         wire::{Direction, Version},
     };

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{Expect, Step, final_answer::FinalAnswer};
+use super::{Expectations, Step, final_answer::FinalAnswer};
 use crate::{
     config::{Entry, Fields, Node, Problems, Source, Value},
     mock::{
@@ -38,95 +38,129 @@ const CALL_KEYS: &[&str] = &["tool", "args", "logLevel", "task"];
 /// What a step does.
 #[derive(Debug)]
 pub enum Action {
-    /// Opens the session; otherwise the first step that needs it does. The result is what the server says of itself.
+    /// Opens the session; without this action the first step that needs it does. The result is the server's information.
     Connect,
     /// Lists all tools.
     Discover,
+    /// Calls a tool.
     Call(ToolCall),
-    /// A call that is given up after some time; if it is to be a task, the time counts from when it is one.
+    /// Calls a tool and cancels the call.
     Cancel {
+        /// The call.
         call: ToolCall,
+        /// The delay before the cancellation; for a task, from when the server has created it.
         after: Duration,
     },
+    /// Lists all resources.
     ListResources,
+    /// Lists all resource templates.
     ListResourceTemplates,
+    /// Reads a resource.
     ReadResource {
+        /// The URI of the resource.
         uri: Text,
     },
+    /// Lists all prompts.
     ListPrompts,
+    /// Gets a prompt.
     GetPrompt {
+        /// The name of the prompt.
         name: Text,
+        /// The arguments of the prompt.
         args: Option<Data>,
     },
+    /// Completes an argument of a prompt or a resource template.
     Complete(Completion),
-    /// Asks for the updates of a resource.
+    /// Subscribes to the updates of a resource.
     Subscribe {
+        /// The URI of the resource.
         uri: Text,
     },
+    /// Ends the subscription to a resource.
     Unsubscribe {
+        /// The URI of the resource.
         uri: Text,
     },
-    /// Asks for notifications of changes.
-    Listen(Listen),
-    /// Waits for a notification that no step has taken yet.
+    /// Subscribes to change notifications.
+    Listen(ListenFilter),
+    /// Waits for a notification that no earlier step has consumed.
     AwaitNotification {
+        /// The method of the notification.
         method: Text,
+        /// What its parameters must match.
         params: Option<Matcher>,
     },
+    /// Sets the minimum level of log messages.
     SetLogLevel(Text),
+    /// Sends a ping.
     Ping,
-    /// Any request, once.
+    /// Sends any request.
     Request {
+        /// The method of the request.
         method: Text,
+        /// Its parameters.
         params: Option<Data>,
     },
-    /// Steps that run at the same time.
+    /// Runs several steps at the same time.
     Parallel(Vec<Step>),
-    /// Bytes that are sent as they are.
+    /// Sends bytes without change.
     Raw {
+        /// The frame.
         frame: Data,
+        /// Whether the frame is a string, which may be invalid JSON.
         is_text: bool,
+        /// HTTP headers to set, or to remove (`None`).
         headers: Vec<(String, Option<String>)>,
     },
-    /// Takes the answer of a subagent out of a dialog. No server is needed for that.
+    /// Extracts the final answer of a subagent from a dialog. This needs no server.
     FinalAnswer(FinalAnswer),
 }
 
-/// A tool, its arguments, and how to call it.
+/// The call of a tool.
 #[derive(Debug)]
 pub struct ToolCall {
+    /// The name of the tool.
     pub tool: Text,
+    /// The arguments.
     pub args: Option<Data>,
-    /// The least severe log messages to ask for.
+    /// The minimum level of log messages during the call.
     pub log_level: Option<String>,
-    /// The server may make a task of it.
+    /// Whether the server may run the call as a task.
     pub is_task: bool,
 }
 
-/// An argument to be completed.
+/// The completion of an argument.
 #[derive(Debug)]
 pub struct Completion {
-    pub of: Completed,
+    /// The prompt or resource template.
+    pub target: CompletionTarget,
+    /// The name of the argument.
     pub argument: Text,
+    /// The start of its value.
     pub value: Text,
     /// The values of other arguments.
     pub context: Option<Data>,
 }
 
-/// Whose argument is completed.
+/// The owner of an argument.
 #[derive(Debug)]
-pub enum Completed {
+pub enum CompletionTarget {
+    /// A prompt, by name.
     Prompt(Text),
+    /// A resource template, by URI.
     Resource(Text),
 }
 
-/// Which notifications to ask for.
+/// The change notifications to subscribe to.
 #[derive(Debug)]
-pub struct Listen {
+pub struct ListenFilter {
+    /// Changes of the tool list.
     pub tools: bool,
+    /// Changes of the prompt list.
     pub prompts: bool,
+    /// Changes of the resource list.
     pub resources: bool,
-    /// The resources whose updates to ask for.
+    /// Updates of these resources.
     pub uris: Vec<Text>,
 }
 
@@ -162,7 +196,7 @@ impl Action {
             "complete" => Ok(Action::Complete(Completion::read(node, &what, templates)?)),
             "subscribe" => Ok(Action::Subscribe { uri: templates.text(single(node, &what, "uri")?)? }),
             "unsubscribe" => Ok(Action::Unsubscribe { uri: templates.text(single(node, &what, "uri")?)? }),
-            "listen" => Ok(Action::Listen(Listen::read(node, &what, templates)?)),
+            "listen" => Ok(Action::Listen(ListenFilter::read(node, &what, templates)?)),
             "await_notification" => {
                 let (method, params) = match &node.value {
                     Value::String(_) => (node, None),
@@ -186,7 +220,7 @@ impl Action {
         }
     }
 
-    /// The tool call in it, if there is one.
+    /// The tool call of the action.
     pub(super) fn call(&self) -> Option<&ToolCall> {
         match self {
             Action::Call(call) | Action::Cancel { call, .. } => Some(call),
@@ -194,12 +228,12 @@ impl Action {
         }
     }
 
-    /// Whether it is done with a server.
+    /// Whether the action needs a server.
     pub(super) fn needs_session(&self) -> bool {
         !matches!(self, Action::FinalAnswer(_))
     }
 
-    /// How it is called in reports: `call echo`.
+    /// The title of the action in reports: `call echo`.
     pub(super) fn title(&self) -> String {
         let text = |text: &Text| match text {
             Text::Literal(text) => text.clone(),
@@ -215,7 +249,11 @@ impl Action {
             Action::ReadResource { uri } => format!("read_resource {}", text(uri)),
             Action::ListPrompts => "list_prompts".into(),
             Action::GetPrompt { name, .. } => format!("get_prompt {}", text(name)),
-            Action::Complete(Completion { of: Completed::Prompt(of) | Completed::Resource(of), argument, .. }) => {
+            Action::Complete(Completion {
+                target: CompletionTarget::Prompt(of) | CompletionTarget::Resource(of),
+                argument,
+                ..
+            }) => {
                 format!("complete {} {}", text(of), text(argument))
             }
             Action::Subscribe { uri } => format!("subscribe {}", text(uri)),
@@ -252,7 +290,7 @@ impl Completion {
         let (is_prompt, of) = (of.key == "prompt", templates.text(&of.node)?);
         let value = fields.read("value", |node| templates.text(node))?;
         Ok(Completion {
-            of: if is_prompt { Completed::Prompt(of) } else { Completed::Resource(of) },
+            target: if is_prompt { CompletionTarget::Prompt(of) } else { CompletionTarget::Resource(of) },
             argument: templates.text(fields.required("argument")?)?,
             value: value.unwrap_or_else(|| Text::Literal(String::new())),
             context: fields.read("context", |node| read_object(node, templates))?,
@@ -260,15 +298,15 @@ impl Completion {
     }
 }
 
-impl Listen {
-    fn read(node: &Node, what: &str, templates: &mut Templates) -> Result<Listen, Problems> {
+impl ListenFilter {
+    fn read(node: &Node, what: &str, templates: &mut Templates) -> Result<ListenFilter, Problems> {
         let fields = node.fields(what, &["tools", "prompts", "resources", "uris"])?;
         let list = |key: &str| Ok::<_, Problems>(fields.read(key, Node::bool)?.unwrap_or(false));
         let (tools, prompts, resources) = (list("tools")?, list("prompts")?, list("resources")?);
         let uris = fields.read("uris", |node| node.one_or_more(|node| templates.text(node)))?;
-        let listen = Listen { tools, prompts, resources, uris: uris.unwrap_or_default() };
+        let listen = ListenFilter { tools, prompts, resources, uris: uris.unwrap_or_default() };
         match listen {
-            Listen { tools: false, prompts: false, resources: false, uris } if uris.is_empty() => {
+            ListenFilter { tools: false, prompts: false, resources: false, uris } if uris.is_empty() => {
                 let problem = node.problem("nothing to listen to");
                 Err(problem.hint("for example `tools: true`, or `uris: [file:///notes.md]`").into())
             }
@@ -277,7 +315,7 @@ impl Listen {
     }
 }
 
-/// The value at the one key that the mapping has, or the text that stands in its place.
+/// The value of the only key, or the string that replaces the object.
 fn single<'n>(node: &'n Node, what: &str, key: &str) -> Result<&'n Node, Problems> {
     match &node.value {
         Value::String(_) => Ok(node),
@@ -299,13 +337,13 @@ fn read_parallel(
 ) -> Result<Action, Problems> {
     let steps = node.each(|node| {
         let step = Step::read(node, source, folder, servers, templates)?;
-        refuse_of_session(step.expect.as_ref(), node)?;
+        refuse_session_expectations(step.expect.as_ref(), node)?;
         if let Some(answers) = node.get("answers") {
-            let problem = answers.problem("steps in parallel share their `answers`");
-            return Err(problem.hint("write them beside `parallel`").into());
+            let problem = answers.problem("parallel steps share their `answers`");
+            return Err(problem.hint("move them next to `parallel`").into());
         }
         match step.action {
-            Action::Parallel(_) | Action::Connect => Err(node.problem("this cannot run in parallel").into()),
+            Action::Parallel(_) | Action::Connect => Err(node.problem("this action cannot run in parallel").into()),
             _ => Ok(step),
         }
     })?;
@@ -315,15 +353,15 @@ fn read_parallel(
     Ok(Action::Parallel(steps))
 }
 
-/// What belongs to a session cannot be expected of steps that share it at the same time.
-pub(super) fn refuse_of_session(expect: Option<&Expect>, node: &Node) -> Result<(), Problems> {
-    match expect.and_then(Expect::of_session) {
-        Some(key) => Err(node.problem(format!("`{key}` cannot be expected of steps in parallel")).into()),
+/// Rejects expectations about the whole session, which parallel steps share.
+pub(super) fn refuse_session_expectations(expect: Option<&Expectations>, node: &Node) -> Result<(), Problems> {
+    match expect.and_then(Expectations::session_key) {
+        Some(key) => Err(node.problem(format!("`{key}` cannot be expected of parallel steps")).into()),
         None => Ok(()),
     }
 }
 
-/// A frame as text, or as data that is sent as JSON; or a mapping with `frame` and HTTP `headers`.
+/// A frame as a string or as data that is sent as JSON; or an object with `frame` and HTTP `headers`.
 fn read_raw(node: &Node, templates: &mut Templates) -> Result<Action, Problems> {
     let (frame, headers) = match node.get("frame") {
         Some(frame) => {

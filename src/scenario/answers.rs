@@ -1,4 +1,4 @@
-//! What the client of a scenario answers when a server asks.
+//! The scripted answers of a client to server requests.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::{
 
 const KEYS: &[&str] = &["elicitation", "sampling", "roots"];
 const ACTIONS: &[&str] = &["accept", "decline", "cancel"];
-/// Who claims to have written a text that a scenario gives in short.
+/// The `model` of a sampling answer that is written as a string.
 const MODEL: &str = "scripted";
 
-/// Reads a file of answers: what a scenario has under `answers`, with that key or without.
+/// Reads a file of answers: the value of `answers` in a scenario, with or without that key.
 ///
 /// # Errors
 /// Every mistake in it.
@@ -37,7 +37,7 @@ pub fn parse_answers(source: &Arc<Source>) -> Result<AnswerScript, Diagnostics> 
 pub(super) fn read(node: &Node) -> Result<AnswerScript, Problems> {
     let fields = node.fields("`answers`", KEYS)?;
     if fields.is_empty() {
-        return Err(node.problem("an `answers` without answers").hint("leave it out").into());
+        return Err(node.problem("`answers` is empty").hint("remove it").into());
     }
     Ok(AnswerScript {
         elicitation: fields.read("elicitation", |node| node.one_or_more(elicitation))?.unwrap_or_default(),
@@ -57,14 +57,14 @@ fn elicitation(node: &Node) -> Result<Answer, Problems> {
         if ACTIONS.contains(&action) {
             return Ok(action);
         }
-        let problem = node.problem(format!("`{action}` is no answer to an elicitation"));
+        let problem = node.problem(format!("unknown action `{action}`"));
         let near = nearest(action, ACTIONS).map(|near| format!("did you mean `{near}`?"));
-        Err(problem.hint(near.unwrap_or_else(|| format!("there are {}", ACTIONS.join(", ")))).into())
+        Err(problem.hint(near.unwrap_or_else(|| format!("use one of {}", ACTIONS.join(", ")))).into())
     })?;
     match (action, fields.entry("content")) {
-        (None, None) => return Err(node.problem("an answer has a `content`, an `action` or an `error`").into()),
+        (None, None) => return Err(node.problem("an answer needs `content`, `action` or `error`").into()),
         (Some("decline" | "cancel"), Some(content)) => {
-            return Err(Problem::new(content.key_span, "only who accepts gives a `content`").into());
+            return Err(Problem::new(content.key_span, "`content` requires the action `accept`").into());
         }
         (_, Some(content)) => drop(content.node.entries()?),
         (_, None) => {}
@@ -78,7 +78,7 @@ fn elicitation(node: &Node) -> Result<Answer, Problems> {
     Ok(Answer::Result(answer))
 }
 
-/// A text, `{ text }`, `{ error }`, or a whole result.
+/// A string, `{ text }`, `{ error }`, or a whole result.
 fn sampling(node: &Node) -> Result<Answer, Problems> {
     let message = |text: &str| {
         let content = json!({ "type": "text", "text": text });
@@ -97,15 +97,15 @@ fn sampling(node: &Node) -> Result<Answer, Problems> {
         Value::Mapping(_) => match ["role", "content", "model"].iter().find(|key| node.get(key).is_none()) {
             None => Ok(Answer::Result(node.to_json())),
             Some(missing) => {
-                let problem = node.problem(format!("a whole result of sampling needs a `{missing}`"));
-                Err(problem.hint("or write only `text: …`").into())
+                let problem = node.problem(format!("a sampling result needs `{missing}`"));
+                Err(problem.hint("write `text: …` for a text answer").into())
             }
         },
-        _ => Err(node.problem("an answer to a sampling request is a text, or a mapping").into()),
+        _ => Err(node.problem("an answer to a sampling request must be a string or an object").into()),
     }
 }
 
-/// The list of all roots, which may be empty.
+/// The array of all roots, which may be empty.
 fn roots(node: &Node) -> Result<Answer, Problems> {
     let roots = node.each(|node| {
         let fields = node.fields("a root", &["uri", "name", "_meta"])?;
@@ -119,7 +119,7 @@ fn roots(node: &Node) -> Result<Answer, Problems> {
 fn error(fields: &Fields<'_>) -> Result<Option<Answer>, Problems> {
     let Some(entry) = fields.entry("error") else { return Ok(None) };
     if let Some(other) = ["action", "content", "text", "_meta"].iter().find_map(|key| fields.entry(key)) {
-        return Err(Problem::new(other.key_span, format!("`{}` beside `error`", other.key)).into());
+        return Err(Problem::new(other.key_span, format!("`{}` and `error` exclude each other", other.key)).into());
     }
     let error = entry.node.fields("an error", &["code", "message", "data"])?;
     let plain = RpcError::new(error.required("code")?.integer()?, error.required("message")?.str()?);
@@ -183,15 +183,18 @@ roots: [{ uri: 'file:///a', name: a }]
     fn mistakes_have_a_position_and_a_hint() {
         for (text, message) in [
             ("{ answers: { sampling: a }, steps: [] }", "a:1:29: a file of answers has no key `steps`"),
-            ("{}", "a:1:1: an `answers` without answers (leave it out)"),
+            ("{}", "a:1:1: `answers` is empty (remove it)"),
             ("{ elicit: [] }", "a:1:3: `answers` has no key `elicit` (did you mean `elicitation`?)"),
             ("elicitation: []", "a:1:14: the list is empty"),
-            ("elicitation: [{ action: declined }]", "a:1:25: `declined` is no answer to an elicitation (did you mean"),
-            ("elicitation: [{ action: cancel, content: {} }]", "a:1:33: only who accepts gives a `content`"),
+            ("elicitation: [{ action: declined }]", "a:1:25: unknown action `declined` (did you mean"),
+            ("elicitation: [{ action: cancel, content: {} }]", "a:1:33: `content` requires the action `accept`"),
             ("elicitation: [{ content: Ada }]", "a:1:26: expected a mapping"),
-            ("elicitation: [{ _meta: {} }]", "a:1:15: an answer has a `content`, an `action` or an `error`"),
-            ("sampling: [{ text: a, error: { code: 1, message: m } }]", "a:1:14: `text` beside `error`"),
-            ("sampling: [{ role: assistant, content: {} }]", "a:1:12: a whole result of sampling needs a `model`"),
+            ("elicitation: [{ _meta: {} }]", "a:1:15: an answer needs `content`, `action` or `error`"),
+            (
+                "sampling: [{ text: a, error: { code: 1, message: m } }]",
+                "a:1:14: `text` and `error` exclude each other",
+            ),
+            ("sampling: [{ role: assistant, content: {} }]", "a:1:12: a sampling result needs `model`"),
             ("roots: [{ name: a }]", "a:1:9: a root needs a `uri`"),
             ("roots: { uri: a }", "a:1:8: expected a list"),
         ] {

@@ -1,8 +1,8 @@
-//! A step that takes the answer of a subagent out of a dialog.
+//! The action `final_answer`: extracts the answer of a subagent from a dialog.
 
 use std::{path::Path, sync::Arc};
 
-use super::{Observation, cell::Runner, perform::observed_raw};
+use super::{Observation, action_runner::observe_raw, cell_run::CellRunner};
 use crate::{
     config::{Diagnostics, Node, Problem, Problems, Source, Value},
     final_answer::{AnswerSchema, Dialog, extract},
@@ -12,30 +12,30 @@ use crate::{
 /// A dialog, and the schema of its answer.
 #[derive(Debug)]
 pub struct FinalAnswer {
-    dialog: Said,
+    dialog: DialogSource,
     schema: Option<AnswerSchema>,
 }
 
 #[derive(Debug)]
-enum Said {
-    /// In a file.
-    Read(Dialog),
-    /// In the scenario, with templates in it; or a template of the whole.
+enum DialogSource {
+    /// A file.
+    File(Dialog),
+    /// Inline data with templates, or one template for the whole dialog.
     Inline(Data),
 }
 
 impl FinalAnswer {
-    /// `dialog` and `schema` are paths that start at `folder`, or stand there themselves.
+    /// `dialog` and `schema` are paths relative to `folder`, or inline values.
     ///
     /// # Errors
-    /// A file cannot be read, or is no dialog or schema; or what stands here is none.
+    /// A file cannot be read, or a dialog or schema is invalid.
     pub(super) fn read(node: &Node, folder: &Path, templates: &mut Templates) -> Result<FinalAnswer, Problems> {
         let fields = node.fields("`final_answer`", &["dialog", "schema"])?;
         let dialog = fields.required("dialog")?;
         let dialog = match (&dialog.value, templates.data(dialog)?) {
-            (Value::String(_), Data::Literal(_)) => file(dialog, folder, Dialog::parse).map(Said::Read),
-            (Value::String(_), template) => Ok(Said::Inline(template)),
-            (_, data) => Dialog::read(dialog).map(|_| Said::Inline(data)),
+            (Value::String(_), Data::Literal(_)) => file(dialog, folder, Dialog::parse).map(DialogSource::File),
+            (Value::String(_), template) => Ok(DialogSource::Inline(template)),
+            (_, data) => Dialog::read(dialog).map(|_| DialogSource::Inline(data)),
         };
         let schema = fields.read("schema", |node| match &node.value {
             Value::String(_) => file(node, folder, AnswerSchema::parse),
@@ -51,7 +51,7 @@ impl FinalAnswer {
     }
 }
 
-/// What a file holds whose path stands at a node. Its problems are told there, each with its own place.
+/// Parses the file whose path is the value of a node. Its problems are reported at that node.
 fn file<T>(
     node: &Node,
     folder: &Path,
@@ -70,27 +70,27 @@ fn file<T>(
     })
 }
 
-impl Runner<'_> {
-    /// The answer, or why there is none, as the result of the MCP tool that ran the subagent.
+impl CellRunner<'_> {
+    /// The answer or the error, as the result of the MCP tool that ran the subagent.
     ///
     /// # Errors
-    /// A template cannot be filled in, or makes a dialog of it that is none.
+    /// A template cannot be rendered, or its result is not a dialog.
     pub(super) fn final_answer(&self, step: &FinalAnswer) -> Result<Observation, String> {
         let schema = step.schema.as_ref();
         let outcome = match &step.dialog {
-            Said::Read(dialog) => extract(dialog, schema),
-            Said::Inline(data) => {
+            DialogSource::File(dialog) => extract(dialog, schema),
+            DialogSource::Inline(data) => {
                 let mut text = String::new();
                 let written = self.scenario.templates.write_json(data, &self.context(), &mut text);
                 written.map_err(|error| error.to_string())?;
-                // What a step before has captured may be the text of a dialog.
+                // A captured value may be a dialog as a string.
                 let text = serde_json::from_str::<String>(&text).unwrap_or(text);
                 let dialog = Dialog::parse(&Source::new("dialog", text)).map_err(|error| error.to_string())?;
                 extract(&dialog, schema)
             }
         };
         let result = outcome.map_or_else(|error| error.to_tool_result(), |answer| answer.to_tool_result());
-        Ok(observed_raw(Ok(result)))
+        Ok(observe_raw(Ok(result)))
     }
 }
 
@@ -146,9 +146,9 @@ mod tests {
             ),
             (
                 "final_answer: { dialog: [] }, timeout: 5s",
-                "s.yaml:2:35: `timeout` is for steps with a server, and `final_answer` needs none (leave it out)",
+                "s.yaml:2:35: `timeout` has no effect: `final_answer` uses no server (remove it)",
             ),
-            ("final_answer: { dialog: '{{ captured.said }}' }", "s.yaml:2:29: no step before this one captures `said`"),
+            ("final_answer: { dialog: '{{ captured.said }}' }", "s.yaml:2:29: no earlier step captures `said`"),
         ] {
             let error = parse(step).expect_err(step);
             assert!(error.starts_with(message), "{step}: {error}");

@@ -6,13 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use serde::Serialize;
-
-use super::{Redaction, ServerSpec, Step, answers, captured, snapshot};
+use super::{Redaction, ServerSpec, Step, answers, capture_check, snapshot};
 use crate::{
     client::{AnswerScript, InputKind, Protocol},
     config::{Diagnostics, Node, Problem, Problems, Source, parse_yaml},
     mock::{script::BuiltinScript, template::Templates},
+    report::Cell,
     transport::Transport,
     wire::Version,
 };
@@ -21,66 +20,74 @@ const KEYS: &[&str] = &["description", "servers", "matrix", "answers", "steps", 
 /// The names that a template of a scenario may use.
 const NAMES: &[&str] = &["captured", "env"];
 
-/// How deep folders are searched; a symbolic link may lead back to where it stands.
+/// The maximum depth of the search; symbolic links may form a circle.
 const MAX_DEPTH: usize = 16;
 
 /// A parsed scenario.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use mcp_rehearsal::{config::Source, scenario::Scenario};
+///
+/// let source = Source::new("ping.yaml", "servers: { s: { mock: basic } }\nsteps: [{ ping: {} }]");
+/// let scenario = Scenario::parse(&source, Path::new("ping.yaml")).map_err(|mistakes| mistakes.to_string())?;
+/// assert_eq!(scenario.name, "ping");
+/// assert_eq!(scenario.cells().len(), 8);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug)]
 pub struct Scenario {
     /// The file's name without its extension; also the name of its snapshots' folder.
     pub name: String,
+    /// The scenario file.
     pub path: PathBuf,
+    /// The key `description`.
     pub description: Option<String>,
-    /// In the order of the file. Empty only if no step needs a server.
+    /// The servers, in the order of the file. Empty only if no step needs a server.
     pub servers: Vec<ServerSpec>,
+    /// The cells to run.
     pub matrix: Matrix,
-    /// What the client answers unless a step says otherwise.
+    /// The default answers of the client to server requests.
     pub answers: AnswerScript,
+    /// The steps, in order.
     pub steps: Vec<Step>,
+    /// The redactions of snapshots.
     pub redactions: Vec<Redaction>,
+    /// The compiled templates of the steps.
     pub templates: Templates,
 }
 
-/// The transports and protocols on which a scenario must hold.
+/// The transports and protocol versions of a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Matrix {
+    /// The transports.
     pub transports: Vec<Transport>,
+    /// The requested protocol versions.
     pub protocols: Vec<Protocol>,
 }
 
-/// One point of a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Cell {
-    pub transport: Transport,
-    pub protocol: Protocol,
-}
-
-impl fmt::Display for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{}/{}", self.transport, self.protocol))
-    }
-}
-
-impl Serialize for Cell {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-/// Why there is no scenario.
+/// Why a scenario cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
+    /// The file or folder cannot be read.
     #[error("cannot read {path}: {source}")]
-    Read { path: String, source: std::io::Error },
+    Read {
+        /// The path.
+        path: String,
+        /// The error of the file system.
+        source: std::io::Error,
+    },
+    /// The file has mistakes.
     #[error("{0}")]
     Invalid(Diagnostics),
 }
 
-/// The scenario files at a path: itself if it is a file, else every `.yaml` and `.yml` below it, sorted.
+/// The scenario files at a path: the file itself, or every `.yaml` and `.yml` file below a folder, sorted.
 ///
 /// # Errors
 /// The path or a folder below it cannot be read.
-pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
+pub fn find_scenarios(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     find_below(path, 0)
 }
 
@@ -155,25 +162,25 @@ impl Scenario {
             }
         };
         let (servers, steps, redactions, (matrix, answers)) = Problems::all4(servers, steps, redactions, settings)?;
-        let matrix = matrix.unwrap_or_default().or(Matrix::of(&servers));
+        let matrix = matrix.unwrap_or_default().or_default(Matrix::for_servers(&servers));
         let needs_session = |step: &Step| step.with_parallel().any(|step| step.action.needs_session());
         if servers.is_empty() && (steps.is_empty() || steps.iter().any(needs_session)) {
             let at = server_nodes.map_or_else(|| fields.required("servers"), Ok)?;
             return Err(at.problem("a scenario needs at least one server").into());
         }
         if matrix.transports.is_empty() {
-            let problem = server_nodes.unwrap_or(root).problem("the servers have no transport in common");
-            return Err(problem.hint("name the transports of the mocks with `matrix: { transport: … }`").into());
+            let problem = server_nodes.unwrap_or(root).problem("the servers share no transport");
+            return Err(problem.hint("set the transports of the mocks with `matrix: { transport: … }`").into());
         }
         if steps.is_empty() {
             return Err(fields.required("steps")?.problem("a scenario needs at least one step").into());
         }
-        captured::check(&steps, step_nodes)?;
+        capture_check::check(&steps, step_nodes)?;
         check_names(&steps, step_nodes, &matrix, source)?;
         for (step, node) in steps.iter().zip(step_nodes) {
             if !matrix.cells().any(|cell| step.may_exist_in(cell)) {
                 let at = node.get("only").unwrap_or(node);
-                return Err(at.problem("the step exists in no cell of the matrix").into());
+                return Err(at.problem("`only` excludes the step in every cell of the matrix").into());
             }
             let is_too_old =
                 |cell| step.may_exist_in(cell) && step.with_parallel().any(|step| step.is_too_old_for(cell));
@@ -196,12 +203,12 @@ impl Scenario {
         })
     }
 
-    /// Every cell of the matrix with the reason why it does not exist, if it does not.
+    /// Every cell of the matrix, with the reason if it is not applicable.
     pub fn cells(&self) -> Vec<(Cell, Option<String>)> {
         self.matrix.cells().map(|cell| (cell, self.not_applicable(cell))).collect()
     }
 
-    /// The questions that steps with this server answer, besides those that the whole scenario does.
+    /// The kinds of requests that steps with this server answer, besides those that the scenario answers.
     pub(super) fn questions(&self, server: usize) -> Vec<InputKind> {
         let steps = self.steps.iter().filter(|step| step.with_parallel().any(|step| step.server == server));
         steps.flat_map(|step| &step.answers).flat_map(AnswerScript::kinds).collect()
@@ -209,13 +216,13 @@ impl Scenario {
 
     fn not_applicable(&self, cell: Cell) -> Option<String> {
         if !cell.protocol.is_carried_by(cell.transport) {
-            return Some(format!("{} does not exist in {}", cell.transport, cell.protocol));
+            return Some(format!("{} does not support {}", cell.transport, cell.protocol));
         }
         let other = self.servers.iter().find(|server| !server.transports().contains(&cell.transport))?;
-        Some(format!("the server `{}` cannot be reached over {}", other.name, cell.transport))
+        Some(format!("the server `{}` does not support {}", other.name, cell.transport))
     }
 
-    /// Where the snapshots are: in `snapshots` beside a folder `scenarios`, or inside the file's own folder.
+    /// The folder of the snapshots: in `snapshots` next to the folder `scenarios`, or else in the folder of the file.
     pub fn snapshot_folder(&self) -> PathBuf {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let root = match folder.file_name() {
@@ -233,8 +240,8 @@ impl Matrix {
         })
     }
 
-    /// Every transport of the servers, in the newest version of each era. What needs no server is done once.
-    fn of(servers: &[ServerSpec]) -> Matrix {
+    /// Every common transport of the servers, in the newest version of each era; one cell if there are no servers.
+    fn for_servers(servers: &[ServerSpec]) -> Matrix {
         if servers.is_empty() {
             return Matrix { transports: vec![Transport::Memory], protocols: vec![Protocol::Exact(Version::LATEST)] };
         }
@@ -246,7 +253,7 @@ impl Matrix {
         }
     }
 
-    /// What the file says; empty lists where it says nothing.
+    /// The matrix of the file; missing lists are empty.
     fn read(node: &Node) -> Result<Matrix, Problems> {
         let fields = node.fields("the matrix", &["transport", "protocol"])?;
         Ok(Matrix {
@@ -255,8 +262,8 @@ impl Matrix {
         })
     }
 
-    /// The lists of this matrix, or those of `default` where they are empty.
-    fn or(self, default: Matrix) -> Matrix {
+    /// Replaces empty lists by those of `default`.
+    fn or_default(self, default: Matrix) -> Matrix {
         let Matrix { transports, protocols } = self;
         Matrix {
             transports: if transports.is_empty() { default.transports } else { transports },
@@ -265,11 +272,10 @@ impl Matrix {
     }
 }
 
-/// Checks that no two steps of a cell have the same snapshot. Steps whose cells are known only after the negotiation are
-/// left out.
+/// Checks that no two steps of a cell share a snapshot. Steps that depend on the negotiated version are ignored.
 ///
 /// # Errors
-/// A problem for each snapshot that an earlier step has.
+/// A problem for each snapshot that an earlier step uses.
 fn check_names(steps: &[Step], nodes: &[Node], matrix: &Matrix, source: &Source) -> Result<(), Problems> {
     let mut problems: Vec<Problem> = Vec::new();
     for cell in matrix.cells().filter(|cell| cell.protocol.is_carried_by(cell.transport)) {
@@ -281,8 +287,8 @@ fn check_names(steps: &[Step], nodes: &[Node], matrix: &Matrix, source: &Source)
                 Some((_, line)) => {
                     let at = node.get("snapshot").unwrap_or(node);
                     if problems.iter().all(|problem| problem.span != at.span) {
-                        let problem = at.problem(format!("the step in line {line} has the snapshot `{key}` already"));
-                        problems.push(problem.hint("give each step a snapshot of its own name"));
+                        let problem = at.problem(format!("the step in line {line} already uses the snapshot `{key}`"));
+                        problems.push(problem.hint("give each step its own snapshot name"));
                     }
                 }
                 None => known.push((key, source.position(node.span.start).0)),
@@ -292,7 +298,7 @@ fn check_names(steps: &[Step], nodes: &[Node], matrix: &Matrix, source: &Source)
     if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
-/// A list of names, or a single one; each name once.
+/// One name or an array of distinct names.
 pub(super) fn read_list<T>(node: &Node) -> Result<Vec<T>, Problems>
 where
     T: std::str::FromStr<Err: fmt::Display> + PartialEq,
@@ -300,7 +306,7 @@ where
     let list = node.one_or_more(Node::parsed)?;
     for (index, item) in list.iter().enumerate() {
         if list[..index].contains(item) {
-            return Err(node.items()?[index].problem("this is in the list already").into());
+            return Err(node.items()?[index].problem("duplicate value").into());
         }
     }
     Ok(list)
@@ -342,7 +348,7 @@ mod tests {
             parse("servers: { s: { command: x } }\nmatrix: { transport: [stdio, ws], protocol: auto }\nsteps: [{ connect: {} }]")
                 .expect("valid");
         let reasons: Vec<_> = scenario.cells().into_iter().map(|(_, reason)| reason).collect();
-        assert_eq!(reasons, [None, Some("the server `s` cannot be reached over ws".into())]);
+        assert_eq!(reasons, [None, Some("the server `s` does not support ws".into())]);
     }
 
     #[test]
@@ -351,7 +357,7 @@ mod tests {
             ("servers: { s: { mock: basic } }\nsteps: []", "demo.yaml:2:8: a scenario needs at least one step"),
             (
                 "servers: { s: { mock: basic } }\nsteps: [{ ping: {}, only: { protocol: 2025-06-18 } }]",
-                "demo.yaml:2:27: the step exists in no cell of the matrix",
+                "demo.yaml:2:27: `only` excludes the step in every cell of the matrix",
             ),
             (
                 "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: x, task: true }, only: { protocol: 2026-07-28 } }\n- { call: { tool: x, task: true } }",
@@ -368,12 +374,12 @@ mod tests {
             ("servers: {}\nsteps: [{ connect: {} }]", "demo.yaml:1:10: a scenario needs at least one server"),
             (
                 "servers: { a: { command: x }, b: { url: 'http://h' } }\nsteps: [{ connect: {} }]",
-                "demo.yaml:1:10: the servers have no transport in common",
+                "demo.yaml:1:10: the servers share no transport",
             ),
             ("servers: { s: { mock: basic } }", "demo.yaml:1:1: a scenario needs a `steps`"),
             (
                 "servers: { s: { mock: basic } }\nmatrix: { transport: [http, http] }\nsteps: []",
-                "demo.yaml:2:29: this is in the list already",
+                "demo.yaml:2:29: duplicate value",
             ),
             (
                 "servers: { s: { mock: basic } }\nmatrix: { protocol: [2025-01-01] }\nsteps: []",
@@ -389,28 +395,28 @@ mod tests {
             ),
             (
                 "servers: { s: { command: python3 srv.py -v } }\nsteps: []",
-                "demo.yaml:1:26: `command` is a program without its arguments; no shell reads it (write `command: python3` and `args: [srv.py, -v]`)",
+                "demo.yaml:1:26: `command` must be a program without arguments (write `command: python3` and `args: [srv.py, -v]`)",
             ),
             (
                 "servers: { s: { command: node, args: server.js } }\nsteps: []",
-                "demo.yaml:1:38: `args` is a list (write `args: [server.js]`)",
+                "demo.yaml:1:38: `args` must be an array (write `args: [server.js]`)",
             ),
             (
                 "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: echo }, capture: { token: /a } }\n- { call: { tool: echo, args: { a: 'x {{ captured.tokn.b }}' } } }",
-                "demo.yaml:4:36: no step before this one captures `tokn` (did you mean `token`?)",
+                "demo.yaml:4:36: no earlier step captures `tokn` (did you mean `token`?)",
             ),
             (
                 "servers: { s: { mock: basic } }\nsteps:\n- parallel: [{ ping: {}, capture: { b: /a } }, { call: { tool: '{{ captured.b }}' } }]",
-                "demo.yaml:3:64: no step before this one captures `b` (add `capture: { b: /content/0/text }` to one)",
+                "demo.yaml:3:64: no earlier step captures `b` (add `capture: { b: /content/0/text }` to an earlier step)",
             ),
             (
                 "servers: { s: { mock: basic } }\nsteps:\n- { ping: {}, snapshot: same, only: { era: legacy } }\n- { discover: {}, snapshot: same, only: { era: modern } }\n- parallel: [{ discover: {}, snapshot: { name: same, per: transport } }, { discover: {}, snapshot: same }]",
-                "demo.yaml:5:100: the step in line 3 has the snapshot `same` already",
+                "demo.yaml:5:100: the step in line 3 already uses the snapshot `same`",
             ),
             ("servers: { s: { mock: nope.yaml } }\nsteps: []", "demo.yaml:1:23: cannot read the script"),
             (
                 "servers: { s: { mock: basic } }\nsteps: [{ call: { tool: x }, server: t }]",
-                "demo.yaml:2:38: there is no server `t`",
+                "demo.yaml:2:38: unknown server `t`",
             ),
         ] {
             let shown = parse(text).expect_err(text);

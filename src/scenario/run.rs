@@ -1,4 +1,4 @@
-//! Running many scenarios: which cells, how many at once, and what becomes of their snapshots.
+//! Running scenarios: the selection of cells, the order of execution and the snapshots.
 
 use std::{
     path::PathBuf,
@@ -11,26 +11,28 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Cell, Scenario,
-    cell::{self, Ran},
-    result::{CellResult, RunResult, ScenarioResult, Status, Totals},
-    snapshot::{self, Mode},
+    Scenario,
+    cell_run::{self, CellRun},
+    snapshot::{self, SnapshotMode},
 };
 use crate::mock::script::BuiltinScript;
+use crate::report::{Cell, CellResult, RunResult, ScenarioResult, Status, Totals};
 
 /// The shape of [`RunResult`].
 const FORMAT: u32 = 1;
 
-/// How to run.
+/// The options of a run.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct RunOptions {
     /// How many cells run at once; at least one.
     pub jobs: usize,
+    /// The seed of all randomness.
     pub seed: u64,
-    pub mode: Mode,
-    /// Start nothing new after the first cell that does not pass.
+    /// What to do with snapshots that differ.
+    pub mode: SnapshotMode,
+    /// Start no further cell after the first one that does not pass.
     pub fail_fast: bool,
-    /// Go on with the steps of a cell after one has failed.
+    /// Run the remaining steps of a cell after one has failed.
     pub keep_going: bool,
     /// The mock scripts that scenarios may name.
     pub builtin_scripts: &'static [BuiltinScript],
@@ -38,46 +40,46 @@ pub struct Options {
     pub rehearse: PathBuf,
 }
 
-/// Which cells to run.
+/// Selects the cells to run.
 #[derive(Debug, Default)]
 pub struct Selection {
-    /// A cell is selected if its id, `scenario/transport/protocol`, matches one of these; none selects all.
+    /// Regular expressions for cell ids, `scenario/transport/protocol`. Without filters all cells are selected.
     pub filters: Vec<Regex>,
-    /// The part `index` (from 1) of `count` parts.
+    /// The shard `(index, count)`, with an index from 1.
     pub shard: Option<(usize, usize)>,
 }
 
-/// A text that is no shard.
+/// The string is not a shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no shard: write i/n with 1 ≤ i ≤ n, for example 1/4")]
-pub struct SelectionError(pub String);
+#[error("{0:?} is not a shard: write i/n with 1 ≤ i ≤ n, for example 1/4")]
+pub struct InvalidShard(pub String);
 
 impl Selection {
-    /// Reads `i/n`.
+    /// Parses `i/n`.
     ///
     /// # Errors
-    /// The text is something else.
-    pub fn parse_shard(text: &str) -> Result<(usize, usize), SelectionError> {
+    /// The string is not a shard.
+    pub fn parse_shard(text: &str) -> Result<(usize, usize), InvalidShard> {
         let parts = text.split_once('/').and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
-        parts.filter(|(index, count)| (1..=*count).contains(index)).ok_or_else(|| SelectionError(text.to_owned()))
+        parts.filter(|(index, count)| (1..=*count).contains(index)).ok_or_else(|| InvalidShard(text.to_owned()))
     }
 }
 
 /// The selected cells of some scenarios.
 #[derive(Debug)]
 pub struct Plan {
-    scenarios: Vec<Planned>,
+    scenarios: Vec<PlannedScenario>,
 }
 
-/// A scenario with those of its cells that are selected, and why a cell does not exist, if it does not.
+/// A scenario with its selected cells, each with the reason if it is not applicable.
 #[derive(Debug)]
-struct Planned {
+struct PlannedScenario {
     scenario: Arc<Scenario>,
     cells: Vec<(Cell, Option<String>)>,
 }
 
 impl Plan {
-    /// Scenarios of which no cell is selected are left out.
+    /// Applies a selection. Scenarios without a selected cell are left out.
     pub fn new(scenarios: Vec<Scenario>, selection: &Selection) -> Plan {
         let mut number = 0;
         let mut selected = |scenario: &Scenario, cell: Cell, exists: bool| {
@@ -85,7 +87,7 @@ impl Plan {
             if !selection.filters.is_empty() && !selection.filters.iter().any(|filter| filter.is_match(&id)) {
                 return false;
             }
-            // What does not exist is shown by the first part, and leaves the others as even as they can be.
+            // Cells that are not applicable belong to the first shard, so that all shards have equal work.
             if !exists {
                 return selection.shard.is_none_or(|(index, _)| index == 1);
             }
@@ -98,59 +100,67 @@ impl Plan {
                 .into_iter()
                 .filter(|(cell, reason)| selected(&scenario, *cell, reason.is_none()))
                 .collect();
-            (!cells.is_empty()).then(|| Planned { scenario: Arc::new(scenario), cells })
+            (!cells.is_empty()).then(|| PlannedScenario { scenario: Arc::new(scenario), cells })
         });
         Plan { scenarios: scenarios.collect() }
     }
 
-    /// Every selected cell: the scenario, the cell, and why it does not exist, if it does not.
+    /// Every selected cell with its scenario, and the reason if it is not applicable.
     pub fn cells(&self) -> impl Iterator<Item = (&Scenario, Cell, Option<&str>)> {
-        self.scenarios.iter().flat_map(|Planned { scenario, cells }| {
+        self.scenarios.iter().flat_map(|PlannedScenario { scenario, cells }| {
             cells.iter().map(|(cell, reason)| (&**scenario, *cell, reason.as_deref()))
         })
     }
 
+    /// Whether no cell is selected.
     pub fn is_empty(&self) -> bool {
         self.scenarios.is_empty()
     }
 }
 
-/// What happens during a run, for a live display.
+/// An event of a run, for a live display.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum RunEvent {
+    /// A cell has started.
     Started {
+        /// The name of the scenario.
         scenario: String,
+        /// The cell.
         cell: Cell,
     },
-    /// A cell has ended. With [`Mode::Update`] it may still turn out to differ from the others.
+    /// A cell has ended. With [`SnapshotMode::Update`] it may still differ from the other cells.
     Finished {
+        /// The name of the scenario.
         scenario: String,
+        /// The cell.
         cell: Cell,
+        /// How the cell ended.
         status: Status,
+        /// How long the cell took.
         duration: Duration,
     },
 }
 
-/// Runs a plan. Whatever was started is gone when this returns, also if `cancel` ended it.
+/// Runs a plan. Everything that it started has ended when this returns, even after `cancel`.
 pub async fn run(
     plan: Plan,
-    options: Options,
+    options: RunOptions,
     cancel: CancellationToken,
-    events: impl Fn(Event) + Send + Sync + 'static,
+    events: impl Fn(RunEvent) + Send + Sync + 'static,
 ) -> RunResult {
     let started = Instant::now();
     let (options, events) = (Arc::new(options), Arc::new(events));
     let slots = Arc::new(Semaphore::new(options.jobs.max(1)));
     let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
-    let mut ran: Vec<Vec<Option<Ran>>> = Vec::new();
-    for (index, Planned { scenario, cells }) in plan.scenarios.iter().enumerate() {
+    let mut ran: Vec<Vec<Option<CellRun>>> = Vec::new();
+    for (index, PlannedScenario { scenario, cells }) in plan.scenarios.iter().enumerate() {
         ran.push((0..cells.len()).map(|_| None).collect());
         for (position, (cell, reason)) in cells.iter().enumerate() {
             let cell = *cell;
             if let Some(reason) = reason {
-                let result = CellResult::idle(cell, Status::NotApplicable, reason.clone());
-                ran[index][position] = Some(Ran::idle(result));
+                let result = CellResult::without_steps(cell, Status::NotApplicable, reason.clone());
+                ran[index][position] = Some(CellRun::without_steps(result));
                 continue;
             }
             let (scenario, options, events) = (scenario.clone(), options.clone(), events.clone());
@@ -158,8 +168,8 @@ pub async fn run(
             tasks.spawn(async move {
                 let _slot = slots.acquire().await;
                 let not_run = |why: &str| {
-                    let result = CellResult::idle(cell, Status::NotRun, why);
-                    (index, position, Ran::idle(result))
+                    let result = CellResult::without_steps(cell, Status::NotRun, why);
+                    (index, position, CellRun::without_steps(result))
                 };
                 if cancel.is_cancelled() {
                     return not_run("interrupted");
@@ -167,17 +177,17 @@ pub async fn run(
                 if stop.is_cancelled() {
                     return not_run("an earlier cell failed");
                 }
-                events(Event::Started { scenario: scenario.name.clone(), cell });
-                let ran = cell::run(&scenario, cell, &options, &cancel).await;
+                events(RunEvent::Started { scenario: scenario.name.clone(), cell });
+                let ran = cell_run::run(&scenario, cell, &options, &cancel).await;
                 let CellResult { mut status, duration, .. } = ran.result;
-                let judged = options.mode == Mode::Update || snapshot::holds(&scenario, &ran.recorded);
-                if status == Status::Passed && !judged {
+                let is_accepted = options.mode == SnapshotMode::Update || snapshot::holds(&scenario, &ran.recorded);
+                if status == Status::Passed && !is_accepted {
                     status = Status::Failed;
                 }
                 if options.fail_fast && status != Status::Passed {
                     stop.cancel();
                 }
-                events(Event::Finished { scenario: scenario.name.clone(), cell, status, duration });
+                events(RunEvent::Finished { scenario: scenario.name.clone(), cell, status, duration });
                 (index, position, ran)
             });
         }
@@ -187,31 +197,32 @@ pub async fn run(
             ran[index][position] = Some(finished);
         }
     }
-    let judged = plan.scenarios.iter().zip(ran).map(|(planned, ran)| judge(planned, ran, options.mode));
-    let scenarios: Vec<_> = judged.collect();
+    let results = plan.scenarios.iter().zip(ran).map(|(planned, ran)| scenario_result(planned, ran, options.mode));
+    let scenarios: Vec<_> = results.collect();
     RunResult {
         format: FORMAT,
         seed: options.seed,
         duration: started.elapsed(),
-        totals: Totals::of(&scenarios),
+        totals: Totals::count(&scenarios),
         scenarios,
     }
 }
 
-fn judge(planned: &Planned, ran: Vec<Option<Ran>>, mode: Mode) -> ScenarioResult {
-    let Planned { scenario, cells } = planned;
+fn scenario_result(planned: &PlannedScenario, ran: Vec<Option<CellRun>>, mode: SnapshotMode) -> ScenarioResult {
+    let PlannedScenario { scenario, cells } = planned;
     let warnings = unused_redactions(planned, &ran);
     let (mut results, mut recorded) = (Vec::new(), Vec::new());
     for ((cell, _), ran) in cells.iter().zip(ran) {
-        let crashed = || CellResult::idle(*cell, Status::Error, "the cell crashed; this is a bug of rehearse");
-        let ran = ran.unwrap_or_else(|| Ran::idle(crashed()));
+        let crashed =
+            || CellResult::without_steps(*cell, Status::Error, "the cell panicked; this is a bug in rehearse");
+        let ran = ran.unwrap_or_else(|| CellRun::without_steps(crashed()));
         results.push(ran.result);
         recorded.push(ran.recorded);
     }
-    if let Err(error) = snapshot::judge(scenario, mode, &mut results, &recorded) {
+    if let Err(error) = snapshot::check(scenario, mode, &mut results, &recorded) {
         for result in &mut results {
             result.status = Status::Error;
-            result.reason = Some(format!("a snapshot cannot be written: {error}"));
+            result.reason = Some(format!("cannot write a snapshot: {error}"));
         }
     }
     let passed = results.iter_mut().flat_map(|cell| &mut cell.steps).filter(|step| step.status == Status::Passed);
@@ -225,10 +236,10 @@ fn judge(planned: &Planned, ran: Vec<Option<Ran>>, mode: Mode) -> ScenarioResult
     }
 }
 
-/// Says which redactions have hidden nothing, once every cell has come to its end.
-fn unused_redactions(planned: &Planned, ran: &[Option<Ran>]) -> Vec<String> {
-    let Planned { scenario, cells } = planned;
-    let has_ended = |ran: &Option<Ran>| {
+/// Warnings about redactions that matched nothing, if every cell ran to its end.
+fn unused_redactions(planned: &PlannedScenario, ran: &[Option<CellRun>]) -> Vec<String> {
+    let PlannedScenario { scenario, cells } = planned;
+    let has_ended = |ran: &Option<CellRun>| {
         ran.as_ref().is_some_and(|ran| matches!(ran.result.status, Status::Passed | Status::NotApplicable))
     };
     if cells.len() < scenario.cells().len() || !ran.iter().all(has_ended) {
@@ -237,7 +248,7 @@ fn unused_redactions(planned: &Planned, ran: &[Option<Ran>]) -> Vec<String> {
     let is_used = |index: usize| ran.iter().flatten().any(|ran| ran.redacted.get(index).is_some_and(|used| *used));
     let unused = scenario.redactions.iter().enumerate().filter(|(index, _)| !is_used(*index));
     let path = scenario.path.display();
-    unused.map(|(_, it)| format!("{path}:{}  the redaction matches nothing in any snapshot", it.line)).collect()
+    unused.map(|(_, it)| format!("{path}:{}  the redaction matches no snapshot", it.line)).collect()
 }
 
 #[cfg(test)]

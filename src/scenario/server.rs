@@ -18,17 +18,21 @@ const KEYS: &[&str] = &["mock", "command", "url", "args", "env", "cwd", "headers
 /// One server of a scenario.
 #[derive(Debug, Clone)]
 pub struct ServerSpec {
+    /// Its name in the scenario.
     pub name: String,
-    pub kind: Kind,
+    /// How to reach it.
+    pub kind: ServerKind,
+    /// Its timeouts.
     pub timeouts: Timeouts,
 }
 
+/// How to reach a server.
 #[derive(Debug, Clone)]
-pub enum Kind {
-    /// A mock script, by path or by the name of a built-in script, and the headers of requests where there are
-    /// some. Every cell gets a fresh one.
+pub enum ServerKind {
+    /// A mock script, by path or by the name of a built-in script, and the HTTP headers of requests. Every cell starts a
+    /// fresh mock.
     Mock(PathBuf, Vec<(String, String)>),
-    /// Something that can be connected to as it is.
+    /// A command or a URL.
     Target(Target),
 }
 
@@ -42,9 +46,9 @@ impl ServerSpec {
         let fields = node.fields("a server", KEYS)?;
         let Entry { key, node: value, .. } = fields.exactly_one(&["mock", "command", "url"])?;
         let kind = match key.as_str() {
-            "mock" => Kind::Mock(read_script(value, folder, builtins)?, pairs(&fields, "headers")?),
-            "command" => Kind::Target(read_command(&fields, value, folder)?),
-            _ => Kind::Target(read_url(&fields, value)?),
+            "mock" => ServerKind::Mock(read_script(value, folder, builtins)?, pairs(&fields, "headers")?),
+            "command" => ServerKind::Target(read_command(&fields, value, folder)?),
+            _ => ServerKind::Target(read_url(&fields, value)?),
         };
         let foreign: &[&str] = match key.as_str() {
             "mock" => &["args", "env", "cwd", "type"],
@@ -52,43 +56,43 @@ impl ServerSpec {
             _ => &["args", "env", "cwd"],
         };
         if let Some(entry) = fields.at_most_one(foreign)? {
-            let message = format!("`{}` does not go with `{key}`", entry.key);
+            let message = format!("`{}` cannot be used with `{key}`", entry.key);
             return Err(Problem::new(entry.key_span, message).into());
         }
         let timeouts = fields.read("timeouts", read_timeouts)?.unwrap_or_default();
         Ok(ServerSpec { name: name.to_owned(), kind, timeouts })
     }
 
-    /// Values that were given to the server from outside the file: those of its headers and its environment.
+    /// The values of the server's headers and environment variables, each with its name.
     pub(super) fn secrets(&self) -> Vec<(String, String)> {
         let named = |kind: &str, name: &str, value: &str| (format!("{kind} {name}"), value.to_owned());
         let of_headers = |headers: &[(String, String)]| -> Vec<_> {
             headers.iter().map(|(name, value)| named("header", name, value)).collect()
         };
         let secrets = match &self.kind {
-            Kind::Mock(_, headers) => of_headers(headers),
-            Kind::Target(Target::Stdio(command)) => {
+            ServerKind::Mock(_, headers) => of_headers(headers),
+            ServerKind::Target(Target::Stdio(command)) => {
                 command.env.iter().map(|(name, value)| named("env", name, value)).collect()
             }
-            Kind::Target(Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint)) => {
+            ServerKind::Target(Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint)) => {
                 of_headers(&endpoint.headers)
             }
-            Kind::Target(Target::Memory(_)) => Vec::new(),
+            ServerKind::Target(Target::Memory(_)) => Vec::new(),
         };
-        // Shorter values occur in innocent texts.
+        // Shorter values occur in other strings by chance.
         secrets.into_iter().filter(|(_, value)| value.len() >= 8).collect()
     }
 
-    /// Over which transports the server can be reached.
+    /// The transports of the server.
     pub fn transports(&self) -> Vec<Transport> {
         match &self.kind {
-            Kind::Mock(..) => Transport::ALL.to_vec(),
-            Kind::Target(target) => vec![target.transport()],
+            ServerKind::Mock(..) => Transport::ALL.to_vec(),
+            ServerKind::Target(target) => vec![target.transport()],
         }
     }
 }
 
-/// The path of a script that can be read and is valid.
+/// The path of a valid script.
 fn read_script(node: &Node, folder: &Path, builtins: &[BuiltinScript]) -> Result<PathBuf, Problems> {
     let text = node.str()?;
     let path = folder.join(text);
@@ -119,13 +123,13 @@ fn read_command(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Targe
     if program.contains(char::is_whitespace) && !Path::new(&program).exists() {
         let mut words = program.split_whitespace();
         let (program, args) = (words.next().unwrap_or_default(), words.collect::<Vec<_>>().join(", "));
-        let problem = node.problem("`command` is a program without its arguments; no shell reads it");
+        let problem = node.problem("`command` must be a program without arguments");
         return Err(problem.hint(format!("write `command: {program}` and `args: [{args}]`")).into());
     }
     let cwd = fields.read("cwd", expand)?;
     let args = match fields.get("args") {
         Some(Node { value: Value::String(text), span }) => {
-            let problem = Problem::new(*span, "`args` is a list");
+            let problem = Problem::new(*span, "`args` must be an array");
             let words = text.split_whitespace().collect::<Vec<_>>().join(", ");
             return Err(problem.hint(format!("write `args: [{words}]`")).into());
         }
@@ -149,7 +153,7 @@ fn read_url(fields: &Fields<'_>, node: &Node) -> Result<Target, Problems> {
         "http" => Ok(Transport::Http),
         "sse" => Ok(Transport::Sse),
         "ws" => Ok(Transport::Ws),
-        _ => Err(node.problem("the type of a URL is http, sse or ws").into()),
+        _ => Err(node.problem("`type` must be http, sse or ws").into()),
     })?;
     match (scheme, transport) {
         ("wss", _) => Err(node.problem("wss:// is not supported: this client has no TLS for WebSockets").into()),
@@ -157,8 +161,8 @@ fn read_url(fields: &Fields<'_>, node: &Node) -> Result<Target, Problems> {
         ("http" | "https", Some(Transport::Sse)) => Ok(Target::Sse(endpoint)),
         ("http" | "https", None) if url.trim_end_matches('/').ends_with("/sse") => Ok(Target::Sse(endpoint)),
         ("http" | "https", None | Some(Transport::Http)) => Ok(Target::Http(endpoint)),
-        ("http" | "https" | "ws", _) => Err(node.problem("the URL is of another type").into()),
-        _ => Err(node.problem("a URL starts with http://, https:// or ws://").into()),
+        ("http" | "https" | "ws", _) => Err(node.problem("the URL does not fit `type`").into()),
+        _ => Err(node.problem("a URL must start with http://, https:// or ws://").into()),
     }
 }
 

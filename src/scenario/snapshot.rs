@@ -1,6 +1,6 @@
-//! Snapshots: what a step brought when it was last accepted, one text for all cells that must agree.
+//! Snapshots: the accepted result of a step, which all cells share.
 //!
-//! The files have the format of insta, so that `cargo insta review` works on them.
+//! The files have the format of insta, so that `cargo insta review` works.
 
 use std::{
     collections::BTreeMap,
@@ -8,52 +8,55 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    Cell, Scenario, Step,
-    result::{self, CellResult, Difference, Status},
-};
+use super::{Scenario, Step};
 use crate::{
     client::Protocol,
     config::{Diagnostics, Node, Problem, Problems, Source, Span, Value},
+    report::{self, Cell, CellResult, Difference, Status},
     wire::{Era, Version},
 };
 
-/// The snapshot of a step.
+/// The key `snapshot` of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotSpec {
+    /// The name of the snapshot.
     pub name: String,
-    /// In what cells may differ. Empty for full parity.
-    pub per: Vec<Per>,
+    /// The properties in which cells may differ; empty if all cells share one snapshot.
+    pub per: Vec<SnapshotScope>,
 }
 
-/// A property of a cell.
+/// A property of a cell that has its own snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Per {
+pub enum SnapshotScope {
+    /// One snapshot for each transport.
     Transport,
+    /// One snapshot for each requested protocol version.
     Protocol,
+    /// One snapshot for each era.
     Era,
 }
 
 /// What to do with snapshots that differ or are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum SnapshotMode {
     /// Fail.
     Check,
-    /// Fail, and leave the new text beside the old one as `.snap.new`.
+    /// Fail, and write the new text to a `.snap.new` file.
     Pending,
-    /// Accept what all cells agree on.
+    /// Accept new texts that are equal in all cells.
     Update,
 }
 
-/// What a step of one cell brought.
+/// The result of one step in one cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
-    /// The position of the step in its cell.
+pub struct RecordedSnapshot {
+    /// The index of the step in its cell.
     pub step: usize,
-    /// The name of the snapshot's file without the extension.
+    /// The file name of the snapshot without the extension.
     pub key: String,
-    /// What the step was.
+    /// The title of the step.
     pub title: String,
+    /// The text of the snapshot.
     pub text: String,
 }
 
@@ -63,10 +66,10 @@ impl SnapshotSpec {
             Value::Mapping(_) => {
                 let fields = node.fields("`snapshot`", &["name", "per"])?;
                 let read_per = |node: &Node| match node.str()? {
-                    "transport" => Ok(Per::Transport),
-                    "protocol" => Ok(Per::Protocol),
-                    "era" => Ok(Per::Era),
-                    _ => Err(node.problem("a snapshot may differ per transport, protocol or era").into()),
+                    "transport" => Ok(SnapshotScope::Transport),
+                    "protocol" => Ok(SnapshotScope::Protocol),
+                    "era" => Ok(SnapshotScope::Era),
+                    _ => Err(node.problem("`per` must be transport, protocol or era").into()),
                 };
                 let per = fields.read("per", |node| match node.items() {
                     Ok(_) => node.each(read_per),
@@ -79,36 +82,36 @@ impl SnapshotSpec {
         let text = name.str()?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if text.is_empty() || !text.chars().all(is_plain) || text.starts_with('.') {
-            return Err(name.problem("the name of a snapshot has letters, digits, `-`, `_` and `.` only").into());
+            return Err(name.problem("a snapshot name may contain only letters, digits, `-`, `_` and `.`").into());
         }
         Ok(SnapshotSpec { name: text.to_owned(), per })
     }
 
-    /// The file name, without extension, of the snapshot for a cell in which this version is spoken.
+    /// The file name, without extension, of the snapshot for a cell with this negotiated version.
     pub fn key(&self, cell: Cell, version: Option<Version>) -> String {
         let version = version.or(match cell.protocol {
             Protocol::Exact(version) => Some(version),
             Protocol::Auto => None,
         });
-        let part = |per: &Per| match per {
-            Per::Transport => cell.transport.to_string(),
-            Per::Protocol => cell.protocol.to_string(),
-            Per::Era => version.map_or(Era::Legacy, Version::era).to_string(),
+        let part = |per: &SnapshotScope| match per {
+            SnapshotScope::Transport => cell.transport.to_string(),
+            SnapshotScope::Protocol => cell.protocol.to_string(),
+            SnapshotScope::Era => version.map_or(Era::Legacy, Version::era).to_string(),
         };
         let parts = self.per.iter().map(part);
         std::iter::once(self.name.clone()).chain(parts).collect::<Vec<_>>().join("@")
     }
 
-    /// Whether the name of the file is known before the version is negotiated.
+    /// Whether the file name does not depend on the negotiated version.
     pub(super) fn has_key_for(&self, cell: Cell) -> bool {
-        cell.protocol != Protocol::Auto || !self.per.contains(&Per::Era)
+        cell.protocol != Protocol::Auto || !self.per.contains(&SnapshotScope::Era)
     }
 }
 
-/// The text of a snapshot file; `None` if there is no such file.
+/// The text of a snapshot file; `None` if the file does not exist.
 ///
 /// # Errors
-/// The file cannot be read, or is no snapshot.
+/// The file cannot be read, or is not a snapshot.
 pub fn read(path: &Path) -> Result<Option<String>, Diagnostics> {
     let name = path.display().to_string();
     let invalid = |text: String, what: String| {
@@ -119,19 +122,19 @@ pub fn read(path: &Path) -> Result<Option<String>, Diagnostics> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text.replace("\r\n", "\n"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(invalid(String::new(), format!("the snapshot cannot be read: {error}"))),
+        Err(error) => return Err(invalid(String::new(), format!("cannot read the snapshot: {error}"))),
     };
     let body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
     match body.map(|(_, body)| body.trim_end_matches('\n').to_owned()) {
         Some(body) => Ok(Some(body)),
-        None => Err(invalid(text, "not a snapshot: it begins with a head between two lines `---`".into())),
+        None => Err(invalid(text, "not a snapshot: the header between two `---` lines is missing".into())),
     }
 }
 
-/// Checks every snapshot in a folder, if there is one.
+/// Checks every snapshot file in a folder.
 ///
 /// # Errors
-/// A file cannot be read, or is no snapshot.
+/// A file cannot be read, or is not a snapshot.
 pub(super) fn check_all(folder: &Path) -> Result<(), Diagnostics> {
     let Ok(entries) = fs::read_dir(folder) else { return Ok(()) };
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -153,24 +156,24 @@ fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
     fs::rename(&unfinished, path)
 }
 
-/// Whether everything that a cell recorded is what its snapshots say.
-pub(super) fn holds(scenario: &Scenario, recorded: &[Recorded]) -> bool {
+/// Whether all results of a cell are equal to their snapshots.
+pub(super) fn holds(scenario: &Scenario, recorded: &[RecordedSnapshot]) -> bool {
     let folder = scenario.snapshot_folder();
-    let stored = |it: &Recorded| read(&folder.join(format!("{}.snap", it.key))).ok().flatten();
+    let stored = |it: &RecordedSnapshot| read(&folder.join(format!("{}.snap", it.key))).ok().flatten();
     recorded.iter().all(|it| stored(it).as_ref() == Some(&it.text))
 }
 
-/// Compares what the cells of a scenario recorded with its snapshots, and enters differences into their results.
+/// Compares the recorded results of a scenario with its snapshots, and adds the differences to the cell results.
 ///
 /// # Errors
-/// A snapshot that was accepted could not be written.
-pub(super) fn judge(
+/// An accepted snapshot cannot be written.
+pub(super) fn check(
     scenario: &Scenario,
-    mode: Mode,
+    mode: SnapshotMode,
     cells: &mut [CellResult],
-    recorded: &[Vec<Recorded>],
+    recorded: &[Vec<RecordedSnapshot>],
 ) -> io::Result<()> {
-    let mut by_key: BTreeMap<&str, Vec<(usize, &Recorded)>> = BTreeMap::new();
+    let mut by_key: BTreeMap<&str, Vec<(usize, &RecordedSnapshot)>> = BTreeMap::new();
     for (cell, recorded) in recorded.iter().enumerate() {
         for recorded in recorded {
             by_key.entry(&recorded.key).or_default().push((cell, recorded));
@@ -183,8 +186,8 @@ pub(super) fn judge(
         let stored = read(&path).ok().flatten();
         let (_, first) = all[0];
         let verdict = match mode {
-            Mode::Update => accept(scenario, key, cells, &all, stored.as_deref()),
-            Mode::Check | Mode::Pending => Verdict::Compare,
+            SnapshotMode::Update => accept(scenario, key, cells, &all, stored.as_deref()),
+            SnapshotMode::Check | SnapshotMode::Pending => Verdict::Compare,
         };
         if matches!(verdict, Verdict::Accept) {
             if stored.as_ref() != Some(&first.text) {
@@ -194,8 +197,8 @@ pub(super) fn judge(
             continue;
         }
         let differing = all.iter().find(|(_, recorded)| stored.as_ref() != Some(&recorded.text));
-        // Where nothing can be written the report says the same.
-        let left = match differing.filter(|_| mode == Mode::Pending) {
+        // A failure to write the file is ignored: the report shows the same text.
+        let left = match differing.filter(|_| mode == SnapshotMode::Pending) {
             Some((_, it)) => write(&pending(&path), &source, &it.title, &it.text).ok().map(|()| &it.text),
             None => {
                 remove(&pending(&path));
@@ -216,15 +219,15 @@ fn pending(path: &Path) -> PathBuf {
     path.with_extension("snap.new")
 }
 
-/// What becomes of a snapshot.
+/// The verdict on a snapshot.
 enum Verdict {
-    /// Every cell is held to the stored text.
+    /// Every cell must be equal to the stored text.
     Compare,
     /// All cells agree on the new text.
     Accept,
-    /// The cells do not agree; this text is that of most, or the stored one, and that of this cell.
+    /// The cells differ. `text` is the stored text or that of most cells; `cell` is one with that text.
     Disagreement { text: String, cell: Cell },
-    /// Cells that share the snapshot have not shown what they bring.
+    /// Some cells that share the snapshot have no result.
     Incomplete(&'static str),
 }
 
@@ -232,7 +235,7 @@ fn accept(
     scenario: &Scenario,
     key: &str,
     cells: &[CellResult],
-    all: &[(usize, &Recorded)],
+    all: &[(usize, &RecordedSnapshot)],
     stored: Option<&str>,
 ) -> Verdict {
     let count = |text: &str| all.iter().filter(|(_, recorded)| recorded.text == text).count();
@@ -250,13 +253,13 @@ fn accept(
     match missing {
         None => Verdict::Accept,
         Some((cell, _)) if cells.iter().any(|result| result.cell == cell) => {
-            Verdict::Incomplete("not every cell that shares it came as far")
+            Verdict::Incomplete("some cells that share it ended before this step")
         }
-        Some(_) => Verdict::Incomplete("cells that share it were not selected"),
+        Some(_) => Verdict::Incomplete("some cells that share it were not selected"),
     }
 }
 
-/// Whether a cell brings this snapshot if all goes well, as far as that is known beforehand.
+/// Whether a successful run of a cell writes this snapshot with any negotiated version.
 fn records(scenario: &Scenario, cell: Cell, key: &str) -> bool {
     let steps = scenario.steps.iter().filter(|step| step.certainly_exists_in(cell));
     let mut steps = steps.flat_map(Step::with_parallel);
@@ -264,23 +267,21 @@ fn records(scenario: &Scenario, cell: Cell, key: &str) -> bool {
 }
 
 impl Verdict {
-    fn problem(&self, key: &str, recorded: &Recorded, stored: Option<&str>) -> Option<result::Problem> {
+    fn problem(&self, key: &str, recorded: &RecordedSnapshot, stored: Option<&str>) -> Option<report::Problem> {
         let (message, expected) = match (self, stored) {
             (Verdict::Accept, _) => return None,
             (Verdict::Disagreement { text, cell }, _) => {
-                (format!("the cell differs from {cell} in the snapshot `{key}`, so nothing is accepted"), text.as_str())
+                (format!("the snapshot `{key}` is not accepted: this cell differs from {cell}"), text.as_str())
             }
             (Verdict::Incomplete(why), stored) => {
                 (format!("the snapshot `{key}` is not accepted: {why}"), stored.unwrap_or_default())
             }
             (Verdict::Compare, Some(stored)) => (format!("the result differs from the snapshot `{key}`"), stored),
-            (Verdict::Compare, None) => {
-                (format!("there is no snapshot `{key}` yet; accept this result with --update"), "")
-            }
+            (Verdict::Compare, None) => (format!("no snapshot `{key}` yet; accept this result with --update"), ""),
         };
         let difference = Difference { expected: expected.to_owned(), actual: recorded.text.clone() };
         let is_new = matches!(self, Verdict::Compare) && stored.is_none();
-        (is_new || difference.expected != difference.actual).then(|| result::Problem {
+        (is_new || difference.expected != difference.actual).then(|| report::Problem {
             message,
             snapshot: Some(key.to_owned()),
             difference: Some(difference),
@@ -289,7 +290,7 @@ impl Verdict {
     }
 }
 
-fn fail(cell: &mut CellResult, step: usize, problem: result::Problem) {
+fn fail(cell: &mut CellResult, step: usize, problem: report::Problem) {
     if let Some(step) = cell.steps.get_mut(step) {
         step.status = Status::Failed;
         step.problems.push(problem);
@@ -300,7 +301,7 @@ fn fail(cell: &mut CellResult, step: usize, problem: result::Problem) {
 }
 
 fn remove(path: &Path) {
-    // What is not there, or cannot be removed, changes no verdict.
+    // Best effort: a file that stays does not change the verdict.
     let _ = fs::remove_file(path);
 }
 
@@ -309,7 +310,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{config::Source, scenario::StepResult, transport::Transport, wire::Version};
+    use crate::{config::Source, report::StepResult, transport::Transport, wire::Version};
 
     struct Fixture {
         folder: tempfile::TempDir,
@@ -323,7 +324,7 @@ mod tests {
         }
 
         /// The differences of cells that bring these texts, in a matrix of `size` cells.
-        fn judge_some(&self, mode: Mode, texts: &[&str], size: usize) -> Vec<Option<Difference>> {
+        fn check_some(&self, mode: SnapshotMode, texts: &[&str], size: usize) -> Vec<Option<Difference>> {
             let path = self.folder.path().join("demo.yaml");
             let transports = TRANSPORTS[..size].iter().map(Transport::to_string).collect::<Vec<_>>().join(", ");
             let text = format!(
@@ -350,10 +351,10 @@ mod tests {
             };
             let mut cells: Vec<_> = (0..texts.len()).map(cell).collect();
             let record = |text: &&str| {
-                vec![Recorded { step: 0, key: "tools".into(), title: "discover".into(), text: (*text).into() }]
+                vec![RecordedSnapshot { step: 0, key: "tools".into(), title: "discover".into(), text: (*text).into() }]
             };
             let recorded: Vec<_> = texts.iter().map(record).collect();
-            judge(&scenario, mode, &mut cells, &recorded).expect("writes");
+            check(&scenario, mode, &mut cells, &recorded).expect("writes");
             let difference = |cell: CellResult| {
                 let mut step = cell.steps.into_iter().next().expect("a step");
                 assert_eq!(cell.status == Status::Failed, !step.problems.is_empty());
@@ -362,8 +363,8 @@ mod tests {
             cells.into_iter().map(difference).collect()
         }
 
-        fn judge(&self, mode: Mode, texts: &[&str]) -> Vec<Option<Difference>> {
-            self.judge_some(mode, texts, texts.len())
+        fn check(&self, mode: SnapshotMode, texts: &[&str]) -> Vec<Option<Difference>> {
+            self.check_some(mode, texts, texts.len())
         }
 
         fn file(&self, name: &str) -> Option<String> {
@@ -374,38 +375,42 @@ mod tests {
     #[test]
     fn a_missing_snapshot_fails_until_it_is_accepted() {
         let fixture = Fixture::new();
-        assert!(fixture.judge(Mode::Check, &["a", "a"]).iter().all(Option::is_some));
+        assert!(fixture.check(SnapshotMode::Check, &["a", "a"]).iter().all(Option::is_some));
         assert_eq!((fixture.file("tools.snap"), fixture.file("tools.snap.new")), (None, None));
-        assert!(fixture.judge(Mode::Pending, &["a"]).iter().all(Option::is_some));
+        assert!(fixture.check(SnapshotMode::Pending, &["a"]).iter().all(Option::is_some));
         assert_eq!(fixture.file("tools.snap.new").as_deref(), Some("a"));
-        assert_eq!(fixture.judge(Mode::Update, &["a\nb", "a\nb"]), [None, None]);
+        assert_eq!(fixture.check(SnapshotMode::Update, &["a\nb", "a\nb"]), [None, None]);
         assert_eq!((fixture.file("tools.snap").as_deref(), fixture.file("tools.snap.new")), (Some("a\nb"), None));
-        assert_eq!(fixture.judge(Mode::Check, &["a\nb", "a\nb"]), [None, None]);
+        assert_eq!(fixture.check(SnapshotMode::Check, &["a\nb", "a\nb"]), [None, None]);
     }
 
     #[test]
     fn the_cell_that_differs_is_the_one_that_fails_even_when_updating() {
         let fixture = Fixture::new();
-        fixture.judge(Mode::Update, &["a", "a", "a"]);
+        fixture.check(SnapshotMode::Update, &["a", "a", "a"]);
         let difference = Some(Difference { expected: "a".into(), actual: "b".into() });
-        for mode in [Mode::Check, Mode::Update] {
-            assert_eq!(fixture.judge(mode, &["a", "b", "a"]), [None, difference.clone(), None]);
-            assert_eq!(fixture.judge(mode, &["b", "a", "a"]), [difference.clone(), None, None], "also the first");
+        for mode in [SnapshotMode::Check, SnapshotMode::Update] {
+            assert_eq!(fixture.check(mode, &["a", "b", "a"]), [None, difference.clone(), None]);
+            assert_eq!(fixture.check(mode, &["b", "a", "a"]), [difference.clone(), None, None], "also the first");
         }
         assert_eq!(fixture.file("tools.snap").as_deref(), Some("a"));
         let fixture = Fixture::new();
-        assert_eq!(fixture.judge(Mode::Update, &["b", "a", "a"]), [difference, None, None], "most cells are right");
+        assert_eq!(
+            fixture.check(SnapshotMode::Update, &["b", "a", "a"]),
+            [difference, None, None],
+            "most cells are right"
+        );
         assert_eq!(fixture.file("tools.snap"), None);
     }
 
     #[test]
     fn a_part_of_the_cells_accepts_nothing_for_the_others() {
         let fixture = Fixture::new();
-        assert!(fixture.judge_some(Mode::Update, &["a"], 3)[0].is_some());
+        assert!(fixture.check_some(SnapshotMode::Update, &["a"], 3)[0].is_some());
         assert_eq!(fixture.file("tools.snap"), None);
-        fixture.judge(Mode::Update, &["a", "a", "a"]);
-        assert_eq!(fixture.judge_some(Mode::Update, &["a"], 3), [None], "nothing new");
-        assert!(fixture.judge_some(Mode::Update, &["b"], 3)[0].is_some());
+        fixture.check(SnapshotMode::Update, &["a", "a", "a"]);
+        assert_eq!(fixture.check_some(SnapshotMode::Update, &["a"], 3), [None], "nothing new");
+        assert!(fixture.check_some(SnapshotMode::Update, &["b"], 3)[0].is_some());
         assert_eq!(fixture.file("tools.snap").as_deref(), Some("a"));
     }
 
@@ -438,13 +443,13 @@ mod tests {
 
     #[test]
     fn what_may_differ_has_a_file_of_its_own() {
-        let spec = |per: &[Per]| SnapshotSpec { name: "info".into(), per: per.to_vec() };
+        let spec = |per: &[SnapshotScope]| SnapshotSpec { name: "info".into(), per: per.to_vec() };
         let cell = Cell { transport: Transport::Ws, protocol: Protocol::Exact(Version::V2025_06_18) };
         assert_eq!(spec(&[]).key(cell, None), "info");
-        assert_eq!(spec(&[Per::Protocol]).key(cell, None), "info@2025-06-18");
+        assert_eq!(spec(&[SnapshotScope::Protocol]).key(cell, None), "info@2025-06-18");
         let auto = Cell { protocol: Protocol::Auto, ..cell };
-        assert_eq!(spec(&[Per::Era]).key(auto, Some(Version::V2026_07_28)), "info@modern");
-        assert_eq!(spec(&[Per::Era]).key(auto, Some(Version::V2025_03_26)), "info@legacy");
-        assert_eq!(spec(&[Per::Transport, Per::Era]).key(cell, None), "info@ws@legacy");
+        assert_eq!(spec(&[SnapshotScope::Era]).key(auto, Some(Version::V2026_07_28)), "info@modern");
+        assert_eq!(spec(&[SnapshotScope::Era]).key(auto, Some(Version::V2025_03_26)), "info@legacy");
+        assert_eq!(spec(&[SnapshotScope::Transport, SnapshotScope::Era]).key(cell, None), "info@ws@legacy");
     }
 }

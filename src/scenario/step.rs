@@ -1,18 +1,19 @@
-//! One thing to do in a scenario, and what to make of it.
+//! One step of a scenario: an action and the checks of its result.
 
 use std::{path::Path, time::Duration};
 
 use super::{
-    Action, Cell, Expect, SnapshotSpec,
-    action::{ACTIONS, refuse_of_session},
+    Action, Expectations, SnapshotSpec,
+    action::{ACTIONS, refuse_session_expectations},
     answers,
-    expect::Observable,
+    expectations::ObservableFields,
     model::read_list,
 };
 use crate::{
     client::{AnswerScript, Protocol},
     config::{Entry, Node, Problem, Problems, Source, nearest},
     mock::template::Templates,
+    report::Cell,
     transport::Transport,
     wire::{Era, Version},
 };
@@ -24,33 +25,36 @@ const OTHER_NAMES: &[(&str, &str)] = &[("list_tools", "discover"), ("initialize"
 /// A step of a scenario.
 #[derive(Debug)]
 pub struct Step {
+    /// What the step does.
     pub action: Action,
-    /// Which server; the first one unless the file says otherwise.
+    /// The index of the server; the first one by default.
     pub server: usize,
-    /// What the client answers during the step, instead of what the scenario says.
+    /// Answers of the client during the step, with precedence over those of the scenario.
     pub answers: Option<AnswerScript>,
-    pub expect: Option<Expect>,
+    /// The expectations of the step.
+    pub expect: Option<Expectations>,
+    /// The snapshot of the result.
     pub snapshot: Option<SnapshotSpec>,
-    /// What to keep from the result under a name, by JSON pointer.
+    /// Values to keep from the result: a name and a JSON pointer.
     pub capture: Vec<(String, String)>,
-    /// How long the step may take, instead of the server's timeout.
+    /// The timeout of the step [default: that of the server].
     pub timeout: Option<Duration>,
-    /// The cells in which the step exists.
-    pub only: Only,
-    /// The line of the file where the step stands.
+    /// The cells in which the step runs.
+    pub only: StepCondition,
+    /// The line of the step in the file.
     pub line: usize,
 }
 
-/// A condition on the cell. Empty lists hold everywhere.
+/// The key `only`: a condition on the cell. Without conditions it holds in every cell.
 #[derive(Debug, Default)]
-pub struct Only {
+pub struct StepCondition {
     transports: Vec<Transport>,
     protocols: Vec<Protocol>,
     eras: Vec<Era>,
 }
 
-impl Only {
-    /// Whether the step exists on this transport, asked for with this protocol, in this version (if it is known).
+impl StepCondition {
+    /// Whether the condition holds for a transport, a requested protocol and the negotiated version, if it is known.
     pub fn holds(&self, transport: Transport, protocol: Protocol, version: Option<Version>) -> bool {
         let era = version.or(match protocol {
             Protocol::Exact(version) => Some(version),
@@ -61,14 +65,14 @@ impl Only {
             && (self.eras.is_empty() || era.is_some_and(|version| self.eras.contains(&version.era())))
     }
 
-    /// Whether the condition can be judged only once the version was negotiated.
+    /// Whether the condition depends on the negotiated version.
     pub fn needs_version(&self, protocol: Protocol) -> bool {
         !self.eras.is_empty() && protocol == Protocol::Auto
     }
 
-    fn read(node: &Node) -> Result<Only, Problems> {
+    fn read(node: &Node) -> Result<StepCondition, Problems> {
         let fields = node.fields("`only`", &["transport", "protocol", "era"])?;
-        Ok(Only {
+        Ok(StepCondition {
             transports: fields.read("transport", read_list)?.unwrap_or_default(),
             protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
             eras: fields.read("era", read_list)?.unwrap_or_default(),
@@ -92,9 +96,9 @@ impl Step {
         let server = fields.read("server", |node| {
             let name = node.str()?;
             servers.iter().position(|server| *server == name).ok_or_else(|| {
-                let problem = node.problem(format!("there is no server `{name}`"));
+                let problem = node.problem(format!("unknown server `{name}`"));
                 let near = nearest(name, servers).map(|near| format!("did you mean `{near}`?"));
-                problem.hint(near.unwrap_or_else(|| format!("servers are {}", servers.join(", ")))).into()
+                problem.hint(near.unwrap_or_else(|| format!("use one of {}", servers.join(", ")))).into()
             })
         })?;
         let snapshot = fields.read("snapshot", SnapshotSpec::read)?;
@@ -102,28 +106,28 @@ impl Step {
         let capture = capture.iter().map(|entry| {
             let pointer = entry.node.str()?;
             if !pointer.is_empty() && !pointer.starts_with('/') {
-                let problem = entry.node.problem("a capture is a JSON pointer into the result");
+                let problem = entry.node.problem("a capture must be a JSON pointer into the result");
                 return Err(problem.hint("for example /content/0/text").into());
             }
             Ok((entry.key.clone(), pointer.to_owned()))
         });
-        let observable = Observable {
+        let observable = ObservableFields {
             status: matches!(action, Action::Raw { .. }),
             task: action.call().is_some_and(|call| call.is_task),
         };
-        let expect = fields.read("expect", |node| Expect::read(node, observable))?;
+        let expect = fields.read("expect", |node| Expectations::read(node, observable))?;
         if let Some(entry) = ["server", "answers", "timeout"].iter().find_map(|key| fields.entry(key))
             && !action.needs_session()
         {
-            let message = format!("`{}` is for steps with a server, and `{key}` needs none", entry.key);
-            return Err(Problem::new(entry.key_span, message).hint("leave it out").into());
+            let message = format!("`{}` has no effect: `{key}` uses no server", entry.key);
+            return Err(Problem::new(entry.key_span, message).hint("remove it").into());
         }
         if let Action::Parallel(_) = action {
             if let Some(entry) = ["timeout", "capture"].iter().find_map(|key| fields.entry(key)) {
-                let message = format!("steps in parallel have no common `{}`", entry.key);
+                let message = format!("`parallel` cannot have `{}`", entry.key);
                 return Err(Problem::new(entry.key_span, message).hint("set it on the steps inside").into());
             }
-            refuse_of_session(expect.as_ref(), node)?;
+            refuse_session_expectations(expect.as_ref(), node)?;
         }
         Ok(Step {
             action,
@@ -133,7 +137,7 @@ impl Step {
             snapshot,
             capture: Problems::collect(capture)?,
             timeout: fields.read("timeout", Node::duration)?,
-            only: fields.read("only", Only::read)?.unwrap_or_default(),
+            only: fields.read("only", StepCondition::read)?.unwrap_or_default(),
             line,
         })
     }
@@ -147,29 +151,29 @@ impl Step {
         std::iter::once(self).chain(inside)
     }
 
-    /// The same, each with its place in the file, if this is that of the step.
+    /// The same, each with its node in the file; `node` is that of the step.
     pub(super) fn with_nodes<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (&'a Step, &'a Node)> {
         let inside = node.get("parallel").and_then(|node| node.as_items()).unwrap_or_default();
         self.with_parallel().zip(std::iter::once(node).chain(inside))
     }
 
-    /// The key of the snapshot that the step brings in a cell if all goes well; none if that depends on the negotiation.
+    /// The key of the snapshot that a successful step writes in a cell; `None` if that depends on the negotiated version.
     pub(super) fn certain_snapshot(&self, cell: Cell) -> Option<String> {
         let spec = self.snapshot.as_ref().filter(|spec| spec.has_key_for(cell))?;
         self.certainly_exists_in(cell).then(|| spec.key(cell, None))
     }
 
-    /// Whether the step exists in a cell, whatever is negotiated.
+    /// Whether the step runs in a cell with any negotiated version.
     pub(super) fn certainly_exists_in(&self, cell: Cell) -> bool {
         !self.only.needs_version(cell.protocol) && self.may_exist_in(cell)
     }
 
-    /// Whether the step exists in a cell, as far as that can be said before the version is negotiated.
+    /// Whether the step runs in a cell with some negotiated version.
     pub(super) fn may_exist_in(&self, cell: Cell) -> bool {
         self.only.needs_version(cell.protocol) || self.only.holds(cell.transport, cell.protocol, None)
     }
 
-    /// Whether the step can do what it says only in 2026-07-28, but may exist in this cell in another version.
+    /// Whether the step needs 2026-07-28 but may run in this cell in another version.
     pub(super) fn is_too_old_for(&self, cell: Cell) -> bool {
         let is_modern = match cell.protocol {
             Protocol::Exact(version) => version.era() == Era::Modern,
@@ -178,13 +182,13 @@ impl Step {
         self.action.call().is_some_and(|call| call.is_task) && !is_modern && self.may_exist_in(cell)
     }
 
-    /// How the step is called in reports: `call echo`.
+    /// The title of the step in reports: `call echo`.
     pub fn title(&self) -> String {
         self.action.title()
     }
 }
 
-/// What people look for under the name that the protocol has for it.
+/// Rejects the protocol's name of an action and suggests the key that a scenario uses.
 fn refuse_other_names(node: &Node) -> Result<(), Problems> {
     let entries = node.as_entries().unwrap_or_default();
     let other = entries.iter().find_map(|entry| {

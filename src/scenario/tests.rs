@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Mode, Options, Plan, RunResult, Scenario, Selection, Status, run, server::Kind};
+use super::{Plan, RunOptions, Scenario, Selection, SnapshotMode, run, server::ServerKind};
 use crate::{
     client::{
         Target,
@@ -13,6 +13,7 @@ use crate::{
     },
     config::Source,
     mock::script::BuiltinScript,
+    report::{RunResult, Status},
 };
 
 /// A script that scenarios of tests can name.
@@ -26,12 +27,12 @@ async fn play(text: &str, answer: impl FnMut(&Value) -> Vec<String> + Send + 'st
     let source = Source::new("test.yaml", format!("servers: {{ s: {{ mock: basic }} }}\n{matrix}{text}"));
     let mut scenario = Scenario::parse(&source, Path::new("/nowhere/test.yaml"), BUILTINS).expect(text);
     let server = in_memory(answer);
-    scenario.servers[0].kind = Kind::Target(Target::Memory(server.address.clone()));
-    let options = Options {
+    scenario.servers[0].kind = ServerKind::Target(Target::Memory(server.address.clone()));
+    let options = RunOptions {
         builtin_scripts: BUILTINS,
         jobs: 1,
         seed: 1,
-        mode: Mode::Check,
+        mode: SnapshotMode::Check,
         fail_fast: false,
         keep_going: true,
         rehearse: "/nowhere/rehearse".into(),
@@ -209,11 +210,11 @@ steps:
 ";
     let found = problems(&play(steps, changing()).await);
     assert_eq!(found.len(), 2, "{found:?}");
-    let first = "timeout: no such notification within 100ms, but notifications/resources/updated; \
-                 notifications/subscriptions/acknowledged; notifications/tools/list_changed, which an earlier step has \
-                 waited for";
+    let first = "timeout: no matching notification arrived within 100ms; received: \
+                 notifications/resources/updated; notifications/subscriptions/acknowledged; \
+                 notifications/tools/list_changed (consumed by an earlier step)";
     assert!(found[0].ends_with(first), "{}", found[0]);
-    let second = "notifications/resources/updated with another params/uri: expected \"a://3\", found \"a://1\"";
+    let second = "notifications/resources/updated with other params/uri: expected \"a://3\", found \"a://1\"";
     assert!(found[1].contains(second), "{}", found[1]);
 }
 
@@ -295,7 +296,7 @@ steps:
             format!("{protocol}: noise: {not_json}: Listening"),
             format!("{protocol}: malformed: {not_json}: called"),
             format!(r#"{protocol}: noise: expected an array with "shouted", found ["called"]"#),
-            format!("{protocol}: noise: expected some, but none came"),
+            format!("{protocol}: noise: expected unsolicited output, found none"),
         ]
     };
     let found = problems(&play(steps, noisy).await);

@@ -14,9 +14,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 pub use lines::{LineReader, LineWriter};
-pub use recorder::{
-    AcceptUnsolicited, Handshake, MatchedFrame, ResponseFilter, TraceRecorder,
-};
+pub use recorder::{AcceptUnsolicited, Handshake, MatchedFrame, ResponseFilter, TraceRecorder};
 pub use unsolicited::{UnsolicitedDetector, UnsolicitedFrame};
 
 use crate::wire::{Era, Version};

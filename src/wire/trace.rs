@@ -184,7 +184,8 @@ mod tests {
         add(&mut trace, 1);
         trace.push(Duration::ZERO, EventKind::Stderr(Bytes::from_static(b"starting")));
         add(&mut trace, 2);
-        let numbers = |from| trace.frames_since(from).map(|(number, frame)| (number, frame.bytes.len())).collect::<Vec<_>>();
+        let numbers =
+            |from| trace.frames_since(from).map(|(number, frame)| (number, frame.bytes.len())).collect::<Vec<_>>();
         assert_eq!(numbers(0), [(1, 1), (3, 2)]);
         assert_eq!(numbers(2), [(3, 2)]);
         assert_eq!(trace.frames_before(3).count(), 1);

@@ -160,7 +160,7 @@ fn tools_are_listed_as_markdown_with_what_the_config_leaves_out() {
     let stats = "**Filter mode:** `blacklist` | **Disabled tools:** `b`\n**Total tools:** 2 | **Available:** 1 | **Filtered out:** 1\n";
     let run = story(&[]).run().code(0);
     let expected = format!("# Available tools on server 't'\n\n{stats}\n### `a`\nFirst.\n\n{schema}\n");
-    run.stdout(&expected).stderr_has("INFO: the filter of server 't' leaves out b\n");
+    run.stdout(&expected).stderr_has("info: the filter of server 't' excludes b\n");
     let all = format!(
         "# All tools on server 't' (including filtered)\n\n{stats}\n### `a`\nFirst.\n\n{schema}\n### `b` 🚫 *filtered*\n\n{schema}\n"
     );
@@ -187,10 +187,10 @@ fn what_is_wrong_with_tools_of_several_servers_is_told_apart_from_the_list() {
     let run = story(&["--naming", "bare"]).run().code(0);
     run.stdout_has("# Available tools on server 'one'")
         .stdout_has("# Available tools on server 'two'")
-        .stderr_has("WARN: MCP server 'gone' connection failed: \"/gone\" could not be started")
-        .stderr_has("INFO: Continuing with other MCP servers\n")
+        .stderr_has("warning: MCP server 'gone' connection failed: \"/gone\" could not be started")
+        .stderr_has("info: continuing with the other servers\n")
         .stderr_has(
-            "WARN: skipping duplicate tool name 'echo' in server 'two' (already registered from server 'one')\n",
+            "warning: skipping duplicate tool name 'echo' in server 'two' (already registered from server 'one')\n",
         );
     let listed = json_of(story(&["--naming", "bare", "--duplicates", "qualify"]), 0);
     assert_eq!(listed["servers"][1]["tools"][0]["registeredAs"], "two__echo");
@@ -225,11 +225,11 @@ fn a_call_prints_what_the_tool_returns() {
 fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
     let call = |args: &[&str]| mcp(["call-tool"]).args(args.iter().copied()).args(stdio("tools.yaml"));
     let run = call(&["fail"]).run().stdout("It never works.\n");
-    run.stderr_has("error: the tool fail reports that it failed").code(1);
+    run.stderr_has("error: the tool fail reported an error").code(1);
     let run = call(&["refuse"]).run().stdout("");
     run.stderr_has("error: rpc: error -31000: No such city\n  data: {\"city\":\"Oslo\"}\n").code(1);
     let run = call(&["ecko", "text=a"]).run();
-    run.stderr_has("INFO: server 'rehearse' lists no tool \"ecko\"; did you mean \"echo\"?\n")
+    run.stderr_has("info: server 'rehearse' lists no tool \"ecko\"; did you mean \"echo\"?\n")
         .stderr_has("-32602")
         .code(1);
     call(&["never", "--timeout", "3s"]).run().stderr_has("error: timeout: no answer within 3s").code(1);
@@ -277,12 +277,12 @@ fn what_is_binary_is_saved_or_only_named() {
     let run = call(&["--output", "out/"]).run().stdout_has("[image/png, 8 bytes; saved as out/pictures-2.png]").code(0);
     assert_eq!(std::fs::read(run.path("out/pictures.png")).expect("saved"), b"\x89PNG\r\n\x1a\n");
     assert_eq!(std::fs::read(run.path("out/b.bin")).expect("saved"), [0, 1, 2]);
-    assert!(run.stderr().contains("INFO: saved out/pictures.png, out/pictures-2.png, out/pictures.wav, out/b.bin\n"));
+    assert!(run.stderr().contains("info: saved out/pictures.png, out/pictures-2.png, out/pictures.wav, out/b.bin\n"));
     let run = call(&["--output", "one.png", "--json"]).file("one-2.png", "from before").run().code(0);
     let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
     assert_eq!(told["saved"], json!(["one.png", "one-2.png", "one-3.png", "one-4.png"]));
     assert_eq!(std::fs::read(run.path("one-2.png")).expect("saved"), b"\x89PNG\r\n\x1a\n");
-    run.stderr_has("INFO: saved one.png, one-2.png, one-3.png, one-4.png\n");
+    run.stderr_has("info: saved one.png, one-2.png, one-3.png, one-4.png\n");
     let twice = ["call-tool", "--xml", "m.txt", "--max-calls", "2", "--naming", "bare", "-o", "two.png"];
     let story = mcp(twice).args(stdio("tools.yaml")).file("m.txt", "<pictures/>\n<pictures/>");
     story.run().stderr_has("saved two-5.png, two-6.png, two-7.png, two-8.png\n").code(0);
@@ -303,7 +303,7 @@ fn a_tool_is_found_by_the_name_of_its_server_or_by_that_of_the_model() {
     call(&["echo"])
         .run()
         .stdout("")
-        .stderr_has("several servers have a tool \"echo\"; say which with --server: one, two")
+        .stderr_has("several servers have a tool \"echo\"; select one with --server: one, two")
         .code(2);
     call(&["othe"]).run().stdout("").stderr_has("no server has a tool \"othe\"; did you mean \"other\"?").code(2);
     call(&["echo", "--server", "twoo"])
@@ -320,7 +320,7 @@ fn a_tool_is_found_by_the_name_of_its_server_or_by_that_of_the_model() {
         Rehearse::BINARY
     );
     let run = mcp(["call-tool", "other"]).file("cpe.yaml", &filtered).file("two.yaml", two).run();
-    run.stdout("").stderr_has("the filter of server 't' leaves out the tool \"other\"").code(2);
+    run.stdout("").stderr_has("the filter of server 't' excludes the tool \"other\"").code(2);
 }
 
 #[test]
@@ -442,7 +442,7 @@ fn a_config_that_is_wrong_is_told_with_its_place() {
     wrong(&["info", "s"]).run().stderr_has(".mcp.json:1:").stderr_has("command").code(2);
     wrong(&["list-tools", "--mcp-config", ".mcp.json"]).run().stdout("").stderr_has("command").code(2);
     let run = wrong(&["call-tool", "echo", "text=a"]).run().stdout("a -\n");
-    run.stderr_has("WARN: MCP server 's' is left out: .mcp.json:1:").code(0);
+    run.stderr_has("warning: MCP server 's' is ignored: .mcp.json:1:").code(0);
     let unset =
         r#"{"mcp": {"servers": {"s": {"type": "stdio", "command": "x", "env": {"A": "${NOBODY_HAS_SET_THIS}"}}}}}"#;
     let run = mcp(["info", "--dialect", "code_agent", "--mcp-config", "c.json"]).file("c.json", unset).run();

@@ -133,7 +133,7 @@ fn a_token_is_got_once_and_used_until_it_is_forgotten() {
 
     let got = world.run(&["auth", "--headless"]).code(0);
     got.stdout_has(&format!("✓ web\n  Issuer: {}\n  Scopes: read\n  Expires: ", world.issuer.url))
-        .stdout_has("  Renewed by itself: when it expires\n");
+        .stdout_has("  Refreshed automatically: when it expires\n");
     let folder = Path::new(world.data).join("rehearse/tokens");
     assert_eq!(mode(&folder), 0o700);
     let files: Vec<_> = folder.read_dir().expect("a folder").map(|file| file.expect("a file").path()).collect();
@@ -150,8 +150,8 @@ fn a_token_is_got_once_and_used_until_it_is_forgotten() {
     assert_eq!((&web["issuer"], &web["canBeRefreshed"]), (&json!(world.issuer.url), &json!(true)));
     assert!(web["expires"].as_str().is_some_and(|at| at.ends_with('Z')) && !status.to_string().contains(SECRET));
 
-    world.run(&["auth", "--logout"]).stdout("The token of web is revoked and forgotten.\n").code(0);
-    world.run(&["auth", "--logout"]).stdout("There was no token of web.\n").code(0);
+    world.run(&["auth", "--logout"]).stdout("The token of web was revoked and deleted.\n").code(0);
+    world.run(&["auth", "--logout"]).stdout("There is no token of web.\n").code(0);
     let again = world.run(&["ping"]).code(3);
     assert!(again.stderr().ends_with("hint: rehearse mcp auth web\n"), "{}", again.stderr());
 }
@@ -174,9 +174,10 @@ fn where_nobody_can_log_in_nobody_is_asked_who_issues_tokens() {
     for flags in [&[][..], &["--no-browser"]] {
         let run = mcp(["call-tool", "add_note", "text=x", "--http", &url, "--trace"].iter().chain(flags).copied());
         let run = run.env("XDG_DATA_HOME", "data").stdin("").run().stdout("").code(3);
-        let run = run.stderr_has("requires authorization: a user must authorize it in a browser\n").stderr_has(&format!(
-            "\nhint: rehearse mcp auth --http {url}; with a token that you have, --header 'Authorization: Bearer TOKEN'\n"
-        ));
+        let run =
+            run.stderr_has("requires authorization: a user must authorize it in a browser\n").stderr_has(&format!(
+                "\nhint: rehearse mcp auth --http {url}; or pass a token with --header 'Authorization: Bearer TOKEN'\n"
+            ));
         assert!(!run.stderr().contains("auth.example.com"), "{}", run.stderr());
     }
 }
@@ -193,7 +194,7 @@ fn a_token_that_expires_is_renewed_without_asking_anybody() {
 #[test]
 fn a_token_is_renewed_as_whom_the_flags_said_that_it_is_for() {
     let world = World::with_tokens_for(0);
-    let renewed = "  Renewed by itself: when it expires\n";
+    let renewed = "  Refreshed automatically: when it expires\n";
     world.run(&["auth", "--headless", "--client-id", "me"]).stdout_has(renewed).code(0);
     world.run(&["auth", "--status"]).stdout_has(renewed).code(0);
     world.run(&["call-tool", "read", "--no-browser"]).stdout("Buy milk.\n").code(0);
@@ -210,7 +211,7 @@ fn a_token_is_renewed_as_whom_the_flags_said_that_it_is_for() {
     assert!(asked.authorization.is_some_and(|it| it.starts_with("Basic ")));
     assert_eq!(world.issuer.times("GET /authorize"), 1);
     let status = world.run(&["auth", "--status"]);
-    status.stdout_has("✗ web\n").stdout_has("  Renewed by itself: no\n").code(1);
+    status.stdout_has("✗ web\n").stdout_has("  Refreshed automatically: no\n").code(1);
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn a_client_does_not_follow_a_server_to_another_issuer() {
     let refused = world.with_oauth(&["auth", "--headless"], &moved).run().stdout("").code(3);
     refused
         .stderr_has(&format!("the client id belongs to the authorization server {}", world.issuer.url))
-        .stderr_has("\nhint: if it has moved, --issuer says to where\n");
+        .stderr_has("\nhint: if the authorization server has moved, use --issuer\n");
     assert_eq!(other.times("POST /token"), 0);
     world.with_oauth(&["auth", "--headless", "--issuer", &other.url], &moved).run().code(0);
     assert_eq!(other.last("POST /token").form["client_id"], "known");
@@ -291,7 +292,7 @@ fn a_token_is_revoked_before_it_is_forgotten_and_forgotten_if_it_cannot_be() {
     for (status, why) in [
         (
             Some("503 Service Unavailable"),
-            "WARN: the token of 'web' may still be good, for it is not revoked: the authorization server revokes no token: HTTP 503\n",
+            "warning: the token of 'web' was not revoked and may still be valid: the authorization server revokes no token: HTTP 503\n",
         ),
         (None, ""),
     ] {
@@ -302,7 +303,7 @@ fn a_token_is_revoked_before_it_is_forgotten_and_forgotten_if_it_cannot_be() {
     }
     // Nothing is asked of anybody where there is no token.
     let before = world.issuer.all("POST /revoke").len();
-    world.run(&["auth", "--logout"]).stdout("There was no token of web.\n").code(0);
+    world.run(&["auth", "--logout"]).stdout("There is no token of web.\n").code(0);
     assert_eq!(world.issuer.all("POST /revoke").len(), before);
 }
 
@@ -333,13 +334,13 @@ fn a_prompt_gets_a_token_connects_with_it_and_forgets_it() {
     running.send("call read");
     running.stdout_line("Buy milk.");
     running.send("auth 127.0.0.1 --logout");
-    running.stdout_line("The token of 127.0.0.1 is revoked and forgotten.");
+    running.stdout_line("The token of 127.0.0.1 was revoked and deleted.");
     running.stdout_line("MCP server '127.0.0.1' is disconnected");
     running.send("connect 127.0.0.1");
     running.stderr_line("connection failed: http://");
     running.stderr_line("hint: auth 127.0.0.1");
     running.send("auth nobody");
-    running.stderr_line("there is no server \"nobody\"");
+    running.stderr_line("unknown server \"nobody\"");
     running.hang_up();
     without_secrets(running.end().code(1));
 }
@@ -450,7 +451,7 @@ fn what_the_config_and_the_flags_say_of_the_client_is_what_it_asks_with() {
 
     let usage = |args: &[&str], part: &str| drop(world.run(args).stdout("").stderr_has(part).code(2));
     usage(&["auth", "--client-credentials", "--client-id", "robot"], "wants an id and a secret");
-    usage(&["auth", "--client-id", "robot", "--client-secret-env", "NOBODY_HAS_SET_THIS"], "holds no secret");
+    usage(&["auth", "--client-id", "robot", "--client-secret-env", "NOBODY_HAS_SET_THIS"], "is not set");
     usage(&["auth", "--status", "--scope", "read"], "cannot be used with");
     usage(&["auth", "--stdio", "x"], "is a process of this machine");
     usage(
@@ -465,7 +466,7 @@ fn who_issues_no_token_is_told() {
     let run = mcp(args).env("XDG_DATA_HOME", "/nowhere").run();
     run.stdout("").stderr_has("error: 127.0.0.1 is not authorized: cannot reach http://127.0.0.1:1/").code(3);
     let run = mcp(args).run().stdout("").code(3);
-    run.stderr_has("there is no folder for the token; HOME or XDG_DATA_HOME says where it is");
+    run.stderr_has("no folder for tokens: set HOME or XDG_DATA_HOME");
     // It lets everybody in.
     let server = Rehearse::new().args(["mock", "basic", "--listen", "127.0.0.1:0"]);
     let mut server = server.start();

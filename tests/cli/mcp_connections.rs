@@ -40,8 +40,8 @@ fn the_status_of_every_server_is_a_table() {
             "Use 'rehearse mcp debug <server>' for more details",
         ]
     );
-    run.stderr_has("WARN: MCP server 'gone' connection failed: cannot reach")
-        .stderr_has("INFO: Continuing with other MCP servers\n");
+    run.stderr_has("warning: MCP server 'gone' connection failed: cannot reach")
+        .stderr_has("info: continuing with the other servers\n");
     let status = json_of(story(), 3);
     assert_eq!((&status["servers"][0]["status"], &status["servers"][0]["tools"]), (&json!("connected"), &json!(9)));
     assert_eq!((&status["servers"][1]["status"], &status["servers"][1]["tools"]), (&json!("failed"), &Json::Null));
@@ -71,7 +71,7 @@ fn an_interrupted_status_shows_what_is_known() {
         .stdout_has("│ good   │ Connected   │ 9     │ ");
     run.stdout_has("│ mute   │ Interrupted │ -     │ ")
         .stdout_has("│ late   │ Not asked   │ -     │ -       │\n")
-        .stderr_has("WARN: MCP server 'gone' connection failed: ");
+        .stderr_has("warning: MCP server 'gone' connection failed: ");
     let run = interrupted(&["--json"]);
     let told: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
     let states: Vec<_> = (0..4).map(|server| told["servers"][server]["status"].as_str().expect("a word")).collect();

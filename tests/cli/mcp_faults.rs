@@ -128,9 +128,9 @@ fn a_process_that_misbehaves_is_told_of_and_ended() {
 #[test]
 fn lines_that_are_no_messages_are_passed_over_and_told() {
     let run = over_stdio("noisy", &[]).stdout("of use\n").code(0);
-    run.stderr_has("WARN: MCP server 'rehearse' sent what belongs to nothing").stderr_has("npm warn deprecated");
+    run.stderr_has("warning: MCP server 'rehearse' sent unexpected output").stderr_has("npm warn deprecated");
     let cut = over_stdio("truncated", &SHORT).stderr_has("timeout: no answer within 1s").code(1);
-    cut.stderr_has("sent what belongs to nothing");
+    cut.stderr_has("sent unexpected output");
     let run = over_stdio("long", &[]).code(0);
     assert_eq!(run.stdout_text().len(), 300_001);
 }
@@ -204,7 +204,7 @@ fn a_server_that_was_busy_is_well_the_next_time() {
 fn a_session_that_the_server_has_lost_is_begun_anew() {
     let run = |tool: &str| over_http(tool, &["--trace"]).into_iter().next().expect("the legacy one");
     let sent = |run: &Run, what: &str| run.stderr().lines().filter(|line| line.contains(what)).count();
-    let renewed = "WARN: MCP server '127.0.0.1' did not know the session any more, and has got a new one\n";
+    let renewed = "warning: MCP server '127.0.0.1' lost the session; a new one was opened\n";
     let well = run("expires").stdout("of use\n").stderr_has("← HTTP 404 Not Found").stderr_has(renewed).code(0);
     assert_eq!((sent(&well, "\"method\":\"initialize\""), sent(&well, "\"method\":\"tools/call\"")), (2, 2));
     assert_eq!(sent(&well, "→ HTTP DELETE"), 2, "{}", well.stderr());

@@ -62,7 +62,7 @@ fn a_timeout_holds_against_a_server_that_never_stops_writing() {
 fn any_number_of_lines_before_the_handshake_is_passed_over() {
     let noisy = shell("yes loading | head -n 20000; exec $MOCK");
     let run = mcp(["call-tool", "echo", "text=a", "--protocol", "2025-11-25"]).args(noisy).run();
-    run.stdout("a -\n").stderr_has("sent what belongs to nothing: not JSON").code(0);
+    run.stdout("a -\n").stderr_has("sent unexpected output: not JSON").code(0);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_config_that_its_program_rejects_is_an_error_if_it_was_named_and_left_out_if
             let run = story().args(["--mcp-config", ".mcp.json"]).run();
             run.stdout("").stderr_has(place).code(2);
             let run = story().run();
-            run.stdout_has("good").stderr_has("WARN: .mcp.json is left out: .mcp.json:1:").code(0);
+            run.stdout_has("good").stderr_has("warning: .mcp.json is ignored: .mcp.json:1:").code(0);
         }
     }
 }
@@ -131,7 +131,7 @@ fn tools_that_cannot_be_listed_are_told_whatever_was_asked_for() {
     for args in [&["list-tools"][..], &["call-tool", "t"]] {
         story(args, &["one", "two"]).stdout("").stderr_has(&none).code(1);
     }
-    let warned = format!("WARN: {}\n", said("one"));
+    let warned = format!("warning: {}\n", said("one"));
     let run = story(&["call-tool", "x"], &["one", "good"]).stdout("").stderr_has(&warned).code(1);
     run.stderr_has("error: no server that lists its tools has a tool \"x\"\n");
     story(&["call-tool", "x", "--server", "one"], &["one", "good"]).stderr_has(&warned).code(1);
@@ -161,7 +161,7 @@ fn a_result_without_what_makes_it_one_is_malformed() {
     let resources = ("resources/list", r#""result":{"resources":[5,{"uri":1},{"uri":"a:b","name":"b"}]}"#);
     let run = with(&[INITIALIZED, resources], &["list-resources"]).run();
     let run = run.stdout("# Resources of server 'sh'\n\n- `a:b` (b)\n").code(0);
-    run.stderr_has("WARN: one of the resources of server 'sh' has no uri and is of no use: 5\n")
+    run.stderr_has("warning: one of the resources of server 'sh' has no uri and is ignored: 5\n")
         .stderr_has("is of no use: {\"uri\":1}\n");
 }
 
@@ -194,7 +194,7 @@ fn what_comes_before_the_handshake_is_told_in_every_version() {
     for protocol in ["auto", "2025-06-18"] {
         let noisy = format!("echo Starting\n{}", server(&[INITIALIZED, TOOLS]));
         let story = mcp(["info", "--stdio", "sh noisy.sh", "--protocol", protocol]).file("noisy.sh", &noisy);
-        story.run().stderr_has("sent what belongs to nothing: not JSON").stderr_has("Starting").code(0);
+        story.run().stderr_has("sent unexpected output: not JSON").stderr_has("Starting").code(0);
     }
     // What a server makes of a request that it does not know is none of it.
     let run = with(&[INITIALIZED, TOOLS, ("tools/call", r#""result":{"content":[]}"#)], &["call-tool", "t"]).run();
@@ -243,7 +243,7 @@ fn json_is_a_document_also_where_there_is_nothing_or_nobody() {
 fn a_list_of_servers_says_what_is_wrong_with_them() {
     let wrong = json!({ "mcpServers": { "bad": { "type": "stdio", "args": "mock" } } }).to_string();
     let run = mcp(["list-servers", "--mcp-config", ".mcp.json"]).file(".mcp.json", &wrong).run();
-    run.stderr_has("WARN: ").stderr_has("bad").stderr_has(".mcp.json:1:").code(0);
+    run.stderr_has("warning: ").stderr_has("bad").stderr_has(".mcp.json:1:").code(0);
 }
 
 #[test]
@@ -274,7 +274,7 @@ faults:
 fn a_wish_that_nothing_comes_of_is_told() {
     let called = ("tools/call", r#""result":{"content":[{"type":"text","text":"only words"}]}"#);
     let run = with(&[INITIALIZED, TOOLS, called], &["call-tool", "t", "--output", "out.bin"]).run();
-    let run = run.stdout("only words\n").stderr_has("WARN: nothing was saved: ").code(0);
+    let run = run.stdout("only words\n").stderr_has("warning: nothing was saved: ").code(0);
     assert!(!run.path("out.bin").exists());
     for (args, said) in [
         (&["call-tool", "t", "-o", "-"][..], "./- is a file of this name"),
@@ -288,7 +288,7 @@ fn a_wish_that_nothing_comes_of_is_told() {
     let listed = mcp(["list-servers"]).run().stdout("No MCP servers configured.\n").stderr_has("hint: --http URL");
     listed.code(4);
     let url = mcp(["list-tools", "https://h.example/mcp"]).run();
-    url.stderr_has("error: no MCP servers configured; a URL goes after --http, or after --sse\n").code(2);
+    url.stderr_has("error: no MCP servers configured; use --http URL or --sse URL\n").code(2);
 }
 
 #[test]
@@ -346,9 +346,9 @@ fn a_port_that_speaks_the_other_of_tls_and_none_is_hinted_at() {
 fn who_waits_for_a_server_to_leave_is_told() {
     let stays = shell("trap '' TERM; $MOCK; sleep 4345; true");
     let (mut calling, processes) = started(mcp(["call-tool", "echo", "text=a"]).args(stays), [" mock tools.yaml"]);
-    calling.stderr_line("INFO: waiting for the servers to take leave; a signal hastens that");
+    calling.stderr_line("info: waiting for servers to exit (Ctrl-C to force)");
     calling.signal("INT");
-    calling.stderr_line("interrupted: closing the connections");
+    calling.stderr_line("interrupted: closing connections");
     calling.signal("INT");
     calling.end().stdout("a -\n").code(3);
     gone(&processes);
@@ -369,9 +369,9 @@ tools:
     for protocol in ["2025-11-25", "2026-07-28"] {
         let args = ["call-tool", "work", "--log-level", "debug", "--protocol", protocol];
         let run = mcp(args).file("logs.yaml", LOGS).args(stdio("logs.yaml")).run();
-        let run = run.stdout("done\n").stderr_has("INFO: rehearse: debug: very small\n").code(0);
-        run.stderr_has("WARN: rehearse: error db: {\"lost\":1}\n")
-            .stderr_has("INFO: rehearse: progress 1 of 2: half\n");
+        let run = run.stdout("done\n").stderr_has("info: rehearse: debug: very small\n").code(0);
+        run.stderr_has("warning: rehearse: error db: {\"lost\":1}\n")
+            .stderr_has("info: rehearse: progress 1 of 2: half\n");
     }
 }
 
@@ -404,7 +404,7 @@ fn a_second_answer_is_told_also_if_it_comes_when_the_server_is_left() {
     let call = ("tools/call", r#""result":{"content":[{"type":"text","text":"one"}]}"#);
     let twice = server(&[INITIALIZED, TOOLS, call]) + "echo bye\nanswer '\"result\":{}'\n";
     let run = mcp(["call-tool", "t", "--stdio", "sh twice.sh"]).file("twice.sh", &twice).run();
-    let told = "WARN: MCP server 'sh' sent what belongs to nothing: another answer to the id";
+    let told = "warning: MCP server 'sh' sent unexpected output: another answer to the id";
     let run = run.stdout("one\n").stderr_has(told).code(0);
     assert!(!run.stderr().contains("bye"), "{}", run.stderr());
 }

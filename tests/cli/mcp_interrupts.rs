@@ -67,7 +67,7 @@ fn after_signal(running: Running, signal: &str) -> Run {
     running.signal(signal);
     let run = running.end();
     nothing_is_left_in(&run.path(""));
-    run.stdout("").stderr_has("interrupted: closing the connections\n").code(3)
+    run.stdout("").stderr_has("interrupted: closing connections\n").code(3)
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_session_that_does_not_end_can_be_interrupted() {
         let mut leaving = story.start();
         leaving.stderr_line("→ HTTP DELETE /mcp");
         leaving.signal(signal);
-        leaving.end().stdout_has("Connected to server").stderr_has("interrupted: closing the connections\n").code(3);
+        leaving.end().stdout_has("Connected to server").stderr_has("interrupted: closing connections\n").code(3);
     }
 }
 
@@ -259,7 +259,7 @@ fn a_command_that_waits_for_what_it_reads_can_be_interrupted() {
     }
     let prompt = Rehearse::new().args(["repl", "--yes", "--stdio"]).args([format!("{} mock basic", Rehearse::BINARY)]);
     let run = interrupted_at_reading(prompt.env("HOME", "home").stdin("call echo text=@pipe\n"));
-    run.stdout("").stderr_has("interrupted: closing the connections\n").code(3);
+    run.stdout("").stderr_has("interrupted: closing connections\n").code(3);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_file_that_nobody_lets_be_written_holds_up_no_signal() {
     let (mut calling, processes) = started(story, [" mock tools.yaml"]);
     calling.stderr_line("audio/wav");
     calling.signal("INT");
-    calling.end().stdout("").stderr_has("interrupted: closing the connections\n").code(3);
+    calling.end().stdout("").stderr_has("interrupted: closing connections\n").code(3);
     gone(&processes);
 }
 
@@ -278,5 +278,5 @@ fn a_prompt_that_is_interrupted_before_its_servers_are_there_says_so() {
     let mut connecting = prompt.start();
     connecting.stderr_line("\"method\":");
     connecting.signal("TERM");
-    connecting.end().stderr_has("interrupted: closing the connections\n").code(3);
+    connecting.end().stderr_has("interrupted: closing connections\n").code(3);
 }

@@ -116,7 +116,7 @@ fn what_a_model_writes_is_called_in_its_order_and_what_is_wrong_is_told_at_its_p
     let run = run.stderr_has("error: m.txt:7:1: UNKNOWN_TOOL: Unknown tool: ecko; did you mean echo?\n");
     let parameters = "text (MISSING_REQUIRED): Missing required parameter: text; n (INVALID_TYPE): Invalid type for n";
     let run = run.stderr_has(&format!("error: m.txt:9:1: VALIDATION_ERROR: Invalid parameters: {parameters}"));
-    run.stderr_has("INFO: calling 'echo'\n").stderr_has("error: the tool fail reports that it failed\n");
+    run.stderr_has("info: calling 'echo'\n").stderr_has("error: the tool fail reported an error\n");
 
     let told = json_of(asked(&["--max-calls", "9", "--format", "json"], MESSAGE), 1);
     let calls: Vec<_> =
@@ -149,7 +149,7 @@ fn a_message_may_have_one_call_unless_more_are_allowed() {
     let story = mcp(["call-tool", "--xml", "-"]).args(stdio("tools.yaml"));
     let run = story.stdin("<echo><text>a</text></echo>").run().stdout("a -\n").code(0);
     assert_eq!(run.stderr(), "");
-    asked(&[], "I am done.").run().stdout("").stderr_has("the message asks for no tool").code(4);
+    asked(&[], "I am done.").run().stdout("").stderr_has("the message has no tool call").code(4);
     asked(&["echo"], two).run().stderr_has("cannot be used with").code(2);
     let gone = mcp(["call-tool", "--xml", "gone.txt"]).args(stdio("tools.yaml"));
     gone.run().stderr_has("error: cannot read gone.txt: ").code(2);

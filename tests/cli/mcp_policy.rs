@@ -31,9 +31,9 @@ fn connecting_is_tried_again_as_often_as_is_said() {
     };
     let run = story(&["--retries", "2", "--retry-pause", "20ms"]).run().stdout("It is 1\n").code(0);
     assert_eq!(run.read("tries"), "x\nx\nx\n");
-    assert_eq!(run.stderr().matches("; trying again in ").count(), 2, "{}", run.stderr());
+    assert_eq!(run.stderr().matches("; retrying in ").count(), 2, "{}", run.stderr());
     let run = story(&["--retries", "1", "--retry-pause", "0s"]).run().code(3);
-    let run = run.stderr_has("WARN: MCP server 'sh' connection failed: ").stderr_has("; trying again at once\n");
+    let run = run.stderr_has("warning: MCP server 'sh' connection failed: ").stderr_has("; retrying at once\n");
     assert_eq!(run.read("tries"), "x\nx\n");
     let run = story(&[]).run().code(3);
     assert_eq!(run.read("tries"), "x\n");
@@ -79,7 +79,7 @@ fn calls_of_a_model_are_allowed_unless_somebody_is_to_be_asked() {
     story(&[]).run().stdout("It is 1\nIt is 1\n").code(0);
     for (who, why) in [("ask", "nobody is there to give it"), ("never", "--approve never gives none")] {
         let run = story(&["--approve", who]).run().stdout("It is 1\n").code(1);
-        run.stderr_has(&format!("error: the tool \"touch\" needs an approval, and {why}\n"));
+        run.stderr_has(&format!("error: the tool \"touch\" needs approval, and {why}\n"));
     }
     let told = json_of(story(&["--approve", "ask"]), 1);
     assert_eq!(told["calls"][1]["failure"]["kind"], "denied");
@@ -120,7 +120,7 @@ fn a_prompt_allows_calls_as_it_is_told() {
     repl(&["--approve", "always"]).stdin(lines).run().stdout("It is 1\nIt is 1\n").code(0);
     for (who, why) in [("ask", "nobody is there to give it"), ("never", "--approve never gives none")] {
         let run = repl(&["--approve", who]).stdin(lines).run().stdout("It is 1\n").code(1);
-        run.stderr_has(&format!("needs an approval, and {why}\n"));
+        run.stderr_has(&format!("needs approval, and {why}\n"));
     }
     repl(&["--approve", "never", "--yes"]).run().stderr_has("cannot be used with").code(2);
 }

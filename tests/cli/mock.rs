@@ -135,7 +135,7 @@ fn a_port_that_is_taken_is_named_with_a_way_out() {
         .args(["mock", "basic", "--listen", &address])
         .run()
         .stdout("")
-        .stderr_has(&format!("cannot listen on {address}: the port is taken"))
+        .stderr_has(&format!("cannot listen on {address}: the port is in use"))
         .stderr_has("take a free port with `--listen :0`")
         .code(3);
     for served in [&[][..], &["--listen", ":0"], &["--exec", "--", "true"]] {
@@ -382,7 +382,7 @@ fn a_listening_mock_with_a_stderr_that_nobody_reads_ends_as_any_other() {
 #[test]
 fn a_journal_that_nobody_may_read_is_refused_instead_of_waited_for() {
     let served = |path: &str| Rehearse::new().fifo("fifo").args(["mock", "basic", "--journal", path]).stdin(PING).run();
-    served("fifo").stdout("").stderr_has("cannot write the journal fifo: it is no regular file").code(3);
+    served("fifo").stdout("").stderr_has("cannot write the journal fifo: it is not a regular file").code(3);
     for stdout in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
         served(stdout).stdout("").stderr_has("standard output carries the protocol").code(2);
     }

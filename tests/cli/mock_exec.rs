@@ -41,7 +41,7 @@ fn clients_over_stdio_and_over_the_network_meet_the_same_mock() {
     assert!(modern_call(&address, "count").response().contains("call 2"));
     mock.send("go on");
     let run = mock.end().code(7);
-    run.stderr_has("as shared expects");
+    run.stderr_has("✓ shared: ");
 }
 
 #[test]

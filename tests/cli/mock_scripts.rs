@@ -64,7 +64,7 @@ fn flags_that_mean_different_things_exclude_each_other() {
     refused(&["--list", "basic"], "cannot be used with");
     refused(&["--validate", "basic", "--listen", ":0"], "cannot be used with");
     refused(&["--validate"], "<SCRIPT>");
-    refused(&["basic", "basic"], "one script is served at a time; `--validate` takes several");
+    refused(&["basic", "basic"], "only one script can be served; only `--validate` takes several");
     refused(&["basic", "--watch"], "the script `basic` is built in and never changes");
     refused(&["basic", "--format", "json"], "add `--listen :0`");
 }
@@ -136,13 +136,13 @@ fn an_edit_is_served_to_clients_that_are_connected_and_a_mistake_leaves_the_scri
     let path = mock.path("mock.yaml");
     std::fs::write(&path, tools("{ name: two, repply: x }")).expect("writes");
     mock.stderr_line("mock.yaml:2:22: a tool has no key `repply`");
-    mock.stderr_line("the script from before is served");
+    mock.stderr_line("still serving the previous script");
     mock.send(LIST);
     mock.stdout_line(r#""name":"one""#);
     std::fs::remove_file(&path).expect("removes");
     std::fs::write(&path, tools("{ name: two, reply: x }, { name: three, reply: x }")).expect("writes");
     mock.stdout_line(CHANGED);
-    mock.stderr_line("loaded again mock.yaml: edited offers 2 tools");
+    mock.stderr_line("reloaded mock.yaml: edited offers 2 tools");
     mock.send(LIST);
     mock.stdout_line(r#""name":"two""#);
     mock.hang_up();
@@ -156,7 +156,7 @@ fn an_edit_is_served_over_the_network_too() {
     let address = mock.address("http://", "/mcp");
     assert!(modern_call(&address, "a").response().contains("before"));
     std::fs::write(mock.path("mock.yaml"), "tools: [{ name: a, reply: after }]").expect("writes");
-    mock.stderr_line("loaded again");
+    mock.stderr_line("reloaded");
     assert!(modern_call(&address, "a").response().contains("after"));
     mock.signal("TERM");
     mock.end().code(0);
@@ -178,7 +178,7 @@ fn a_pipe_in_the_place_of_a_script_that_is_watched_is_never_waited_for() {
     mock.stdout_line("serverInfo");
     std::fs::write(&fifo, "tools: [{ name: a, reply: after }]").expect("writes");
     std::fs::rename(&fifo, &script).expect("renames");
-    mock.stderr_line("loaded again");
+    mock.stderr_line("reloaded");
     mock.signal("TERM");
     mock.end().code(0);
 }
@@ -188,8 +188,12 @@ fn a_script_from_a_pipe_is_served_but_cannot_be_watched() {
     let script =
         |args: &[&str]| Rehearse::new().fifo("fifo").args(["mock"]).args(args.iter().copied()).stdin(EXPECTING);
     script(&["--validate", "/dev/stdin"]).run().stdout_has("1 tool").code(0);
-    script(&["/dev/stdin", "--listen", ":0", "--watch"]).run().stderr_has("/dev/stdin is no regular file").code(2);
-    script(&["fifo", "--watch"]).run().stdout("").stderr_has("`--watch` needs a file: fifo is no regular file").code(2);
+    script(&["/dev/stdin", "--listen", ":0", "--watch"]).run().stderr_has("/dev/stdin is not a regular file").code(2);
+    script(&["fifo", "--watch"])
+        .run()
+        .stdout("")
+        .stderr_has("`--watch` needs a file: fifo is not a regular file")
+        .code(2);
 }
 
 #[test]
@@ -200,8 +204,10 @@ fn what_a_script_expects_is_verified_when_the_mock_ends() {
     };
     let right = call("once").replace(r#""name":"once""#, r#""name":"once","arguments":{"city":"Paris"}"#);
     let wrong = call("once").replace(r#""name":"once""#, r#""name":"once","arguments":{"city":"Rome\u001b"}"#);
-    served(&["--verify"], &[&right]).stderr_has("as strict expects: 2 expectations").code(0);
-    served(&["--verify"], &[]).stderr_has("not as strict expects:\n  tools.once: expected 1 call, got 0 calls").code(1);
+    served(&["--verify"], &[&right]).stderr_has("✓ strict: all 2 expectations met").code(0);
+    served(&["--verify"], &[])
+        .stderr_has("✗ strict: expectations failed:\n  tools.once: expected 1 call, got 0 calls")
+        .code(1);
     let missed = served(&["--verify"], &[&wrong, &call("onec"), &right]).code(1);
     let missed =
         missed.stderr_has("  tools.once: expected 1 call, got 2 calls\n    closest request: tools/call (number 3): ");
@@ -219,5 +225,5 @@ fn a_network_mock_verifies_when_it_is_stopped_and_says_when_there_was_nothing_to
         mock.end()
     };
     served(EXPECTING).stderr_has("expected 1 call, got 0 calls").code(1);
-    served("server: { name: easy }").stderr_has("easy expects nothing: there was nothing to verify").code(0);
+    served("server: { name: easy }").stderr_has("easy has no expectations: nothing to verify").code(0);
 }

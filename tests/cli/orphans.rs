@@ -185,7 +185,7 @@ fn a_run_that_is_interrupted_twice_waits_for_nobody() {
     let (mut running, processes) = started(story(STAYING), [" mock mock.yaml --verbose", " guard"]);
     asked(&running);
     running.signal("INT");
-    running.stderr_line("interrupted: stopping what was started");
+    running.stderr_line("interrupted: stopping the servers");
     running.signal("INT");
     running.end().stdout("").stderr_has("interrupted again: what was left is killed").code(3);
     gone(&processes);

@@ -53,7 +53,7 @@ fn mock(script: &str) -> Json {
 /// Under way, with its servers connected.
 fn connected(story: Rehearse) -> Running {
     let mut running = story.start();
-    running.stderr_line("INFO: connected to MCP server 'one'");
+    running.stderr_line("info: connected to MCP server 'one'");
     running
 }
 
@@ -76,9 +76,9 @@ fn the_status_of_every_server_is_a_table() {
         lines[7..],
         ["", "Use '/mcp list-tools' to see all tools", "Use '/mcp debug <server>' for more details"]
     );
-    run.stderr_has("INFO: connected to MCP server 'one': 5 tools\n")
-        .stderr_has("WARN: MCP server 'gone' connection failed: \"/gone\" could not be started")
-        .stderr_has("INFO: Continuing with other MCP servers\n");
+    run.stderr_has("info: connected to MCP server 'one': 5 tools\n")
+        .stderr_has("warning: MCP server 'gone' connection failed: \"/gone\" could not be started")
+        .stderr_has("info: continuing with the other servers\n");
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn a_tool_is_called_by_either_name_and_typed_by_its_schema() {
     call(r#"call echo {"text": "it's", "n": 1}"#).stdout("it's 1\n").code(0);
     call("call echo text=a --as code_agent").stdout_has("\"output\": \"a -\",\n").code(0);
     call("call fail --as cpe").stdout_has("\"tool_result_error\": true").code(1);
-    call("call fail").stdout("It never works.\n").stderr_has("the tool fail reports that it failed").code(1);
+    call("call fail").stdout("It never works.\n").stderr_has("the tool fail reported an error").code(1);
     call("call echo text=a n=x").stdout("").stderr_has("error: n: expected the type integer, found \"x\"").code(1);
     call("call ecko").stderr_has("error: no server has a tool \"ecko\"; did you mean \"echo\"?").code(1);
-    call("call echo -").stderr_has("error: standard input is where commands come from; write @FILE").code(1);
-    call("cal echo").stderr_has("error: there is no command \"cal\"; did you mean 'call'?").code(1);
-    call("# only a note\n\n/mcp").stdout_has("Commands, each also with /mcp before it:").code(0);
+    call("call echo -").stderr_has("error: standard input has the commands; use @FILE").code(1);
+    call("cal echo").stderr_has("error: unknown command \"cal\"; did you mean 'call'?").code(1);
+    call("# only a note\n\n/mcp").stdout_has("Commands (the prefix /mcp is optional):").code(0);
     let two = json!({ "one": mock("tools.yaml"), "two": mock("tools.yaml") });
     let run = with(&two).stdin("call echo text=a\ncall mcp__two__echo text=b\n").run().stdout("b -\n").code(1);
     run.stderr_has("error: several servers have a tool \"echo\": mcp__one__echo, mcp__two__echo");
@@ -121,7 +121,7 @@ fn a_server_that_never_answers_keeps_only_commands_of_a_pipe_waiting_that_may_be
     story(&bare, false).stdin("call echo text=a\n").run().stdout("a -\n").code(0);
     for (args, is_mute_first) in [(&bare[..], true), (&["--naming", "bare", "--duplicates", "last"], false)] {
         let (mut running, processes) = started(story(args, is_mute_first), ["sleep 4349"]);
-        running.stderr_line("INFO: connected to MCP server");
+        running.stderr_line("info: connected to MCP server");
         running.send("call echo text=a");
         running.signal("INT");
         running.end().stdout("").code(3);
@@ -137,7 +137,7 @@ fn what_needs_an_approval_is_refused_where_nobody_can_be_asked() {
         story.file("mcp.json", &config(&json!({ "one": one })))
     };
     let run = story(&[]).stdin("call echo text=a\ncall fail\n").run().stdout("a -\n").code(1);
-    run.stderr_has("needs an approval, and nobody is there to give it").stderr_has("hint: --yes allows every call");
+    run.stderr_has("needs approval, and there is no terminal to ask on").stderr_has("hint: --yes allows every call");
     let run = story(&[]).stdin("call fail --as engine\n").run().code(1);
     run.stdout_has("\"text\": \"Tool execution was denied by user.\"");
     story(&["--yes"]).stdin("call fail\n").run().stdout("It never works.\n").code(1);
@@ -162,12 +162,12 @@ fn servers_are_switched_off_and_on_again() {
         .stdout_has("│ one    │ Disabled │ -     │ -       │")
         .stderr_has("error: no server has a tool \"echo\"\n");
     let run = story(&["disable one", "connect one", "enable one", "call echo text=a"]).code(1);
-    run.stderr_has("error: the server \"one\" is disabled; 'enable one' switches it on")
+    run.stderr_has("error: the server \"one\" is disabled; type 'enable one' to enable it")
         .stdout_has("MCP server 'one' is connected, with 5 tools\na -\n");
     let run = story(&["disconnect one", "status", "reconnect one", "call echo text=a"]).code(0);
     run.stdout_has("│ one    │ Not connected │ -     │ -       │").stdout_has("with 5 tools\na -\n");
     let run = story(&["connect on"]).stdout("").code(1);
-    run.stderr_has("error: there is no server \"on\"; did you mean 'one'?");
+    run.stderr_has("error: unknown server \"on\"; did you mean 'one'?");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn resources_and_prompts_are_found_with_the_server_that_lists_them() {
     run.stdout_has("# Resources of server 'one'\n\n- `docs://index` (index)\nThe index.\n")
         .stdout_has("# Prompts of server 'one'\n\n- `greet`\n  - `who` (required)\n")
         .stdout_has("## user\nGreet Ada.\n")
-        .stderr_has("error: no server lists \"docs://other\"; say with --server which one has it")
+        .stderr_has("error: no server lists \"docs://other\"; select a server with --server")
         .stderr_has("error: rpc: ");
 }
 
@@ -204,7 +204,7 @@ fn tools_are_listed_with_their_servers_and_counted_when_they_are_called() {
     let run = with(&json!({ "one": mock("tools.yaml") })).stdin("list-tools one\nusage\n").run().code(0);
     run.stdout_has("# Available tools on server 'one'\n")
         .stdout_has("### `echo`\n")
-        .stderr_has("no tool has been called yet\n");
+        .stderr_has("no tool was called yet\n");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn the_wire_is_shown_without_secrets_when_somebody_wants_it() {
     let shown = run.stderr();
     assert!(shown.contains("→ one {\"jsonrpc\"") && shown.contains("\"text\":\"***\""), "{shown}");
     assert!(!shown.contains("before") && !shown.contains("after") && !shown.contains(TOKEN), "{shown}");
-    assert!(shown.contains("DEBUG: the call of 'mcp__one__echo' took "), "{shown}");
+    assert!(shown.contains("debug: the call of 'mcp__one__echo' took "), "{shown}");
 
     let call = "call echo text=a\n";
     let wire = "\"method\":\"tools/call\"";
@@ -242,7 +242,7 @@ fn the_wire_is_shown_without_secrets_when_somebody_wants_it() {
         story().args(["--trace"]).stdin(call).run(),
         story().env("CODE_AGENT_MCP_DEBUG", "1").stdin(call).run(),
     ] {
-        run.stderr_has(wire).stderr_has("DEBUG: connecting to 'one' took ").code(0);
+        run.stderr_has(wire).stderr_has("debug: connecting to 'one' took ").code(0);
     }
     let servers = |debug: bool| {
         let server =
@@ -276,24 +276,24 @@ fn an_edited_config_is_taken_over_and_a_wrong_one_is_not() {
     let one = || mock("tools.yaml");
     let mut running = connected(with(&json!({ "one": one() })));
     save(&running, &config(&json!({ "one": one(), "two": mock("tools.yaml") })));
-    running.stderr_line("INFO: config reloaded: added two");
-    running.stderr_line("INFO: connected to MCP server 'two': 5 tools");
+    running.stderr_line("info: config reloaded: added two");
+    running.stderr_line("info: connected to MCP server 'two': 5 tools");
     running.send("call mcp__two__echo text=a");
     running.stdout_line("a -");
 
     save(&running, "{\"mcpServers\": {\"one\": {\"comand\": 5}}");
     running.stderr_line("mcp.json:1:");
-    running.stderr_line("not reloaded: the servers from before are used");
+    running.stderr_line("not reloaded: still using the previous servers");
     running.send("call mcp__two__echo text=b");
     running.stdout_line("b -");
 
     save(&running, &config(&json!({ "one": one(), "gone": { "command": "/gone" } })));
-    running.stderr_line("INFO: config reloaded: added gone; removed two");
-    running.stderr_line("WARN: MCP server 'gone' connection failed");
+    running.stderr_line("info: config reloaded: added gone; removed two");
+    running.stderr_line("warning: MCP server 'gone' connection failed");
     running.send("call mcp__two__echo text=c");
     running.stderr_line("error: no server has a tool \"mcp__two__echo\"");
     running.send("reload");
-    running.stderr_line("INFO: config reloaded: every server is reached as before");
+    running.stderr_line("info: config reloaded: no server changed");
     running.hang_up();
     running.end().code(1);
 }
@@ -303,11 +303,11 @@ fn a_default_file_that_becomes_wrong_keeps_its_servers_too() {
     let story = repl(["--yes"]).file(".mcp.json", &config(&json!({ "one": mock("tools.yaml") })));
     let mut running = connected(story);
     std::fs::write(running.path(".mcp.json"), "{").expect("writes");
-    running.stderr_line("not reloaded: the servers from before are used");
+    running.stderr_line("not reloaded: still using the previous servers");
     running.send("call echo text=a");
     running.stdout_line("a -");
     std::fs::remove_file(running.path(".mcp.json")).expect("removes");
-    running.stderr_line("INFO: config reloaded: removed one");
+    running.stderr_line("info: config reloaded: removed one");
     running.hang_up();
     running.end().code(0);
 }
@@ -318,10 +318,10 @@ fn a_server_that_hangs_keeps_no_later_edit_waiting() {
     let mut running = connected(with(&json!({ "one": one() })).args(["--timeout", "10m"]));
     let hang = json!({ "command": "sleep", "args": ["1000"] });
     save(&running, &config(&json!({ "one": one(), "hang": hang })));
-    running.stderr_line("INFO: config reloaded: added hang");
+    running.stderr_line("info: config reloaded: added hang");
     save(&running, &config(&json!({ "one": one(), "hang": hang, "two": one() })));
-    running.stderr_line("INFO: config reloaded: added two");
-    running.stderr_line("INFO: connected to MCP server 'two': 5 tools");
+    running.stderr_line("info: config reloaded: added two");
+    running.stderr_line("info: connected to MCP server 'two': 5 tools");
     running.hang_up();
     running.end().code(0);
 }
@@ -366,8 +366,8 @@ fn what_a_server_writes_of_a_secret_is_not_told() {
 fn a_broken_connection_is_told_and_mended() {
     let mut running = connected(with(&json!({ "one": mock("tools.yaml") })));
     running.send("call die");
-    running.stderr_line("WARN: the connection with MCP server 'one' broke: ");
-    running.stderr_line("INFO: MCP server 'one' is connected again");
+    running.stderr_line("warning: the connection with MCP server 'one' broke: ");
+    running.stderr_line("info: MCP server 'one' is connected again");
     running.send("call echo text=a");
     running.stdout_line("a -");
     running.hang_up();
@@ -381,7 +381,7 @@ fn a_changed_list_of_tools_is_told() {
     let mut running = connected(with(&json!({ "one": watched })).file("few.yaml", few));
     std::fs::write(running.path("few.yaml"), "tools: [{ name: b, reply: x }, { name: c, reply: new }]")
         .expect("writes");
-    running.stderr_line("INFO: the tools of MCP server 'one' changed: +c -a");
+    running.stderr_line("info: the tools of MCP server 'one' changed: +c -a");
     running.send("call c");
     running.stdout_line("new");
     running.hang_up();
@@ -394,7 +394,7 @@ fn an_interruption_cancels_the_call_and_leaves_nobody() {
     let (mut running, processes) = started(story, [" mock tools.yaml", " guard"]);
     running.stderr_line("\"method\":\"tools/call\"");
     running.signal("INT");
-    running.end().stderr_has("\"notifications/cancelled\"").stderr_has("interrupted: closing the connections").code(3);
+    running.end().stderr_has("\"notifications/cancelled\"").stderr_has("interrupted: closing connections").code(3);
     gone_already(&processes);
 }
 

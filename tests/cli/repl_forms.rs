@@ -76,7 +76,7 @@ fn an_interrupted_call_that_asks_leaves_the_terminal_as_it_was() {
         let mut terminal = at_terminal(&json!({ "one": mock() }), call);
         terminal.shows("name> ").signal("TERM");
         let screen = terminal.end(3);
-        assert!(screen.contains("interrupted: closing the connections"), "{screen}");
+        assert!(screen.contains("interrupted: closing connections"), "{screen}");
     }
 }
 
@@ -130,7 +130,7 @@ fn an_interruption_at_an_approval_ends_the_command_and_in_the_prompt_the_call() 
             terminal.shows("done").shows("Do you want to run tool 'calm'").types("\u{3}");
         }
         let screen = terminal.end(3);
-        assert!(screen.contains("interrupted: closing the connections"), "{screen}");
+        assert!(screen.contains("interrupted: closing connections"), "{screen}");
         assert!(!screen.contains("denied"), "{screen}");
         assert_eq!(screen.matches("calling 'mcp__one__calm'").count(), if key == "y\r" { 2 } else { 1 }, "{screen}");
     }

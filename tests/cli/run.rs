@@ -68,7 +68,7 @@ fn a_difference_on_one_transport_is_a_failure_that_names_the_cell() {
     let false_everywhere = "---\nsource: x\n---\n{\n  \"content\": [\n    {\n      \"text\": \"False\",\n      \"type\": \"text\"\n    }\n  ]\n}\n";
     let run = story(DIFFERENT).file("snapshots/demo/answer.snap", false_everywhere).args(["--trace"]).run();
     let run = run.stdout_has("  in http/2025-11-25\n").stdout_has("2 passed, 1 failed");
-    run.stdout_has("wire in http/2025-11-25").stdout_has("← s {").code(1);
+    run.stdout_has("frames in http/2025-11-25").stdout_has("← s {").code(1);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_json_report_has_every_cell_with_its_reason_and_the_seed() {
     );
     let cells = report["scenarios"][0]["cells"].as_array().expect("a list");
     let sse = cells.iter().find(|cell| cell["cell"] == "sse/2026-07-28").expect("shown, not dropped");
-    assert_eq!((&sse["status"], &sse["reason"]), (&"notApplicable".into(), &"sse does not exist in 2026-07-28".into()));
+    assert_eq!((&sse["status"], &sse["reason"]), (&"notApplicable".into(), &"sse does not support 2026-07-28".into()));
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn what_differs_from_a_snapshot_is_left_beside_it_and_the_report_says_where() {
         story.run().stdout_has("the result differs from the snapshot `hello`").code(1)
     };
     let said = "hello.snap.new; --update accepts it if all cells agree\n";
-    differs("").stdout_has("    this run's text is in ").stdout_has(said);
+    differs("").stdout_has("    the new result is in ").stdout_has(said);
     assert!(!differs("true").stdout_text().contains("snap.new"));
 }
 
@@ -294,7 +294,7 @@ steps:
     only: { era: legacy }
   - { call: { tool: hello }, expect: { text: hello } }
 ";
-    story(scenario).file("mock.yaml", mock).run().stdout_has("7 passed, 1 does not exist").code(0);
+    story(scenario).file("mock.yaml", mock).run().stdout_has("7 passed, 1 not applicable").code(0);
 }
 
 #[test]
@@ -311,5 +311,5 @@ fn a_redaction_that_matches_nothing_is_reported() {
 fn a_name_that_nothing_captures_is_a_mistake_in_the_file() {
     let scenario = HELLO.replace("tool: hello }", "tool: hello, args: { a: '{{ captured.token }}' } }");
     let run = story(&scenario).run();
-    run.stdout("").stderr_has("no step before this one captures `token`").code(2);
+    run.stdout("").stderr_has("no earlier step captures `token`").code(2);
 }

@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    prepared::{Prepared, Secrets, prepare, usual_protocol, variables},
+    resolved_server::{ResolvedServer, Secrets, default_protocol, prepare, variables},
     validate::Checked,
 };
 use crate::{
-    cli::{Failure, guarded::with_servers, signals::Signals},
+    cli::{Failure, process_guard::block_on_guarded, signals::Signals},
     client::{CallOptions, ConnectError, ConnectOptions, LastLines, ServerParams, Session, StderrLine},
     config::{
         ClientConfig, Project,
@@ -38,7 +38,7 @@ pub(super) fn all(checked: &mut [Checked], shows_secrets: bool) -> Result<bool, 
     if plan.is_empty() {
         return Ok(false);
     }
-    let (outcomes, is_interrupted) = with_servers(execute(plan))?;
+    let (outcomes, is_interrupted) = block_on_guarded(execute(plan))?;
     for Outcome { file, server, contact, findings } in outcomes {
         let file = &mut checked[file].file;
         file.servers[server].contact = contact;
@@ -53,7 +53,7 @@ struct Candidate {
     /// Its number within the file.
     server: usize,
     /// Ready to be connected to, with what must not be told of it; otherwise why not.
-    config: Result<Prepared, Vec<Finding>>,
+    config: Result<ResolvedServer, Vec<Finding>>,
     name: server::At<String>,
     tools: server::ToolFilter,
     policy: &'static Policy,
@@ -96,8 +96,7 @@ fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
 }
 
 async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> {
-    let mut signals =
-        Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let (progress, cancel) = (progress(plan.len()), CancellationToken::new());
     let reached = stream::iter(plan).map(|candidate| {
         let (progress, cancel) = (&progress, &cancel);
@@ -110,7 +109,7 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> 
         })
     });
     let reaching = reached.buffer_unordered(AT_ONCE).collect::<Vec<_>>();
-    let outcomes = signals.hasten(&cancel, "interrupted: stopping what was started\n", reaching).await;
+    let outcomes = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", reaching).await;
     progress.finish_and_clear();
     Ok((outcomes.unwrap_or_default(), cancel.is_cancelled()))
 }
@@ -131,7 +130,7 @@ fn progress(servers: usize) -> ProgressBar {
 async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
     let Candidate { file, server, config, name, tools, policy } = candidate;
     let of = |contact, findings| Outcome { file, server, contact, findings };
-    let Prepared { mut config, secrets, .. } = match config {
+    let ResolvedServer { mut config, secrets, .. } = match config {
         Ok(prepared) => prepared,
         Err(findings) => return of(Contact::Failed, findings),
     };
@@ -167,7 +166,7 @@ async fn outcome(candidate: Candidate, cancel: &CancellationToken) -> Outcome {
 
 /// The names of a server's tools.
 async fn reach(config: &ServerParams, stderr: LastLines, cancel: &CancellationToken) -> Result<Vec<String>, String> {
-    let protocol = usual_protocol(config);
+    let protocol = default_protocol(config);
     let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
     let options = ConnectOptions { stderr: Some(sink), cancel: cancel.clone(), ..ConnectOptions::default() };
     let connecting = Box::pin(Session::connect_with(config, protocol, options));

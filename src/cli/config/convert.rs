@@ -28,32 +28,30 @@ const EXAMPLES: &str = "\
 Examples:
   rehearse config convert .mcp.json --to cursor
   rehearse config convert .mcp.json --to vscode --output .vscode/mcp.json
-  rehearse config convert servers.json --dialect cline --to cpe
+  rehearse config convert servers.json --dialect cline --to windsurf
   rehearse config convert --to zed < mcp.json
 
-The new file goes to standard output, and what could not be carried over is told on standard error. Comments \
-are not carried over. Values are written as they are, secrets among them: a file with a secret in it is for you alone, \
-and no file is open to more people than the one that it was made of.
+The new config goes to standard output, losses go to standard error. Comments are lost. Secrets are copied: a file with \
+a secret is readable only by you, and no file is readable by more users than its source.
 
-Exit codes: 0 if the file was converted, 1 if there are errors in it (what could be understood is converted), \
-2 if nobody can tell what it is.";
+Exit codes: 0 converted, 1 converted except for entries with errors, 2 the client was not recognized.";
 
-/// Write the servers of a config for another program, and tell what could not be carried over
+/// Convert a config file for another client and list what is lost
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
 pub(super) struct ConvertArgs {
-    /// The config; standard input if it is missing or `-`
+    /// The config file [default: standard input]
     file: Option<PathBuf>,
-    /// The program to write it for (`--help` lists them)
+    /// The client to write for (`--help` lists them)
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]
     to: &'static Dialect,
-    /// The program that the file was written for [default: what the file looks like]
+    /// The client of the file [default: detected]
     #[arg(long, value_name = "DIALECT", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
-    /// Write to this file instead of standard output; JSON if its name ends so, YAML likewise
+    /// Write to this file (.json or .yaml) instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file that is there
+    /// Overwrite an existing file
     #[arg(long, requires = "output")]
     force: bool,
 }

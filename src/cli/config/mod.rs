@@ -2,7 +2,7 @@
 
 mod connect;
 mod convert;
-pub(in crate::cli) mod prepared;
+pub(in crate::cli) mod resolved_server;
 mod show;
 pub(in crate::cli) mod sources;
 mod validate;
@@ -20,7 +20,7 @@ use crate::config::{
     nearest,
 };
 
-/// Look at the MCP configs of other programs, or rewrite them
+/// Show or convert MCP client config files
 #[derive(Debug, Args)]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]

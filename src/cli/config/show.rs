@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     SourceArgs,
-    prepared::variables,
+    resolved_server::variables,
     sources::{TOLD, readable, warnings},
 };
 use crate::{
@@ -29,41 +29,41 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse config show                            what the programs on this machine have
-  rehearse config show --dialect cursor           what one of them has
+  rehearse config show                            the servers of all clients here
+  rehearse config show --dialect cursor           the servers of one client
   rehearse config show --mcp-config team.json --mcp-config mine.json --format json
 
-Of two servers with one name, that of the higher source counts, whole:
-  1. the variable CODE_AGENT_MCP_SERVERS, a JSON array of servers with names
-  2. --mcp-config, a later one before an earlier
+If two sources define a server with the same name, the first in this list wins, without merging:
+  1. the variable CODE_AGENT_MCP_SERVERS, a JSON array of servers
+  2. --mcp-config, the last one first
   3. --config
-  4. the file that the variable CODE_AGENT_MCP_CONFIG_PATH names
-  5. if there is none of these: the files of all programs in this folder, then those of the user
-Both variables are code_agent's: with --dialect they count for that program only.";
+  4. the file in the variable CODE_AGENT_MCP_CONFIG_PATH
+  5. without these: the files of all clients in this folder, then in the home folder
+With --dialect both variables are used only for the client code_agent.";
 
 type Variables = BTreeMap<String, String>;
 
 /// Columns for a value before its origin; a longer one moves its own origin only.
 const WIDEST: usize = 48;
 
-/// Print the servers that count, with the place where each value was written
+/// Print the effective servers and where each value comes from
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ShowArgs {
-    #[command(flatten)]
-    sources: SourceArgs,
-    /// How to print it
-    #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
+    /// Output format: human or json
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "human", hide_possible_values = true)]
     format: Format,
-    /// Print tokens and passwords as well
+    /// Show tokens and passwords
     #[arg(long)]
     show_secrets: bool,
-    /// Print values with their variables replaced, as their program replaces them here
+    /// Expand the variables in values
     #[arg(long)]
     resolve: bool,
-    /// Print also which files were looked for
+    /// Also print the files that were searched
     #[arg(short, long)]
     verbose: bool,
+    #[command(flatten)]
+    sources: SourceArgs,
 }
 
 pub(super) fn run(args: &ShowArgs) -> Result<Exit, Failure> {

@@ -18,15 +18,16 @@ use crate::{
 pub(in crate::cli) const TOLD: usize = 20;
 
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Servers")]
 pub(in crate::cli) struct SourceArgs {
-    /// A file with servers; of two servers with one name, that of the later file counts (repeatable)
+    /// A config file; the last one has the highest precedence (repeatable)
     #[arg(long, value_name = "FILE")]
     mcp_config: Vec<PathBuf>,
-    /// A config file, which counts less than those of --mcp-config
-    #[arg(long, value_name = "FILE")]
+    /// A config file with lower precedence than --mcp-config
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     config: Option<PathBuf>,
-    /// The program whose files they are [default: told by their place and by what they hold]
-    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    /// The client of the config files [default: detected]
+    #[arg(long, value_name = "NAME", value_parser = dialect, hide_short_help = true)]
     dialect: Option<&'static Dialect>,
 }
 

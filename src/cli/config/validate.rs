@@ -28,56 +28,56 @@ const UNLIMITED: usize = 10_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse validate-config                         every known config file below this folder
+  rehearse validate-config                         every known config file in this folder
   rehearse validate-config .mcp.json --connect     also start its servers and list their tools
   rehearse validate-config ~/.cursor/mcp.json .vscode/mcp.json --strict
   rehearse validate-config --dialect claude-desktop - < config.json
   rehearse validate-config --portable --format github        annotations, for CI
   rehearse validate-config --format sarif --output mcp.sarif
 
-The program that a file is for, its dialect, is told by the file's path and then by what it holds. Nothing is started or \
-fetched without --connect. docs/config-diagnostics.md explains every code.
+The client is detected from the path and the contents of a file. Servers are started only with --connect. \
+docs/config-diagnostics.md explains every code.
 
 Exit codes:
-  0  valid, whatever advice there is
-  1  errors were found, or warnings with --strict
+  0  no errors
+  1  errors, or with --strict warnings
   2  a file cannot be read or parsed; or wrong usage
-  3  it was interrupted, or the report cannot be written
-  4  there are no known config files in a folder
-Of several files, the worst decides: 2 before 1 before 0.";
+  3  interrupted, or the report cannot be written
+  4  a folder has no known config files
+Among several files the highest of 0, 1 and 2 wins.";
 
-/// Check MCP config files of any program: what it rejects, passes over or takes otherwise than it was meant
+/// Lint MCP client config files
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct ValidateArgs {
-    /// Config files, folders with known config files below them, or - for standard input [default: .]
+    /// Config files, folders to search, or - for standard input [default: .]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The format of the report: human, json, sarif or github
+    /// Report format: human, json, sarif or github
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     format: FindingsFormat,
-    /// Read every file as one of this program, instead of telling from the file
+    /// The client that the files belong to [default: detected]
     #[arg(long, value_name = "NAME", value_parser = dialect)]
     dialect: Option<&'static Dialect>,
-    /// Let warnings fail; advice never does
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Say nothing about the programs, folders and variables of this machine
+    /// Skip checks of the programs, folders and variables of this machine
     #[arg(long)]
     portable: bool,
-    /// Start or dial every enabled server of the valid files, and list its tools
+    /// Connect to every enabled server of the valid files and list its tools
     #[arg(long)]
     connect: bool,
-    /// Show tokens and passwords where they stand in a text that is shown
+    /// Show tokens and passwords in the report
     #[arg(long)]
     show_secrets: bool,
-    /// Tell only what fails
+    /// Only report errors (and warnings with --strict)
     #[arg(short, long)]
     quiet: bool,
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Show the dialects and their files, and check nothing
+    /// Print the known clients and their config files and exit
     #[arg(long)]
     list_dialects: bool,
 }
@@ -97,10 +97,10 @@ pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     }
     let mut checked = check(&args);
     if checked.is_empty() {
-        let hint = "name the files; `--list-dialects` shows what they are usually called";
+        let hint = "pass the files; `--list-dialects` prints the known file names";
         let strong = style::STRONG;
         style::print(&format!(
-            "nothing was selected: there are no known config files here\n{strong}hint:{strong:#} {hint}\n"
+            "nothing was selected: this folder has no known config files\n{strong}hint:{strong:#} {hint}\n"
         ));
         return Ok(Exit::NothingSelected);
     }

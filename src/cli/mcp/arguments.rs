@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use serde_json::{Map, Value, value::RawValue};
 
-use super::tokens::changed_number;
+use super::json_tokens::changed_number;
 use crate::config::text::{text, text_of};
 
 /// How many references in a schema are followed, one from another.
@@ -17,11 +17,11 @@ const MOST_PARTS: usize = 100;
 pub(in crate::cli) struct Arguments {
     whole: Map<String, Value>,
     /// In the order in which they were given.
-    single: Vec<(String, Given)>,
+    single: Vec<(String, ArgumentValue)>,
 }
 
 #[derive(Debug)]
-enum Given {
+enum ArgumentValue {
     /// `name=text`: what it means depends on the schema.
     Text(String),
     /// `name:=json`
@@ -53,7 +53,7 @@ impl Arguments {
                 continue;
             }
             let Some((name, value)) = word.split_once('=') else {
-                return Err(format!("{word:?} is no argument; write name=value, name:=JSON, {{…}}, @FILE or -"));
+                return Err(format!("{word:?} is not an argument; write name=value, name:=JSON, {{…}}, @FILE or -"));
             };
             if name.is_empty() {
                 return Err(format!("{word:?} has no name before the ="));
@@ -61,12 +61,12 @@ impl Arguments {
             let (name, given) = match name.strip_suffix(':') {
                 Some(name) => {
                     let json = serde_json::from_str(value)
-                        .map_err(|error| format!("{name}: {value:?} is no JSON: {error}"))?;
+                        .map_err(|error| format!("{name}: {value:?} is not valid JSON: {error}"))?;
                     exact(value).map_err(|why| format!("{name}: {why}"))?;
-                    (name, Given::Json(json))
+                    (name, ArgumentValue::Json(json))
                 }
-                None if value.starts_with('@') => (name, Given::Text(text_at(value)?)),
-                None => (name, Given::Text(value.to_owned())),
+                None if value.starts_with('@') => (name, ArgumentValue::Text(text_at(value)?)),
+                None => (name, ArgumentValue::Text(value.to_owned())),
             };
             arguments.single.push((name.to_owned(), given));
         }
@@ -83,14 +83,14 @@ impl Arguments {
         let mut lists: Vec<String> = Vec::new();
         for (name, given) in self.single {
             let text = match given {
-                Given::Json(value) => {
+                ArgumentValue::Json(value) => {
                     object.insert(name, value);
                     continue;
                 }
-                Given::Text(text) => text,
+                ArgumentValue::Text(text) => text,
             };
             let property = property(&schema, &name);
-            let allowed = property.map(|property| Allowed::by(&schema, property)).unwrap_or_default();
+            let allowed = property.map(|property| AllowedValues::by(&schema, property)).unwrap_or_default();
             let is_list =
                 allowed.types.contains(&"array") && !is_json_list(&text) && !allowed.types.contains(&"string");
             if !is_list {
@@ -99,7 +99,7 @@ impl Arguments {
                 continue;
             }
             let items = property.and_then(|property| resolved(&schema, property).get("items"));
-            let allowed = items.map(|items| Allowed::by(&schema, items)).unwrap_or_default();
+            let allowed = items.map(|items| AllowedValues::by(&schema, items)).unwrap_or_default();
             let item = allowed.value(&text).map_err(|why| format!("{name}: {why}"))?;
             match object.get_mut(&name) {
                 Some(Value::Array(known)) if lists.contains(&name) => known.push(item),
@@ -119,11 +119,11 @@ impl Arguments {
     pub(in crate::cli) fn texts(self) -> Result<Map<String, Value>, String> {
         let mut object = self.whole;
         object.extend(self.single.into_iter().map(|(name, given)| match given {
-            Given::Text(text) => (name, Value::String(text)),
-            Given::Json(value) => (name, value),
+            ArgumentValue::Text(text) => (name, Value::String(text)),
+            ArgumentValue::Json(value) => (name, value),
         }));
         match object.iter().find(|(_, value)| !value.is_string()) {
-            Some((name, value)) => Err(format!("{name}: the arguments of a prompt are texts, found {value}")),
+            Some((name, value)) => Err(format!("{name}: prompt arguments must be strings, found {value}")),
             None => Ok(object),
         }
     }
@@ -131,15 +131,15 @@ impl Arguments {
 
 /// What a schema lets a value be; anything by default.
 #[derive(Default)]
-struct Allowed<'s> {
+struct AllowedValues<'s> {
     types: Vec<&'s str>,
     /// All values that there are, if they are listed.
     values: Vec<&'s Value>,
 }
 
-impl<'s> Allowed<'s> {
-    fn by(root: &'s Value, schema: &'s Value) -> Allowed<'s> {
-        let (mut allowed, mut parts, mut next) = (Allowed::default(), vec![schema], 0);
+impl<'s> AllowedValues<'s> {
+    fn by(root: &'s Value, schema: &'s Value) -> AllowedValues<'s> {
+        let (mut allowed, mut parts, mut next) = (AllowedValues::default(), vec![schema], 0);
         while let Some(part) = parts.get(next).filter(|_| next < MOST_PARTS) {
             let part = resolved(root, part);
             next += 1;
@@ -198,8 +198,9 @@ pub(in crate::cli) fn names_of(schema: &Value) -> Vec<(&str, bool)> {
 /// The values that an argument can have, if they can be counted.
 pub(in crate::cli) fn values_of(schema: &Value, name: &str) -> Vec<String> {
     let Some(property) = property(schema, name) else { return Vec::new() };
-    let allowed = Allowed::by(schema, property);
-    let of_items = resolved(schema, property).get("items").map(|items| Allowed::by(schema, items)).unwrap_or_default();
+    let allowed = AllowedValues::by(schema, property);
+    let of_items =
+        resolved(schema, property).get("items").map(|items| AllowedValues::by(schema, items)).unwrap_or_default();
     let text = |value: &&Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut values: Vec<_> = allowed.values.iter().chain(&of_items.values).map(text).collect();
     if allowed.types.contains(&"boolean") {
@@ -256,7 +257,7 @@ fn object(text: &str) -> Result<Map<String, Value>, String> {
 /// A number in this JSON would arrive as another.
 fn exact(json: &str) -> Result<(), String> {
     match changed_number(json) {
-        Some(number) => Err(format!("the number {number} has more digits than can be sent; write fewer, or a text")),
+        Some(number) => Err(format!("the number {number} has too many digits; shorten it or pass a string")),
         None => Ok(()),
     }
 }
@@ -311,7 +312,7 @@ mod tests {
             ("n=1.5", "n: expected the type integer, found \"1.5\""),
             ("x=true", "x: expected the type number or null, found \"true\""),
             ("ids=x", "ids: expected the type integer, found \"x\""),
-            ("nothing", "\"nothing\" is no argument; write name=value, name:=JSON, {…}, @FILE or -"),
+            ("nothing", "\"nothing\" is not an argument; write name=value, name:=JSON, {…}, @FILE or -"),
         ] {
             assert_eq!(typed(&[word], &schema), Err(error.to_owned()));
         }

@@ -1,14 +1,14 @@
-//! `rehearse mcp auth`: gets the token of a server, shows what is known of it, or forgets it.
+//! `rehearse mcp auth`: gets, shows or deletes the OAuth token of a server.
 
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
 use super::{
-    authorization::{self, Ask},
-    common::FormatArgs,
-    content::{print, print_json},
-    target::{Select, Server, TargetArgs, only_one, tell_no_servers},
+    args::FormatArgs,
+    authorization::{self, Consent},
+    print::{print, print_json},
+    target::{Select, Server, TargetArgs, only_one, print_no_servers},
     trace::Tracer,
 };
 use crate::{
@@ -25,55 +25,55 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse mcp auth web                                       opens a browser, and waits for its answer
+  rehearse mcp auth web                                       opens a browser
   rehearse mcp auth --http https://example.com/mcp --no-browser
   rehearse mcp auth web --scope notes:read --scope notes:write
   rehearse mcp auth web --client-credentials --client-id me --client-secret-env SECRET
-  rehearse mcp auth --status                                  what there is a token for
+  rehearse mcp auth --status                                  all tokens
   rehearse mcp auth web --logout
 
-Tokens are kept in files that only you can read, in $XDG_DATA_HOME/rehearse/tokens or where this system keeps the data \
-of programs; every command of rehearse mcp takes them from there, and renews them. They are never shown.
+Tokens are stored in $XDG_DATA_HOME/rehearse/tokens, readable only by you. All `rehearse mcp` commands use and refresh \
+them. Tokens are never printed.
 
-With --status the exit code is 1 if there is no valid token.";
+With --status the exit code is 1 if a token is missing or expired.";
 
-/// Get a token for a server that wants one, show what is known of it, or forget it
+/// Get, show or delete the OAuth token of a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct AuthArgs {
-    /// The server [default: the only one over the network; with --status, all of them]
+    /// The server [default: the only HTTP server; with --status, all of them]
     server: Option<String>,
-    /// Show who issued the token, what for and for how long
+    /// Show the issuer, scopes and expiry of the token
     #[arg(long, group = "what")]
     status: bool,
-    /// Have the token revoked where that is possible, and forget it and how we are registered
+    /// Revoke the token if possible, and delete it and the client registration
     #[arg(long, group = "what")]
     logout: bool,
-    /// Show where to go, and open nothing
+    /// Print the authorization URL instead of opening a browser
     #[arg(long)]
     no_browser: bool,
-    /// Let the authorization server say yes by itself, as those of tests do
+    /// Approve without a browser (for test authorization servers)
     #[arg(long, hide = true, conflicts_with = "no_browser")]
     headless: bool,
-    #[command(flatten)]
-    client: ClientArgs,
+    /// Print all HTTP requests, without secrets
+    #[arg(short, long, conflicts_with = "status")]
+    trace: bool,
+    /// Show tokens and passwords of configs in error messages
+    #[arg(long, hide_short_help = true)]
+    show_secrets: bool,
     #[command(flatten)]
     print: FormatArgs,
     #[command(flatten)]
     target: TargetArgs,
-    /// Show what goes over the wire, without secrets
-    #[arg(short, long, conflicts_with = "status")]
-    trace: bool,
-    /// Show tokens and passwords of configs as well, in what is wrong with them
-    #[arg(long)]
-    show_secrets: bool,
+    #[command(flatten)]
+    client: ClientArgs,
 }
 
 impl AuthArgs {
     /// Does something with an authorizer, whose requests are shown if they are to be.
     async fn traced<T>(&self, server: &Server, authorizer: &Authorizer, work: impl Future<Output = T>) -> T {
         let tracer = self.trace.then(|| {
-            let tracer = Tracer::new(Some(server.prepared.secrets.clone()), false);
+            let tracer = Tracer::new(Some(server.resolved.secrets.clone()), false);
             tracer.follow(&server.name().into(), &authorizer.recorder());
             tracer
         });
@@ -87,36 +87,35 @@ impl AuthArgs {
 
 /// Who asks for the token, and for what.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "The token")]
+#[command(next_help_heading = "OAuth client")]
 struct ClientArgs {
-    /// A scope to ask for (repeatable) [default: those of the config, or what the server names]
+    /// A scope to request (repeatable) [default: from the config or the server]
     #[arg(long = "scope", value_name = "SCOPE", conflicts_with = "what")]
     scopes: Vec<String>,
-    /// As whom the authorization server knows us [default: that of the config, or we register ourselves]
+    /// Client ID [default: from the config, or dynamic registration]
     #[arg(long, value_name = "ID", conflicts_with = "what")]
     client_id: Option<String>,
-    /// The variable that holds the client's secret
+    /// The environment variable with the client secret
     #[arg(long, value_name = "NAME", conflicts_with = "what")]
     client_secret_env: Option<String>,
-    /// The https URL of our metadata document, which is our id wherever such are known
+    /// The https URL of a client ID metadata document
     #[arg(long, value_name = "URL", conflicts_with = "what")]
     client_metadata_url: Option<String>,
-    /// The only authorization server to take the token from, and to show the client's secret to; it may be within this
-    /// machine or network, wherever the server is
+    /// Trust only this authorization server, even on a private network
     #[arg(long, value_name = "URL", conflicts_with = "what")]
     issuer: Option<String>,
-    /// Ask nobody: the client acts for itself, with its id and secret
+    /// Use the client credentials grant, without a user
     #[arg(long, conflicts_with_all = ["what", "no_browser", "headless"])]
     client_credentials: bool,
 }
 
 pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
-    let found = args.target.servers(Select::of(args.server.as_deref()), args.show_secrets)?;
+    let found = args.target.servers(Select::from_name(args.server.as_deref()), args.show_secrets)?;
     if found.is_empty() {
         if args.status && args.print.format() == Format::Json {
             print_json(&json!({ "servers": [] }))?;
         }
-        tell_no_servers();
+        print_no_servers();
         return Ok(Exit::NothingSelected);
     }
     let is_one = found.len() == 1;
@@ -133,7 +132,7 @@ pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
     }
     only_one(&servers, "SERVER")?;
     let Some(server) = servers.first() else {
-        style::print("no server takes tokens\n");
+        style::print("no server uses OAuth tokens\n");
         return Ok(Exit::NothingSelected);
     };
     match args.logout {
@@ -146,29 +145,29 @@ pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
 fn why_not(server: &Server) -> Option<String> {
     let name = server.name();
     if authorization::url(server).is_none() {
-        return Some(format!("the server {name:?} is a process of this machine, which takes no token"));
+        return Some(format!("the server {name:?} uses stdio and needs no token"));
     }
     authorization::has_authorization(server)
-        .then(|| format!("the server {name:?} has an Authorization header already, which goes with every request"))
+        .then(|| format!("the server {name:?} already has an Authorization header in its config"))
 }
 
 fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let ask = match (args.headless, args.no_browser) {
-        (true, _) => Ask::Headless,
-        (false, true) => Ask::Shown,
-        (false, false) => Ask::Browser,
+        (true, _) => Consent::Headless,
+        (false, true) => Consent::PrintUrl,
+        (false, false) => Consent::Browser,
     };
     let options = args.client.apply(authorization::options(server, ask))?;
     if matches!(options.store, TokenStore::Memory(_)) {
-        let what = "there is no folder for the token; HOME or XDG_DATA_HOME says where it is";
+        let what = "no folder for tokens: set HOME or XDG_DATA_HOME";
         return Err(Failure::cannot(what));
     }
     let authorizer = authorizer(server, options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
     let got = runtime.block_on(async {
         let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("signals cannot be handled: {error}")))?;
+            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         let authorizing = async {
             tokio::select! {
                 got = Box::pin(authorizer.authorize()) => got.map(Some).map_err(|error| failed(server, &error)),
@@ -179,7 +178,7 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     });
     let Some(token) = got? else {
         style::leave_line();
-        style::print("interrupted: there is no new token\n");
+        style::print("interrupted: no new token\n");
         return Ok(Exit::CannotRun);
     };
     match args.print.format() {
@@ -192,7 +191,7 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
 fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
     let mut tokens = Vec::new();
     for server in servers {
-        let known = authorizer(server, authorization::options(server, Ask::Nobody))?.status();
+        let known = authorizer(server, authorization::options(server, Consent::NonInteractive))?.status();
         tokens.push((server, known.map_err(|error| failed(server, &error))?));
     }
     match args.print.format() {
@@ -214,22 +213,22 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
 
 fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("the runtime cannot start: {error}")))?;
-    let authorizer = authorizer(server, authorization::options(server, Ask::Nobody))?;
-    let Forgotten { was_there, is_revoked } =
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
+    let authorizer = authorizer(server, authorization::options(server, Consent::NonInteractive))?;
+    let LogoutResult { was_there, is_revoked } =
         runtime.block_on(args.traced(server, &authorizer, forget(server, &authorizer)))?;
     match args.print.format() {
         Format::Json => {
             print_json(&json!({ "server": server.name(), "loggedOut": was_there, "revoked": is_revoked }))?;
         }
-        Format::Human => print(&forgotten(server, Forgotten { was_there, is_revoked }))?,
+        Format::Human => print(&forgotten(server, LogoutResult { was_there, is_revoked }))?,
     }
     Ok(Exit::Success)
 }
 
 /// What became of a token.
 #[derive(Clone, Copy)]
-struct Forgotten {
+struct LogoutResult {
     was_there: bool,
     /// Whether who issued it has revoked it.
     is_revoked: bool,
@@ -239,28 +238,28 @@ struct Forgotten {
 ///
 /// # Errors
 /// The file of the token cannot be changed.
-async fn forget(server: &Server, authorizer: &Authorizer) -> Result<Forgotten, Failure> {
+async fn forget(server: &Server, authorizer: &Authorizer) -> Result<LogoutResult, Failure> {
     let Logout { was_there, revoked } = Box::pin(authorizer.logout()).await.map_err(|error| failed(server, &error))?;
     let is_revoked = match revoked {
         Ok(is_revoked) => is_revoked,
         Err(error) => {
-            let what = server.prepared.secrets.hidden(&error.to_string());
-            let what = format!("the token of '{}' may still be good, for it is not revoked: {what}", server.name());
-            style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(&what)));
+            let what = server.resolved.secrets.hidden(&error.to_string());
+            let what = format!("the token of '{}' was not revoked and may still be valid: {what}", server.name());
+            style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(&what)));
             false
         }
     };
-    Ok(Forgotten { was_there, is_revoked })
+    Ok(LogoutResult { was_there, is_revoked })
 }
 
-fn forgotten(server: &Server, forgotten: Forgotten) -> String {
+fn forgotten(server: &Server, forgotten: LogoutResult) -> String {
     let name = printable(server.name());
     match forgotten {
-        Forgotten { is_revoked: true, .. } => {
-            format!("The token of {STRONG}{name}{STRONG:#} is revoked and forgotten.\n")
+        LogoutResult { is_revoked: true, .. } => {
+            format!("The token of {STRONG}{name}{STRONG:#} was revoked and deleted.\n")
         }
-        Forgotten { was_there: true, .. } => format!("The token of {STRONG}{name}{STRONG:#} is forgotten.\n"),
-        Forgotten { was_there: false, .. } => format!("There was no token of {STRONG}{name}{STRONG:#}.\n"),
+        LogoutResult { was_there: true, .. } => format!("The token of {STRONG}{name}{STRONG:#} was deleted.\n"),
+        LogoutResult { was_there: false, .. } => format!("There is no token of {STRONG}{name}{STRONG:#}.\n"),
     }
 }
 
@@ -284,14 +283,14 @@ pub(in crate::cli) async fn authorize_or_forget(
         let authorizer = match held {
             Some(held) => held,
             None => {
-                own = authorizer(server, authorization::options(server, Ask::Nobody))?;
+                own = authorizer(server, authorization::options(server, Consent::NonInteractive))?;
                 follow(&own);
                 &own
             }
         };
         return forget(server, authorizer).await.map(|what| forgotten(server, what));
     }
-    let ask = if opens_browser { Ask::Browser } else { Ask::Shown };
+    let ask = if opens_browser { Consent::Browser } else { Consent::PrintUrl };
     let authorizer = authorizer(server, authorization::options(server, ask))?;
     follow(&authorizer);
     let token = Box::pin(authorizer.authorize()).await.map_err(|error| failed(server, &error))?;
@@ -305,22 +304,21 @@ pub(in crate::cli) async fn authorize_or_forget(
 /// The URL cannot be used.
 fn authorizer(server: &Server, options: Options) -> Result<Authorizer, Failure> {
     let url = authorization::url(server).unwrap_or_default();
-    Authorizer::new(url, options).map_err(|error| Failure::Usage(server.prepared.secrets.hidden(&error.to_string())))
+    Authorizer::new(url, options).map_err(|error| Failure::Usage(server.resolved.secrets.hidden(&error.to_string())))
 }
 
 fn failed(server: &Server, error: &AuthError) -> Failure {
-    let text = server.prepared.secrets.hidden(&error.to_string());
+    let text = server.resolved.secrets.hidden(&error.to_string());
     let failure = Failure::cannot(format!("{} is not authorized: {text}", server.name()));
     match error {
-        AuthError::Registration(_) | AuthError::NoIdentity { .. } => failure
-            .hint("--client-id says as whom it knows us; and a server that lets everybody in wants no token at all"),
-        AuthError::Internal { .. } => {
-            failure.hint("--issuer names an authorization server that you trust, wherever it is")
+        AuthError::Registration(_) | AuthError::NoIdentity { .. } => {
+            failure.hint("use --client-id if you have a client registration; a public server needs no token")
         }
+        AuthError::Internal { .. } => failure.hint("use --issuer to trust this authorization server"),
         AuthError::UntrustedIssuer { issuer } => {
-            failure.hint(format!("if the client is registered there, say --issuer {}", authorization::word(issuer)))
+            failure.hint(format!("if the client is registered there, use --issuer {}", authorization::word(issuer)))
         }
-        AuthError::IssuerMismatch { .. } => failure.hint("if it has moved, --issuer says to where"),
+        AuthError::IssuerMismatch { .. } => failure.hint("if the authorization server has moved, use --issuer"),
         _ => failure,
     }
 }
@@ -338,10 +336,10 @@ impl ClientArgs {
         }
         if let Some(name) = &self.client_secret_env {
             let secret = std::env::var(name).ok().filter(|secret| !secret.is_empty());
-            let secret = secret.ok_or_else(|| Failure::Usage(format!("the variable {name} holds no secret")))?;
+            let secret = secret.ok_or_else(|| Failure::Usage(format!("the variable {name} is not set")))?;
             let registered = options.identity.registered.as_mut();
-            let registered = registered
-                .ok_or_else(|| Failure::Usage("--client-secret-env is of no use without --client-id".to_owned()))?;
+            let registered =
+                registered.ok_or_else(|| Failure::Usage("--client-secret-env requires --client-id".to_owned()))?;
             registered.secret = ClientSecret::Text(Secret::new(secret));
             options.identity.secret_variable = Some(name.clone());
         }
@@ -358,7 +356,7 @@ impl ClientArgs {
             let has_secret = |registered: &PreregisteredClient| registered.secret != ClientSecret::None;
             if !options.identity.registered.as_ref().is_some_and(has_secret) {
                 return Err(Failure::Usage(
-                    "--client-credentials wants an id and a secret: --client-id and --client-secret-env".to_owned(),
+                    "--client-credentials requires --client-id and --client-secret-env".to_owned(),
                 ));
             }
             options.grant = GrantKind::ClientCredentials;
@@ -380,24 +378,22 @@ fn time(seconds: u64) -> SystemTime {
 
 fn human(server: &Server, token: Option<&TokenStatus>) -> String {
     let name = printable(server.name());
-    let Some(token) = token else { return format!("{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#} there is no token\n") };
+    let Some(token) = token else { return format!("{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#} no token\n") };
     let mark = if is_valid(token) { format!("{GOOD}✓{GOOD:#}") } else { format!("{BAD}✗{BAD:#}") };
-    let scopes = if token.scopes.is_empty() { "not said".to_owned() } else { token.scopes.join(" ") };
+    let scopes = if token.scopes.is_empty() { "unknown".to_owned() } else { token.scopes.join(" ") };
     let expires = token.expires.map_or_else(
-        || "not said".to_owned(),
+        || "unknown".to_owned(),
         |at| {
             let at = time(at);
             let left = at.duration_since(SystemTime::now()).map(|left| Duration::from_secs(left.as_secs()));
-            let when = left.map_or_else(
-                |_| "it has expired".to_owned(),
-                |left| format!("in {}", humantime::format_duration(left)),
-            );
+            let when =
+                left.map_or_else(|_| "expired".to_owned(), |left| format!("in {}", humantime::format_duration(left)));
             format!("{} ({when})", humantime::format_rfc3339_seconds(at))
         },
     );
-    let renewed = if token.can_be_refreshed { "when it expires" } else { "no" };
+    let renewed = if token.can_be_refreshed { "yes" } else { "no" };
     format!(
-        "{mark} {STRONG}{name}{STRONG:#}\n  Issuer: {}\n  Scopes: {}\n  Expires: {expires}\n  Renewed by itself: {renewed}\n",
+        "{mark} {STRONG}{name}{STRONG:#}\n  Issuer: {}\n  Scopes: {}\n  Expires: {expires}\n  Refreshed automatically: {renewed}\n",
         printable(&token.issuer),
         printable(&scopes)
     )

@@ -7,7 +7,7 @@ use crate::{
     cli::style::{self, STRONG, printable},
     client::{
         Endpoint, Target,
-        hub::Member,
+        hub::HubServer,
         hub::configured::oauth_options,
         oauth::{AuthError, Authorizer, Browser, Interaction, Options, SavedOptions, TokenStore, open_browser},
     },
@@ -18,12 +18,12 @@ const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
 /// Who is asked to authorize something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ask {
-    Nobody,
+pub(super) enum Consent {
+    NonInteractive,
     /// Somebody who is shown where to go, and whose browser is opened.
     Browser,
     /// Somebody who is shown where to go.
-    Shown,
+    PrintUrl,
     /// The authorization server itself.
     Headless,
 }
@@ -32,28 +32,28 @@ pub(super) enum Ask {
 #[derive(Default)]
 pub(super) struct Authorizers(Vec<(Authorizer, Server)>);
 
-impl Ask {
+impl Consent {
     /// Whoever sits at the terminal of a command.
-    pub(super) fn of_command(no_browser: bool) -> Ask {
+    pub(super) fn for_command(no_browser: bool) -> Consent {
         match !no_browser && std::io::stderr().is_terminal() {
-            true => Ask::Browser,
-            false => Ask::Nobody,
+            true => Consent::Browser,
+            false => Consent::NonInteractive,
         }
     }
 
     fn interaction(self, server: &str, port: Option<u16>) -> Interaction {
         let opens = match self {
-            Ask::Nobody => return Interaction::None,
-            Ask::Headless => return Interaction::Headless { redirect_uri: REDIRECT_URI.to_owned() },
-            Ask::Browser => true,
-            Ask::Shown => false,
+            Consent::NonInteractive => return Interaction::None,
+            Consent::Headless => return Interaction::Headless { redirect_uri: REDIRECT_URI.to_owned() },
+            Consent::Browser => true,
+            Consent::PrintUrl => false,
         };
         let server = printable(server).into_owned();
         let show = move |url: &str| {
             let url = printable(url);
             style::print(&format!("Open this URL to authorize {STRONG}{server}{STRONG:#}:\n  {url}\n"));
             if opens && let Err(error) = open_browser(url.as_ref()) {
-                style::print(&format!("no browser can be opened: {error}\n"));
+                style::print(&format!("cannot open a browser: {error}\n"));
             }
         };
         Interaction::Browser(Browser { port: port.unwrap_or_default(), ..Browser::new(show) })
@@ -61,8 +61,8 @@ impl Ask {
 }
 
 /// How to get tokens for a server as its config says it, kept where tokens are kept.
-pub(super) fn options(server: &Server, ask: Ask) -> Options {
-    let oauth = &server.prepared.oauth;
+pub(super) fn options(server: &Server, ask: Consent) -> Options {
+    let oauth = &server.resolved.oauth;
     let port = oauth.callback_port.as_ref().map(|port| port.value);
     let mut options = oauth_options(oauth);
     options.identity.lookup = |name| std::env::var(name).ok();
@@ -71,7 +71,7 @@ pub(super) fn options(server: &Server, ask: Ask) -> Options {
 
 /// Gives the server its tokens. There is none for a server that is a process, for one whose config says how to show who
 /// asks, and for a URL that is none, which is told by whoever connects to it.
-pub(super) fn authorizer(server: &Server, ask: Ask) -> Option<Authorizer> {
+pub(super) fn authorizer(server: &Server, ask: Consent) -> Option<Authorizer> {
     let url = url(server)?;
     Authorizer::new(url, options(server, ask)).ok().filter(|_| !has_authorization(server))
 }
@@ -95,10 +95,10 @@ fn store() -> TokenStore {
 /// The command that gets a token for the server, with what was said for the last one.
 fn command(server: &Server, choice: &SavedOptions, scopes: &[String]) -> String {
     let mut words = vec!["rehearse mcp auth".to_owned()];
-    match (server.is_ad_hoc(), endpoint(server)) {
+    match (server.is_from_command_line(), endpoint(server)) {
         (true, Some(endpoint)) => {
-            let flag = server.prepared.config.target.transport();
-            words.push(format!("--{flag} {}", word(&server.prepared.secrets.hidden(&endpoint.url))));
+            let flag = server.resolved.config.target.transport();
+            words.push(format!("--{flag} {}", word(&server.resolved.secrets.hidden(&endpoint.url))));
         }
         _ => words.push(word(server.name())),
     }
@@ -125,7 +125,7 @@ pub(super) fn word(text: &str) -> String {
 }
 
 fn endpoint(server: &Server) -> Option<&Endpoint> {
-    match &server.prepared.config.target {
+    match &server.resolved.config.target {
         Target::Http(endpoint) | Target::Sse(endpoint) | Target::Ws(endpoint) => Some(endpoint),
         Target::Stdio(_) | Target::Memory(_) => None,
     }
@@ -133,9 +133,9 @@ fn endpoint(server: &Server) -> Option<&Endpoint> {
 
 impl Authorizers {
     /// Those of the members, which are the servers in the same order.
-    pub(super) fn of(members: &[Member], servers: &[Server]) -> Authorizers {
+    pub(super) fn new(members: &[HubServer], servers: &[Server]) -> Authorizers {
         let both = members.iter().zip(servers);
-        let of = |(member, server): (&Member, &Server)| Some((member.config.authorizer.clone()?, server.clone()));
+        let of = |(member, server): (&HubServer, &Server)| Some((member.config.authorizer.clone()?, server.clone()));
         Authorizers(both.filter_map(of).collect())
     }
 
@@ -153,8 +153,8 @@ impl Authorizers {
             _ => None,
         });
         // A server of a config has its headers there.
-        let by_hand = waiting.clone().any(|(_, server)| server.is_ad_hoc());
-        let by_hand = by_hand.then(|| "with a token that you have, --header 'Authorization: Bearer TOKEN'".to_owned());
+        let by_hand = waiting.clone().any(|(_, server)| server.is_from_command_line());
+        let by_hand = by_hand.then(|| "or pass a token with --header 'Authorization: Bearer TOKEN'".to_owned());
         let waiting =
             waiting.map(|(authorizer, server)| command(server, &choice(authorizer), &authorizer.missing_scopes()));
         let hints: Vec<_> = waiting.chain(by_hand).chain(strangers).collect();

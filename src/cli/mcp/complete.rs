@@ -1,12 +1,12 @@
-//! `rehearse mcp complete`: how the value of an argument can go on.
+//! `rehearse mcp complete`: argument completion.
 
 use serde::Deserialize;
 
 use super::{
+    args::CommonArgs,
     arguments::Arguments,
-    common::CommonArgs,
-    content::{Saver, conclude},
-    visit::visit,
+    content::{Saver, print_result},
+    session::run_session,
 };
 use crate::{
     cli::{
@@ -22,25 +22,25 @@ Examples:
   rehearse mcp complete --resource 'file:///{path}' path src/ --stdio 'npx -y mcp-files'
   rehearse mcp complete --prompt review framework fl --context language=python";
 
-/// Ask a server how the value of an argument can go on
+/// Complete the value of a prompt or resource template argument
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompleteArgs {
     /// The argument
     argument: String,
-    /// What is typed of its value so far
+    /// The start of its value
     #[arg(default_value = "")]
     value: String,
-    /// The prompt whose argument it is
+    /// The prompt of the argument
     #[arg(long, value_name = "NAME", required_unless_present = "resource", conflicts_with = "resource")]
     prompt: Option<String>,
-    /// The resource, or the template of resources, whose argument it is
+    /// The resource template of the argument
     #[arg(long, value_name = "URI")]
     resource: Option<String>,
     /// The value of another argument (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     context: Vec<String>,
-    /// The server; not needed if there is only one
+    /// The server; optional if there is only one
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
     #[command(flatten)]
@@ -70,26 +70,28 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
         (_, Some(uri)) => CompletionReference::Resource(uri),
         (prompt, None) => CompletionReference::Prompt(prompt.as_deref().unwrap_or_default()),
     };
-    visit(
+    run_session(
         &args.common,
         &servers,
         |_| {},
-        async |visit| {
-            let server = &visit.names[0];
-            let completed = visit.request(server, async |session, options| {
+        async |hub_session| {
+            let server = &hub_session.names[0];
+            let completed = hub_session.request(server, async |session, options| {
                 session.complete(reference, &args.argument, &args.value, context.clone(), options).await
             });
             let completed = completed.await?.and_then(|result| {
                 let parsed = serde_json::from_str::<Completed>(result.get());
-                let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("no completion: {error}")))?;
+                let parsed =
+                    parsed.map_err(|error| client::Failure::Malformed(format!("invalid completion: {error}")))?;
                 Ok((result, parsed.completion))
             });
             let shown = |Completion { values, .. }: &Completion, _: &mut Saver<'_>| {
                 Ok(values.iter().map(|value| format!("{}\n", printable(value))).collect())
             };
-            let exit = conclude(visit, args.common.format(), server, &completed, Saver::new(None, ""), shown).await?;
+            let exit = print_result(hub_session, args.common.format(), server, &completed, Saver::new(None, ""), shown)
+                .await?;
             if let (Format::Human, Ok((_, completion))) = (args.common.format(), &completed) {
-                tell_of_more(completion);
+                print_remaining(completion);
             }
             Ok(exit)
         },
@@ -97,7 +99,7 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
 }
 
 /// What the server has not sent.
-fn tell_of_more(Completion { values, total, has_more }: &Completion) {
+fn print_remaining(Completion { values, total, has_more }: &Completion) {
     let more = total.map(|total| total.saturating_sub(values.len() as u64)).filter(|more| *more > 0);
     match more {
         Some(more) => style::print(&format!("{DIM}… and {more} more{DIM:#}\n")),

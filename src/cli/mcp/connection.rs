@@ -1,18 +1,18 @@
-//! How to go about connections: the flags that every command has which connects.
+//! The connection arguments of commands.
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    authorization::{Ask, authorizer},
+    authorization::{Consent, authorizer},
     target::Server,
 };
 use crate::{
-    cli::{Failure, ask::Person, config::prepared::usual_protocol},
+    cli::{Failure, config::resolved_server::default_protocol, terminal_user::TerminalUser},
     client::{
         AnswerScript, Answers, ConnectError, Protocol, Timeouts,
-        hub::{Approval, HubOptions, Member, Retry},
+        hub::{ApprovalMode, HubOptions, HubServer, Retry},
     },
     config::{
         Source, parse_duration,
@@ -24,81 +24,82 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub(in crate::cli) struct ConnectionArgs {
-    /// The version of the protocol, or `auto`: the newest that both know [default: auto]
+    /// Protocol version, or `auto` to negotiate the newest [default: auto]
     #[arg(long, value_name = "VERSION")]
     protocol: Option<Protocol>,
-    /// How long connecting, a listing and any other request may each take [default: that of the config, or 30s, 30s, 60s]
+    /// Timeout of connecting and of each request [default: from the config, or 30s/60s]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     timeout: Option<Duration>,
-    /// How many servers are connected to at a time [default: 8]
-    #[arg(long, value_name = "NUMBER")]
+    /// Number of servers to connect to at once [default: 8]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     parallel: Option<NonZeroUsize>,
-    /// Show what goes over the wire, and what servers write to their standard error
+    /// Print all frames and the stderr of servers
     #[arg(short, long)]
     pub(in crate::cli) trace: bool,
-    /// What to say when a server asks: the `answers` of a scenario, in a file
-    #[arg(long = "answer", value_name = "FILE")]
+    /// Answer server requests (elicitation, sampling, roots) from this file
+    #[arg(long = "answer", value_name = "FILE", hide_short_help = true)]
     answers: Option<PathBuf>,
-    /// Ask nobody to authorize anything; without a terminal nobody is asked anyway
-    #[arg(long)]
+    /// Do not open a browser for authorization [default without a terminal]
+    #[arg(long, hide_short_help = true)]
     pub(in crate::cli) no_browser: bool,
-    /// Show tokens and passwords as well
-    #[arg(long)]
+    /// Show tokens and passwords
+    #[arg(long, hide_short_help = true)]
     pub(in crate::cli) show_secrets: bool,
 }
 
-/// What to do if connecting fails.
+/// Retries of failed connections.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub(super) struct RetryArgs {
-    /// How often connecting is tried again if it fails
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    /// Number of retries after a failed connection
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_short_help = true)]
     retries: u32,
-    /// How long to wait before that: before each further time twice as long, and at most 16 times
+    /// Initial retry delay; doubles up to 16x
     #[arg(long, value_name = "TIME", value_parser = pause, default_value = "1s", requires = "retries")]
+    #[arg(hide_short_help = true)]
     retry_pause: Duration,
 }
 
-/// What to do where servers get into each other's way.
+/// The handling of several servers.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Several servers")]
 pub(in crate::cli) struct PolicyArgs {
-    /// The names of tools: bare, tool@server, mcp_server_tool, server::tool, server.tool, or a template with `{tool}` and
-    /// `{server}` [default: as the program of the config]
-    #[arg(long, value_name = "NAMES", value_parser = naming)]
+    /// Tool naming scheme: bare, tool@server, mcp_server_tool, server::tool, server.tool, or a template with `{tool}` and
+    /// `{server}` [default: that of the client]
+    #[arg(long, value_name = "NAMES", value_parser = naming, hide_short_help = true)]
     naming: Option<Naming>,
-    /// What to do with a name that another server's tool has [default: as the program of the config]
-    #[arg(long, value_name = "WHAT", value_enum)]
+    /// If two servers have a tool of the same name: first, last, reject or qualify [default: that of the client]
+    #[arg(long, value_name = "WHAT", value_enum, hide_possible_values = true, hide_short_help = true)]
     duplicates: Option<OnDuplicate>,
     #[command(flatten)]
     unreachable: UnreachableArgs,
 }
 
-/// What to do if a server cannot be reached.
+/// The handling of unreachable servers.
 #[derive(Debug, clap::Args)]
 pub(super) struct UnreachableArgs {
-    /// What to do if one of several servers cannot be reached [default: as the program of the config]
-    #[arg(long, value_name = "WHAT", value_enum)]
+    /// If one of several servers cannot be reached: fail or continue [default: that of the client]
+    #[arg(long, value_name = "WHAT", value_enum, hide_possible_values = true, hide_short_help = true)]
     on_connect_error: Option<OnConnectError>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum OnDuplicate {
-    /// Leave the later one out
+    /// Use the first tool
     First,
-    /// Leave the earlier one out
+    /// Use the last tool
     Last,
     /// Fail
     Reject,
-    /// Put the server into the name of the later one
+    /// Add the server to the name of the later tool
     Qualify,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum OnConnectError {
-    /// Fail, and close the connections with the others
+    /// Fail
     Fail,
-    /// Go on with the others
+    /// Use the other servers
     Continue,
 }
 
@@ -112,20 +113,20 @@ impl ConnectionArgs {
         &self,
         servers: &[Server],
         answers: &AnswerScript,
-        person: Option<&Person>,
+        person: Option<&TerminalUser>,
         shutdown: &CancellationToken,
-    ) -> Result<Vec<Member>, Failure> {
+    ) -> Result<Vec<HubServer>, Failure> {
         if let ([server], Some(protocol)) = (servers, self.protocol) {
-            let transport = server.prepared.config.target.transport();
+            let transport = server.resolved.config.target.transport();
             if !protocol.is_carried_by(transport) {
                 return Err(Failure::Usage(ConnectError::NotApplicable { transport, protocol }.to_string()));
             }
         }
         // Several browser windows at once would be nobody's wish.
-        let ask = Ask::of_command(self.no_browser || servers.len() > 1);
+        let ask = Consent::for_command(self.no_browser || servers.len() > 1);
         let member = |server: &Server| {
-            let mut config = server.prepared.config.clone();
-            let protocol = self.protocol.unwrap_or_else(|| usual_protocol(&config));
+            let mut config = server.resolved.config.clone();
+            let protocol = self.protocol.unwrap_or_else(|| default_protocol(&config));
             if let Some(limit) = self.timeout {
                 config.timeouts = Timeouts { connect: limit, list: limit, call: limit };
             }
@@ -137,7 +138,7 @@ impl ConnectionArgs {
             };
             let written = &server.written;
             let per_tool = written.timeouts.tools.iter().map(|(tool, limit)| (tool.value.clone(), limit.value));
-            Member {
+            HubServer {
                 protocol: Some(protocol),
                 is_enabled: written.is_enabled(),
                 filter: written.tools.clone(),
@@ -145,7 +146,7 @@ impl ConnectionArgs {
                 is_trusted: written.approval.trust.as_ref().is_some_and(|trust| trust.value),
                 always_allow: written.approval.always_allow.iter().map(|tool| tool.value.clone()).collect(),
                 tool_timeouts: per_tool.filter(|_| self.timeout.is_none()).collect(),
-                ..Member::new(config)
+                ..HubServer::new(config)
             }
         };
         Ok(servers.iter().map(member).collect())
@@ -172,13 +173,13 @@ impl ConnectionArgs {
 /// As the program of the first server does it. Whoever types a command allows the call; and nobody is there for long
 /// enough to watch for changes.
 pub(in crate::cli) fn hub_options(servers: &[Server]) -> HubOptions {
-    let usual = servers.first().map(|server| HubOptions::of(server.policy)).unwrap_or_default();
-    HubOptions { approval: Approval::Granted, is_watching: false, ..usual }
+    let usual = servers.first().map(|server| HubOptions::from_policy(server.policy)).unwrap_or_default();
+    HubOptions { approval: ApprovalMode::AllowAll, watch_changes: false, ..usual }
 }
 
 impl RetryArgs {
     pub(super) fn retry(&self) -> Retry {
-        Retry { attempts: self.retries, pause: self.retry_pause, longest: self.retry_pause.saturating_mul(16) }
+        Retry { attempts: self.retries, pause: self.retry_pause, max_pause: self.retry_pause.saturating_mul(16) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
     mem,
     path::{Path, PathBuf},
 };
@@ -13,19 +13,13 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    tokens,
-    trouble::{FailureReport, Trouble},
-    visit::Visit,
+    error::{CommandError, FailureReport},
+    print::{print, print_json, text_of},
+    session::HubSession,
 };
 use crate::{
-    cli::{
-        Exit, Failure, Format,
-        background::Background,
-        output,
-        style::{self, printable},
-    },
+    cli::{Exit, Failure, Format, background::BackgroundThread, style::printable},
     client::{self, Content},
-    report::text::{is_harmful, printable_lines},
 };
 
 /// What programs are told of a request: the result as it came, or why there is none.
@@ -41,8 +35,8 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(
-        visit: &Visit,
+    fn new(
+        hub_session: &HubSession,
         server: &'a str,
         result: Result<&'a RawValue, &client::Failure>,
         saver: &'a Saver<'_>,
@@ -50,7 +44,7 @@ impl<'a> Report<'a> {
         Report {
             server,
             result: result.ok(),
-            failure: result.err().map(|failure| visit.failure_json(failure)),
+            failure: result.err().map(|failure| hub_session.failure_json(failure)),
             saved: &saver.saved,
         }
     }
@@ -94,93 +88,28 @@ struct Binary<'a> {
 ///
 /// # Errors
 /// Something cannot be written; or the failure of the request.
-pub(super) async fn conclude<T>(
-    visit: &Visit,
+pub(super) async fn print_result<T>(
+    hub_session: &HubSession,
     format: Format,
     server: &str,
     got: &Result<(Box<RawValue>, T), client::Failure>,
     mut saver: Saver<'_>,
     text: impl FnOnce(&T, &mut Saver<'_>) -> Result<String, Failure>,
-) -> Result<Exit, Trouble> {
+) -> Result<Exit, CommandError> {
     let shown = match got {
         Ok((_, parsed)) => text(parsed, &mut saver)?,
         Err(_) => String::new(),
     };
-    saver.write_out(&visit.is_interrupted).await?;
+    saver.write_out(&hub_session.is_interrupted).await?;
     let result = got.as_ref().map(|(result, _)| &**result);
     if result.is_ok() {
-        saver.tell(visit);
+        saver.tell(hub_session);
     }
     match format {
         Format::Human => print(&shown)?,
-        Format::Json => print_json(&Report::of(visit, server, result, &saver))?,
+        Format::Json => print_json(&Report::new(hub_session, server, result, &saver))?,
     }
     result.map(|_| Exit::Success).map_err(|failure| failure.clone().into())
-}
-
-/// Writes results to standard output, in one piece.
-///
-/// # Errors
-/// It cannot be written to; whoever closes the pipe has read enough.
-pub(in crate::cli) fn print(text: &str) -> Result<(), Failure> {
-    // Whoever types does so at a terminal, where it is all the same.
-    if style::put_above(text) {
-        return Ok(());
-    }
-    output::write_styled(text.as_bytes())
-}
-
-/// Writes a value for programs. Nothing in it can control a terminal.
-///
-/// # Errors
-/// As [`print`].
-pub(in crate::cli) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    let text = if io::stdout().is_terminal() { escaped(&text) } else { text };
-    let text = text + "\n";
-    if style::put_above(&text) {
-        return Ok(());
-    }
-    output::write(text.as_bytes())
-}
-
-/// As [`print`], where commands follow, after which it is asked whether anything is lost.
-pub(in crate::cli) fn tell(text: &str) {
-    let _ = print(text);
-}
-
-/// JSON with escapes for what JSON would let through to a terminal.
-fn escaped(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '\n' | '\t' | '\r' => out.push(character),
-            harmful if is_harmful(harmful) => {
-                let mut units = [0; 2];
-                harmful.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
-            }
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-/// The lines of a text, as they are for whoever reads them from a pipe.
-pub(super) fn text_of(text: &str) -> String {
-    text_for(text, io::stdout().is_terminal())
-}
-
-fn text_for(text: &str, is_for_terminal: bool) -> String {
-    match is_for_terminal {
-        true => printable_lines(text).map(|line| line + "\n").collect(),
-        false if text.ends_with('\n') => text.to_owned(),
-        false => format!("{text}\n"),
-    }
-}
-
-/// JSON, indented, and otherwise as it came.
-pub(in crate::cli) fn indented(raw: &RawValue) -> String {
-    escaped(&tokens::indented(raw.get()))
 }
 
 impl<'a> Saver<'a> {
@@ -190,7 +119,7 @@ impl<'a> Saver<'a> {
     }
 
     /// One that goes on where others have saved so many files.
-    pub(super) fn after(self, before: usize) -> Saver<'a> {
+    pub(super) fn starting_after(self, before: usize) -> Saver<'a> {
         Saver { before, ..self }
     }
 
@@ -198,11 +127,11 @@ impl<'a> Saver<'a> {
     ///
     /// # Errors
     /// It cannot be written, or whoever wanted it has given up.
-    pub(in crate::cli) async fn write_out(&mut self, given_up: &CancellationToken) -> Result<(), Trouble> {
+    pub(in crate::cli) async fn write_out(&mut self, given_up: &CancellationToken) -> Result<(), CommandError> {
         for (path, bytes) in mem::take(&mut self.unwritten) {
             let name = path.display().to_string();
-            let writing = Background::start(move || fs::write(path, bytes));
-            let Some(written) = given_up.run_until_cancelled(writing.ended()).await else {
+            let writing = BackgroundThread::start(move || fs::write(path, bytes));
+            let Some(written) = given_up.run_until_cancelled(writing.join()).await else {
                 return Err(client::Failure::Cancelled.into());
             };
             let written = written.unwrap_or_else(|| Err(io::ErrorKind::Other.into()));
@@ -212,14 +141,14 @@ impl<'a> Saver<'a> {
     }
 
     /// Tells what was saved; also if that is nothing, and something was to be.
-    pub(super) fn tell(&self, visit: &Visit) {
+    pub(super) fn tell(&self, hub_session: &HubSession) {
         let files: Vec<_> = self.saved.iter().map(|path| path.display().to_string()).collect();
         match &files[..] {
             [] if self.output.is_some() => {
-                visit.warn("nothing was saved: there is no binary content in the result");
+                hub_session.warn("nothing was saved: the result has no binary content");
             }
             [] => {}
-            files => visit.note(&format!("saved {}", files.join(", "))),
+            files => hub_session.note(&format!("saved {}", files.join(", "))),
         }
     }
 
@@ -273,7 +202,7 @@ impl<'a> Saver<'a> {
             (Some(text), _) if saves_text && self.output.is_some() => self.save(text.as_bytes(), uri, or("text/plain")),
             (Some(text), _) => Ok(text_of(text)),
             (None, Some(data)) => self.binary(&Binary { mime_type: or("application/octet-stream"), data, uri }),
-            (None, None) => Ok(format!("[nothing at {}]\n", printable(uri))),
+            (None, None) => Ok(format!("[no content at {}]\n", printable(uri))),
         }
     }
 
@@ -281,7 +210,7 @@ impl<'a> Saver<'a> {
         match BASE64_STANDARD.decode(data) {
             Ok(bytes) if self.output.is_some() => self.save(&bytes, uri, mime_type),
             Ok(bytes) => Ok(format!("[{}, {} bytes; --output saves it]\n", printable(mime_type), bytes.len())),
-            Err(error) => Ok(format!("[{}, but its data are no Base64: {error}]\n", printable(mime_type))),
+            Err(error) => Ok(format!("[{}, but its data is not valid Base64: {error}]\n", printable(mime_type))),
         }
     }
 
@@ -368,25 +297,8 @@ fn extension(mime_type: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
 
     use super::*;
-
-    #[test]
-    fn json_keeps_its_meaning_without_what_controls_a_terminal() {
-        let text = "{\"a\": \"x\u{9b}y\u{202e}\u{ffff}\"\n}";
-        let safe = escaped(text);
-        assert_eq!(safe, "{\"a\": \"x\\u009by\\u202e\\uffff\"\n}");
-        let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
-        assert_eq!(value(&safe), value(text));
-    }
-
-    #[test]
-    fn a_text_is_changed_only_for_a_terminal() {
-        let text = "a\u{1b}[2J\n\tb";
-        assert_eq!(text_for(text, true), "a\\u{1b}[2J\n    b\n");
-        assert_eq!((text_for(text, false), text_for("a\n", false)), (format!("{text}\n"), "a\n".to_owned()));
-    }
 
     #[test]
     fn a_server_cannot_choose_where_its_files_go() {
@@ -414,7 +326,7 @@ mod tests {
                 saver.save(format!("{round}{content}").as_bytes(), "x://a.png", "image/png").expect("a name");
             }
             saver.write_out(&CancellationToken::new()).await.expect("writes");
-            let mut next = Saver::new(Some(&path), "y").after(saver.saved.len());
+            let mut next = Saver::new(Some(&path), "y").starting_after(saver.saved.len());
             next.save(round.as_bytes(), "", "").expect("a name");
             next.write_out(&CancellationToken::new()).await.expect("writes");
             assert_eq!([saver.saved, next.saved].concat(), ["out.bin", "out-2.bin", "out-3.bin"].map(file));

@@ -4,10 +4,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
+    args::{CommonArgs, ContentArgs},
     arguments::Arguments,
-    common::{CommonArgs, ContentArgs},
-    content::{Saver, conclude},
-    visit::visit,
+    content::{Saver, print_result},
+    session::run_session,
 };
 use crate::{
     cli::{
@@ -22,16 +22,16 @@ Examples:
   rehearse mcp get-prompt review language=rust code=@src/main.rs --server review
   rehearse mcp get-prompt --stdio 'npx -y mcp-prompts' greeting name=Ada --format json";
 
-/// Get a prompt, and print its messages
+/// Get a prompt and print its messages
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct GetPromptArgs {
     /// The prompt
     name: String,
-    /// Its arguments: NAME=VALUE, NAME=@FILE; or a JSON object, @FILE or - for standard input
+    /// The arguments: NAME=VALUE, NAME=@FILE, a JSON object, @FILE, or - for standard input
     #[arg(value_name = "NAME=VALUE")]
     arguments: Vec<String>,
-    /// Its arguments as a JSON object, or @FILE, or - for standard input
+    /// The arguments: a JSON object, @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ impl Prompt {
     /// It is something else.
     pub(in crate::cli) fn parse(result: &RawValue) -> Result<Prompt, client::Failure> {
         let parsed = serde_json::from_str(result.get());
-        parsed.map_err(|error| client::Failure::Malformed(format!("no prompt: {error}")))
+        parsed.map_err(|error| client::Failure::Malformed(format!("invalid prompt: {error}")))
     }
 
     /// # Errors
@@ -77,19 +77,19 @@ pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
     let arguments = Arguments::read(args.args.as_deref(), &args.arguments).map_err(Failure::Usage)?;
     let arguments = arguments.texts().map_err(Failure::Usage)?;
     let servers = args.common.one(args.content.server.as_deref(), "--server")?;
-    visit(
+    run_session(
         &args.common,
         &servers,
         |_| {},
-        async |visit| {
-            let server = &visit.names[0];
+        async |hub_session| {
+            let server = &hub_session.names[0];
             let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
             let get =
                 async |session: &Session, options| session.get_prompt(&args.name, arguments.clone(), options).await;
-            let got = visit.request(server, get);
+            let got = hub_session.request(server, get);
             let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
             let saver = Saver::new(args.content.output.as_deref(), &args.name);
-            conclude(visit, args.common.format(), server, &got, saver, Prompt::text).await
+            print_result(hub_session, args.common.format(), server, &got, saver, Prompt::text).await
         },
     )
 }

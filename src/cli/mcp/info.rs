@@ -1,13 +1,13 @@
-//! `rehearse mcp info`: what a server says about itself.
+//! `rehearse mcp info`: the information of a server.
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    common::CommonArgs,
-    content::{indented, print, print_json, text_of},
-    trouble::Trouble,
-    visit::visit,
+    args::CommonArgs,
+    error::CommandError,
+    print::{indented, print, print_json, text_of},
+    session::run_session,
 };
 use crate::{
     cli::{
@@ -24,11 +24,11 @@ Examples:
   rehearse mcp info --stdio 'npx -y mcp-files' --protocol 2025-06-18
   rehearse mcp info --http http://127.0.0.1:8888/mcp --trace";
 
-/// Connect to a server, and show what it says about itself
+/// Connect to a server and show its information
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct InfoArgs {
-    /// The server; not needed if there is only one
+    /// The server; optional if there is only one
     server: Option<String>,
     #[command(flatten)]
     common: CommonArgs,
@@ -60,24 +60,26 @@ struct Unreachable<'a> {
 
 pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     let servers = args.common.one(args.server.as_deref(), "SERVER")?;
-    let transport = servers.first().map(|server| server.prepared.config.target.transport());
-    visit(
+    let transport = servers.first().map(|server| server.resolved.config.target.transport());
+    run_session(
         &args.common,
         &servers,
         |_| {},
-        async |visit| {
-            let server = &visit.names[0];
-            let info = visit.over(server, async |session, _| Ok::<_, Trouble>(session.info().clone())).await;
-            if let (Format::Json, Err(Trouble::Failure(failure)), false) =
-                (args.common.format(), &info, visit.is_interrupted())
+        async |hub_session| {
+            let server = &hub_session.names[0];
+            let info = hub_session
+                .with_session(server, async |session, _| Ok::<_, CommandError>(session.info().clone()))
+                .await;
+            if let (Format::Json, Err(CommandError::Failure(failure)), false) =
+                (args.common.format(), &info, hub_session.is_interrupted())
             {
                 let transport = transport.map_or("", Transport::as_str);
-                let error = visit.hidden(&failure.to_string());
+                let error = hub_session.hidden(&failure.to_string());
                 print_json(&Unreachable { server, transport, status: "failed", error })?;
             }
             let info = info?;
             match args.common.format() {
-                Format::Human => print(&visit.hidden(&human(server, &info)))?,
+                Format::Human => print(&hub_session.hidden(&human(server, &info)))?,
                 Format::Json => print_json(&Report {
                     server,
                     transport: transport.map_or("", Transport::as_str),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::listing::{self, Kind, ListingArgs, entry, word};
+use super::listing::{self, ListingArgs, ListingKind, entry, word};
 use crate::{
     cli::{Exit, Failure, style::printable},
     client::Session,
@@ -14,7 +14,7 @@ Examples:
   rehearse mcp list-prompts review --format json
   rehearse mcp list-prompts --stdio 'npx -y mcp-prompts'";
 
-/// List the prompts of a server, or of all
+/// List the prompts of one or all servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ListPromptsArgs {
@@ -22,8 +22,8 @@ pub(super) struct ListPromptsArgs {
     listing: ListingArgs,
 }
 
-pub(in crate::cli) const PROMPTS: Kind =
-    Kind { capability: "prompts", title: "Prompts", key: "prompts", name: "name", human: prompt };
+pub(in crate::cli) const PROMPTS: ListingKind =
+    ListingKind { capability: "prompts", title: "Prompts", key: "prompts", name: "name", human: prompt };
 
 pub(super) fn run(args: &ListPromptsArgs) -> Result<Exit, Failure> {
     listing::run(&args.listing, &PROMPTS, async |session: &Session, options| session.list_prompts(options).await)

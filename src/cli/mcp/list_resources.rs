@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::listing::{self, Kind, ListingArgs, entry, word};
+use super::listing::{self, ListingArgs, ListingKind, entry, word};
 use crate::{
     cli::{Exit, Failure},
     client::Session,
@@ -19,7 +19,7 @@ Examples:
   rehearse mcp list-resource-templates           of all servers
   rehearse mcp list-resource-templates --ws ws://127.0.0.1:8888/ws --format json";
 
-/// List the resources of a server, or of all
+/// List the resources of one or all servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESOURCE_EXAMPLES)]
 pub(super) struct ListResourcesArgs {
@@ -27,7 +27,7 @@ pub(super) struct ListResourcesArgs {
     listing: ListingArgs,
 }
 
-/// List the resource templates of a server, or of all
+/// List the resource templates of one or all servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = TEMPLATE_EXAMPLES)]
 pub(super) struct ListResourceTemplatesArgs {
@@ -35,9 +35,9 @@ pub(super) struct ListResourceTemplatesArgs {
     listing: ListingArgs,
 }
 
-pub(in crate::cli) const RESOURCES: Kind =
-    Kind { capability: "resources", title: "Resources", key: "resources", name: "uri", human: resource };
-pub(in crate::cli) const TEMPLATES: Kind = Kind {
+pub(in crate::cli) const RESOURCES: ListingKind =
+    ListingKind { capability: "resources", title: "Resources", key: "resources", name: "uri", human: resource };
+pub(in crate::cli) const TEMPLATES: ListingKind = ListingKind {
     capability: "resources",
     title: "Resource templates",
     key: "resourceTemplates",

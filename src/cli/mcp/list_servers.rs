@@ -1,11 +1,11 @@
-//! `rehearse mcp list-servers`: which servers there are. Nothing is started or dialled.
+//! `rehearse mcp list-servers`: the configured servers, without connecting to them.
 
 use serde_json::{Value, json};
 
 use super::{
-    common::FormatArgs,
-    content::{print, print_json},
-    target::{All, Found, TargetArgs, hint_at_servers},
+    args::FormatArgs,
+    print::{print, print_json},
+    target::{FoundServer, FoundServers, TargetArgs, print_server_hint},
 };
 use crate::{
     cli::{
@@ -25,33 +25,33 @@ Examples:
   rehearse mcp list-servers --mcp-config .mcp.json --format json
   rehearse mcp ls-servers --dialect cursor
 
-`rehearse config show` tells where each value was written.";
+`rehearse config show` prints where each value comes from.";
 
-/// List the servers of the configs
+/// List the configured servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ListServersArgs {
-    #[command(flatten)]
-    target: TargetArgs,
-    /// Show tokens and passwords as well
+    /// Show tokens and passwords
     #[arg(long)]
     show_secrets: bool,
     #[command(flatten)]
     print: FormatArgs,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
-    let All { servers, secrets } = args.target.all(args.show_secrets)?;
+    let FoundServers { servers, secrets } = args.target.all(args.show_secrets)?;
     let known = (!args.show_secrets).then(|| Known::new(secrets.iter().map(String::as_str)));
-    let shown: Vec<_> = servers.iter().map(|found| Shown::of(found, known.as_ref())).collect();
+    let shown: Vec<_> = servers.iter().map(|found| DisplayedServer::new(found, known.as_ref())).collect();
     match args.print.format() {
-        Format::Json => print_json(&json!({ "servers": shown.iter().map(Shown::json).collect::<Vec<_>>() }))?,
+        Format::Json => print_json(&json!({ "servers": shown.iter().map(DisplayedServer::json).collect::<Vec<_>>() }))?,
         Format::Human if shown.is_empty() => {
             print("No MCP servers configured.\n")?;
-            hint_at_servers();
+            print_server_hint();
         }
         Format::Human => {
-            let list: String = shown.iter().map(Shown::human).collect();
+            let list: String = shown.iter().map(DisplayedServer::human).collect();
             print(&format!("Configured MCP Servers:\n{list}"))?;
         }
     }
@@ -59,7 +59,7 @@ pub(super) fn run(args: &ListServersArgs) -> Result<Exit, Failure> {
 }
 
 /// A server without what must not be told of it.
-struct Shown<'a> {
+struct DisplayedServer<'a> {
     server: &'a ServerConfig,
     /// What holds where it says nothing.
     usual: Timeouts,
@@ -72,9 +72,9 @@ struct Shown<'a> {
     headers: Vec<(String, String)>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> DisplayedServer<'a> {
     /// A server without what is `known` to be secret, or looks so; with everything if nothing is to be hidden.
-    fn of(found: &'a Found, known: Option<&Known<'_>>) -> Shown<'a> {
+    fn new(found: &'a FoundServer, known: Option<&Known<'_>>) -> DisplayedServer<'a> {
         let server = &found.written;
         let text = |name: &str, value: &str| match known {
             Some(known) => known.mask(mask(name, value)).into_owned(),
@@ -92,7 +92,7 @@ impl<'a> Shown<'a> {
             let args = server.args.iter().zip(before).map(|(arg, before)| argument(before, &arg.value));
             std::iter::once(text("command", &command.value)).chain(args).collect()
         });
-        Shown {
+        DisplayedServer {
             server,
             usual: found.kept.as_ref().map(|kept| default_timeouts(kept.dialect)).unwrap_or_default(),
             origin: found.kept.as_ref().map(|kept| kept.origin().to_string()),

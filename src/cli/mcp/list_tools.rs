@@ -6,13 +6,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    common::CommonArgs,
+    args::CommonArgs,
     connection::PolicyArgs,
-    content::{indented, print, print_json, text_of},
-    front_end::{self, FrontEnd},
+    error::{CommandError, FailureReport},
+    print::{indented, print, print_json, text_of},
+    session::{HubSession, run_session},
     target::{Select, Server},
-    trouble::{FailureReport, trouble},
-    visit::{Visit, visit},
+    tool_format::{self, ToolFormat},
 };
 use crate::{
     cli::{
@@ -29,29 +29,28 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   rehearse mcp list-tools                              the tools of all servers
-  rehearse mcp list-tools files --show-all             with those that the config leaves out
+  rehearse mcp list-tools files --show-all             including filtered tools
   rehearse mcp list-tools --stdio 'npx -y mcp-files' --format json
-  rehearse mcp list-tools --for anthropic              as `tools` of a request to the model
-  rehearse mcp list-tools --for xml                    as a part of the system prompt
+  rehearse mcp list-tools --for anthropic              as `tools` of a model request
   rehearse mcp ls-tools --naming mcp_server_tool --duplicates qualify";
 
-/// List the tools of a server, or of all
+/// List the tools of one or all servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ListToolsArgs {
-    /// The server [default: all that are not disabled]
+    /// The server [default: all enabled servers]
     server: Option<String>,
-    /// List also the tools that the config leaves out
+    /// Include the tools that the config filters out
     #[arg(long)]
     show_all: bool,
-    /// List only the tools that the config leaves out
+    /// List only the tools that the config filters out
     #[arg(long)]
     show_filtered: bool,
-    /// Print what a model is told of the tools that the config offers
-    #[arg(long = "for", value_name = "WHOM", value_enum, conflicts_with_all = ["show_all", "show_filtered", "format", "json"])]
-    front_end: Option<FrontEnd>,
-    /// With --for xml: how many calls the model may write in a message [default: 1]
-    #[arg(long, value_name = "NUMBER", requires = "front_end")]
+    /// Print the tool definitions for a model API: anthropic, openai or xml
+    #[arg(long = "for", value_name = "API", value_enum, hide_possible_values = true, conflicts_with_all = ["show_all", "show_filtered", "format", "json"])]
+    tool_format: Option<ToolFormat>,
+    /// With --for xml: the maximum number of calls in a message [default: 1]
+    #[arg(long, hide_short_help = true, value_name = "NUMBER", requires = "tool_format")]
     max_calls: Option<NonZeroUsize>,
     #[command(flatten)]
     common: CommonArgs,
@@ -60,7 +59,7 @@ pub(super) struct ListToolsArgs {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Which {
+enum ToolSelection {
     Offered,
     All,
     Filtered,
@@ -85,49 +84,49 @@ struct Tools<'a> {
 }
 
 pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
-    let servers = args.common.servers(Select::of(args.server.as_deref()))?;
+    let servers = args.common.servers(Select::from_name(args.server.as_deref()))?;
     let is_json = args.common.format() == Format::Json;
     if servers.is_empty() && is_json {
         print_json(&Report { servers: Vec::new(), unreachable: Vec::new() })?;
     }
     let which = match (args.show_all, args.show_filtered) {
-        (true, _) => Which::All,
-        (false, true) => Which::Filtered,
-        (false, false) => Which::Offered,
+        (true, _) => ToolSelection::All,
+        (false, true) => ToolSelection::Filtered,
+        (false, false) => ToolSelection::Offered,
     };
-    visit(
+    run_session(
         &args.common,
         &servers,
         |options| args.policy.apply(options),
-        async |visit| {
+        async |hub_session| {
             let (found, outcome) = match is_json {
-                true => visit.discover_what_can_be().await?,
-                false => (visit.discover().await?, Ok(())),
+                true => hub_session.discover_reachable().await?,
+                false => (hub_session.discover().await?, Ok(())),
             };
             for notice in &found.registry.notices {
-                visit.tell_notice(notice);
+                hub_session.print_notice(notice);
             }
-            let told = visit.tell_unlisted(&found);
+            let told = hub_session.report_incomplete(&found);
             let failed: HashSet<_> = found.unreachable.iter().map(|(server, _)| &**server).collect();
             let mut lists = Vec::new();
             let is_listed = |server: &&Server| outcome.is_ok() && !failed.contains(server.name());
             for server in servers.iter().filter(is_listed) {
                 let failure = found
-                    .unlisted
+                    .incomplete
                     .iter()
                     .find(|(name, _)| **name == *server.name())
                     .map(|(_, failure)| failure.clone());
-                lists.push(Tools::of(visit, server, &found.registry, failure).map_err(trouble)?);
+                lists.push(Tools::new(hub_session, server, &found.registry, failure).map_err(CommandError::from)?);
             }
             let is_incomplete = lists.iter().any(|list| list.failure.is_some());
-            if let Some(front_end) = args.front_end {
-                front_end.tell(&found.registry, &front_end::options(args.max_calls))?;
+            if let Some(format) = args.tool_format {
+                format.print(&found.registry, &tool_format::options(args.max_calls))?;
             } else if is_json {
-                let servers: Vec<_> = lists.iter().map(|list| list.report(visit, which)).collect();
+                let servers: Vec<_> = lists.iter().map(|list| list.report(hub_session, which)).collect();
                 let unreachable = found
                     .unreachable
                     .iter()
-                    .map(|(server, error)| Unreachable { server, error: visit.hidden(&error.to_string()) });
+                    .map(|(server, error)| Unreachable { server, error: hub_session.hidden(&error.to_string()) });
                 print_json(&Report { servers, unreachable: unreachable.collect() })?;
             } else {
                 // Of a server that did not list anything the error says more than that there is nothing.
@@ -146,12 +145,16 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
 ///
 /// # Errors
 /// There is no such server.
-pub(in crate::cli) fn offered(visit: &Visit, server: &Server, registry: &Registry) -> Result<String, HubError> {
-    Ok(Tools::of(visit, server, registry, None)?.human(Which::Offered))
+pub(in crate::cli) fn offered(
+    hub_session: &HubSession,
+    server: &Server,
+    registry: &Registry,
+) -> Result<String, HubError> {
+    Ok(Tools::new(hub_session, server, registry, None)?.human(ToolSelection::Offered))
 }
 
 fn tools(listed: &[Box<RawValue>], server: &Server, registry: &Registry) -> Vec<Tool> {
-    let mut registered: Vec<_> = registry.of_server(server.name()).cloned().collect();
+    let mut registered: Vec<_> = registry.server_tools(server.name()).cloned().collect();
     let mut tool = |definition: &RawValue| {
         let name = name_of(definition)?;
         let is_filtered = !server.written.tools.offers(server.policy, &name);
@@ -220,21 +223,21 @@ struct ToolReport<'a> {
 impl<'a> Tools<'a> {
     /// # Errors
     /// There is no such server.
-    fn of(
-        visit: &Visit,
+    fn new(
+        hub_session: &HubSession,
         server: &'a Server,
         registry: &Registry,
         failure: Option<client::Failure>,
     ) -> Result<Tools<'a>, HubError> {
-        let listed = visit.hub.listed(server.name())?;
+        let listed = hub_session.hub.tool_definitions(server.name())?;
         Ok(Tools { server, all: tools(&listed, server, registry), total: listed.len(), failure })
     }
 
-    fn shown(&self, which: Which) -> impl Iterator<Item = &Tool> {
+    fn shown(&self, which: ToolSelection) -> impl Iterator<Item = &Tool> {
         self.all.iter().filter(move |tool| match which {
-            Which::Offered => !tool.is_filtered,
-            Which::All => true,
-            Which::Filtered => tool.is_filtered,
+            ToolSelection::Offered => !tool.is_filtered,
+            ToolSelection::All => true,
+            ToolSelection::Filtered => tool.is_filtered,
         })
     }
 
@@ -244,7 +247,7 @@ impl<'a> Tools<'a> {
         Counts { total: self.total, available, filtered_out, unusable: self.total - filtered_out - available }
     }
 
-    fn report(&self, visit: &Visit, which: Which) -> ServerReport<'_> {
+    fn report(&self, hub_session: &HubSession, which: ToolSelection) -> ServerReport<'_> {
         let Counts { total, available, filtered_out, unusable } = self.counts();
         ServerReport {
             server: self.server.name(),
@@ -254,17 +257,17 @@ impl<'a> Tools<'a> {
             filtered_out,
             unusable,
             tools: self.shown(which).map(Tool::report).collect(),
-            failure: self.failure.as_ref().map(|failure| visit.failure_json(failure)),
+            failure: self.failure.as_ref().map(|failure| hub_session.failure_json(failure)),
         }
     }
 
     /// The Markdown of cpe.
-    fn human(&self, which: Which) -> String {
+    fn human(&self, which: ToolSelection) -> String {
         let server = printable(self.server.name());
         let title = match which {
-            Which::Offered => format!("Available tools on server '{server}'"),
-            Which::All => format!("All tools on server '{server}' (including filtered)"),
-            Which::Filtered => format!("Filtered-out tools on server '{server}'"),
+            ToolSelection::Offered => format!("Available tools on server '{server}'"),
+            ToolSelection::All => format!("All tools on server '{server}' (including filtered)"),
+            ToolSelection::Filtered => format!("Filtered-out tools on server '{server}'"),
         };
         let filter = &self.server.written.tools;
         let Counts { total, available, filtered_out, unusable } = self.counts();
@@ -284,7 +287,7 @@ impl<'a> Tools<'a> {
         text.push_str("\n\n");
         let before = text.len();
         for tool in self.shown(which) {
-            text.push_str(&tool.human(which == Which::All));
+            text.push_str(&tool.human(which == ToolSelection::All));
         }
         if text.len() == before {
             text.push_str("*No tools to display.*\n");
@@ -306,21 +309,21 @@ impl Tool {
     fn human(&self, has_badge: bool) -> String {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Shown {
+        struct Definition {
             description: Option<String>,
             input_schema: Option<Box<RawValue>>,
             output_schema: Option<Box<RawValue>>,
         }
         let badge = if has_badge && self.is_filtered { " 🚫 *filtered*" } else { "" };
         let mut text = format!("{STRONG}### `{}`{STRONG:#}{badge}\n", printable(&self.name));
-        let Ok(shown) = serde_json::from_str::<Shown>(self.definition.get()) else {
+        let Ok(shown) = serde_json::from_str::<Definition>(self.definition.get()) else {
             return text + &text_of(self.definition.get()) + "\n";
         };
         if let Some(description) = &shown.description {
             text.push_str(&text_of(description));
         }
         if let Some(other) = self.registered.as_ref().filter(|tool| tool.name != self.name) {
-            text.push_str(&format!("\n**Called:** `{}`\n", printable(&other.name)));
+            text.push_str(&format!("\n**ToolCall:** `{}`\n", printable(&other.name)));
         } else if self.registered.is_none() && !self.is_filtered {
             text.push_str(&format!("\n{DIM}*Not callable by a name of its own: see the warnings.*{DIM:#}\n"));
         }

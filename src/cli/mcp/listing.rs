@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    common::CommonArgs,
+    args::CommonArgs,
     connection::UnreachableArgs,
-    content::{print, print_json},
+    error::{CommandError, FailureReport},
+    print::{print, print_json},
+    session::{HubSession, ServerResult, ServerResults, run_session},
     target::Select,
-    trouble::{FailureReport, Trouble},
-    visit::{Each, Reached, Visit, visit},
 };
 use crate::{
     cli::{
@@ -24,7 +24,7 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListingArgs {
-    /// The server [default: all that are not disabled]
+    /// The server [default: all enabled servers]
     server: Option<String>,
     #[command(flatten)]
     common: CommonArgs,
@@ -33,7 +33,7 @@ pub(super) struct ListingArgs {
 }
 
 /// One kind of what servers list.
-pub(in crate::cli) struct Kind {
+pub(in crate::cli) struct ListingKind {
     /// The capability that a server with such things declares.
     pub(super) capability: &'static str,
     /// The words for several of them.
@@ -45,7 +45,7 @@ pub(in crate::cli) struct Kind {
     pub(super) human: fn(&Map<String, Value>) -> String,
 }
 
-impl Kind {
+impl ListingKind {
     /// What is said of one of them; `None` if nobody could ask for it.
     fn members(&self, item: &RawValue) -> Option<Map<String, Value>> {
         let members = serde_json::from_str::<Map<String, Value>>(item.get()).ok();
@@ -60,11 +60,11 @@ struct Report<'a> {
 }
 
 /// Members of one server's object.
-struct ServerReport<'a>(Vec<(&'static str, Member<'a>)>);
+struct ServerReport<'a>(Vec<(&'static str, ReportField<'a>)>);
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Member<'a> {
+enum ReportField<'a> {
     Name(&'a str),
     /// As they came.
     Items(&'a [Box<RawValue>]),
@@ -81,23 +81,23 @@ impl Serialize for ServerReport<'_> {
 /// Lists one kind of things of every server that is meant.
 ///
 /// # Errors
-/// As [`visit`].
+/// As [`hub_session`].
 pub(super) fn run(
     args: &ListingArgs,
-    kind: &Kind,
+    kind: &ListingKind,
     list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
 ) -> Result<Exit, Failure> {
-    let servers = args.common.several(Select::of(args.server.as_deref()))?;
-    visit(
+    let servers = args.common.several(Select::from_name(args.server.as_deref()))?;
+    run_session(
         &args.common,
         &servers,
         |options| args.unreachable.apply(options),
-        async |visit| {
-            let Each { reached, outcome } = reached(visit, kind, list).await?;
+        async |hub_session| {
+            let ServerResults { reached, outcome } = list_items(hub_session, kind, list).await?;
             match args.common.format() {
                 Format::Human => print(&text(kind, &reached))?,
                 Format::Json => {
-                    let servers = reached.iter().map(|(server, came)| report(visit, kind, server, came));
+                    let servers = reached.iter().map(|(server, came)| report(hub_session, kind, server, came));
                     print_json(&Report { servers: servers.collect() })?;
                 }
             }
@@ -110,59 +110,66 @@ pub(super) fn run(
 /// What each server lists of one kind; what cannot be listed is told.
 ///
 /// # Errors
-/// As [`Visit::each`].
-pub(in crate::cli) async fn reached(
-    visit: &Visit,
-    kind: &Kind,
+/// As [`HubSession::each`].
+pub(in crate::cli) async fn list_items(
+    hub_session: &HubSession,
+    kind: &ListingKind,
     list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
-) -> Result<Each<Listing>, Trouble> {
+) -> Result<ServerResults<Listing>, CommandError> {
     let list = async |session: &Session, options| match session.info().declares(kind.capability) {
         true => list(session, options).await,
         // Whoever does not declare it has none, and need not be asked.
         false => Ok(Listing::default()),
     };
-    let each = visit.each(list).await?;
+    let each = hub_session.each(list).await?;
     for (server, came) in &each.reached {
         match came {
-            Reached::Answered(Err(failure)) => {
-                visit.warn(&format!("{} of server '{server}' cannot be listed: {failure}", kind.title.to_lowercase()));
+            ServerResult::Answered(Err(failure)) => {
+                hub_session
+                    .warn(&format!("{} of server '{server}' cannot be listed: {failure}", kind.title.to_lowercase()));
             }
-            Reached::Answered(Ok(listing)) => {
+            ServerResult::Answered(Ok(listing)) => {
                 for item in listing.items.iter().filter(|item| kind.members(item).is_none()) {
                     let (title, name, item) = (kind.title.to_lowercase(), kind.name, item.get());
-                    visit.warn(&format!(
-                        "one of the {title} of server '{server}' has no {name} and is of no use: {item}"
-                    ));
+                    hub_session
+                        .warn(&format!("one of the {title} of server '{server}' has no {name} and is ignored: {item}"));
                 }
             }
-            Reached::Not(_) => {}
+            ServerResult::Unreachable(_) => {}
         }
     }
     Ok(each)
 }
 
 /// Whether a server did not list what it was asked for.
-pub(in crate::cli) fn has_failed(reached: &[(Arc<str>, Reached<Listing>)]) -> bool {
-    reached.iter().any(|(_, came)| matches!(came, Reached::Answered(Err(_))))
+pub(in crate::cli) fn has_failed(reached: &[(Arc<str>, ServerResult<Listing>)]) -> bool {
+    reached.iter().any(|(_, came)| matches!(came, ServerResult::Answered(Err(_))))
 }
 
-pub(in crate::cli) fn text(kind: &Kind, reached: &[(Arc<str>, Reached<Listing>)]) -> String {
+pub(in crate::cli) fn text(kind: &ListingKind, reached: &[(Arc<str>, ServerResult<Listing>)]) -> String {
     let texts: Vec<_> = reached.iter().filter_map(|(server, came)| human(kind, server, came)).collect();
     texts.join("\n")
 }
 
-fn report<'a>(visit: &Visit, kind: &Kind, server: &'a str, came: &'a Reached<Listing>) -> ServerReport<'a> {
+fn report<'a>(
+    hub_session: &HubSession,
+    kind: &ListingKind,
+    server: &'a str,
+    came: &'a ServerResult<Listing>,
+) -> ServerReport<'a> {
     let what = match came {
-        Reached::Answered(Ok(listing)) => (kind.key, Member::Items(&listing.items)),
-        Reached::Answered(Err(failure)) => ("failure", Member::Failure(visit.failure_json(failure))),
-        Reached::Not(error) => ("unreachable", Member::Unreachable(visit.hidden(&error.to_string()))),
+        ServerResult::Answered(Ok(listing)) => (kind.key, ReportField::Items(&listing.items)),
+        ServerResult::Answered(Err(failure)) => ("failure", ReportField::Failure(hub_session.failure_json(failure))),
+        ServerResult::Unreachable(error) => {
+            ("unreachable", ReportField::Unreachable(hub_session.hidden(&error.to_string())))
+        }
     };
-    ServerReport(vec![("server", Member::Name(server)), what])
+    ServerReport(vec![("server", ReportField::Name(server)), what])
 }
 
 /// `None` for a server of which nothing is known.
-fn human(kind: &Kind, server: &str, came: &Reached<Listing>) -> Option<String> {
-    let Reached::Answered(Ok(listing)) = came else { return None };
+fn human(kind: &ListingKind, server: &str, came: &ServerResult<Listing>) -> Option<String> {
+    let ServerResult::Answered(Ok(listing)) = came else { return None };
     let mut text = format!("{STRONG}# {} of server '{}'{STRONG:#}\n\n", kind.title, printable(server));
     let items: Vec<_> = listing.items.iter().filter_map(|item| kind.members(item)).collect();
     items.iter().for_each(|members| text.push_str(&(kind.human)(members)));

@@ -1,38 +1,40 @@
-//! `rehearse mcp`: talk to MCP servers, those of configs or any other. One file for each subcommand.
+//! `rehearse mcp`: commands that talk to MCP servers. One file for each subcommand.
 //!
-//! [`target`] says which servers there are, [`visit`] holds the connections with them while a command works, and
-//! [`content`] prints or saves what came.
+//! [`target`] selects the servers, [`session`] holds their connections while a command runs, [`content`] prints or saves
+//! results.
 
-pub(in crate::cli) mod ad_hoc;
+mod args;
 pub(in crate::cli) mod arguments;
 pub(in crate::cli) mod auth;
 mod authorization;
 mod call_tool;
-pub(in crate::cli) mod called;
-mod common;
+mod call_tool_args;
+pub(in crate::cli) mod command_line_server;
 mod complete;
 pub(in crate::cli) mod connection;
 pub(in crate::cli) mod content;
-pub(in crate::cli) mod form;
-mod front_end;
+pub(in crate::cli) mod error;
 pub(in crate::cli) mod get_prompt;
-mod hearing;
 pub(in crate::cli) mod info;
+mod json_tokens;
 pub(in crate::cli) mod list_prompts;
 pub(in crate::cli) mod list_resources;
 mod list_servers;
 pub(in crate::cli) mod list_tools;
 pub(in crate::cli) mod listing;
+mod model_message;
 mod ping;
+pub(in crate::cli) mod print;
+pub(in crate::cli) mod projected_result;
 pub(in crate::cli) mod read_resource;
-mod requests;
+mod server_log;
+pub(in crate::cli) mod session;
 mod status;
 pub(in crate::cli) mod table;
 pub(in crate::cli) mod target;
-mod tokens;
+pub(in crate::cli) mod tool_call;
+mod tool_format;
 pub(in crate::cli) mod trace;
-pub(in crate::cli) mod trouble;
-pub(in crate::cli) mod visit;
 
 use clap::{Args, Subcommand};
 
@@ -40,24 +42,23 @@ use super::{Exit, Failure};
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse mcp list-servers                           what the programs on this machine have
+  rehearse mcp list-servers                           the servers of your MCP clients
   rehearse mcp list-tools files --mcp-config .mcp.json
   rehearse mcp call-tool --stdio 'npx -y mcp-files' read path=README.md
   rehearse mcp read-resource --http https://example.com/mcp docs://index
-  rehearse mcp status                                 reach for every server
-  rehearse mcp auth web                               get a token for a server that wants one
+  rehearse mcp status                                 the connection state of every server
+  rehearse mcp auth web                               get an OAuth token for a server
 
-Servers come from configs, which are found as `rehearse config show` finds them, or from one of --stdio, --http, --sse \
-and --ws.
+Servers come from config files (see `rehearse config show`) or from --stdio, --http, --sse or --ws.
 
 Exit codes:
-  0  it worked
-  1  the tool reports an error, or the server did not answer as it should
-  2  wrong usage, or a config that is wrong
-  3  a server cannot be reached or lets nobody in, or it was interrupted
-  4  there are no servers, or a message asks for no tool";
+  0  success
+  1  the tool reported an error, or the request failed
+  2  wrong usage, or a config with mistakes
+  3  a server cannot be reached or requires authorization; or interrupted
+  4  no servers are configured, or a message has no tool call";
 
-/// Talk to MCP servers: list what they offer, call tools, read resources, get prompts
+/// Talk to MCP servers: list and call tools, read resources, get prompts
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct McpArgs {
@@ -73,7 +74,7 @@ enum McpCommand {
     Info(info::InfoArgs),
     #[command(visible_alias = "ls-tools")]
     ListTools(list_tools::ListToolsArgs),
-    CallTool(call_tool::CallToolArgs),
+    CallTool(call_tool_args::CallToolArgs),
     ListResources(list_resources::ListResourcesArgs),
     ListResourceTemplates(list_resources::ListResourceTemplatesArgs),
     ReadResource(read_resource::ReadResourceArgs),

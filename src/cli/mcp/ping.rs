@@ -1,4 +1,4 @@
-//! `rehearse mcp ping`: whether servers answer, and how fast.
+//! `rehearse mcp ping`: the response time of servers.
 
 use std::{
     sync::Arc,
@@ -8,12 +8,12 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    common::CommonArgs,
+    args::CommonArgs,
     connection::UnreachableArgs,
-    content::{print, print_json},
+    error::FailureReport,
+    print::{print, print_json},
+    session::{ServerResult, ServerResults, run_session},
     target::Select,
-    trouble::FailureReport,
-    visit::{Each, Reached, visit},
 };
 use crate::{
     cli::{
@@ -28,15 +28,15 @@ const EXAMPLES: &str = "\
 Examples:
   rehearse mcp ping files
   rehearse mcp ping --http http://127.0.0.1:8888/mcp --timeout 2s
-  rehearse mcp ping                              every server of the configs
+  rehearse mcp ping                              every configured server
 
-Version 2026-07-28 has no ping; its servers are asked for `server/discover` instead.";
+Version 2026-07-28 has no ping; `server/discover` is used instead.";
 
-/// Ask servers for a sign of life
+/// Ping servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PingArgs {
-    /// The server [default: all that are not disabled]
+    /// The server [default: all enabled servers]
     server: Option<String>,
     #[command(flatten)]
     common: CommonArgs,
@@ -60,65 +60,70 @@ struct Report {
 struct ServerReport {
     server: Arc<str>,
     #[serde(flatten)]
-    came: Came,
+    result: PingOutcome,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Came {
+enum PingOutcome {
     Pong { method: &'static str, milliseconds: f64 },
     Failure { failure: FailureReport },
     Unreachable { unreachable: String },
 }
 
 pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
-    let servers = args.common.several(Select::of(args.server.as_deref()))?;
-    visit(
+    let servers = args.common.several(Select::from_name(args.server.as_deref()))?;
+    run_session(
         &args.common,
         &servers,
         |options| args.unreachable.apply(options),
-        async |visit| {
-            let Each { reached, outcome } = visit.each(async |session, options| ping(session, options).await).await?;
+        async |hub_session| {
+            let ServerResults { reached, outcome } =
+                hub_session.each(async |session, options| ping(session, options).await).await?;
             let milliseconds = |after: Duration| (after.as_secs_f64() * 10_000.0).round() / 10.0;
             let mut exit = Exit::Success;
-            for (_, came) in &reached {
-                exit = match came {
-                    Reached::Not(_) => Exit::CannotRun,
-                    Reached::Answered(Err(_)) if exit == Exit::Success => Exit::Violation,
-                    Reached::Answered(_) => exit,
+            for (_, result) in &reached {
+                exit = match result {
+                    ServerResult::Unreachable(_) => Exit::CannotRun,
+                    ServerResult::Answered(Err(_)) if exit == Exit::Success => Exit::Violation,
+                    ServerResult::Answered(_) => exit,
                 };
             }
             match args.common.format() {
                 Format::Human => {
-                    let line = |(server, came): &(Arc<str>, Reached<Pong>)| {
+                    let line = |(server, result): &(Arc<str>, ServerResult<Pong>)| {
                         let server = printable(server);
-                        match came {
-                            Reached::Answered(Ok(Pong { method, after })) => {
+                        match result {
+                            ServerResult::Answered(Ok(Pong { method, after })) => {
                                 let time = milliseconds(*after);
                                 Some(format!(
-                                    "{GOOD}✓{GOOD:#} {STRONG}{server}{STRONG:#} answered {method} after {time} ms\n"
+                                    "{GOOD}✓{GOOD:#} {STRONG}{server}{STRONG:#} answered {method} in {time} ms\n"
                                 ))
                             }
-                            Reached::Answered(Err(failure)) => {
-                                let why = visit.hidden(&format!("{}: {failure}", failure.kind()));
+                            ServerResult::Answered(Err(failure)) => {
+                                let why = hub_session.hidden(&format!("{}: {failure}", failure.kind()));
                                 Some(format!("{BAD}✗{BAD:#} {STRONG}{server}{STRONG:#} {}\n", printable(&why)))
                             }
                             // It has been told.
-                            Reached::Not(_) => None,
+                            ServerResult::Unreachable(_) => None,
                         }
                     };
                     print(&reached.iter().filter_map(line).collect::<String>())?;
                 }
                 Format::Json => {
-                    let server = |(server, came): &(Arc<str>, Reached<Pong>)| {
-                        let came = match came {
-                            Reached::Answered(Ok(Pong { method, after })) => {
-                                Came::Pong { method, milliseconds: milliseconds(*after) }
+                    let server = |(server, result): &(Arc<str>, ServerResult<Pong>)| {
+                        let result = match result {
+                            ServerResult::Answered(Ok(Pong { method, after })) => {
+                                PingOutcome::Pong { method, milliseconds: milliseconds(*after) }
                             }
-                            Reached::Answered(Err(failure)) => Came::Failure { failure: visit.failure_json(failure) },
-                            Reached::Not(error) => Came::Unreachable { unreachable: visit.hidden(&error.to_string()) },
+                            ServerResult::Answered(Err(failure)) => {
+                                PingOutcome::Failure { failure: hub_session.failure_json(failure) }
+                            }
+                            ServerResult::Unreachable(error) => {
+                                PingOutcome::Unreachable { unreachable: hub_session.hidden(&error.to_string()) }
+                            }
                         };
-                        ServerReport { server: server.clone(), came }
+                        ServerReport { server: server.clone(), result }
                     };
                     print_json(&Report { servers: reached.iter().map(server).collect() })?;
                 }

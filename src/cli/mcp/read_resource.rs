@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    common::{CommonArgs, ContentArgs},
-    content::{Saver, conclude},
-    visit::visit,
+    args::{CommonArgs, ContentArgs},
+    content::{Saver, print_result},
+    session::run_session,
 };
 use crate::{
     cli::{Exit, Failure},
@@ -19,9 +19,9 @@ Examples:
   rehearse mcp read-resource --http http://127.0.0.1:8888/mcp file:///logo.png --output logo.png
   rehearse mcp read-resource file:///readme.md --stdio 'npx -y mcp-files' --format json";
 
-/// Read a resource, and print what it holds
+/// Read a resource and print its contents
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("output", |it| it.help("Save what it holds in this file or folder")))]
+#[command(after_help = EXAMPLES, mut_arg("output", |it| it.help("Save the contents to this file or folder")))]
 pub(super) struct ReadResourceArgs {
     /// The URI of the resource
     uri: String,
@@ -42,7 +42,7 @@ impl Contents {
     /// It is something else.
     pub(in crate::cli) fn parse(result: &RawValue) -> Result<Contents, client::Failure> {
         let parsed = serde_json::from_str(result.get());
-        parsed.map_err(|error| client::Failure::Malformed(format!("no contents of a resource: {error}")))
+        parsed.map_err(|error| client::Failure::Malformed(format!("invalid resource contents: {error}")))
     }
 
     /// # Errors
@@ -54,17 +54,18 @@ impl Contents {
 
 pub(super) fn run(args: &ReadResourceArgs) -> Result<Exit, Failure> {
     let servers = args.common.one(args.content.server.as_deref(), "--server")?;
-    visit(
+    run_session(
         &args.common,
         &servers,
         |_| {},
-        async |visit| {
-            let server = &visit.names[0];
-            let read = visit.request(server, async |session, options| session.read_resource(&args.uri, options).await);
+        async |hub_session| {
+            let server = &hub_session.names[0];
+            let read =
+                hub_session.request(server, async |session, options| session.read_resource(&args.uri, options).await);
             let read = read.await?;
             let read = read.and_then(|result| Contents::parse(&result).map(|parsed| (result, parsed)));
             let saver = Saver::new(args.content.output.as_deref(), "resource");
-            conclude(visit, args.common.format(), server, &read, saver, Contents::text).await
+            print_result(hub_session, args.common.format(), server, &read, saver, Contents::text).await
         },
     )
 }

@@ -1,31 +1,31 @@
-//! `rehearse mcp status`: which servers can be reached, and how many tools they have.
+//! `rehearse mcp status`: the connection state and the number of tools of each server.
 
 use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 
 use super::{
-    common::CommonArgs,
-    content::{print, print_json},
-    table::{status_table, status_table_in, with_offered},
+    args::CommonArgs,
+    error::CommandError,
+    print::{print, print_json},
+    session::{HubSession, run_session},
+    table::{callable_statuses, status_table, status_table_in},
     target::Select,
-    trouble::Trouble,
-    visit::{Visit, visit},
 };
 use crate::{
     cli::{Exit, Failure, Format, style::DOUBTFUL},
-    client::hub::{State, Status},
+    client::hub::{ConnectionState, ServerStatus},
     config::policy::{Duplicates, Unreachable},
 };
 
 const EXAMPLES: &str = "\
 Examples:
-  rehearse mcp status                            every server of the configs
+  rehearse mcp status                            every configured server
   rehearse mcp status --mcp-config .mcp.json --timeout 5s --format json
 
-The exit code is 3 if one of the servers cannot be reached. Interrupted, it shows what is known by then.";
+The exit code is 3 if a server cannot be reached. Ctrl-C prints the state so far.";
 
-/// Connect to every server, and show how it stands with each
+/// Show the connection state of each server
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StatusArgs {
@@ -42,29 +42,29 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
         options.unreachable = Unreachable::Skipped;
         options.duplicates = Duplicates::FirstWins;
     };
-    visit(&args.common, &servers, all, async |visit| {
-        let mut discovering = std::pin::pin!(visit.hub.discover());
+    run_session(&args.common, &servers, all, async |hub_session| {
+        let mut discovering = std::pin::pin!(hub_session.hub.discover());
         let found = tokio::select! {
             biased;
             // Before the connections are closed, and with them what is known is gone.
-            () = visit.interrupted() => return tell_what_is_known(visit, args.common.format()),
-            found = &mut discovering => found.map_err(super::trouble::trouble)?,
+            () = hub_session.interrupted() => return print_partial_status(hub_session, args.common.format()),
+            found = &mut discovering => found.map_err(CommandError::from)?,
         };
-        let statuses = with_offered(&visit.hub);
+        let statuses = callable_statuses(&hub_session.hub);
         match args.common.format() {
             Format::Human => {
-                visit.warn_unreachable(&found.unreachable);
-                visit.warn_unlisted(&found);
+                hub_session.warn_unreachable(&found.unreachable);
+                hub_session.warn_incomplete(&found);
                 print(&status_table(&statuses, SystemTime::now(), "rehearse mcp "))?;
             }
             Format::Json => {
                 let unlisted: HashMap<_, _> =
-                    found.unlisted.iter().map(|(server, failure)| (server, failure)).collect();
+                    found.incomplete.iter().map(|(server, failure)| (server, failure)).collect();
                 let failure = |server: &Arc<str>| unlisted.get(server).map(ToString::to_string);
-                print_json(&report(visit, &statuses, state, failure))?;
+                print_json(&report(hub_session, &statuses, state, failure))?;
             }
         }
-        Ok(match (found.unreachable.is_empty(), found.unlisted.is_empty()) {
+        Ok(match (found.unreachable.is_empty(), found.incomplete.is_empty()) {
             (false, _) => Exit::CannotRun,
             (true, false) => Exit::Violation,
             (true, true) => Exit::Success,
@@ -73,32 +73,32 @@ pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
 }
 
 /// How it stood with each server when somebody had seen enough.
-fn tell_what_is_known(visit: &Visit, format: Format) -> Result<Exit, Trouble> {
+fn print_partial_status(hub_session: &HubSession, format: Format) -> Result<Exit, CommandError> {
     // Of two tools with one name the first counts here.
-    let _ = visit.hub.register();
-    let statuses = with_offered(&visit.hub);
+    let _ = hub_session.hub.register();
+    let statuses = callable_statuses(&hub_session.hub);
     match format {
         Format::Human => {
             for (server, status) in &statuses {
-                if let Some(error) = status.last_error.as_ref().filter(|_| status.state == State::Failed) {
+                if let Some(error) = status.last_error.as_ref().filter(|_| status.state == ConnectionState::Failed) {
                     let text = format!("MCP server '{server}' connection failed: {error}");
-                    visit.say_in_any_case(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#}"), &text);
+                    hub_session.print_always(&format!("{DOUBTFUL}warning:{DOUBTFUL:#}"), &text);
                 }
             }
-            let word = |state: State| match state {
-                State::NotConnected => "Not asked".to_owned(),
-                State::Connecting => "Interrupted".to_owned(),
+            let word = |state: ConnectionState| match state {
+                ConnectionState::NotConnected => "Not asked".to_owned(),
+                ConnectionState::Connecting => "Interrupted".to_owned(),
                 state => state.to_string(),
             };
             print(&status_table_in(&statuses, SystemTime::now(), "rehearse mcp ", word))?;
         }
         Format::Json => {
-            let word = |it: State| match it {
-                State::NotConnected => "notAsked",
-                State::Connecting => "interrupted",
+            let word = |it: ConnectionState| match it {
+                ConnectionState::NotConnected => "notAsked",
+                ConnectionState::Connecting => "interrupted",
                 it => state(it),
             };
-            print_json(&report(visit, &statuses, word, |_| None))?;
+            print_json(&report(hub_session, &statuses, word, |_| None))?;
         }
     }
     Ok(Exit::CannotRun)
@@ -106,31 +106,31 @@ fn tell_what_is_known(visit: &Visit, format: Format) -> Result<Exit, Trouble> {
 
 /// What programs are told.
 fn report(
-    visit: &Visit,
-    statuses: &[(Arc<str>, Status)],
-    word: impl Fn(State) -> &'static str,
+    hub_session: &HubSession,
+    statuses: &[(Arc<str>, ServerStatus)],
+    word: impl Fn(ConnectionState) -> &'static str,
     failure: impl Fn(&Arc<str>) -> Option<String>,
 ) -> Value {
-    let server = |(name, status): &(Arc<str>, Status)| {
+    let server = |(name, status): &(Arc<str>, ServerStatus)| {
         let error = status.last_error.as_ref().map(ToString::to_string).or_else(|| failure(name));
         json!({
             "server": name,
             "status": word(status.state),
             "tools": status.tools,
             "since": humantime::format_rfc3339_millis(status.since).to_string(),
-            "error": error.map(|error| visit.hidden(&error)),
+            "error": error.map(|error| hub_session.hidden(&error)),
         })
     };
     json!({ "servers": statuses.iter().map(server).collect::<Vec<_>>() })
 }
 
 /// One word for programs.
-fn state(state: State) -> &'static str {
+fn state(state: ConnectionState) -> &'static str {
     match state {
-        State::NotConnected => "notConnected",
-        State::Connecting => "connecting",
-        State::Connected => "connected",
-        State::Failed => "failed",
-        State::Disabled => "disabled",
+        ConnectionState::NotConnected => "notConnected",
+        ConnectionState::Connecting => "connecting",
+        ConnectionState::Connected => "connected",
+        ConnectionState::Failed => "failed",
+        ConnectionState::Disabled => "disabled",
     }
 }

@@ -10,34 +10,38 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::{
     cli::style::{BAD, DIM, DOUBTFUL, GOOD, printable},
-    client::hub::{Hub, State, Status},
+    client::hub::{ConnectionState, Hub, ServerStatus},
 };
 
 const HEADS: [&str; 4] = ["Server", "Status", "Tools", "Updated"];
 
 /// How it stands with each server, with the number of tools that can be called: what a server lists may be left out.
-pub(in crate::cli) fn with_offered(hub: &Hub) -> Vec<(Arc<str>, Status)> {
+pub(in crate::cli) fn callable_statuses(hub: &Hub) -> Vec<(Arc<str>, ServerStatus)> {
     let registry = hub.registry();
     let mut statuses = hub.status();
     for (name, status) in &mut statuses {
-        status.tools = status.tools.map(|_| registry.of_server(name).count());
+        status.tools = status.tools.map(|_| registry.server_tools(name).count());
     }
     statuses
 }
 
 /// The table with its title, and below it what to type next; `prefix` is what commands begin with.
-pub(in crate::cli) fn status_table(servers: &[(impl AsRef<str>, Status)], now: SystemTime, prefix: &str) -> String {
+pub(in crate::cli) fn status_table(
+    servers: &[(impl AsRef<str>, ServerStatus)],
+    now: SystemTime,
+    prefix: &str,
+) -> String {
     status_table_in(servers, now, prefix, |state| state.to_string())
 }
 
 /// As [`status_table`], with other words for states.
 pub(super) fn status_table_in(
-    servers: &[(impl AsRef<str>, Status)],
+    servers: &[(impl AsRef<str>, ServerStatus)],
     now: SystemTime,
     prefix: &str,
-    word: impl Fn(State) -> String,
+    word: impl Fn(ConnectionState) -> String,
 ) -> String {
-    let row = |(name, status): &(_, Status)| {
+    let row = |(name, status): &(_, ServerStatus)| {
         let name: &str = AsRef::as_ref(name);
         let tools = status.tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string());
         [printable(name).into_owned(), word(status.state), tools, updated(status, now)]
@@ -45,19 +49,19 @@ pub(super) fn status_table_in(
     let rows: Vec<_> = servers.iter().map(row).collect();
     let style = |row: usize, column: usize| match servers[row].1.state {
         _ if column != 1 => Style::new(),
-        State::Connected => GOOD,
-        State::Failed => BAD,
-        State::Connecting => DOUBTFUL,
-        State::NotConnected | State::Disabled => DIM,
+        ConnectionState::Connected => GOOD,
+        ConnectionState::Failed => BAD,
+        ConnectionState::Connecting => DOUBTFUL,
+        ConnectionState::NotConnected | ConnectionState::Disabled => DIM,
     };
     format!(
         "MCP Servers Status:\n{}\nUse '{prefix}list-tools' to see all tools\nUse '{prefix}debug <server>' for more details\n",
-        drawn(HEADS, &rows, style)
+        draw(HEADS, &rows, style)
     )
 }
 
 /// A table in a box; each cell, by its row and column, in a style of its own.
-pub(in crate::cli) fn drawn<const N: usize>(
+pub(in crate::cli) fn draw<const N: usize>(
     heads: [&str; N],
     rows: &[[String; N]],
     style: impl Fn(usize, usize) -> Style,
@@ -90,11 +94,11 @@ pub(in crate::cli) fn ago(time: SystemTime, now: SystemTime) -> String {
     format!("{} ago", age(now.duration_since(time).unwrap_or_default()))
 }
 
-fn updated(status: &Status, now: SystemTime) -> String {
+fn updated(status: &ServerStatus, now: SystemTime) -> String {
     match status.state {
-        State::Failed => "Error".to_owned(),
-        State::NotConnected | State::Disabled => "-".to_owned(),
-        State::Connected | State::Connecting => ago(status.since, now),
+        ConnectionState::Failed => "Error".to_owned(),
+        ConnectionState::NotConnected | ConnectionState::Disabled => "-".to_owned(),
+        ConnectionState::Connected | ConnectionState::Connecting => ago(status.since, now),
     }
 }
 
@@ -115,12 +119,12 @@ mod tests {
     #[test]
     fn the_table_is_as_wide_as_what_it_holds() {
         let since = SystemTime::UNIX_EPOCH;
-        let status = |state, tools| Status { state, since, last_error: None, tools };
+        let status = |state, tools| ServerStatus { state, since, last_error: None, tools };
         let servers = [
-            ("filesystem", status(State::Connected, Some(8))),
-            ("web", status(State::Failed, None)),
-            ("b\u{1b}x", status(State::Disabled, None)),
-            ("日本語🦀", status(State::NotConnected, None)),
+            ("filesystem", status(ConnectionState::Connected, Some(8))),
+            ("web", status(ConnectionState::Failed, None)),
+            ("b\u{1b}x", status(ConnectionState::Disabled, None)),
+            ("日本語🦀", status(ConnectionState::NotConnected, None)),
         ];
         let text = status_table(&servers, since + Duration::from_secs(130), "/mcp ");
         assert_eq!(

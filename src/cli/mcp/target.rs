@@ -6,13 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use super::ad_hoc::AdHocArgs;
+use super::command_line_server::ServerArgs;
 use crate::{
     cli::{
         Failure,
         config::{
             SourceArgs,
-            prepared::{Prepared, Secrets, prepare, variables},
+            resolved_server::{ResolvedServer, Secrets, prepare, variables},
             sources::{folder, readable, told, warnings},
         },
         style::{self, DOUBTFUL, STRONG, printable},
@@ -30,14 +30,14 @@ use crate::{
 };
 
 /// What the server of a command line is treated like.
-static AD_HOC: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
+static COMMAND_LINE_POLICY: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
 
 #[derive(Clone, Debug, clap::Args)]
 pub(in crate::cli) struct TargetArgs {
     #[command(flatten)]
     sources: SourceArgs,
     #[command(flatten)]
-    ad_hoc: AdHocArgs,
+    ad_hoc: ServerArgs,
 }
 
 /// Which servers are meant.
@@ -50,7 +50,7 @@ pub(super) enum Select<'a> {
 }
 
 impl<'a> Select<'a> {
-    pub(super) fn of(name: Option<&'a str>) -> Select<'a> {
+    pub(super) fn from_name(name: Option<&'a str>) -> Select<'a> {
         name.map_or(Select::Enabled, Select::Named)
     }
 
@@ -67,19 +67,19 @@ impl<'a> Select<'a> {
 pub(in crate::cli) struct Server {
     pub(in crate::cli) written: server::ServerConfig,
     pub(in crate::cli) policy: &'static Policy,
-    pub(in crate::cli) prepared: Prepared,
+    pub(in crate::cli) resolved: ResolvedServer,
 }
 
 /// Every server, and what the files that they come from have of secrets.
 #[derive(Debug)]
-pub(super) struct All {
-    pub(super) servers: Vec<Found>,
+pub(super) struct FoundServers {
+    pub(super) servers: Vec<FoundServer>,
     pub(super) secrets: Vec<String>,
 }
 
 /// A server as it was found, switched off or not.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundServer {
     pub(super) written: server::ServerConfig,
     /// `None` for the server of a command line.
     pub(super) kept: Option<Kept>,
@@ -91,8 +91,8 @@ impl Server {
     }
 
     /// Whether the command line describes it.
-    pub(super) fn is_ad_hoc(&self) -> bool {
-        std::ptr::eq(self.policy, &AD_HOC)
+    pub(super) fn is_from_command_line(&self) -> bool {
+        std::ptr::eq(self.policy, &COMMAND_LINE_POLICY)
     }
 }
 
@@ -101,13 +101,13 @@ impl TargetArgs {
     ///
     /// # Errors
     /// A file that was named cannot be read.
-    pub(super) fn all(&self, show_secrets: bool) -> Result<All, Failure> {
+    pub(super) fn all(&self, show_secrets: bool) -> Result<FoundServers, Failure> {
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
-            return Ok(All { servers: vec![Found { written, kept: None }], secrets: Vec::new() });
+            return Ok(FoundServers { servers: vec![FoundServer { written, kept: None }], secrets: Vec::new() });
         }
         let effective = self.effective(&Machine::here(), show_secrets)?;
         for unread in &effective.unread {
-            warn(&format!("the server '{}' is not understood: {}, {}", unread.name, unread.code.name, unread.origin));
+            warn(&format!("the server '{}' is ignored: {}, {}", unread.name, unread.code.name, unread.origin));
         }
         for kept in &effective.servers {
             let (name, file) = (&kept.server.name.value, &effective.files[kept.file]);
@@ -117,8 +117,8 @@ impl TargetArgs {
             }
         }
         let secrets = effective.secrets().map(str::to_owned).collect();
-        let found = |kept: Kept| Found { written: kept.server.clone(), kept: Some(kept) };
-        Ok(All { servers: effective.servers.into_iter().map(found).collect(), secrets })
+        let found = |kept: Kept| FoundServer { written: kept.server.clone(), kept: Some(kept) };
+        Ok(FoundServers { servers: effective.servers.into_iter().map(found).collect(), secrets })
     }
 
     /// The servers that are meant, in order; none if there are none.
@@ -132,7 +132,7 @@ impl TargetArgs {
             let server = ad_hoc(written, show_secrets)?;
             return match name {
                 Some(name) if name != server.name() => Err(Failure::Usage(format!(
-                    "there is no server {name:?}; the command line describes {:?}",
+                    "unknown server {name:?}; the command line defines {:?}",
                     server.name()
                 ))),
                 _ => Ok(vec![server]),
@@ -186,7 +186,7 @@ impl TargetArgs {
         }
         warnings(&effective, show_secrets).iter().for_each(|line| warn(line));
         for file in effective.files.iter().filter(|file| is_rejected(file) && file.is_whole()) {
-            warn(&format!("{} is left out: {}", file.examined.source.name, joined(&rejections(file))));
+            warn(&format!("{} is ignored: {}", file.examined.source.name, joined(&rejections(file))));
         }
         effective.leave_out(is_rejected);
         Ok(effective)
@@ -278,11 +278,11 @@ fn not_found(name: &str, effective: &Effective) -> Failure {
         return Failure::Usage(format!("no MCP servers configured; {}", reached_by(name)));
     }
     if name.contains("://") {
-        return Failure::Usage(format!("no server of a config has the name of a URL; {}", reached_by(name)));
+        return Failure::Usage(format!("a URL is not a server name; {}", reached_by(name)));
     }
     let names: Vec<_> = effective.servers.iter().map(|kept| &*kept.server.name.value).collect();
     let near = nearest(name, &names)
-        .map_or_else(|| format!("; there are {}", names.join(", ")), |near| format!("; did you mean '{near}'?"));
+        .map_or_else(|| format!("; servers are {}", names.join(", ")), |near| format!("; did you mean '{near}'?"));
     // The words of cpe.
     Failure::Usage(format!("server '{name}' not found in configuration{near}"))
 }
@@ -290,24 +290,24 @@ fn not_found(name: &str, effective: &Effective) -> Failure {
 /// How what stands where a server's name belongs may be reached.
 fn reached_by(name: &str) -> &'static str {
     match name.split_once("://") {
-        Some(("ws" | "wss", _)) => "a URL goes after --ws",
-        Some(_) => "a URL goes after --http, or after --sse",
+        Some(("ws" | "wss", _)) => "use --ws URL",
+        Some(_) => "use --http URL or --sse URL",
         None => WITHOUT_SERVERS,
     }
 }
 
 /// What helps whoever has no servers.
-const WITHOUT_SERVERS: &str = "--http URL or --stdio COMMAND reaches one without a config, --mcp-config names a file with \
-                               servers; `rehearse config show` tells where they are looked for";
+const WITHOUT_SERVERS: &str = "--http URL or --stdio COMMAND connects without a config, --mcp-config FILE uses a config \
+                               file; see `rehearse config show`";
 
 /// Says that there are no servers, and what helps.
-pub(in crate::cli) fn tell_no_servers() {
+pub(in crate::cli) fn print_no_servers() {
     style::print("No MCP servers configured.\n");
-    hint_at_servers();
+    print_server_hint();
 }
 
 /// What helps where there are no servers.
-pub(super) fn hint_at_servers() {
+pub(super) fn print_server_hint() {
     style::print(&format!("{STRONG}hint:{STRONG:#} {WITHOUT_SERVERS}\n"));
 }
 
@@ -324,35 +324,39 @@ fn ready(kept: &Kept, file: &File, machine: &Machine, show_secrets: bool) -> Res
         return Err(told(errors(file, &server.name.value), &file.examined, show_secrets));
     }
     let folder = folder(file, machine);
-    let prepared = prepare(server, dialect, &variables(&folder), &folder);
-    let prepared = prepared.map_err(|findings| told(findings.iter(), &file.examined, show_secrets))?;
-    Ok(server_of(server.clone(), dialect, prepared, show_secrets))
+    let resolved = prepare(server, dialect, &variables(&folder), &folder);
+    let resolved = resolved.map_err(|findings| told(findings.iter(), &file.examined, show_secrets))?;
+    Ok(server_of(server.clone(), dialect, resolved, show_secrets))
 }
 
 fn server_of(
     written: server::ServerConfig,
     dialect: &'static Dialect,
-    prepared: Prepared,
+    resolved: ResolvedServer,
     show_secrets: bool,
 ) -> Server {
-    let secrets = if show_secrets { Secrets::default() } else { prepared.secrets };
-    Server { written, policy: &dialect.policy, prepared: Prepared { secrets, ..prepared } }
+    let secrets = if show_secrets { Secrets::default() } else { resolved.secrets };
+    Server { written, policy: &dialect.policy, resolved: ResolvedServer { secrets, ..resolved } }
 }
 
 fn ad_hoc(written: server::ServerConfig, show_secrets: bool) -> Result<Server, Failure> {
     let folder = std::env::current_dir().unwrap_or_default();
-    let config = server_params(&written, &AD_HOC, Timeouts::default(), &folder)
+    let config = server_params(&written, &COMMAND_LINE_POLICY, Timeouts::default(), &folder)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let secrets = match show_secrets {
         true => Secrets::default(),
         false => Secrets::of(&written, &written, &config, &std::collections::BTreeMap::new()),
     };
     config.target.check().map_err(|error| Failure::Usage(secrets.hidden(&error.to_string())))?;
-    Ok(Server { written, policy: &AD_HOC, prepared: Prepared { config, oauth: server::OAuth::default(), secrets } })
+    Ok(Server {
+        written,
+        policy: &COMMAND_LINE_POLICY,
+        resolved: ResolvedServer { config, oauth: server::OAuth::default(), secrets },
+    })
 }
 
 fn leave_out(name: &str, problems: &Diagnostics) {
-    warn(&format!("MCP server '{name}' is left out: {}", joined(problems)));
+    warn(&format!("MCP server '{name}' is ignored: {}", joined(problems)));
 }
 
 fn joined(problems: &Diagnostics) -> String {
@@ -361,7 +365,7 @@ fn joined(problems: &Diagnostics) -> String {
 }
 
 fn warn(line: &str) {
-    style::print(&format!("{DOUBTFUL}WARN:{DOUBTFUL:#} {}\n", printable(line)));
+    style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(line)));
 }
 
 /// # Errors
@@ -371,7 +375,10 @@ pub(super) fn only_one(servers: &[Server], which: &str) -> Result<(), Failure> {
         [] | [_] => Ok(()),
         several => {
             let names: Vec<_> = several.iter().map(Server::name).collect();
-            Err(Failure::Usage(format!("there are several servers; say which with {which}: {}", names.join(", "))))
+            Err(Failure::Usage(format!(
+                "several servers are configured; select one with {which}: {}",
+                names.join(", ")
+            )))
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{
-        config::prepared::Secrets,
+        config::resolved_server::Secrets,
         style::{self, DIM, STRONG, printable},
     },
     client::{ServerParams, StderrLine, StderrSink, hub::RecordSink},
@@ -26,36 +26,36 @@ use crate::{
 };
 
 /// Headers by which HTTP cuts its messages.
-const UNTOLD: [&str; 5] = ["connection", "content-length", "date", "keep-alive", "transfer-encoding"];
+const HIDDEN_HEADERS: [&str; 5] = ["connection", "content-length", "date", "keep-alive", "transfer-encoding"];
 
 /// What looks like a secret by its name, and is none.
 const PROGRESS: &str = "\"progressToken\":";
 
-/// Shows the frames of any number of connections.
+/// ServerFilter the frames of any number of connections.
 #[derive(Clone)]
 pub(in crate::cli) struct Tracer(Arc<Inner>);
 
 /// Whether the frames of a server are shown at the moment.
-pub(in crate::cli) type Shows = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+pub(in crate::cli) type ServerFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 struct Inner {
     secrets: Mutex<Option<Secrets>>,
     names_servers: bool,
-    shows: Shows,
+    shows: ServerFilter,
     stop: CancellationToken,
-    followed: Mutex<All>,
+    connections: Mutex<Connections>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// The connections whose frames are shown, in the order of time over all of them.
 #[derive(Default)]
-struct All {
-    connections: Vec<Followed>,
+struct Connections {
+    connections: Vec<TracedConnection>,
     /// When the first of them was opened: from then on time counts.
     began: Option<Instant>,
 }
 
-struct Followed {
+struct TracedConnection {
     server: Arc<str>,
     recorder: TraceRecorder,
     /// How far its record has been taken.
@@ -65,22 +65,22 @@ struct Followed {
 }
 
 /// Something to show.
-struct Due {
+struct TimedEntry {
     at: Instant,
     server: Arc<str>,
     entry: TraceEntry,
 }
 
-impl All {
+impl Connections {
     /// What was recorded up to a time and not taken yet, in order.
-    fn take(&mut self, until: Instant) -> Vec<Due> {
+    fn take(&mut self, until: Instant) -> Vec<TimedEntry> {
         let mut due = Vec::new();
-        for Followed { server, recorder, read, later } in &mut self.connections {
+        for TracedConnection { server, recorder, read, later } in &mut self.connections {
             let mut entries = std::mem::take(later);
             entries.extend(recorder.entries(read));
             for entry in entries {
                 match recorder.opened() + entry.at() {
-                    at if at <= until => due.push(Due { at, server: server.clone(), entry }),
+                    at if at <= until => due.push(TimedEntry { at, server: server.clone(), entry }),
                     _ => later.push(entry),
                 }
             }
@@ -93,14 +93,14 @@ impl All {
 impl Tracer {
     /// Without `secrets` nothing is hidden. Servers are named if there are several.
     pub(super) fn new(secrets: Option<Secrets>, names_servers: bool) -> Tracer {
-        Tracer::of_some(secrets, names_servers, Arc::new(|_| true))
+        Tracer::filtered(secrets, names_servers, Arc::new(|_| true))
     }
 
     /// As [`Tracer::new`], with the frames of those servers alone that are shown when they come.
-    pub(in crate::cli) fn of_some(secrets: Option<Secrets>, names_servers: bool, shows: Shows) -> Tracer {
+    pub(in crate::cli) fn filtered(secrets: Option<Secrets>, names_servers: bool, shows: ServerFilter) -> Tracer {
         let (secrets, stop) = (Mutex::new(secrets), CancellationToken::new());
-        let (followed, tasks) = (Mutex::default(), Mutex::default());
-        Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, followed, tasks }))
+        let (connections, tasks) = (Mutex::default(), Mutex::default());
+        Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, connections, tasks }))
     }
 
     /// Hides other secrets from now on.
@@ -114,25 +114,25 @@ impl Tracer {
         Arc::new(move |server, recorder| tracer.follow(server, recorder))
     }
 
-    /// Shows what goes over a connection with a server; must be called within a tokio runtime.
+    /// ServerFilter what goes over a connection with a server; must be called within a tokio runtime.
     pub(in crate::cli) fn follow(&self, server: &Arc<str>, recorder: &TraceRecorder) {
         {
-            let mut all = locked(&self.0.followed);
+            let mut all = locked(&self.0.connections);
             all.began.get_or_insert(recorder.opened());
             let (server, recorder, read) = (server.clone(), recorder.clone(), ReadPosition::default());
-            all.connections.push(Followed { server, recorder, read, later: Vec::new() });
+            all.connections.push(TracedConnection { server, recorder, read, later: Vec::new() });
         }
         let (inner, recorder) = (self.0.clone(), recorder.clone());
         let task = tokio::spawn(async move {
             follow(&recorder, inner.stop.clone(), || inner.show_all()).await;
-            locked(&inner.followed).connections.retain(|followed| !followed.recorder.is_same_as(&recorder));
+            locked(&inner.connections).connections.retain(|connections| !connections.recorder.is_same_as(&recorder));
         });
         let mut tasks = locked(&self.0.tasks);
         tasks.retain(|task| !task.is_finished());
         tasks.push(task);
     }
 
-    /// Shows how tokens are got for a server; must be called within a tokio runtime.
+    /// ServerFilter how tokens are got for a server; must be called within a tokio runtime.
     pub(in crate::cli) fn follow_authorizer(&self, config: &ServerParams) {
         if let Some(authorizer) = &config.authorizer {
             self.follow(&config.name.as_str().into(), &authorizer.recorder());
@@ -157,7 +157,7 @@ impl Tracer {
         self.0.show_all();
     }
 
-    /// Shows what is left.
+    /// ServerFilter what is left.
     pub(in crate::cli) async fn finish(self) {
         self.0.stop.cancel();
         let tasks = std::mem::take(&mut *locked(&self.0.tasks));
@@ -183,12 +183,12 @@ async fn follow(recorder: &TraceRecorder, stop: CancellationToken, show: impl Fn
 }
 
 impl Inner {
-    /// Shows what has been recorded until now. Whoever comes meanwhile waits, so that the order holds.
+    /// ServerFilter what has been recorded until now. Whoever comes meanwhile waits, so that the order holds.
     fn show_all(&self) {
-        let mut all = locked(&self.followed);
+        let mut all = locked(&self.connections);
         let due = all.take(Instant::now());
         let began = all.began;
-        for Due { at, server, entry } in due {
+        for TimedEntry { at, server, entry } in due {
             self.show(&server, at.saturating_duration_since(began.unwrap_or(at)), &entry);
         }
     }
@@ -232,13 +232,13 @@ impl Inner {
     }
 
     fn headers(&self, headers: &HeaderMap) -> String {
-        let mut told: Vec<_> = headers.iter().filter(|(name, _)| !UNTOLD.contains(&name.as_str())).collect();
-        told.sort_by_key(|(name, _)| name.as_str());
+        let mut shown: Vec<_> = headers.iter().filter(|(name, _)| !HIDDEN_HEADERS.contains(&name.as_str())).collect();
+        shown.sort_by_key(|(name, _)| name.as_str());
         let one = |(name, value): (&HeaderName, &HeaderValue)| {
             let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
             format!(" | {name}: {}", self.header(name.as_str(), &value))
         };
-        told.into_iter().map(one).collect()
+        shown.into_iter().map(one).collect()
     }
 
     fn header(&self, name: &str, value: &str) -> String {
@@ -303,8 +303,8 @@ mod tests {
         recorder.record(Direction::ClientToServer, bytes::Bytes::from_static(text.as_bytes()));
     }
 
-    fn texts(due: &[Due]) -> Vec<String> {
-        let text = |due: &Due| match &due.entry {
+    fn texts(due: &[TimedEntry]) -> Vec<String> {
+        let text = |due: &TimedEntry| match &due.entry {
             TraceEntry::Frame(frame) => format!("{} {}", due.server, String::from_utf8_lossy(&frame.bytes)),
             TraceEntry::Http { .. } => unreachable!("there is no HTTP"),
         };
@@ -327,12 +327,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn frames_of_all_connections_are_shown_once_and_in_the_order_of_time() {
         let step = || tokio::time::advance(Duration::from_millis(1));
-        let (one, mut all) = (TraceRecorder::new(), All::default());
+        let (one, mut all) = (TraceRecorder::new(), Connections::default());
         step().await;
         let two = TraceRecorder::new();
         for (server, recorder) in [("two", &two), ("one", &one)] {
             let (server, recorder, read) = (server.into(), recorder.clone(), ReadPosition::default());
-            all.connections.push(Followed { server, recorder, read, later: Vec::new() });
+            all.connections.push(TracedConnection { server, recorder, read, later: Vec::new() });
         }
         for (recorder, text) in [(&one, "a"), (&two, "b"), (&one, "c"), (&two, "d")] {
             record(recorder, text);

@@ -8,22 +8,22 @@ use std::{
 
 use crate::cli::Format;
 
-/// The flags that say how a script is served.
+/// The flags for serving a script.
 const SERVING: &[&str] = &["listen", "allowed_hosts", "seed", "journal", "verbose", "watch", "verify", "exec", "admin"];
 
 macro_rules! examples {
     () => {
         "\
 Examples:
-  rehearse mock basic                          # the embedded script, over stdio
+  rehearse mock basic                          # a built-in script, over stdio
   rehearse mock my.yaml --listen 8888          # http, sse and ws on one port
   rehearse mock my.yaml --listen :0 --verbose  # a free port; show every request
-  rehearse mock my.yaml --listen 8888 --watch  # serve every edit as it is saved
-  rehearse mock my.yaml --journal log.jsonl    # keep requests with their rules
-  rehearse mock my.yaml --exec -- npm test     # run tests against it; verify
-  rehearse mock --validate mocks/*.yaml        # check scripts, serve nothing
-  rehearse mock --list                         # the embedded scripts
-  rehearse mock --faults                       # how a script can misbehave"
+  rehearse mock my.yaml --listen 8888 --watch  # reload the script on save
+  rehearse mock my.yaml --journal log.jsonl    # log every request to a file
+  rehearse mock my.yaml --exec -- npm test     # run tests against the mock
+  rehearse mock --validate mocks/*.yaml        # check scripts
+  rehearse mock --list                         # the built-in scripts
+  rehearse mock --faults                       # the faults of scripts"
     };
 }
 
@@ -49,83 +49,83 @@ A script:
           reply: { text: Welcome back. }
         - reply: { text: \"Hello {{ args.name }}\" }
 
-The mock ends with the client's end of stdin, or with SIGINT or SIGTERM; answers
-that are under way may take 5 s longer, and a second signal ends it at once. A
-script's `exit` step ends it with its code.
+The mock ends when the client closes stdin, or on SIGINT or SIGTERM. Responses in
+progress get 5 s more; a second signal ends the mock at once. An `exit` step of
+the script ends it with its code.
 
-The command of --exec finds the mock in variables:
+With --exec the command gets these environment variables:
   REHEARSE_URL          streamable HTTP
   REHEARSE_SSE_URL      HTTP+SSE
   REHEARSE_WS_URL       WebSocket
-  REHEARSE_STDIO        a command that is the mock on stdio
+  REHEARSE_STDIO        a command that connects stdio to the mock
   REHEARSE_CONFIG       a file with { \"mcpServers\": { … } }
-  REHEARSE_TOKEN        the first token of the script's `auth`
+  REHEARSE_TOKEN        the first token of `auth` in the script
   REHEARSE_ADMIN_URL    with --admin: the admin API
   REHEARSE_ADMIN_TOKEN  with --admin: its token
-All of them are the same mock, with one state, one journal and one verification.
-The exit code is the command's if it failed; else 1 if what the script expects
-did not come. What the command has started and left running is ended.
+They all lead to the same mock. The exit code is that of the command if it failed,
+else 1 if an expectation of the script failed. Processes that the command leaves
+behind are killed.
 
---admin prints a URL and a token for `Authorization: Bearer TOKEN`; GET / there
-says what there is: GET and DELETE /journal, GET /verify, POST /reset, GET, PUT
-and PATCH /state, GET and POST /rules, DELETE /rules/{id}.
+--admin prints a URL and a token for `Authorization: Bearer TOKEN`. The API has
+GET and DELETE /journal, GET /verify, POST /reset, GET, PUT and PATCH /state,
+GET and POST /rules, DELETE /rules/{id}; GET / describes it.
 
-If the script expects something (`expect`, or `unexpected: fail`), it is told on
-stderr at the end whether it came, with the requests that were nearly it; with
---verify the exit code is 1 if it did not."
+Expectations of the script (`expect`, `unexpected: fail`) are reported on stderr
+at the end, with the closest requests; with --verify the exit code is 1 if one
+failed."
 );
 
-/// Serve a scripted mock server
+/// Serve a scripted mock MCP server
 ///
-/// Both protocol eras are spoken at once, over stdio unless an address to listen on is given. The mock keeps to the
-/// protocol, and misbehaves only where the script says so.
+/// The mock speaks all protocol versions at once, over stdio or, with --listen, over HTTP, SSE and WebSocket. It follows
+/// the protocol except for the faults of its script.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!(), after_long_help = LONG_EXAMPLES)]
 pub(in crate::cli) struct MockArgs {
-    /// A script file, or the name of an embedded script; several with --validate
+    /// A script file, or the name of a built-in script
     #[arg(value_name = "SCRIPT", required_unless_present_any = ["list", "faults"])]
     pub(super) scripts: Vec<PathBuf>,
-    /// Serve streamable HTTP, HTTP+SSE and WebSocket on this address; a port alone means 127.0.0.1, port 0 a free one
+    /// Serve HTTP, SSE and WebSocket on this address or port (0: a free port) instead of stdio
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     pub(super) listen: Option<SocketAddr>,
-    /// Answer requests for this host name too; may be repeated
+    /// Also accept requests for this host name (repeatable)
     #[arg(long = "allow-host", value_name = "NAME", requires = "listen", value_parser = parse_host)]
     pub(super) allowed_hosts: Vec<String>,
-    /// Decide everything random from this number, to repeat an earlier run
+    /// Seed for all randomness, to repeat an earlier run [default: random]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
-    /// Append every request to this file, one JSON object a line
+    /// Append every request to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(super) journal: Option<PathBuf>,
-    /// Show every request on stderr, and how it was answered
+    /// Print every request and the rule that answered it on stderr
     #[arg(short, long)]
     pub(super) verbose: bool,
-    /// Serve every edit of the script as it is saved; with a mistake in it, the script from before
+    /// Reload the script on save; keep serving the last valid one
     #[arg(long)]
     pub(super) watch: bool,
-    /// End with exit code 1 if what the script expects did not come
+    /// Exit with code 1 if an expectation of the script failed
     #[arg(long)]
     pub(super) verify: bool,
-    /// Serve while the command after `--` runs, with URLs in its environment; then verify what the script expects
+    /// Run the command after `--` against the mock, then verify the expectations
     #[arg(long, conflicts_with = "watch")]
     pub(super) exec: bool,
-    /// The command of --exec, and its arguments
+    /// The command of --exec with its arguments
     #[arg(value_name = "COMMAND", last = true, requires = "exec", value_hint = clap::ValueHint::CommandWithArguments)]
     pub(super) command: Vec<OsString>,
-    /// Let tests ask for the journal, state, verification and rules, at a loopback address [default: a free port]
+    /// Serve the admin API for tests on a loopback address [default: a free port]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
     #[arg(value_parser = parse_loopback)]
     pub(super) admin: Option<SocketAddr>,
-    /// Show the embedded scripts, and serve nothing
+    /// Print the built-in scripts and exit
     #[arg(long, conflicts_with_all = SERVING, conflicts_with_all = ["scripts", "validate", "faults"])]
     pub(super) list: bool,
-    /// Show the faults that a script can have, each with an example, and serve nothing
+    /// Print the faults that a script can inject and exit
     #[arg(long, conflicts_with_all = SERVING, conflicts_with_all = ["scripts", "validate"])]
     pub(super) faults: bool,
-    /// Check the scripts and say what they offer, and serve nothing
+    /// Check the scripts and exit
     #[arg(long, conflicts_with_all = SERVING)]
     pub(super) validate: bool,
-    /// How --list, --faults, --validate and the URLs of --listen are written to stdout: human or json
+    /// Output format of --list, --faults, --validate and --listen: human or json
     #[arg(
         long,
         value_name = "FORMAT",
@@ -150,7 +150,7 @@ fn parse_loopback(text: &str) -> Result<SocketAddr, String> {
     let address = parse_address(text)?;
     match address.ip().is_loopback() {
         true => Ok(address),
-        false => Err("expected a loopback address: whoever reaches it and has the token may change the mock".into()),
+        false => Err("expected a loopback address, because the admin API can change the mock".into()),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     wire::Version,
 };
 
-/// Shows the built-in scripts.
+/// ServerFilter the built-in scripts.
 pub(super) fn list(format: Format) -> Exit {
     let described = |BuiltinScript { name, text }: &BuiltinScript| {
         let script = Script::parse(&Source::new(*name, *text)).ok()?;
@@ -45,7 +45,7 @@ pub(super) fn list(format: Format) -> Exit {
     Exit::Success
 }
 
-/// Shows the faults that a script can have.
+/// ServerFilter the faults that a script can have.
 pub(super) fn faults(format: Format) -> Exit {
     let everywhere = |fault: &FaultInfo| fault.transports.len() == Transport::ALL.len();
     match format {

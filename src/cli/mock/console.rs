@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use crate::cli::{background::Background, style};
+use crate::cli::{background::BackgroundThread, style};
 
 /// How many texts wait for stderr before more of them are dropped.
 const QUEUE: usize = 1024;
@@ -23,15 +23,15 @@ pub(super) struct Console {
 
 impl Console {
     /// The thread behind it ends when every clone is dropped and everything is said.
-    pub(super) fn open() -> (Console, Background<()>) {
+    pub(super) fn open() -> (Console, BackgroundThread<()>) {
         Console::onto(style::print)
     }
 
-    fn onto(print: impl FnMut(&str) + Send + 'static) -> (Console, Background<()>) {
+    fn onto(print: impl FnMut(&str) + Send + 'static) -> (Console, BackgroundThread<()>) {
         let (queue, texts) = mpsc::sync_channel(QUEUE);
         let unsaid = Arc::<AtomicUsize>::default();
         let console = Console { queue, unsaid: unsaid.clone() };
-        (console, Background::start(move || say(&texts, &unsaid, print)))
+        (console, BackgroundThread::start(move || say(&texts, &unsaid, print)))
     }
 
     pub(super) fn say(&self, text: impl Into<String>) {
@@ -57,7 +57,7 @@ fn say(texts: &Receiver<String>, unsaid: &AtomicUsize, mut print: impl FnMut(&st
             count => {
                 let doubtful = style::DOUBTFUL;
                 batch.push_str(&format!(
-                    "{doubtful}{count} messages are missing here: nobody read them in time{doubtful:#}\n"
+                    "{doubtful}{count} messages were dropped: stderr was not read in time{doubtful:#}\n"
                 ));
             }
         }
@@ -85,10 +85,10 @@ mod tests {
         let mut text = printed.recv_timeout(PATIENCE).expect("the first");
         (0..QUEUE + 7).for_each(|number| console.say(format!("{number}\n")));
         drop((read, console));
-        end.end(PATIENCE).expect("ends");
+        end.join_timeout(PATIENCE).expect("ends");
         text.extend(printed.iter());
         let text = anstream::adapter::strip_str(&text).to_string();
-        let last = format!("\n{}\n7 messages are missing here: nobody read them in time\n", QUEUE - 1);
+        let last = format!("\n{}\n7 messages were dropped: stderr was not read in time\n", QUEUE - 1);
         assert!(text.starts_with("first\n0\n1\n") && text.ends_with(&last), "{text}");
     }
 
@@ -100,7 +100,7 @@ mod tests {
         });
         console.say("unread");
         drop(console);
-        assert!(end.end(Duration::ZERO).is_none());
+        assert!(end.join_timeout(Duration::ZERO).is_none());
         drop(never);
     }
 }

@@ -10,9 +10,12 @@ use std::{
 use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
-use super::{Mock, announce, cannot_listen, relay, runtime_failure, stage::Stage, start_admin, terminal::Terminal};
+use super::{
+    Mock, announcement, cannot_listen, exec_environment::ExecEnvironment, relay, runtime_failure, start_admin,
+    terminal::Terminal,
+};
 use crate::{
-    cli::{Exit, Failure, guarded::install_guard, signals::Signals, style},
+    cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style},
     client::{ProcessChange, ProcessHandle, ReaperProcess},
     mock::{
         admin::AdminServer,
@@ -31,10 +34,10 @@ impl Mock<'_> {
         let server = MockServer::start(self.engine.clone(), listen).await;
         let server = server.map_err(|error| cannot_listen(address, "--listen :0", &error))?;
         install_guard()?;
-        let (stage, listener) = Stage::set(&server)?;
+        let (stage, listener) = ExecEnvironment::create(&server)?;
         let stop = CancellationToken::new();
         let relays = tokio::spawn(relay::serve(listener, server.pipes(), stop.clone()));
-        self.console.say(announce::line(&server, self.seed));
+        self.console.say(announcement::line(&server, self.seed));
         let admin = start_admin(self.args, &self.engine, server.started()).await?;
         let ended = match self.start(&stage, &server, admin.as_ref()) {
             Ok(job) => self.attend(job, &server, &mut signals).await,
@@ -48,7 +51,12 @@ impl Mock<'_> {
         ended.map(exit)
     }
 
-    fn start(&self, stage: &Stage, server: &MockServer, admin: Option<&AdminServer>) -> Result<ProcessHandle, Failure> {
+    fn start(
+        &self,
+        stage: &ExecEnvironment,
+        server: &MockServer,
+        admin: Option<&AdminServer>,
+    ) -> Result<ProcessHandle, Failure> {
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
         let mut command = Command::new(program);
         command.args(args).envs(stage.variables(server).map_err(runtime_failure)?);
@@ -66,7 +74,7 @@ impl Mock<'_> {
         server: &MockServer,
         signals: &mut Signals,
     ) -> Result<ExitStatus, Failure> {
-        let terminal = Terminal::held();
+        let terminal = Terminal::foreground();
         if let Some(terminal) = &terminal {
             terminal.lend(job.group());
             // It may have been stopped for what it read or set before.
@@ -75,7 +83,7 @@ impl Mock<'_> {
         let mut died = std::pin::pin!(async {
             let code = server.wait_exit().await;
             let doubtful = style::DOUBTFUL;
-            self.console.say(format!("{doubtful}the script has let the server die{doubtful:#} (exit {code})\n"));
+            self.console.say(format!("{doubtful}the script ended the server{doubtful:#} (exit {code})\n"));
             std::future::pending().await
         });
         let status = loop {
@@ -83,7 +91,7 @@ impl Mock<'_> {
                 change = job.change() => match (change, &terminal) {
                     (Ok(ProcessChange::Ended(status)), _) => break Ok(status),
                     (Ok(ProcessChange::Stopped(signal)), Some(terminal)) => {
-                        if !terminal.lacked(signal, job.group()) {
+                        if !terminal.was_missing(signal, job.group()) {
                             terminal.suspend(job.group());
                         }
                         job.signal(Signal::CONT);

@@ -1,17 +1,17 @@
 //! `rehearse mock`: serves a script over stdio, or over all network transports on one port.
 
-mod announce;
+mod announcement;
 mod args;
 mod catalogue;
 mod console;
 mod exec;
-mod follow;
+mod exec_environment;
+mod journal_writer;
 mod relay;
-mod stage;
+pub(in crate::cli) mod script_watcher;
 mod stdio;
 mod terminal;
-mod verdict;
-pub(in crate::cli) mod watch;
+mod verification;
 
 use std::{
     fs::File,
@@ -25,7 +25,7 @@ pub(super) use relay::{RelayArgs, relay};
 use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
-use self::{console::Console, watch::Watch};
+use self::{console::Console, script_watcher::ScriptWatcher};
 use super::{Exit, Failure, Format, signals::Signals};
 use crate::{
     builtin_scripts::BUILTIN_SCRIPTS,
@@ -42,9 +42,9 @@ use crate::{
 /// How long answers that are under way may still take after a signal, and the journal after them.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the end may take without a word.
-const NOTICEABLE: Duration = Duration::from_millis(200);
+const STOP_NOTICE_DELAY: Duration = Duration::from_millis(200);
 /// How long stderr may take at the end. Who reads it at all has read it by then.
-const UNHEARD: Duration = Duration::from_secs(1);
+const STDERR_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves until the client closes its end or a signal comes. Once it serves, nothing waits for a stderr that nobody
 /// reads.
@@ -67,36 +67,39 @@ pub(super) fn run(args: MockArgs) -> Result<Exit, Failure> {
         ));
     }
     let [path] = &args.scripts[..] else {
-        return Err(Failure::Usage("one script is served at a time; `--validate` takes several".into()));
+        return Err(Failure::Usage("only one script can be served; only `--validate` takes several".into()));
     };
     if args.format == Format::Json && (args.exec || args.listen.is_none()) {
-        let hint = if args.exec { "the command has the URLs in variables" } else { "add `--listen :0`" };
-        return Err(Failure::Usage(format!("here there is nothing to write as JSON: {hint}")));
+        let hint = if args.exec { "with --exec use the REHEARSE_* variables" } else { "add `--listen :0`" };
+        return Err(Failure::Usage(format!("--format json needs --listen, --list, --faults or --validate: {hint}")));
     }
     let (script, watch) = match args.watch {
-        true => Watch::load(path).map(|(script, watch)| (script, Some(watch)))?,
+        true => ScriptWatcher::load(path).map(|(script, watch)| (script, Some(watch)))?,
         false => (Script::load(path, BUILTIN_SCRIPTS)?, None),
     };
-    let journal =
-        args.journal.as_deref().map(|path| follow::open(path, args.listen.is_none() && !args.exec)).transpose()?;
-    let (console, said) = Console::open();
+    let journal = args
+        .journal
+        .as_deref()
+        .map(|path| journal_writer::open(path, args.listen.is_none() && !args.exec))
+        .transpose()?;
+    let (console, printer) = Console::open();
     let exit = serve(&args, script, watch, journal, &console).unwrap_or_else(|failure| {
         console.say(failure.text());
         failure.exit()
     });
     drop(console);
-    said.end(UNHEARD);
+    printer.join_timeout(STDERR_TIMEOUT);
     Ok(exit)
 }
 
 fn serve(
     args: &MockArgs,
     script: Script,
-    watch: Option<Watch>,
+    watch: Option<ScriptWatcher>,
     journal: Option<File>,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let (sender, follower) = follow::start(journal, args.verbose.then(|| console.clone())).unzip();
+    let (sender, follower) = journal_writer::start(journal, args.verbose.then(|| console.clone())).unzip();
     let seed = args.seed.map_or_else(Seed::random, Seed::from);
     let engine = Engine::new(script, seed, Journal::new(sender));
     let mock = Mock { args, seed: seed.number(), engine: engine.clone(), watch, console };
@@ -116,7 +119,7 @@ fn serve(
             exit
         }
     };
-    let exit = exit.map(|exit| match (verdict::tell(&engine, args.verify, console), exit) {
+    let exit = exit.map(|exit| match (verification::report(&engine, args.verify, console), exit) {
         (false, Exit::Success | Exit::Scripted(_)) if args.verify || args.exec => Exit::Violation,
         (_, exit) => exit,
     });
@@ -134,7 +137,7 @@ struct Mock<'a> {
     args: &'a MockArgs,
     seed: u64,
     engine: Arc<Engine>,
-    watch: Option<Watch>,
+    watch: Option<ScriptWatcher>,
     console: &'a Console,
 }
 
@@ -144,7 +147,7 @@ impl Mock<'_> {
         let mut signals = Signals::install().map_err(runtime_failure)?;
         let (stop, started) = (CancellationToken::new(), Instant::now());
         let admin = start_admin(args, &engine, started).await?;
-        console.say(announce::stdio(&engine, &args.scripts[0], seed, admin.as_ref()));
+        console.say(announcement::stdio(&engine, &args.scripts[0], seed, admin.as_ref()));
         let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
         let second_signal = async {
             signals.next().await;
@@ -159,7 +162,7 @@ impl Mock<'_> {
             ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE) => ended,
             () = stdio::nobody_reads() => Ok(PipeEnd::Closed),
             () = second_signal => Ok(PipeEnd::Stopped),
-            () = watch::follow(watch, &engine, started, console) => Ok(PipeEnd::Stopped),
+            () = script_watcher::follow(watch, &engine, started, console) => Ok(PipeEnd::Stopped),
         };
         input.restore();
         output.restore();
@@ -179,9 +182,9 @@ impl Mock<'_> {
             .map_err(|error| cannot_listen(address, "--listen :0", &error))?;
         let started = server.started();
         let admin = start_admin(args, &engine, started).await?;
-        console.say(announce::network(&server, seed, admin.as_ref()));
+        console.say(announcement::network(&server, seed, admin.as_ref()));
         if args.format == Format::Json {
-            announce::as_json(&server, seed, admin.as_ref())?;
+            announcement::as_json(&server, seed, admin.as_ref())?;
         }
         tokio::select! {
             code = server.wait_exit() => {
@@ -189,7 +192,7 @@ impl Mock<'_> {
                 return Ok(Exit::Scripted(code));
             }
             _ = signals.next() => console.leave_line(),
-            () = watch::follow(watch, &engine, started, console) => {}
+            () = script_watcher::follow(watch, &engine, started, console) => {}
         }
         tokio::select! {
             () = server.stop(GRACE) => {}
@@ -208,8 +211,8 @@ async fn start_admin(args: &MockArgs, engine: &Arc<Engine>, started: Instant) ->
 
 /// Says why it takes longer, if it does. Never returns.
 async fn say_stopping(console: &Console) {
-    tokio::time::sleep(NOTICEABLE).await;
-    console.say("Stopping: answers under way have 5 s; another signal ends them at once.\n");
+    tokio::time::sleep(STOP_NOTICE_DELAY).await;
+    console.say("stopping: responses in progress have 5 s (Ctrl-C to force)\n");
     std::future::pending().await
 }
 
@@ -217,8 +220,8 @@ async fn say_stopping(console: &Console) {
 fn cannot_listen(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::AddrInUse => {
-            let failure = Failure::cannot(format!("cannot listen on {address}: the port is taken"));
-            failure.hint(format!("end the process that has it, or take a free port with `{free}`"))
+            let failure = Failure::cannot(format!("cannot listen on {address}: the port is in use"));
+            failure.hint(format!("stop the process that uses it, or use a free port with `{free}`"))
         }
         _ => Failure::cannot(format!("cannot listen on {address}: {error}")),
     }

@@ -16,7 +16,7 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// `None` if stdin is no terminal, or is one that somebody else has at the moment.
-    pub(super) fn held() -> Option<Terminal> {
+    pub(super) fn foreground() -> Option<Terminal> {
         let owner = getpgrp();
         (stdin().is_terminal() && tcgetpgrp(stdin()) == Ok(owner)).then_some(Terminal { owner })
     }
@@ -29,7 +29,7 @@ impl Terminal {
 
     /// Whether a group that has the terminal was stopped for what it did before it had it. The system sends this signal
     /// after it has looked whose the terminal is, so it may come when that has changed.
-    pub(super) fn lacked(&self, signal: process::Signal, group: Pid) -> bool {
+    pub(super) fn was_missing(&self, signal: process::Signal, group: Pid) -> bool {
         [process::Signal::TTIN, process::Signal::TTOU].contains(&signal) && tcgetpgrp(stdin()) == Ok(group)
     }
 

@@ -5,22 +5,19 @@ use std::{sync::Arc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    command::{Given, Shown},
+    command::{ArgumentInput, ResultFormat},
     shell::Shell,
 };
 use crate::{
     cli::{
         Failure,
-        ask::Person,
-        background::Background,
+        background::BackgroundThread,
         mcp::{
-            arguments::Arguments,
-            called::shown,
-            content::{Saver, print_json},
-            form::Formed,
-            trouble::Trouble,
+            arguments::Arguments, content::Saver, error::CommandError, print::print_json,
+            projected_result::ProjectedResult, tool_call::shown,
         },
         style::{self, BAD, STRONG, printable},
+        terminal_user::TerminalUser,
     },
     client::{
         self, CallOptions,
@@ -49,49 +46,56 @@ pub(super) async fn cancelled_by<T>(
 
 impl Shell {
     /// Calls a tool, with an approval if it needs one: whether it worked.
-    pub(super) async fn call(&self, name: &str, given: Given, how: &Shown, cancel: &CancellationToken) -> bool {
-        let visit = self.visit();
-        let read = match given {
-            Given::Words(words) => self.arguments(None, words, cancel).await,
-            Given::Json(json) => self.arguments(Some(json), Vec::new(), cancel).await,
+    pub(super) async fn call(
+        &self,
+        name: &str,
+        input: ArgumentInput,
+        how: &ResultFormat,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let hub_session = self.hub_session();
+        let read = match input {
+            ArgumentInput::Words(words) => self.arguments(None, words, cancel).await,
+            ArgumentInput::Json(json) => self.arguments(Some(json), Vec::new(), cancel).await,
         };
-        let usage = |error| Trouble::Failure(Failure::Usage(error));
+        let usage = |error| CommandError::Failure(Failure::Usage(error));
         let found = match self.find(name, cancel).await {
             Ok(tool) => read.and_then(|read| Ok((read.typed(Some(&tool.input_schema)).map_err(usage)?, tool))),
             Err(error) => Err(usage(error)),
         };
         let (arguments, tool) = match found {
             Ok(found) => found,
-            Err(trouble) => return self.tell(&visit, trouble),
+            Err(trouble) => return self.print_error(&hub_session, trouble),
         };
         let limit = self
             .hub
-            .member(&tool.server)
+            .server(&tool.server)
             .ok()
             .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
-        let asked = || self.person.as_ref().map(Person::asked).unwrap_or_default();
+        let asked = || self.person.as_ref().map(TerminalUser::time_spent).unwrap_or_default();
         let (started, asked_before) = (Instant::now(), asked());
         let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
         let call = async |options: CallOptions| self.hub.call(&tool.name, Some(arguments), options).await;
-        let called = Box::pin(Person::in_time(self.person.as_ref(), limit.unwrap_or_default(), options, call)).await;
+        let called =
+            Box::pin(TerminalUser::with_timeout(self.person.as_ref(), limit.unwrap_or_default(), options, call)).await;
         // The time in which somebody thought is theirs.
         let took = started.elapsed().saturating_sub(asked().saturating_sub(asked_before)).as_secs_f64() * 1000.0;
-        self.debug(&tool.server, &format!("the call of '{}' took {took:.1} ms", tool.name));
-        if let Shown::As(form) = how {
+        self.debug(&tool.server, &format!("called '{}' in {took:.1} ms", tool.name));
+        if let ResultFormat::As(form) = how {
             let call = Call { id: "", server: &tool.server, tool: &tool.original };
-            let _ = print_json(&Formed::new(*form, &visit, &call, called.as_ref()));
+            let _ = print_json(&ProjectedResult::new(*form, &hub_session, &call, called.as_ref()));
         }
         let outcome = match called {
             Ok(outcome) => outcome,
             Err(CallError::Failed(failure)) => {
-                visit.tell_failure(&failure);
-                self.tell_authorization(&tool.server);
+                hub_session.print_failure(&failure);
+                self.print_auth_hint(&tool.server);
                 return false;
             }
-            Err(error @ CallError::Denied { denial: Denial::Unasked, .. }) => {
+            Err(error @ CallError::Denied { denial: Denial::NoApprover, .. }) => {
                 self.error(&error.to_string());
                 style::print(&format!(
-                    "{STRONG}hint:{STRONG:#} --yes allows every call, and so do the config's own rules\n"
+                    "{STRONG}hint:{STRONG:#} use --yes to allow every call, or allow the tool in the config\n"
                 ));
                 return false;
             }
@@ -101,17 +105,17 @@ impl Shell {
             }
         };
         let output = match how {
-            Shown::Human(output) => output.as_deref(),
-            Shown::As(_) => return !outcome.is_error,
+            ResultFormat::Human(output) => output.as_deref(),
+            ResultFormat::As(_) => return !outcome.is_error,
         };
         let mut saver = Saver::new(output, &tool.original);
-        let text = shown(&outcome, &mut saver).map_err(Trouble::Failure);
-        if !self.show(&visit, text, saver, cancel).await {
+        let text = shown(&outcome, &mut saver).map_err(CommandError::Failure);
+        if !self.show(&hub_session, text, saver, cancel).await {
             return false;
         }
         if outcome.is_error {
             let tool = printable(&tool.original);
-            style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reports that it failed\n"));
+            style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reported an error\n"));
         }
         !outcome.is_error
     }
@@ -119,19 +123,19 @@ impl Shell {
     /// The arguments as they were typed. A file of them may be a pipe that nobody writes to.
     ///
     /// # Errors
-    /// What is none; standard input, which commands come from; or whoever wanted them has given up.
+    /// What is none; standard input, which commands come from; or whoever wanted them has arguments up.
     pub(super) async fn arguments(
         &self,
         json: Option<String>,
         words: Vec<String>,
         cancel: &CancellationToken,
-    ) -> Result<Arguments, Trouble> {
-        let usage = |error| Trouble::Failure(Failure::Usage(error));
+    ) -> Result<Arguments, CommandError> {
+        let usage = |error| CommandError::Failure(Failure::Usage(error));
         if words.iter().any(|word| word == "-") {
-            return Err(usage("standard input is where commands come from; write @FILE".to_owned()));
+            return Err(usage("standard input has the commands; use @FILE".to_owned()));
         }
-        let reading = Background::start(move || Arguments::read(json.as_deref(), &words));
-        match cancel.run_until_cancelled(reading.ended()).await.flatten() {
+        let reading = BackgroundThread::start(move || Arguments::read(json.as_deref(), &words));
+        match cancel.run_until_cancelled(reading.join()).await.flatten() {
             Some(read) => read.map_err(usage),
             None => Err(client::Failure::Cancelled.into()),
         }
@@ -141,14 +145,14 @@ impl Shell {
     /// among the servers that are connected, and then among all.
     async fn find(&self, name: &str, cancel: &CancellationToken) -> Result<Arc<RegisteredTool>, String> {
         let found = named(&self.hub.registry(), name);
-        if found.is_ok() || (self.is_settled() && !self.args.lazy) {
+        if found.is_ok() || (self.has_started() && !self.args.lazy) {
             return found;
         }
         let all = async {
             match self.args.lazy {
                 // Whoever cannot be reached has no such tool.
                 true => drop(Box::pin(self.hub.discover_for(name)).await),
-                false => self.settled().await,
+                false => self.wait_all().await,
             }
         };
         tokio::select! {

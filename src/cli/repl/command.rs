@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use crate::{
-    cli::mcp::ad_hoc::command_words,
+    cli::mcp::command_line_server::command_words,
     client::projection::{Projection, UnknownProjection},
     config::nearest,
 };
 
 /// What a command is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CommandKind {
     Status,
     ListTools,
     Connect,
@@ -34,7 +34,7 @@ pub(super) enum Kind {
 /// How a command is typed.
 #[derive(Debug)]
 pub(super) struct Spec {
-    pub(super) kind: Kind,
+    pub(super) kind: CommandKind,
     pub(super) name: &'static str,
     /// Its other names: those of `rehearse mcp`, and of other programs.
     aliases: &'static [&'static str],
@@ -43,7 +43,7 @@ pub(super) struct Spec {
 }
 
 const fn spec(
-    kind: Kind,
+    kind: CommandKind,
     name: &'static str,
     aliases: &'static [&'static str],
     arguments: &'static str,
@@ -53,54 +53,48 @@ const fn spec(
 }
 
 pub(super) const ALL: [Spec; 18] = [
+    spec(CommandKind::Status, "status", &["list", "list-servers", "ls-servers"], "", "the status of all servers"),
     spec(
-        Kind::Status,
-        "status",
-        &["list", "list-servers", "ls-servers"],
-        "",
-        "all servers and how it stands with them",
-    ),
-    spec(
-        Kind::ListTools,
+        CommandKind::ListTools,
         "list-tools",
         &["tools", "ls-tools"],
         "[SERVER]",
-        "the tools of all servers; of one, with schemas",
+        "list all tools, or those of a server with schemas",
     ),
-    spec(Kind::Connect, "connect", &[], "SERVER", "connect to a server"),
-    spec(Kind::Disconnect, "disconnect", &[], "SERVER", "take leave of a server"),
-    spec(Kind::Reconnect, "reconnect", &["restart"], "SERVER", "take leave of a server, and connect anew"),
-    spec(Kind::Enable, "enable", &[], "SERVER", "switch a server on"),
-    spec(Kind::Disable, "disable", &[], "SERVER", "switch a server off"),
+    spec(CommandKind::Connect, "connect", &[], "SERVER", "connect to a server"),
+    spec(CommandKind::Disconnect, "disconnect", &[], "SERVER", "disconnect a server"),
+    spec(CommandKind::Reconnect, "reconnect", &["restart"], "SERVER", "disconnect and connect again"),
+    spec(CommandKind::Enable, "enable", &[], "SERVER", "enable a server"),
+    spec(CommandKind::Disable, "disable", &[], "SERVER", "disable a server"),
+    spec(CommandKind::Debug, "debug", &["info"], "[SERVER] [on|off]", "show a server; print its frames or stop"),
+    spec(CommandKind::Auth, "auth", &[], "SERVER [--logout]", "get or delete the OAuth token of a server"),
     spec(
-        Kind::Debug,
-        "debug",
-        &["info"],
-        "[SERVER] [on|off]",
-        "what is known of a server; show the wire, or no longer",
+        CommandKind::Call,
+        "call",
+        &["call-tool"],
+        "TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]",
+        "call a tool",
     ),
-    spec(Kind::Auth, "auth", &[], "SERVER [--logout]", "authorize this client with a server"),
-    spec(Kind::Call, "call", &["call-tool"], "TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]", "call a tool"),
     spec(
-        Kind::Resources,
+        CommandKind::Resources,
         "resources",
         &["list-resources"],
         "[SERVER | --server SERVER]",
-        "the resources, and their templates",
+        "list resources and templates",
     ),
-    spec(Kind::Read, "read", &["read-resource"], "URI [--server SERVER] [--output FILE]", "read a resource"),
-    spec(Kind::Prompts, "prompts", &["list-prompts"], "[SERVER | --server SERVER]", "the prompts"),
+    spec(CommandKind::Read, "read", &["read-resource"], "URI [--server SERVER] [--output FILE]", "read a resource"),
+    spec(CommandKind::Prompts, "prompts", &["list-prompts"], "[SERVER | --server SERVER]", "list prompts"),
     spec(
-        Kind::Prompt,
+        CommandKind::Prompt,
         "prompt",
         &["get-prompt"],
         "NAME [NAME=VALUE…] [--server SERVER] [--output FILE]",
         "get a prompt",
     ),
-    spec(Kind::Usage, "usage", &["metrics"], "", "how often each tool was called"),
-    spec(Kind::Reload, "reload", &[], "", "read the config files anew"),
-    spec(Kind::Help, "help", &["?"], "", "these commands"),
-    spec(Kind::Quit, "quit", &["exit"], "", "take leave of all servers, and end"),
+    spec(CommandKind::Usage, "usage", &["metrics"], "", "call counts of tools"),
+    spec(CommandKind::Reload, "reload", &[], "", "reload the config files"),
+    spec(CommandKind::Help, "help", &["?"], "", "show this help"),
+    spec(CommandKind::Quit, "quit", &["exit"], "", "disconnect and exit"),
 ];
 
 /// A command with its arguments.
@@ -115,7 +109,7 @@ pub(super) enum Command {
     Disable(String),
     Debug { server: Option<String>, on: Option<bool> },
     Auth { server: String, is_logout: bool },
-    Call { tool: String, given: Given, shown: Shown },
+    Call { tool: String, arguments: ArgumentInput, shown: ResultFormat },
     Resources(Option<String>),
     Read { uri: String, server: Option<String>, output: Option<PathBuf> },
     Prompts(Option<String>),
@@ -128,14 +122,14 @@ pub(super) enum Command {
 
 /// The arguments of a call as they were typed.
 #[derive(Debug, PartialEq)]
-pub(super) enum Given {
+pub(super) enum ArgumentInput {
     Words(Vec<String>),
     Json(String),
 }
 
 /// How a result is shown.
 #[derive(Debug, PartialEq)]
-pub(super) enum Shown {
+pub(super) enum ResultFormat {
     /// For people, with what is binary in a file if there is one.
     Human(Option<PathBuf>),
     As(Projection),
@@ -175,8 +169,8 @@ impl Command {
                 ALL.iter().flat_map(|spec| [spec.name].into_iter().chain(spec.aliases.iter().copied())).collect();
             let near = nearest(&name.to_lowercase(), &names).map(|near| format!("; did you mean '{near}'?"));
             return Err(format!(
-                "there is no command {name:?}{}",
-                near.unwrap_or_else(|| "; 'help' lists them".to_owned())
+                "unknown command {name:?}{}",
+                near.unwrap_or_else(|| "; type 'help' for a list".to_owned())
             ));
         };
         spec.command(rest.trim()).map(Some)
@@ -184,7 +178,7 @@ impl Command {
 }
 
 /// What stands after the name of a command.
-struct Rest {
+struct Operands {
     words: Vec<String>,
     output: Option<PathBuf>,
     server: Option<String>,
@@ -192,12 +186,12 @@ struct Rest {
     form: Option<Projection>,
 }
 
-impl Shown {
-    fn of(output: Option<PathBuf>, form: Option<Projection>) -> Result<Shown, String> {
+impl ResultFormat {
+    fn new(output: Option<PathBuf>, form: Option<Projection>) -> Result<ResultFormat, String> {
         match (output, form) {
-            (Some(_), Some(_)) => Err("--as prints everything, and --output has nothing to save".to_owned()),
-            (None, Some(form)) => Ok(Shown::As(form)),
-            (output, None) => Ok(Shown::Human(output)),
+            (Some(_), Some(_)) => Err("--as and --output exclude each other".to_owned()),
+            (None, Some(form)) => Ok(ResultFormat::As(form)),
+            (output, None) => Ok(ResultFormat::Human(output)),
         }
     }
 }
@@ -208,44 +202,48 @@ impl Spec {
     }
 
     fn command(&self, rest: &str) -> Result<Command, String> {
-        if self.kind == Kind::Call
+        if self.kind == CommandKind::Call
             && let Some(command) = self.call_with_json(rest)?
         {
             return Ok(command);
         }
-        let Rest { words, output, server, is_logout, form } = self.rest(rest)?;
+        let Operands { words, output, server, is_logout, form } = self.rest(rest)?;
         let mut words = words.into_iter();
         let mut next = || words.next();
         let wanted = |word: Option<String>| word.ok_or_else(|| format!("usage: {}", self.usage()));
         let command = match self.kind {
-            Kind::Status => Command::Status,
-            Kind::ListTools => Command::ListTools(next()),
-            Kind::Connect => Command::Connect(wanted(next())?),
-            Kind::Disconnect => Command::Disconnect(wanted(next())?),
-            Kind::Reconnect => Command::Reconnect(wanted(next())?),
-            Kind::Enable => Command::Enable(wanted(next())?),
-            Kind::Disable => Command::Disable(wanted(next())?),
-            Kind::Debug => match (next(), next()) {
+            CommandKind::Status => Command::Status,
+            CommandKind::ListTools => Command::ListTools(next()),
+            CommandKind::Connect => Command::Connect(wanted(next())?),
+            CommandKind::Disconnect => Command::Disconnect(wanted(next())?),
+            CommandKind::Reconnect => Command::Reconnect(wanted(next())?),
+            CommandKind::Enable => Command::Enable(wanted(next())?),
+            CommandKind::Disable => Command::Disable(wanted(next())?),
+            CommandKind::Debug => match (next(), next()) {
                 (Some(word), None) if switch(&word).is_some() => Command::Debug { server: None, on: switch(&word) },
                 (server, None) => Command::Debug { server, on: None },
                 (server, Some(word)) => Command::Debug { server, on: Some(wanted_switch(&word)?) },
             },
-            Kind::Auth => Command::Auth { server: wanted(next())?, is_logout },
-            Kind::Call => {
-                let (tool, given) = (wanted(next())?, Given::Words(words.by_ref().collect()));
-                Command::Call { tool, given, shown: Shown::of(output, form)? }
+            CommandKind::Auth => Command::Auth { server: wanted(next())?, is_logout },
+            CommandKind::Call => {
+                let (tool, arguments) = (wanted(next())?, ArgumentInput::Words(words.by_ref().collect()));
+                Command::Call { tool, arguments, shown: ResultFormat::new(output, form)? }
             }
-            Kind::Resources => Command::Resources(server.or_else(next)),
-            Kind::Read => Command::Read { uri: wanted(next())?, server, output },
-            Kind::Prompts => Command::Prompts(server.or_else(next)),
-            Kind::Prompt => Command::Prompt { name: wanted(next())?, words: words.by_ref().collect(), server, output },
-            Kind::Usage => Command::Usage,
-            Kind::Reload => Command::Reload,
-            Kind::Help => Command::Help,
-            Kind::Quit => Command::Quit,
+            CommandKind::Resources => Command::Resources(server.or_else(next)),
+            CommandKind::Read => Command::Read { uri: wanted(next())?, server, output },
+            CommandKind::Prompts => Command::Prompts(server.or_else(next)),
+            CommandKind::Prompt => {
+                Command::Prompt { name: wanted(next())?, words: words.by_ref().collect(), server, output }
+            }
+            CommandKind::Usage => Command::Usage,
+            CommandKind::Reload => Command::Reload,
+            CommandKind::Help => Command::Help,
+            CommandKind::Quit => Command::Quit,
         };
         match words.next() {
-            Some(word) if self.kind != Kind::Help => Err(format!("{word:?} is too much; usage: {}", self.usage())),
+            Some(word) if self.kind != CommandKind::Help => {
+                Err(format!("{word:?} is unexpected; usage: {}", self.usage()))
+            }
             _ => Ok(command),
         }
     }
@@ -256,23 +254,22 @@ impl Spec {
             return Ok(None);
         };
         let (json, behind) = rest[before.len()..].split_at(json_length(&rest[before.len()..]));
-        let Rest { words, output, form, .. } = self.rest(&format!("{before} {behind}"))?;
+        let Operands { words, output, form, .. } = self.rest(&format!("{before} {behind}"))?;
         let tool = match &words[..] {
             [tool] => tool,
             [_, word, ..] if self.rest(before)?.words.len() == 1 => {
-                return Err(format!("{word:?} is too much; usage: {}", self.usage()));
+                return Err(format!("{word:?} is unexpected; usage: {}", self.usage()));
             }
             _ => return Ok(None),
         };
-        let given = Given::Json(json.to_owned());
-        Ok(Some(Command::Call { tool: tool.clone(), given, shown: Shown::of(output, form)? }))
+        let arguments = ArgumentInput::Json(json.to_owned());
+        Ok(Some(Command::Call { tool: tool.clone(), arguments, shown: ResultFormat::new(output, form)? }))
     }
 
     /// The words, and the options that the command has.
-    fn rest(&self, text: &str) -> Result<Rest, String> {
-        let mut rest = Rest { words: Vec::new(), output: None, server: None, is_logout: false, form: None };
-        let mut words =
-            command_words(text).map_err(|error| error.replace("in the command", "in the line"))?.into_iter();
+    fn rest(&self, text: &str) -> Result<Operands, String> {
+        let mut rest = Operands { words: Vec::new(), output: None, server: None, is_logout: false, form: None };
+        let mut words = command_words(text).map_err(|error| error.replace("the command", "the line"))?.into_iter();
         while let Some(word) = words.next() {
             let has = |option: &str| self.arguments.contains(option);
             let (option, value) = match word.split_once('=') {
@@ -288,7 +285,7 @@ impl Spec {
                 "--server" if has("--server") => rest.server = Some(value()?),
                 "--logout" if has("--logout") => rest.is_logout = true,
                 option if option.starts_with("--") => {
-                    return Err(format!("there is no option {option}; usage: {}", self.usage()));
+                    return Err(format!("unknown option {option}; usage: {}", self.usage()));
                 }
                 _ => rest.words.push(word),
             }
@@ -315,7 +312,7 @@ fn switch(word: &str) -> Option<bool> {
 }
 
 fn wanted_switch(word: &str) -> Result<bool, String> {
-    switch(word).ok_or_else(|| format!("{word:?} is neither on nor off"))
+    switch(word).ok_or_else(|| format!("{word:?} is not on or off"))
 }
 
 /// All commands with what they are about.
@@ -331,9 +328,9 @@ pub(super) fn help() -> String {
     };
     let commands: String = ALL.iter().map(line).collect();
     format!(
-        "Commands, each also with /mcp before it:\n{commands}\n\
-         Arguments: NAME=VALUE becomes what the tool's schema wants, NAME:=JSON is JSON, NAME=@FILE and @FILE are read from a \
-         file.\nTab completes; Ctrl-C cancels what runs, and twice at the prompt ends; Ctrl-D ends.\n"
+        "Commands (the prefix /mcp is optional):\n{commands}\n\
+         Arguments: NAME=VALUE is converted to the type in the schema, NAME:=JSON is JSON, NAME=@FILE and @FILE are files.\n\
+         Tab completes, Ctrl-C cancels, Ctrl-C twice or Ctrl-D exits.\n"
     )
 }
 
@@ -345,8 +342,8 @@ mod tests {
         Command::parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).expect(line)
     }
 
-    fn words(words: &[&str]) -> Given {
-        Given::Words(words.iter().map(|word| (*word).to_owned()).collect())
+    fn words(words: &[&str]) -> ArgumentInput {
+        ArgumentInput::Words(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
     #[test]
@@ -363,21 +360,21 @@ mod tests {
     #[test]
     fn an_unknown_command_brings_the_nearest() {
         for (line, error) in [
-            ("statsu", "there is no command \"statsu\"; did you mean 'status'?"),
-            ("/mcp lst-tools", "there is no command \"lst-tools\"; did you mean 'list-tools'?"),
-            ("/mcpx", "there is no command \"mcpx\"; 'help' lists them"),
+            ("statsu", "unknown command \"statsu\"; did you mean 'status'?"),
+            ("/mcp lst-tools", "unknown command \"lst-tools\"; did you mean 'list-tools'?"),
+            ("/mcpx", "unknown command \"mcpx\"; type 'help' for a list"),
             ("connect", "usage: connect SERVER"),
-            ("connect a b", "\"b\" is too much; usage: connect SERVER"),
-            ("status now", "\"now\" is too much; usage: status"),
-            ("debug a maybe", "\"maybe\" is neither on nor off"),
+            ("connect a b", "\"b\" is unexpected; usage: connect SERVER"),
+            ("status now", "\"now\" is unexpected; usage: status"),
+            ("debug a maybe", "\"maybe\" is not on or off"),
             (
                 "call t --server s",
-                "there is no option --server; usage: call TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]",
+                "unknown option --server; usage: call TOOL [NAME=VALUE… | JSON] [--output FILE | --as FORM]",
             ),
             ("call t --as gai", "unknown form \"gai\": use canonical, cpe, code_agent, mcpilot, engine"),
-            ("call t --as cpe --output f", "--as prints everything, and --output has nothing to save"),
+            ("call t --as cpe --output f", "--as and --output exclude each other"),
             ("read x --output", "--output needs a value"),
-            ("connect 'a", "a ' has no end in the line"),
+            ("connect 'a", "the line has an unclosed '"),
         ] {
             assert_eq!(Command::parse(line), Err(error.to_owned()), "{line}");
         }
@@ -396,18 +393,19 @@ mod tests {
 
     #[test]
     fn a_call_has_words_or_json() {
-        let call = |given, output: Option<&str>| Command::Call {
+        let call = |arguments, output: Option<&str>| Command::Call {
             tool: "t".into(),
-            given,
-            shown: Shown::Human(output.map(Into::into)),
+            arguments,
+            shown: ResultFormat::Human(output.map(Into::into)),
         };
         assert_eq!(parse("call t"), call(words(&[]), None));
         assert_eq!(parse("call t a=1 'b=x y' c:={\"d\":1}"), call(words(&["a=1", "b=x y", "c:={d:1}"]), None));
         assert_eq!(parse("call t --output=f a={}"), call(words(&["a={}"]), Some("f")));
-        let json = |text: &str| Given::Json(text.to_owned());
+        let json = |text: &str| ArgumentInput::Json(text.to_owned());
         assert_eq!(parse(r#"call t {"a": "it's"}"#), call(json(r#"{"a": "it's"}"#), None));
         assert_eq!(parse(r#"call t -o f {"a": 1}"#), call(json(r#"{"a": 1}"#), Some("f")));
-        let formed = |given| Command::Call { tool: "t".into(), given, shown: Shown::As(Projection::Cpe) };
+        let formed =
+            |arguments| Command::Call { tool: "t".into(), arguments, shown: ResultFormat::As(Projection::Cpe) };
         assert_eq!(parse("call t a=1 --as cpe"), formed(words(&["a=1"])));
         assert_eq!(parse(r#"call t --as=cpe {"a": 1}"#), formed(json(r#"{"a": 1}"#)));
         assert_eq!(parse(r#"call t {"a": "} --as {"} --as cpe"#), formed(json(r#"{"a": "} --as {"}"#)));
@@ -423,7 +421,7 @@ mod tests {
         }
         assert_eq!(parse("prompts --server s"), Command::Prompts(Some("s".into())));
         let twice = Command::parse("resources s --server s").expect_err("too much");
-        assert_eq!(twice, "\"s\" is too much; usage: resources [SERVER | --server SERVER]");
+        assert_eq!(twice, "\"s\" is unexpected; usage: resources [SERVER | --server SERVER]");
         assert_eq!(
             parse("read a://b --server s -o f"),
             Command::Read { uri: "a://b".into(), server: Some("s".into()), output: Some("f".into()) }

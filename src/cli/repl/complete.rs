@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::command::{ALL, Kind, Spec, named, without_prefix};
+use super::command::{ALL, CommandKind, Spec, named, without_prefix};
 use crate::{
     cli::mcp::{
-        ad_hoc::command_words,
         arguments::{names_of, values_of},
+        command_line_server::command_words,
     },
     client::hub::RegisteredTool,
     report::text::is_harmful,
@@ -16,7 +16,7 @@ use crate::{
 
 /// What there is to complete with.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownNames {
     pub(super) servers: Vec<Arc<str>>,
     pub(super) tools: Vec<Arc<RegisteredTool>>,
     /// Those that have been listed: their URIs.
@@ -27,7 +27,7 @@ pub(super) struct Known {
 
 /// One way to go on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Choice {
+pub(super) struct Candidate {
     /// What stands in place of the text from `start` to the cursor.
     pub(super) text: String,
     pub(super) start: usize,
@@ -37,7 +37,7 @@ pub(super) struct Choice {
 }
 
 /// What stands before the cursor.
-struct Typed<'l> {
+struct PartialLine<'l> {
     spec: &'static Spec,
     /// The words after the command's name that are finished.
     words: Vec<String>,
@@ -46,14 +46,14 @@ struct Typed<'l> {
     start: usize,
 }
 
-impl<'l> Typed<'l> {
+impl<'l> PartialLine<'l> {
     /// `None` as long as the command's name is not finished, or unknown.
-    fn of(line: &'l str) -> Option<Typed<'l>> {
+    fn parse(line: &'l str) -> Option<PartialLine<'l>> {
         let command = without_prefix(line);
         let (name, rest) = command.split_once(char::is_whitespace)?;
         let start = line.len() - rest.len() + last_word(rest);
         let words = command_words(&line[line.len() - rest.len()..start]).ok()?;
-        Some(Typed { spec: named(&name.to_lowercase())?, words, word: &line[start..], start })
+        Some(PartialLine { spec: named(&name.to_lowercase())?, words, word: &line[start..], start })
     }
 
     /// The finished words that are no options.
@@ -61,8 +61,8 @@ impl<'l> Typed<'l> {
         self.words.iter().filter(|word| !word.starts_with('-'))
     }
 
-    fn tool<'k>(&self, known: &'k Known) -> Option<&'k Arc<RegisteredTool>> {
-        let name = self.plain().next().filter(|_| self.spec.kind == Kind::Call)?;
+    fn tool<'k>(&self, known: &'k KnownNames) -> Option<&'k Arc<RegisteredTool>> {
+        let name = self.plain().next().filter(|_| self.spec.kind == CommandKind::Call)?;
         let tools = || known.tools.iter();
         tools().find(|tool| tool.name == *name).or_else(|| tools().find(|tool| tool.original == *name))
     }
@@ -73,8 +73,8 @@ impl<'l> Typed<'l> {
 }
 
 /// Every way in which the text before the cursor can go on.
-pub(super) fn choices(line: &str, known: &Known) -> Vec<Choice> {
-    let Some(typed) = Typed::of(line) else {
+pub(super) fn choices(line: &str, known: &KnownNames) -> Vec<Candidate> {
+    let Some(typed) = PartialLine::parse(line) else {
         return commands(line);
     };
     let whole = |text: &str, about: Option<String>| (text.to_owned(), about, true);
@@ -87,25 +87,27 @@ pub(super) fn choices(line: &str, known: &Known) -> Vec<Choice> {
         options.map(|option| whole(option, None)).collect()
     } else {
         match (typed.spec.kind, plain) {
-            (Kind::Debug, 0) => servers().into_iter().chain(["on", "off"].map(|word| whole(word, None))).collect(),
-            (Kind::Debug, 1) => ["on", "off"].map(|word| whole(word, None)).into(),
+            (CommandKind::Debug, 0) => {
+                servers().into_iter().chain(["on", "off"].map(|word| whole(word, None))).collect()
+            }
+            (CommandKind::Debug, 1) => ["on", "off"].map(|word| whole(word, None)).into(),
             (
-                Kind::ListTools
-                | Kind::Connect
-                | Kind::Disconnect
-                | Kind::Reconnect
-                | Kind::Enable
-                | Kind::Disable
-                | Kind::Auth
-                | Kind::Resources
-                | Kind::Prompts,
+                CommandKind::ListTools
+                | CommandKind::Connect
+                | CommandKind::Disconnect
+                | CommandKind::Reconnect
+                | CommandKind::Enable
+                | CommandKind::Disable
+                | CommandKind::Auth
+                | CommandKind::Resources
+                | CommandKind::Prompts,
                 0,
             ) => servers(),
-            (Kind::Call, 0) => known.tools.iter().map(|tool| whole(&tool.name, about(tool))).collect(),
-            (Kind::Call, _) => typed.tool(known).map(|tool| arguments(&typed, tool)).unwrap_or_default(),
-            (Kind::Read, 0) => known.resources.iter().map(|uri| whole(uri, None)).collect(),
-            (Kind::Prompt, 0) => known.prompts.iter().map(|(name, _)| whole(name, None)).collect(),
-            (Kind::Prompt, _) => {
+            (CommandKind::Call, 0) => known.tools.iter().map(|tool| whole(&tool.name, about(tool))).collect(),
+            (CommandKind::Call, _) => typed.tool(known).map(|tool| arguments(&typed, tool)).unwrap_or_default(),
+            (CommandKind::Read, 0) => known.resources.iter().map(|uri| whole(uri, None)).collect(),
+            (CommandKind::Prompt, 0) => known.prompts.iter().map(|(name, _)| whole(name, None)).collect(),
+            (CommandKind::Prompt, _) => {
                 let prompt = known.prompts.iter().find(|(name, _)| Some(name) == typed.plain().next());
                 let names = prompt.map(|(_, names)| &names[..]).unwrap_or_default();
                 names
@@ -121,14 +123,14 @@ pub(super) fn choices(line: &str, known: &Known) -> Vec<Choice> {
     let fits = |(text, ..): &(String, Option<String>, bool)| text.starts_with(&begin) && !text.chars().any(is_harmful);
     let choice = |(text, about, is_whole)| {
         let text = if is_whole { quoted(text) } else { begun(&text) };
-        Choice { text, start: typed.start, about, is_whole }
+        Candidate { text, start: typed.start, about, is_whole }
     };
     found.into_iter().filter(fits).map(choice).collect()
 }
 
 /// What can still be typed, in the words of the help; shown behind the cursor.
-pub(super) fn hint(line: &str, known: &Known) -> String {
-    let Some(typed) = Typed::of(line).filter(|typed| typed.word.is_empty()) else { return String::new() };
+pub(super) fn hint(line: &str, known: &KnownNames) -> String {
+    let Some(typed) = PartialLine::parse(line).filter(|typed| typed.word.is_empty()) else { return String::new() };
     if let Some(tool) = typed.tool(known) {
         let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
         let names = names_of(&schema);
@@ -140,20 +142,20 @@ pub(super) fn hint(line: &str, known: &Known) -> String {
     if typed.words.is_empty() { typed.spec.arguments.to_owned() } else { String::new() }
 }
 
-fn commands(line: &str) -> Vec<Choice> {
+fn commands(line: &str) -> Vec<Candidate> {
     let begin = without_prefix(line);
     if begin.contains(char::is_whitespace) {
         return Vec::new();
     }
     let start = line.len() - begin.len();
-    let prefix = ("/mcp".starts_with(line.trim_start()) && line.trim_start().starts_with('/')).then(|| Choice {
+    let prefix = ("/mcp".starts_with(line.trim_start()) && line.trim_start().starts_with('/')).then(|| Candidate {
         text: "/mcp".to_owned(),
         start: line.len() - line.trim_start().len(),
         about: None,
         is_whole: true,
     });
     let fitting = ALL.iter().filter(|spec| spec.name.starts_with(&begin.to_lowercase()));
-    let commands = fitting.map(|spec| Choice {
+    let commands = fitting.map(|spec| Candidate {
         text: spec.name.to_owned(),
         start,
         about: Some(spec.about.to_owned()),
@@ -163,7 +165,7 @@ fn commands(line: &str) -> Vec<Choice> {
 }
 
 /// The names of arguments that are not given yet; behind a name, the values that its schema lists.
-fn arguments(typed: &Typed<'_>, tool: &RegisteredTool) -> Vec<(String, Option<String>, bool)> {
+fn arguments(typed: &PartialLine<'_>, tool: &RegisteredTool) -> Vec<(String, Option<String>, bool)> {
     let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
     if let Some((name, _)) = unquoted(typed.word).split_once('=') {
         let values = values_of(&schema, name.trim_end_matches(':'));
@@ -247,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    fn known() -> Known {
+    fn known() -> KnownNames {
         let tool = |server: &str, name: &str, schema: Value| {
             let raw = to_raw_value(&schema).expect("JSON");
             Arc::new(RegisteredTool {
@@ -267,7 +269,7 @@ mod tests {
             },
             "required": ["text"],
         });
-        Known {
+        KnownNames {
             servers: vec!["files".into(), "my web".into()],
             tools: vec![tool("files", "echo", schema), tool("files", "bad\u{1b}", json!({}))],
             resources: vec!["docs://index".to_owned()],

@@ -8,14 +8,14 @@ use reedline::{
 };
 
 use super::{
-    complete::{Choice, choices, hint},
-    history::{Discreet, place},
+    complete::{Candidate, choices, hint},
+    history::{RedactingHistory, place},
     shell::Shell,
 };
 use crate::{
     cli::{
-        ask::{Editor, Keyboard, Plain, is_coloured},
         style::{self, DOUBTFUL},
+        terminal_user::{Editor, Keyboard, PlainHighlighter, is_coloured},
     },
     config::Machine,
 };
@@ -39,14 +39,14 @@ pub(super) fn editor(shell: &Arc<Shell>, keyboard: &Keyboard) -> Editor {
         .with_quick_completions(true)
         .with_partial_completions(true)
         .with_hinter(Box::new(Hints { shell: shell.clone(), history: history_hints(), is_usage: false }))
-        .with_highlighter(Box::new(Plain))
+        .with_highlighter(Box::new(PlainHighlighter))
         .with_ansi_colors(is_coloured());
     if let Some(path) = place(&Machine::here()) {
         let known = shell.clone();
-        match Discreet::of_file(&path, move |line| known.hidden(line) != line) {
+        match RedactingHistory::open(&path, move |line| known.hidden(line) != line) {
             Ok(history) => reedline = reedline.with_history(Box::new(history)),
             Err(error) => style::print(&format!(
-                "{DOUBTFUL}WARN:{DOUBTFUL:#} what you type is not kept: {}: {error}\n",
+                "{DOUBTFUL}warning:{DOUBTFUL:#} commands are not saved in the history: {}: {error}\n",
                 style::printable(&path.display().to_string())
             )),
         }
@@ -62,7 +62,7 @@ struct Completions(Arc<Shell>);
 
 impl Completer for Completions {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
-        let suggestion = |choice: Choice| Suggestion {
+        let suggestion = |choice: Candidate| Suggestion {
             value: choice.text,
             description: choice.about,
             span: Span::new(choice.start, pos),

@@ -25,24 +25,27 @@ pub(super) fn place(machine: &Machine) -> Option<PathBuf> {
 }
 
 /// A history that leaves out what is nobody's business.
-pub(super) struct Discreet {
+pub(super) struct RedactingHistory {
     history: FileBackedHistory,
     has_secret: Box<dyn Fn(&str) -> bool + Send>,
 }
 
-impl Discreet {
+impl RedactingHistory {
     /// The history of a file, which is made if it is not there. Lines that `has_secret` are not kept.
     ///
     /// # Errors
     /// The file cannot be made or read.
-    pub(super) fn of_file(path: &Path, has_secret: impl Fn(&str) -> bool + Send + 'static) -> io::Result<Discreet> {
+    pub(super) fn open(
+        path: &Path,
+        has_secret: impl Fn(&str) -> bool + Send + 'static,
+    ) -> io::Result<RedactingHistory> {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
         fs::set_permissions(path, Permissions::from_mode(0o600))?;
         let history = FileBackedHistory::with_file(MOST, path.to_owned()).map_err(io::Error::other)?;
-        Ok(Discreet { history, has_secret: Box::new(has_secret) })
+        Ok(RedactingHistory { history, has_secret: Box::new(has_secret) })
     }
 }
 
@@ -57,7 +60,7 @@ pub(super) fn looks_secret(line: &str) -> bool {
     line.split_whitespace().any(has_secret) || !secrets_of(&Source::new("", line), None).is_empty()
 }
 
-impl History for Discreet {
+impl History for RedactingHistory {
     fn save(&mut self, item: HistoryItem) -> reedline::Result<HistoryItem> {
         if looks_secret(&item.command_line) || (self.has_secret)(&item.command_line) {
             return Ok(item);
@@ -106,7 +109,7 @@ mod tests {
     fn a_line_with_a_secret_is_not_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("state/rehearse/history");
-        let mut history = Discreet::of_file(&path, |line| line.contains("geheim")).expect("opens");
+        let mut history = RedactingHistory::open(&path, |line| line.contains("geheim")).expect("opens");
         for line in [
             "status",
             "call login password=abcdef123 user=me",
@@ -129,7 +132,7 @@ mod tests {
         let path = folder.path().join("history");
         fs::write(&path, "status\n").expect("writes");
         fs::set_permissions(&path, Permissions::from_mode(0o644)).expect("changes");
-        let history = Discreet::of_file(&path, |_| false).expect("opens");
+        let history = RedactingHistory::open(&path, |_| false).expect("opens");
         assert_eq!(fs::metadata(&path).expect("is there").permissions().mode() & 0o777, 0o600);
         assert_eq!(history.count_all().expect("counts"), 1);
     }

@@ -12,15 +12,15 @@ use super::{
 };
 use crate::cli::{
     Exit,
-    ask::{Editor, Keyboard, Typed},
-    mcp::content::tell,
+    mcp::print::print_unchecked,
     signals::Signals,
     style,
+    terminal_user::{Editor, Keyboard, LineEvent},
 };
 use crate::config::text;
 
 const PROMPT: &str = "mcp> ";
-pub(super) const INTERRUPTED: &str = "interrupted: closing the connections\n";
+pub(super) const INTERRUPTED: &str = "interrupted: closing connections\n";
 /// How long it may take to give the terminal back.
 const LET_GO: Duration = Duration::from_secs(1);
 
@@ -95,11 +95,11 @@ impl Input {
             let Some((editor, typed)) = done else { return Next::Signal };
             *place = Some(editor);
             match typed {
-                Ok(Typed::Line(line)) => return Next::Line(line),
-                Ok(Typed::Interrupted) => return Next::Interrupted,
-                Ok(Typed::Ended) => return Next::End,
+                Ok(LineEvent::Line(line)) => return Next::Line(line),
+                Ok(LineEvent::Interrupted) => return Next::Interrupted,
+                Ok(LineEvent::Ended) => return Next::End,
                 // It goes on when whoever wanted the keyboard has asked.
-                Ok(Typed::Disturbed) => {}
+                Ok(LineEvent::Disturbed) => {}
                 Err(error) => return Next::Broken(error),
             }
         }
@@ -148,7 +148,7 @@ pub(super) async fn commands(shell: &Arc<Shell>, input: &mut Input, signals: &mu
         let command = match Command::parse(&line) {
             Ok(Some(Command::Quit)) => return exit(has_failed && input.is_piped()),
             Ok(Some(Command::Help)) => {
-                tell(&command::help());
+                print_unchecked(&command::help());
                 continue;
             }
             Ok(Some(command)) => command,

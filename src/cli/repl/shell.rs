@@ -11,28 +11,28 @@ use futures_util::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ReplArgs,
+    args::ReplArgs,
+    backoff::ReconnectBackoff,
     command::Command,
-    complete::{Known, quoted},
-    follow::Breaks,
-    settle::Attempts,
-    switch::{Switch, VARIABLE},
+    complete::{KnownNames, quoted},
+    debug_switch::{DebugSwitch, VARIABLE},
+    initial_connections::InitialConnections,
 };
 use crate::{
     cli::{
         Exit, Failure,
-        ask::{Approve, Person},
-        config::prepared::Secrets,
+        config::resolved_server::Secrets,
         mcp::{
+            session::{HubSession, LEAVE},
             target::{Files, Server},
             trace::Tracer,
-            visit::{LEAVE, Visit},
         },
         style::{self, BAD, DIM, STRONG},
+        terminal_user::{ApprovalChoice, TerminalUser},
     },
     client::{
         AnswerScript, ConnectError, LastLines, StderrLine,
-        hub::{Approval, Connect, Hub, HubError, HubOptions, Member, State},
+        hub::{ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer},
     },
     config::{Machine, nearest, policy::Unreachable},
     report::text::printable_lines,
@@ -42,19 +42,19 @@ pub(super) struct Shell {
     pub(super) args: ReplArgs,
     answers: AnswerScript,
     pub(super) hub: Hub,
-    pub(super) person: Option<Person>,
-    pub(super) switch: Arc<Switch>,
+    pub(super) person: Option<TerminalUser>,
+    pub(super) switch: Arc<DebugSwitch>,
     /// By server: how often its connection broke.
-    pub(super) breaks: Mutex<HashMap<Arc<str>, Breaks>>,
+    pub(super) backoffs: Mutex<HashMap<Arc<str>, ReconnectBackoff>>,
     /// By server: when the last attempt to connect began.
     pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
     pub(super) tracer: Tracer,
     pub(super) unreachable: Unreachable,
-    loaded: Mutex<Arc<Loaded>>,
-    last_words: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
+    loaded: Mutex<Arc<LoadedConfigs>>,
+    recent_stderr: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
     /// What has been listed besides tools, to complete with.
-    listed: Mutex<Known>,
-    pub(super) attempts: Attempts,
+    listed: Mutex<KnownNames>,
+    pub(super) initial_connections: InitialConnections,
     /// Somebody wants this process to end.
     pub(super) shutdown: CancellationToken,
     /// One config is taken over at a time.
@@ -63,16 +63,16 @@ pub(super) struct Shell {
 
 /// What the configs say.
 #[derive(Debug)]
-pub(super) struct Loaded {
+pub(super) struct LoadedConfigs {
     pub(super) servers: Vec<Server>,
     pub(super) secrets: Secrets,
     pub(super) files: Files,
 }
 
-impl Loaded {
-    pub(super) fn of(servers: Vec<Server>, files: Files) -> Loaded {
-        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.and(&server.prepared.secrets));
-        Loaded { servers, secrets, files }
+impl LoadedConfigs {
+    pub(super) fn new(servers: Vec<Server>, files: Files) -> LoadedConfigs {
+        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.and(&server.resolved.secrets));
+        LoadedConfigs { servers, secrets, files }
     }
 }
 
@@ -86,28 +86,28 @@ impl Shell {
         servers: Vec<Server>,
         files: Files,
         answers: AnswerScript,
-        person: Option<Person>,
+        person: Option<TerminalUser>,
     ) -> Result<Shell, Failure> {
         let variable = Machine::here().variables.remove(VARIABLE);
-        let switch = Arc::new(Switch::of(args.debug || args.connection.trace, variable.as_deref()));
-        suggest(&switch, &servers);
-        let loaded = Loaded::of(servers, files);
+        let switch = Arc::new(DebugSwitch::new(args.debug || args.connection.trace, variable.as_deref()));
+        apply_config_debug(&switch, &servers);
+        let loaded = LoadedConfigs::new(servers, files);
         let shows = switch.clone();
         let secrets = (!args.connection.show_secrets).then(|| loaded.secrets.clone());
-        let tracer = Tracer::of_some(secrets, true, Arc::new(move |server| shows.is_on(server)));
-        let (last_words, started) = (
+        let tracer = Tracer::filtered(secrets, true, Arc::new(move |server| shows.is_on(server)));
+        let (recent_stderr, started) = (
             Arc::<Mutex<HashMap<Arc<str>, LastLines>>>::default(),
             Arc::<Mutex<HashMap<Arc<str>, Instant>>>::default(),
         );
         let mut options = options(&args, &loaded.servers, person.as_ref());
         options.stderr = Some({
-            let (show, last_words) = (tracer.stderr(), last_words.clone());
+            let (show, recent_stderr) = (tracer.stderr(), recent_stderr.clone());
             Arc::new(move |line: StderrLine| {
-                locked(&last_words).entry(line.server.clone()).or_default().push(line.line.clone());
+                locked(&recent_stderr).entry(line.server.clone()).or_default().push(line.line.clone());
                 show(line);
             })
         });
-        options.records = Some({
+        options.record_sink = Some({
             let (follow, started) = (tracer.records(), started.clone());
             Arc::new(move |server, recorder| {
                 locked(&started).insert(server.clone(), Instant::now());
@@ -124,20 +124,20 @@ impl Shell {
             answers,
             person,
             switch,
-            breaks: Mutex::default(),
+            backoffs: Mutex::default(),
             started,
             tracer,
             unreachable,
             loaded: Mutex::new(Arc::new(loaded)),
-            last_words,
+            recent_stderr,
             listed: Mutex::default(),
-            attempts: Attempts::default(),
+            initial_connections: InitialConnections::default(),
             shutdown,
             reloading: tokio::sync::Mutex::default(),
         })
     }
 
-    pub(super) fn loaded(&self) -> Arc<Loaded> {
+    pub(super) fn loaded(&self) -> Arc<LoadedConfigs> {
         locked(&self.loaded).clone()
     }
 
@@ -145,10 +145,10 @@ impl Shell {
     ///
     /// # Errors
     /// The only server's transport does not have the version that was asked for.
-    pub(super) fn load(&self, servers: Vec<Server>, files: Files) -> Result<Vec<Member>, Failure> {
+    pub(super) fn load(&self, servers: Vec<Server>, files: Files) -> Result<Vec<HubServer>, Failure> {
         let members = self.args.connection.members(&servers, &self.answers, self.person.as_ref(), &self.shutdown)?;
-        suggest(&self.switch, &servers);
-        let loaded = Loaded::of(servers, files);
+        apply_config_debug(&self.switch, &servers);
+        let loaded = LoadedConfigs::new(servers, files);
         self.tracer.hide((!self.args.connection.show_secrets).then(|| loaded.secrets.clone()));
         *locked(&self.loaded) = Arc::new(loaded);
         members.iter().for_each(|member| self.tracer.follow_authorizer(&member.config));
@@ -158,28 +158,28 @@ impl Shell {
     /// Connects to all servers, and tells what came of it. Returns if that means the end.
     pub(super) async fn connect_all(&self) -> Exit {
         if self.args.lazy {
-            self.attempts.are_over();
+            self.initial_connections.mark_all_done();
             return std::future::pending().await;
         }
-        let visit = self.visit();
-        let Some(failed) = self.connect_to(visit.names.clone(), self.unreachable).await else {
+        let hub_session = self.hub_session();
+        let Some(failed) = self.connect_to(hub_session.names.clone(), self.unreachable).await else {
             return Exit::CannotRun;
         };
         if self.hub.is_closed() {
             return std::future::pending().await;
         }
-        if failed > 0 && failed < visit.names.len() {
-            visit.note("Continuing with other MCP servers");
+        if failed > 0 && failed < hub_session.names.len() {
+            hub_session.note("continuing with the other servers");
         }
-        self.hub.registry().notices.iter().for_each(|notice| visit.tell_notice(notice));
-        self.attempts.are_over();
+        self.hub.registry().notices.iter().for_each(|notice| hub_session.print_notice(notice));
+        self.initial_connections.mark_all_done();
         std::future::pending().await
     }
 
     /// Connects to these servers, several at a time, and tells what came of it: how many failed; `None` if that means the
     /// end.
     pub(super) async fn connect_to(&self, names: Vec<Arc<str>>, unreachable: Unreachable) -> Option<usize> {
-        let visit = self.visit();
+        let hub_session = self.hub_session();
         let connect = |name: Arc<str>| async move {
             let came = Box::pin(self.hub.connect(&name)).await;
             (name, came)
@@ -188,28 +188,30 @@ impl Shell {
         let mut failed = 0;
         while let Some((name, came)) = connecting.next().await {
             match came {
-                Ok(None) => visit.note(&format!("connected to MCP server '{name}': {}", self.count(&name))),
-                Ok(Some(failure)) => visit.warn(&format!("failed to list MCP tools for server {name}: {failure}")),
+                Ok(None) => hub_session.note(&format!("connected to MCP server '{name}': {}", self.count(&name))),
+                Ok(Some(failure)) => {
+                    hub_session.warn(&format!("failed to list MCP tools for server {name}: {failure}"))
+                }
                 // Somebody was faster.
-                Err(HubError::Disabled(_) | HubError::NoServer(_)) => {}
+                Err(HubError::Disabled(_) | HubError::UnknownServer(_)) => {}
                 Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::Cancelled) => {}
                 Err(HubError::Unreachable { server, error }) => {
                     failed += 1;
-                    visit.warn(&format!("MCP server '{server}' connection failed: {error}"));
-                    self.tell_authorization(&server);
+                    hub_session.warn(&format!("MCP server '{server}' connection failed: {error}"));
+                    self.print_auth_hint(&server);
                     if unreachable == Unreachable::Fatal {
                         return None;
                     }
                 }
-                Err(HubError::Duplicate(duplicate)) => visit.warn(&duplicate.to_string()),
+                Err(HubError::Duplicate(duplicate)) => hub_session.warn(&duplicate.to_string()),
             }
-            self.attempts.is_over_with(name);
+            self.initial_connections.mark_done(name);
         }
         Some(failed)
     }
 
     pub(super) fn count(&self, server: &str) -> String {
-        match self.hub.registry().of_server(server).count() {
+        match self.hub.registry().server_tools(server).count() {
             1 => "1 tool".to_owned(),
             count => format!("{count} tools"),
         }
@@ -223,8 +225,8 @@ impl Shell {
                 self.ready_for(&command).await;
             }
             match command {
-                Command::Call { tool, given, shown } => {
-                    return Some(self.call(&tool, given, &shown, cancel).await);
+                Command::Call { tool, arguments, shown } => {
+                    return Some(self.call(&tool, arguments, &shown, cancel).await);
                 }
                 Command::Read { uri, server, output } => {
                     return Some(self.read(&uri, server.as_deref(), output.as_deref(), cancel).await);
@@ -261,7 +263,7 @@ impl Shell {
             Command::Enable(server) => self.enable(&server).await,
             Command::Disable(server) => self.disable(&server).await,
             Command::Debug { server, on: Some(is_on) } => self.switch_debug(server.as_deref(), is_on),
-            Command::Debug { server: None, on: None } => self.tell_debug(),
+            Command::Debug { server: None, on: None } => self.print_debug_state(),
             Command::Debug { server: Some(server), on: None } => self.describe(&server).await,
             Command::Auth { server, is_logout } => Box::pin(self.auth(&server, is_logout)).await,
             Command::Resources(server) => self.resources(server.as_deref()).await,
@@ -276,50 +278,50 @@ impl Shell {
     }
 
     /// The servers that are switched on, as the commands of `rehearse mcp` see them.
-    pub(super) fn visit(&self) -> Visit {
-        self.visit_to(self.those(|state| state != State::Disabled))
+    pub(super) fn hub_session(&self) -> HubSession {
+        self.session_for(self.those(|state| state != ConnectionState::Disabled))
     }
 
-    fn those(&self, are_meant: impl Fn(State) -> bool) -> Vec<Arc<str>> {
+    fn those(&self, are_meant: impl Fn(ConnectionState) -> bool) -> Vec<Arc<str>> {
         let statuses = self.hub.status().into_iter();
         statuses.filter(|(_, status)| are_meant(status.state)).map(|(name, _)| name).collect()
     }
 
-    pub(super) fn visit_to(&self, names: Vec<Arc<str>>) -> Visit {
-        Visit::to(self.hub.clone(), names, self.loaded().secrets.clone())
+    pub(super) fn session_for(&self, names: Vec<Arc<str>>) -> HubSession {
+        HubSession::for_hub(self.hub.clone(), names, self.loaded().secrets.clone())
     }
 
     /// Those that are meant: one, or all that are connected or only wait for being needed.
     ///
     /// # Errors
     /// There is none of this name.
-    pub(super) fn visit_some(&self, server: Option<&str>) -> Result<Visit, HubError> {
+    pub(super) fn session_for_target(&self, server: Option<&str>) -> Result<HubSession, HubError> {
         Ok(match server {
-            None => self.visit_to(self.those(|state| match state {
-                State::Connected => true,
-                State::NotConnected => self.args.lazy,
-                State::Connecting | State::Failed | State::Disabled => false,
+            None => self.session_for(self.those(|state| match state {
+                ConnectionState::Connected => true,
+                ConnectionState::NotConnected => self.args.lazy,
+                ConnectionState::Connecting | ConnectionState::Failed | ConnectionState::Disabled => false,
             })),
             Some(server) => {
-                self.hub.member(server)?;
-                self.visit_to(vec![server.into()])
+                self.hub.server(server)?;
+                self.session_for(vec![server.into()])
             }
         })
     }
 
     /// What there is to complete with.
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self) -> KnownNames {
         let servers = self.hub.status().into_iter().map(|(name, _)| name).collect();
-        Known { servers, tools: self.hub.registry().tools().to_vec(), ..locked(&self.listed).clone() }
+        KnownNames { servers, tools: self.hub.registry().tools().to_vec(), ..locked(&self.listed).clone() }
     }
 
-    pub(super) fn listed(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn listed(&self) -> MutexGuard<'_, KnownNames> {
         locked(&self.listed)
     }
 
     /// What a server wrote last to its standard error.
-    pub(super) fn last_words(&self, server: &str) -> Vec<String> {
-        locked(&self.last_words).get(server).map(LastLines::to_vec).unwrap_or_default()
+    pub(super) fn recent_stderr(&self, server: &str) -> Vec<String> {
+        locked(&self.recent_stderr).get(server).map(LastLines::to_vec).unwrap_or_default()
     }
 
     /// A text without the secrets of all servers.
@@ -335,9 +337,9 @@ impl Shell {
     }
 
     /// The same for what a hub says.
-    pub(super) fn trouble(&self, error: &HubError) {
+    pub(super) fn print_hub_error(&self, error: &HubError) {
         let near = match error {
-            HubError::NoServer(name) => {
+            HubError::UnknownServer(name) => {
                 let names: Vec<_> = self.hub.status().into_iter().map(|(name, _)| name).collect();
                 let names: Vec<&str> = names.iter().map(|name| &**name).collect();
                 nearest(name, &names).map(|near| format!("; did you mean '{near}'?"))
@@ -346,18 +348,18 @@ impl Shell {
         };
         let text = match error {
             HubError::Unreachable { server, error } => format!("MCP server '{server}' connection failed: {error}"),
-            HubError::Disabled(server) => format!("{error}; 'enable {server}' switches it on"),
+            HubError::Disabled(server) => format!("{error}; type 'enable {server}' to enable it"),
             other => other.to_string(),
         };
         self.error(&(text + &near.unwrap_or_default()));
         if let HubError::Unreachable { server, .. } = error {
-            self.tell_authorization(server);
+            self.print_auth_hint(server);
         }
     }
 
     /// What to type if somebody has to authorize a server.
-    pub(super) fn tell_authorization(&self, server: &str) {
-        let Ok(member) = self.hub.member(server) else { return };
+    pub(super) fn print_auth_hint(&self, server: &str) {
+        let Ok(member) = self.hub.server(server) else { return };
         let Some(authorizer) = &member.config.authorizer else { return };
         if authorizer.failure().is_some_and(|error| error.needs_user()) {
             let server = quoted(server.to_owned());
@@ -368,7 +370,7 @@ impl Shell {
     /// Tells something about a server that is looked at closely.
     pub(super) fn debug(&self, server: &str, text: &str) {
         if self.switch.is_on(server) {
-            style::print(&format!("{DIM}DEBUG: {}{DIM:#}\n", style::printable(&self.hidden(text))));
+            style::print(&format!("{DIM}debug: {}{DIM:#}\n", style::printable(&self.hidden(text))));
         }
     }
 
@@ -380,18 +382,18 @@ impl Shell {
 }
 
 /// As the program of the first server does it, but nobody is thrown out because of one server.
-fn options(args: &ReplArgs, servers: &[Server], person: Option<&Person>) -> HubOptions {
-    let usual = servers.first().map(|server| HubOptions::of(server.policy)).unwrap_or_default();
+fn options(args: &ReplArgs, servers: &[Server], person: Option<&TerminalUser>) -> HubOptions {
+    let usual = servers.first().map(|server| HubOptions::from_policy(server.policy)).unwrap_or_default();
     let approve = match (args.approve, &usual.approval) {
         (Some(approve), _) => approve,
-        (None, Approval::Granted) => Approve::Always,
-        (None, _) if args.yes => Approve::Always,
-        (None, _) => Approve::Ask,
+        (None, ApprovalMode::AllowAll) => ApprovalChoice::Always,
+        (None, _) if args.yes => ApprovalChoice::Always,
+        (None, _) => ApprovalChoice::Ask,
     };
     let mut options = HubOptions {
         approval: approve.approval(person),
-        connect: if args.lazy { Connect::Lazy } else { Connect::Eager },
-        health: args.health,
+        connect: if args.lazy { ConnectMode::Lazy } else { ConnectMode::Eager },
+        health_interval: args.health,
         result_ttl: args.result_ttl,
         unreachable: Unreachable::Skipped,
         ..usual
@@ -402,10 +404,10 @@ fn options(args: &ReplArgs, servers: &[Server], person: Option<&Person>) -> HubO
 }
 
 /// Looks closely at the servers of which their config wants that.
-fn suggest(switch: &Switch, servers: &[Server]) {
+fn apply_config_debug(switch: &DebugSwitch, servers: &[Server]) {
     for server in servers {
         if let Some(debug) = server.written.debug.as_ref().filter(|debug| debug.value) {
-            switch.suggest(server.name(), debug.value);
+            switch.apply_default(server.name(), debug.value);
         }
     }
 }

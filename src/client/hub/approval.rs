@@ -7,11 +7,11 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{Approval, Decision, Member, RegisteredTool, Request};
+use super::{ApprovalDecision, ApprovalMode, ApprovalRequest, HubServer, RegisteredTool};
 
 /// The tools that somebody has allowed for good.
 #[derive(Debug, Default)]
-pub(super) struct Granted(Mutex<HashSet<(Arc<str>, String)>>);
+pub(super) struct SavedApprovals(Mutex<HashSet<(Arc<str>, String)>>);
 
 /// Why a call may not go ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,20 +19,20 @@ pub enum Denial {
     /// Somebody said no.
     ByUser,
     /// Nobody was there to ask.
-    Unasked,
+    NoApprover,
     /// This setting forbids it.
-    By(&'static str),
+    BySetting(&'static str),
 }
 
-impl Granted {
+impl SavedApprovals {
     /// Decides about a call: trust and lists of the config first, then what was allowed for good, then whoever is asked.
     ///
     /// # Errors
     /// [`Denial`] says who decided.
     pub(super) async fn decide(
         &self,
-        approval: &Approval,
-        member: &Member,
+        approval: &ApprovalMode,
+        member: &HubServer,
         tool: &Arc<RegisteredTool>,
         arguments: Option<&Map<String, Value>>,
     ) -> Result<(), Denial> {
@@ -42,19 +42,19 @@ impl Granted {
             return Ok(());
         }
         let ask = match approval {
-            Approval::Granted => return Ok(()),
+            ApprovalMode::AllowAll => return Ok(()),
             _ if self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&granted()) => return Ok(()),
-            Approval::Refused => return Err(Denial::Unasked),
-            Approval::Forbidden(setting) => return Err(Denial::By(setting)),
-            Approval::Ask(ask) => ask,
+            ApprovalMode::NoApprover => return Err(Denial::NoApprover),
+            ApprovalMode::DeniedBySetting(setting) => return Err(Denial::BySetting(setting)),
+            ApprovalMode::Ask(ask) => ask,
         };
-        match ask(Request { tool: tool.clone(), arguments: arguments.cloned() }).await {
-            Decision::Allow => Ok(()),
-            Decision::AllowAlways => {
+        match ask(ApprovalRequest { tool: tool.clone(), arguments: arguments.cloned() }).await {
+            ApprovalDecision::Allow => Ok(()),
+            ApprovalDecision::AllowAlways => {
                 self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(granted());
                 Ok(())
             }
-            Decision::Deny => Err(Denial::ByUser),
+            ApprovalDecision::Deny => Err(Denial::ByUser),
         }
     }
 }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{Event, Hub, RegisteredTool, State, approval::Denial, cached::authorization, slot::Live, usage::Came};
+use super::{
+    ConnectionState, Event, Hub, RegisteredTool, approval::Denial, caching_session::authorization,
+    server_connection::OpenSession, usage::CallOutcome,
+};
 use crate::{
     client::{CallOptions, ConnectError, Failure, ToolOutcome, call_params},
     config::nearest,
@@ -15,11 +18,11 @@ use crate::{
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
     /// No tool is registered under the name.
-    #[error("there is no tool {name:?}{}", .near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
-    NoTool { name: String, near: Option<String> },
+    #[error("unknown tool {name:?}{}", .suggestion.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
+    UnknownTool { name: String, suggestion: Option<String> },
     /// Its server is gone from the hub.
-    #[error("there is no server {0:?} any more")]
-    NoServer(Arc<str>),
+    #[error("the server {0:?} was removed")]
+    UnknownServer(Arc<str>),
     /// Its server is switched off.
     #[error("the server {0:?} is disabled")]
     Disabled(Arc<str>),
@@ -37,8 +40,8 @@ pub enum CallError {
 fn denied(tool: &str, denial: Denial) -> String {
     match denial {
         Denial::ByUser => "Tool execution was denied by user.".to_owned(),
-        Denial::Unasked => format!("the tool {tool:?} needs an approval, and nobody is there to give it"),
-        Denial::By(setting) => format!("the tool {tool:?} needs an approval, and {setting} gives none"),
+        Denial::NoApprover => format!("the tool {tool:?} needs approval, and there is no terminal to ask on"),
+        Denial::BySetting(setting) => format!("the tool {tool:?} needs approval, which {setting} denies"),
     }
 }
 
@@ -61,31 +64,31 @@ impl Hub {
         let registry = self.registry();
         let Some(tool) = registry.get(name).cloned() else {
             let names: Vec<&str> = registry.tools().iter().map(|tool| &*tool.name).collect();
-            let near = nearest(name, &names).map(str::to_owned);
-            return Err(CallError::NoTool { name: name.to_owned(), near });
+            let suggestion = nearest(name, &names).map(str::to_owned);
+            return Err(CallError::UnknownTool { name: name.to_owned(), suggestion });
         };
-        let slot = self.slot(&tool.server).map_err(|_| CallError::NoServer(tool.server.clone()))?;
-        let member = slot.member();
-        if slot.status().state == State::Disabled {
+        let connection = self.connection(&tool.server).map_err(|_| CallError::UnknownServer(tool.server.clone()))?;
+        let member = connection.member();
+        if connection.status().state == ConnectionState::Disabled {
             return Err(CallError::Disabled(tool.server.clone()));
         }
         let approved = tokio::select! {
             biased;
-            approved = self.0.granted.decide(&self.0.options.approval, &member, &tool, arguments.as_ref()) => approved,
+            approved = self.0.saved_approvals.decide(&self.0.options.approval, &member, &tool, arguments.as_ref()) => approved,
             () = options.cancelled() => return Err(Failure::Cancelled.into()),
         };
         approved.map_err(|denial| CallError::Denied { tool: tool.name.clone(), denial })?;
         let started = Instant::now();
-        let count = |came| self.0.usages.count(&tool.server, &tool.original, came, started.elapsed());
+        let count = |outcome| self.0.usages.count(&tool.server, &tool.original, outcome, started.elapsed());
         let results = &self.0.results;
         let (reads, now) = (tool.annotations.read_only, || authorization(&member));
         let asked = (results.is_used() && reads).then(|| {
             let params = call_params(&tool.original, arguments.clone());
-            results.asked(&tool.server, "tools/call", Some(&params), now())
+            results.key(&tool.server, "tools/call", Some(&params), now())
         });
         let kept = asked.as_ref().and_then(|asked| results.get(asked));
         if let Some(outcome) = kept.and_then(|result| ToolOutcome::parse(result).ok()) {
-            count(Came::Stored);
+            count(CallOutcome::Stored);
             return Ok(outcome);
         }
         let timeout = options.timeout.or_else(|| member.tool_timeouts.get(&tool.original).copied());
@@ -97,12 +100,12 @@ impl Hub {
         }
         match &called {
             Ok(outcome) => {
-                count(Came::Result { is_error: outcome.is_error });
+                count(CallOutcome::Result { is_error: outcome.is_error });
                 if let Some(asked) = asked.filter(|_| !outcome.is_error) {
                     results.put_tool(asked, &outcome.raw, now());
                 }
             }
-            Err(_) => count(Came::Failure),
+            Err(_) => count(CallOutcome::Failure),
         }
         called
     }
@@ -113,24 +116,24 @@ impl Hub {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
-        let slot = self.slot(&tool.server).map_err(|_| CallError::NoServer(tool.server.clone()))?;
+        let connection = self.connection(&tool.server).map_err(|_| CallError::UnknownServer(tool.server.clone()))?;
         let mut may_repeat =
             self.0.options.retry.attempts > 0 && (tool.annotations.read_only || tool.annotations.idempotent);
         let mut may_renew = true;
         loop {
-            let (session, is_new) = slot
+            let (session, is_new) = connection
                 .session(&self.0.options)
                 .await
                 .map_err(|error| CallError::Unreachable { server: tool.server.clone(), error })?;
-            let Some(live) = &*session else { return Err(CallError::NoServer(tool.server.clone())) };
+            let Some(live) = &*session else { return Err(CallError::UnknownServer(tool.server.clone())) };
             if is_new {
-                self.tell(Event::Status(slot.name.clone()));
-                self.watch(&slot, live).await;
+                self.emit(Event::StatusChanged(connection.name.clone()));
+                self.watch(&connection, live).await;
             }
-            match call_over(live, &tool.original, arguments.clone(), options.clone()).await {
+            match call_in_session(live, &tool.original, arguments.clone(), options.clone()).await {
                 Err(Failure::Disconnected { .. }) if std::mem::take(&mut may_repeat) => {}
                 Err(failure) if live.session.is_lost_by(&failure) && std::mem::take(&mut may_renew) => {
-                    self.tell(Event::Renewed(slot.name.clone()));
+                    self.emit(Event::SessionRenewed(connection.name.clone()));
                 }
                 called => return called.map_err(CallError::Failed),
             }
@@ -139,8 +142,8 @@ impl Hub {
 }
 
 /// Calls a tool so that both the caller and whoever closes the session can cancel it.
-async fn call_over(
-    live: &Live,
+async fn call_in_session(
+    live: &OpenSession,
     tool: &str,
     arguments: Option<Map<String, Value>>,
     options: CallOptions,

@@ -6,20 +6,20 @@ use futures_util::{Stream, StreamExt, future::ready, stream};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Hub, HubError, Registry, State, slot::Slot};
+use super::{ConnectionState, Hub, HubError, Registry, server_connection::ServerConnection};
 use crate::{
     client::{ConnectError, Failure},
     config::policy::{Duplicates, Unreachable},
 };
 
-/// What came of a discovery.
+/// What outcome of a discovery.
 #[derive(Debug, Default)]
 pub struct Discovery {
     pub registry: Arc<Registry>,
     /// The servers that could not be reached, in the order of the config.
     pub unreachable: Vec<(Arc<str>, Arc<ConnectError>)>,
     /// The servers of which not every tool could be listed.
-    pub unlisted: Vec<(Arc<str>, Failure)>,
+    pub incomplete: Vec<(Arc<str>, Failure)>,
 }
 
 /// A server that was connected to and listed, as far as that went.
@@ -27,14 +27,14 @@ struct Attempt {
     /// In the order of the config.
     place: usize,
     server: Arc<str>,
-    came: Result<Option<Failure>, Arc<ConnectError>>,
+    outcome: Result<Option<Failure>, Arc<ConnectError>>,
 }
 
 /// A discovery under way.
 #[derive(Default)]
-struct Found {
+struct DiscoveryProgress {
     unreachable: Vec<(usize, Arc<str>, Arc<ConnectError>)>,
-    unlisted: Vec<(usize, Arc<str>, Failure)>,
+    incomplete: Vec<(usize, Arc<str>, Failure)>,
 }
 
 impl Hub {
@@ -44,10 +44,10 @@ impl Hub {
     /// # Errors
     /// [`HubError::Unreachable`] and [`HubError::Duplicate`], as the options say; with the first nothing is left open.
     pub async fn discover(&self) -> Result<Discovery, HubError> {
-        let (mut found, enough) = (Found::default(), CancellationToken::new());
+        let (mut found, enough) = (DiscoveryProgress::default(), CancellationToken::new());
         let mut attempts = pin!(self.attempts(self.enabled(), enough.clone()));
         while let Some(attempt) = attempts.next().await {
-            if let (Err(error), Unreachable::Fatal) = (&attempt.came, self.options().unreachable) {
+            if let (Err(error), Unreachable::Fatal) = (&attempt.outcome, self.options().unreachable) {
                 let error = HubError::Unreachable { server: attempt.server.clone(), error: error.clone() };
                 enough.cancel();
                 // Those that are still being connected to are given up by that, and take their leave.
@@ -70,8 +70,8 @@ impl Hub {
             return self.discover().await;
         }
         let (likely, others): (Vec<_>, Vec<_>) =
-            self.enabled().into_iter().partition(|(_, slot)| self.may_have(&slot.name, tool));
-        let (mut found, mut over, enough) = (Found::default(), HashSet::new(), CancellationToken::new());
+            self.enabled().into_iter().partition(|(_, connection)| self.could_register(&connection.name, tool));
+        let (mut found, mut over, enough) = (DiscoveryProgress::default(), HashSet::new(), CancellationToken::new());
         let _enough = enough.clone().drop_guard();
         let (sender, mut attempts) = mpsc::unbounded_channel();
         let (hub, no_more) = (self.clone(), enough.clone());
@@ -87,7 +87,7 @@ impl Hub {
             found.take(attempt);
             // What is wrong with the tools so far is told at the end.
             if let Ok(registry) = self.register()
-                && self.is_certain(tool, |server| over.contains(server))
+                && self.is_settled(tool, |server| over.contains(server))
             {
                 return Ok(Discovery { registry, ..Discovery::default() });
             }
@@ -102,7 +102,7 @@ impl Hub {
     /// Whether a name means a tool that it will mean when all servers are there as well. Until then it may become that of
     /// another one, if the policy for duplicates prefers its server; `is_over` tells of which servers it is known what
     /// they list.
-    pub fn is_certain(&self, tool: &str, is_over: impl Fn(&str) -> bool) -> bool {
+    pub fn is_settled(&self, tool: &str, is_over: impl Fn(&str) -> bool) -> bool {
         let Some(found) = self.registry().get(tool).cloned() else { return false };
         // If one server is the end of all, nothing is certain before the last one.
         if self.options().unreachable == Unreachable::Fatal {
@@ -118,49 +118,53 @@ impl Hub {
         servers.iter().enumerate().all(|(index, (name, status))| {
             *name == found.server
                 || !is_preferred(index)
-                || status.state == State::Disabled
+                || status.state == ConnectionState::Disabled
                 || is_over(name)
-                || !self.may_have(name, tool)
+                || !self.could_register(name, tool)
         })
     }
 
     /// Whether a server can have a tool that is registered under this name.
-    fn may_have(&self, server: &str, tool: &str) -> bool {
+    fn could_register(&self, server: &str, tool: &str) -> bool {
         let options = self.options();
         options.naming.may_name(server, tool)
             || (options.duplicates == Duplicates::Qualified && Registry::RENAMED.may_name(server, tool))
     }
 
     /// The servers that are switched on, with their places.
-    fn enabled(&self) -> Vec<(usize, Arc<Slot>)> {
-        self.slots().into_iter().filter(|slot| slot.status().state != State::Disabled).enumerate().collect()
+    fn enabled(&self) -> Vec<(usize, Arc<ServerConnection>)> {
+        self.connections()
+            .into_iter()
+            .filter(|connection| connection.status().state != ConnectionState::Disabled)
+            .enumerate()
+            .collect()
     }
 
     /// Connects to servers and lists them, several at a time. When it is enough, no more are begun with.
     fn attempts(
         &self,
-        slots: Vec<(usize, Arc<Slot>)>,
+        connections: Vec<(usize, Arc<ServerConnection>)>,
         enough: CancellationToken,
     ) -> impl Stream<Item = Attempt> + Send + '_ {
-        let attempts = slots.into_iter().map(move |(place, slot)| {
+        let attempts = connections.into_iter().map(move |(place, connection)| {
             let enough = enough.clone();
             async move {
-                let came = match enough.is_cancelled() {
+                let outcome = match enough.is_cancelled() {
                     true => Err(Arc::new(ConnectError::Cancelled)),
-                    false => self.connect_and_list(&slot).await,
+                    false => self.connect_and_list(&connection).await,
                 };
-                Attempt { place, server: slot.name.clone(), came }
+                Attempt { place, server: connection.name.clone(), outcome }
             }
         });
         stream::iter(attempts).buffer_unordered(self.options().concurrency.get())
     }
 }
 
-impl Found {
-    fn take(&mut self, Attempt { place, server, came }: Attempt) {
-        match came {
+impl DiscoveryProgress {
+    fn take(&mut self, Attempt { place, server, outcome }: Attempt) {
+        match outcome {
             Ok(None) => {}
-            Ok(Some(failure)) => self.unlisted.push((place, server, failure)),
+            Ok(Some(failure)) => self.incomplete.push((place, server, failure)),
             Err(error) => self.unreachable.push((place, server, error)),
         }
     }
@@ -168,11 +172,11 @@ impl Found {
     /// In the order of the config.
     fn with(mut self, registry: Arc<Registry>) -> Discovery {
         self.unreachable.sort_by_key(|(place, ..)| *place);
-        self.unlisted.sort_by_key(|(place, ..)| *place);
+        self.incomplete.sort_by_key(|(place, ..)| *place);
         Discovery {
             registry,
             unreachable: self.unreachable.into_iter().map(|(_, server, error)| (server, error)).collect(),
-            unlisted: self.unlisted.into_iter().map(|(_, server, failure)| (server, failure)).collect(),
+            incomplete: self.incomplete.into_iter().map(|(_, server, failure)| (server, failure)).collect(),
         }
     }
 }

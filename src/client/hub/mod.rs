@@ -1,29 +1,29 @@
 //! All servers of a config with one client: connected to, listed, filtered, named and called as one set of tools.
 //!
 //! ```text
-//! Member ─ connect ─> Session ─ list ─┐            name ─> RegisteredTool ─ approval ─ stored result? ─> Session::call_tool
-//! Member ─ connect ─> Session ─ list ─┴─> Registry ──┘                                                      (its own name)
+//! HubServer ─ connect ─> Session ─ list ─┐            name ─> RegisteredTool ─ approval ─ stored result? ─> Session::call_tool
+//! HubServer ─ connect ─> Session ─ list ─┴─> Registry ──┘                                                      (its own name)
 //!            ^                            ^
 //!            └── broke: tried again       └── tools/list_changed: listed again
 //! ```
 //!
 //! Servers count in the order of the config, whatever the order in which they answer: so which of two equal names wins
-//! does not change from run to run. Each server has a slot that outlives its sessions; a call holds the slot's session for
+//! does not change from run to run. Each server has a connection that outlives its sessions; a call holds the connection's session for
 //! reading, and whoever closes it cancels the calls first. [`registry`] is pure; everything that waits is here and in
-//! `slot` and `watch`. What may be kept for the next request is in `store`.
+//! `connection` and `watch`. What may be kept for the next request is in `store`.
 //!
 //! All servers at once:
 //!
 //! ```no_run
 //! use mcp_rehearsal::client::{
 //!     CallOptions, CommandSpec, ServerParams, Target,
-//!     hub::{Hub, HubOptions, Member},
+//!     hub::{Hub, HubOptions, HubServer},
 //! };
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let command = CommandSpec { program: "weather-server".into(), ..CommandSpec::default() };
 //! let weather = ServerParams::new("weather", Target::Stdio(command));
-//! let hub = Hub::new([Member::new(weather)], HubOptions::default());
+//! let hub = Hub::new([HubServer::new(weather)], HubOptions::default());
 //! let discovery = hub.discover().await?;
 //! for (server, error) in &discovery.unreachable {
 //!     eprintln!("{server}: {error}");
@@ -44,7 +44,7 @@
 //! use mcp_rehearsal::{
 //!     client::{
 //!         CallOptions, Endpoint, Protocol, ServerParams, Session, Target,
-//!         hub::{Registry, registry::Listed},
+//!         hub::{Registry, registry::ServerTools},
 //!     },
 //!     config::{
 //!         Span,
@@ -80,14 +80,14 @@
 //! let at = |name: &str| At { value: name.to_owned(), span: Span::default() };
 //! let exclude = At { value: vec![at("drop_table")], span: Span::default() };
 //! let filter = ToolFilter { exclude: Some(exclude), include: None };
-//! let listed = discovered.iter().map(|(server, tools)| Listed {
+//! let listed = discovered.iter().map(|(server, tools)| ServerTools {
 //!     server,
 //!     filter: &filter,
 //!     policy: &Policy::USUAL,
 //!     tools,
 //!     mirrors: false,
 //! });
-//! let registry = Registry::of(listed, Naming::Literal("{server}.{tool}"), Duplicates::Rejected)?;
+//! let registry = Registry::build(listed, Naming::Literal("{server}.{tool}"), Duplicates::Rejected)?;
 //! let names: Vec<_> = registry.tools().iter().map(|tool| &*tool.name).collect();
 //! assert_eq!(names, ["postgres.query", "weather.query"]);
 //!
@@ -106,14 +106,14 @@
 //! ```
 
 mod approval;
-mod cached;
+mod caching_session;
 mod call;
 pub mod configured;
 mod discovery;
 mod options;
 pub mod registry;
 mod reload;
-mod slot;
+mod server_connection;
 mod status;
 mod store;
 #[cfg(test)]
@@ -133,23 +133,29 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
     approval::Denial,
-    cached::Cached,
+    caching_session::CachingSession,
     call::CallError,
     discovery::Discovery,
-    options::{Approval, Approver, Connect, Decision, HubOptions, Member, RecordSink, Request, Retry, RetrySink},
+    options::{
+        ApprovalDecision, ApprovalMode, ApprovalRequest, Approver, ConnectMode, HubOptions, HubServer, RecordSink,
+        Retry, RetrySink,
+    },
     registry::{DuplicateTool, Notice, RegisteredTool, Registry},
-    reload::Reloaded,
-    status::{State, Status},
+    reload::ReloadReport,
+    status::{ConnectionState, ServerStatus},
     usage::Usage,
 };
-use self::{approval::Granted, registry::Listed, slot::Slot, store::ResultStore, usage::Usages};
+use self::{
+    approval::SavedApprovals, registry::ServerTools, server_connection::ServerConnection, store::ResultStore,
+    usage::UsageCounter,
+};
 use super::{ConnectError, Failure, Session};
 use crate::transport::UnsolicitedFrame;
 
 /// How many events a reader may be behind.
 const EVENTS: usize = 256;
 /// How long work may take that is cancelled. A request needs that time to tell the server.
-const LEAVE: Duration = Duration::from_secs(1);
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
 /// All servers of a config, usable from many tasks at once. Clones are the same hub. [`Hub::close`] takes leave of all.
 #[derive(Clone)]
@@ -158,14 +164,14 @@ pub struct Hub(Arc<Inner>);
 struct Inner {
     options: HubOptions,
     /// In the order of the config.
-    slots: RwLock<Vec<Arc<Slot>>>,
+    connections: RwLock<Vec<Arc<ServerConnection>>>,
     registry: ArcSwap<Registry>,
     /// Registries are made one after another, so that none replaces a newer one.
     registering: Mutex<()>,
     events: broadcast::Sender<Event>,
-    granted: Granted,
+    saved_approvals: SavedApprovals,
     results: ResultStore,
-    usages: Usages,
+    usages: UsageCounter,
     /// Ends what goes on in the background.
     stop: CancellationToken,
     tasks: TaskTracker,
@@ -175,31 +181,31 @@ struct Inner {
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The status of a server.
-    Status(Arc<str>),
+    StatusChanged(Arc<str>),
     /// The registry.
-    Tools,
+    ToolsChanged,
     /// A server did not know its session any more, and there is a new one.
-    Renewed(Arc<str>),
+    SessionRenewed(Arc<str>),
     /// The connection with a server broke; it is tried again if the options say so.
-    Broke { server: Arc<str>, why: Arc<str> },
+    Disconnected { server: Arc<str>, why: Arc<str> },
     /// A server's tools could not all be listed.
-    Unlisted { server: Arc<str>, failure: Failure },
+    ListingFailed { server: Arc<str>, failure: Failure },
     /// A changed list has a tool that the policy forbids, so that the registry stays as it was.
-    Rejected(DuplicateTool),
+    RegistryRejected(DuplicateTool),
 }
 
 /// Why a hub does not work.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HubError {
     /// A server cannot be reached, and the policy wants all of them. Nothing is left open.
-    #[error("server {server}: connecting: {error}")]
+    #[error("cannot connect to server {server}: {error}")]
     Unreachable { server: Arc<str>, error: Arc<ConnectError> },
     /// Two tools have one name, and the policy forbids it.
     #[error(transparent)]
     Duplicate(#[from] DuplicateTool),
     /// There is no server of this name.
-    #[error("there is no server {0:?}")]
-    NoServer(String),
+    #[error("unknown server {0:?}")]
+    UnknownServer(String),
     /// The server is switched off.
     #[error("the server {0:?} is disabled")]
     Disabled(Arc<str>),
@@ -207,19 +213,20 @@ pub enum HubError {
 
 impl Hub {
     /// A hub of these servers, none of which is connected to yet. Must be called within a tokio runtime.
-    pub fn new(members: impl IntoIterator<Item = Member>, options: HubOptions) -> Hub {
+    pub fn new(servers: impl IntoIterator<Item = HubServer>, options: HubOptions) -> Hub {
         let stop = CancellationToken::new();
-        let slots = members.into_iter().map(|member| Arc::new(Slot::new(member, stop.clone()))).collect();
+        let connections =
+            servers.into_iter().map(|member| Arc::new(ServerConnection::new(member, stop.clone()))).collect();
         let results = ResultStore::new(options.result_ttl);
         Hub(Arc::new(Inner {
             options,
-            slots: RwLock::new(slots),
+            connections: RwLock::new(connections),
             registry: ArcSwap::default(),
             registering: Mutex::default(),
             events: broadcast::Sender::new(EVENTS),
-            granted: Granted::default(),
+            saved_approvals: SavedApprovals::default(),
             results,
-            usages: Usages::default(),
+            usages: UsageCounter::default(),
             stop,
             tasks: TaskTracker::new(),
         }))
@@ -228,14 +235,14 @@ impl Hub {
     /// Connects to one server, and registers its tools. One that is connected stays so.
     ///
     /// # Errors
-    /// [`HubError::NoServer`], [`HubError::Disabled`], [`HubError::Unreachable`], [`HubError::Duplicate`].
+    /// [`HubError::UnknownServer`], [`HubError::Disabled`], [`HubError::Unreachable`], [`HubError::Duplicate`].
     pub async fn connect(&self, server: &str) -> Result<Option<Failure>, HubError> {
-        let slot = self.slot(server)?;
-        if slot.status().state == State::Disabled {
-            return Err(HubError::Disabled(slot.name.clone()));
+        let connection = self.connection(server)?;
+        if connection.status().state == ConnectionState::Disabled {
+            return Err(HubError::Disabled(connection.name.clone()));
         }
-        let unreachable = |error| HubError::Unreachable { server: slot.name.clone(), error };
-        let failure = self.connect_and_list(&slot).await.map_err(unreachable)?;
+        let unreachable = |error| HubError::Unreachable { server: connection.name.clone(), error };
+        let failure = self.connect_and_list(&connection).await.map_err(unreachable)?;
         self.register()?;
         Ok(failure)
     }
@@ -243,11 +250,12 @@ impl Hub {
     /// Cancels the calls of one server, takes leave of it, and forgets its tools.
     ///
     /// # Errors
-    /// [`HubError::NoServer`].
+    /// [`HubError::UnknownServer`].
     pub async fn disconnect(&self, server: &str) -> Result<(), HubError> {
-        let slot = self.slot(server)?;
-        let state = slot.status().state;
-        self.end(&slot, if state == State::Disabled { state } else { State::NotConnected }).await
+        let connection = self.connection(server)?;
+        let state = connection.status().state;
+        self.end(&connection, if state == ConnectionState::Disabled { state } else { ConnectionState::NotConnected })
+            .await
     }
 
     /// Disconnects, and connects anew.
@@ -264,24 +272,24 @@ impl Hub {
     /// # Errors
     /// As [`Hub::connect`].
     pub async fn enable(&self, server: &str) -> Result<Option<Failure>, HubError> {
-        let slot = self.slot(server)?;
-        if slot.status().state == State::Disabled {
-            slot.set(State::NotConnected, None);
-            self.tell(Event::Status(slot.name.clone()));
+        let connection = self.connection(server)?;
+        if connection.status().state == ConnectionState::Disabled {
+            connection.set(ConnectionState::NotConnected, None);
+            self.emit(Event::StatusChanged(connection.name.clone()));
         }
         match self.0.options.connect {
-            Connect::Eager => self.connect(server).await,
-            Connect::Lazy => Ok(None),
+            ConnectMode::Eager => self.connect(server).await,
+            ConnectMode::Lazy => Ok(None),
         }
     }
 
     /// Switches a server off.
     ///
     /// # Errors
-    /// [`HubError::NoServer`].
+    /// [`HubError::UnknownServer`].
     pub async fn disable(&self, server: &str) -> Result<(), HubError> {
-        let slot = self.slot(server)?;
-        self.end(&slot, State::Disabled).await
+        let connection = self.connection(server)?;
+        self.end(&connection, ConnectionState::Disabled).await
     }
 
     /// Takes leave of all servers, after the calls under way are cancelled. Nothing of the hub goes on after it.
@@ -298,14 +306,14 @@ impl Hub {
     }
 
     /// What servers have sent, since this was last asked, that is no message or answers nothing.
-    pub fn strays(&self) -> Vec<(Arc<str>, UnsolicitedFrame)> {
+    pub fn take_unsolicited(&self) -> Vec<(Arc<str>, UnsolicitedFrame)> {
         let mut strays = Vec::new();
-        for slot in self.slots() {
-            strays.extend(slot.late().into_iter().map(|stray| (slot.name.clone(), stray)));
+        for connection in self.connections() {
+            strays.extend(connection.late().into_iter().map(|stray| (connection.name.clone(), stray)));
             // Whoever is still being connected to has sent nothing that anybody waits for.
-            let Some(session) = slot.session_at_once() else { continue };
+            let Some(session) = connection.try_open_session() else { continue };
             let found = session.as_ref().map(|live| live.session.take_unsolicited()).unwrap_or_default();
-            strays.extend(found.into_iter().map(|stray| (slot.name.clone(), stray)));
+            strays.extend(found.into_iter().map(|stray| (connection.name.clone(), stray)));
         }
         strays
     }
@@ -321,8 +329,8 @@ impl Hub {
     }
 
     /// How it stands with each server, in the order of the config.
-    pub fn status(&self) -> Vec<(Arc<str>, Status)> {
-        self.slots().into_iter().map(|slot| (slot.name.clone(), slot.status())).collect()
+    pub fn status(&self) -> Vec<(Arc<str>, ServerStatus)> {
+        self.connections().into_iter().map(|connection| (connection.name.clone(), connection.status())).collect()
     }
 
     /// What changes from now on.
@@ -340,27 +348,27 @@ impl Hub {
     /// given, and after a while drops the work.
     ///
     /// # Errors
-    /// [`HubError::NoServer`], [`HubError::Disabled`], [`HubError::Unreachable`].
-    pub async fn over<T>(
+    /// [`HubError::UnknownServer`], [`HubError::Disabled`], [`HubError::Unreachable`].
+    pub async fn with_session<T>(
         &self,
         server: &str,
         work: impl AsyncFnOnce(&Session, CancellationToken) -> T,
     ) -> Result<T, HubError> {
-        let slot = self.slot(server)?;
-        if slot.status().state == State::Disabled {
-            return Err(HubError::Disabled(slot.name.clone()));
+        let connection = self.connection(server)?;
+        if connection.status().state == ConnectionState::Disabled {
+            return Err(HubError::Disabled(connection.name.clone()));
         }
-        let unreachable = |error| HubError::Unreachable { server: slot.name.clone(), error };
-        let (session, is_new) = slot.session(&self.0.options).await.map_err(unreachable)?;
+        let unreachable = |error| HubError::Unreachable { server: connection.name.clone(), error };
+        let (session, is_new) = connection.session(&self.0.options).await.map_err(unreachable)?;
         let given_up = || unreachable(Arc::new(ConnectError::Cancelled));
         let live = session.as_ref().ok_or_else(given_up)?;
         if is_new {
-            self.tell(Event::Status(slot.name.clone()));
-            self.watch(&slot, live).await;
+            self.emit(Event::StatusChanged(connection.name.clone()));
+            self.watch(&connection, live).await;
         }
         let too_late = async {
             live.calls.cancelled().await;
-            tokio::task::coop::unconstrained(tokio::time::sleep(LEAVE)).await;
+            tokio::task::coop::unconstrained(tokio::time::sleep(CLOSE_GRACE)).await;
         };
         tokio::select! {
             biased;
@@ -369,11 +377,11 @@ impl Hub {
         }
     }
 
-    /// Makes one request over the session with a server, as [`Hub::over`] does, and once more over a new one if the server
+    /// Makes one request over the session with a server, as [`Hub::with_session`] does, and once more over a new one if the server
     /// does not know the session any more.
     ///
     /// # Errors
-    /// As [`Hub::over`].
+    /// As [`Hub::with_session`].
     pub async fn request<T>(
         &self,
         server: &str,
@@ -386,76 +394,77 @@ impl Hub {
                 let is_lost = done.as_ref().err().is_some_and(|failure| session.is_lost_by(failure));
                 (done, is_lost)
             };
-            let (done, is_lost) = Box::pin(self.over(server, once)).await?;
+            let (done, is_lost) = Box::pin(self.with_session(server, once)).await?;
             if !(is_lost && std::mem::take(&mut may_renew)) {
                 return Ok(done);
             }
-            self.tell(Event::Renewed(self.slot(server)?.name.clone()));
+            self.emit(Event::SessionRenewed(self.connection(server)?.name.clone()));
         }
     }
 
     /// What a server lists, as it came; what its filter leaves out as well.
     ///
     /// # Errors
-    /// [`HubError::NoServer`].
-    pub fn listed(&self, server: &str) -> Result<Vec<Box<RawValue>>, HubError> {
-        self.slot(server).map(|slot| slot.listing().tools.clone())
+    /// [`HubError::UnknownServer`].
+    pub fn tool_definitions(&self, server: &str) -> Result<Vec<Box<RawValue>>, HubError> {
+        self.connection(server).map(|connection| connection.listing().tools.clone())
     }
 
     /// What is said about a server.
     ///
     /// # Errors
-    /// [`HubError::NoServer`].
-    pub fn member(&self, server: &str) -> Result<Arc<Member>, HubError> {
-        self.slot(server).map(|slot| slot.member())
+    /// [`HubError::UnknownServer`].
+    pub fn server(&self, server: &str) -> Result<Arc<HubServer>, HubError> {
+        self.connection(server).map(|connection| connection.member())
     }
 
-    fn slots(&self) -> Vec<Arc<Slot>> {
-        self.0.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn connections(&self) -> Vec<Arc<ServerConnection>> {
+        self.0.connections.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn slot(&self, server: &str) -> Result<Arc<Slot>, HubError> {
-        let slots = self.0.slots.read().unwrap_or_else(PoisonError::into_inner);
-        let found = slots.iter().find(|slot| &*slot.name == server).cloned();
-        found.ok_or_else(|| HubError::NoServer(server.to_owned()))
+    fn connection(&self, server: &str) -> Result<Arc<ServerConnection>, HubError> {
+        let connections = self.0.connections.read().unwrap_or_else(PoisonError::into_inner);
+        let found = connections.iter().find(|connection| &*connection.name == server).cloned();
+        found.ok_or_else(|| HubError::UnknownServer(server.to_owned()))
     }
 
     /// Connects if need be, and lists the tools.
-    async fn connect_and_list(&self, slot: &Arc<Slot>) -> Result<Option<Failure>, Arc<ConnectError>> {
+    async fn connect_and_list(&self, connection: &Arc<ServerConnection>) -> Result<Option<Failure>, Arc<ConnectError>> {
         let mut may_renew = true;
         loop {
-            let connected = slot.session(&self.0.options).await;
-            self.tell(Event::Status(slot.name.clone()));
+            let connected = connection.session(&self.0.options).await;
+            self.emit(Event::StatusChanged(connection.name.clone()));
             let (session, is_new) = connected?;
             let Some(live) = &*session else { return Ok(None) };
             if is_new {
-                self.watch(slot, live).await;
+                self.watch(connection, live).await;
             }
-            let failure = slot.list(live).await;
+            let failure = connection.list(live).await;
             let is_lost = failure.as_ref().is_some_and(|failure| live.session.is_lost_by(failure));
             if is_lost && std::mem::take(&mut may_renew) {
-                self.tell(Event::Renewed(slot.name.clone()));
+                self.emit(Event::SessionRenewed(connection.name.clone()));
                 continue;
             }
-            self.tell(Event::Status(slot.name.clone()));
+            self.emit(Event::StatusChanged(connection.name.clone()));
             return Ok(failure);
         }
     }
 
-    async fn end(&self, slot: &Slot, state: State) -> Result<(), HubError> {
-        slot.disconnect(state).await;
-        self.0.results.forget(&slot.name);
-        self.tell(Event::Status(slot.name.clone()));
+    async fn end(&self, connection: &ServerConnection, state: ConnectionState) -> Result<(), HubError> {
+        connection.disconnect(state).await;
+        self.0.results.forget(&connection.name);
+        self.emit(Event::StatusChanged(connection.name.clone()));
         self.register().map(drop).map_err(HubError::from)
     }
 
     async fn disconnect_all(&self) {
-        let slots = self.slots();
-        let state = |slot: &Slot| match slot.status().state {
-            State::Disabled => State::Disabled,
-            _ => State::NotConnected,
+        let connections = self.connections();
+        let state = |connection: &ServerConnection| match connection.status().state {
+            ConnectionState::Disabled => ConnectionState::Disabled,
+            _ => ConnectionState::NotConnected,
         };
-        futures_util::future::join_all(slots.iter().map(|slot| slot.disconnect(state(slot)))).await;
+        futures_util::future::join_all(connections.iter().map(|connection| connection.disconnect(state(connection))))
+            .await;
     }
 
     /// Makes the registry of what the servers list.
@@ -464,28 +473,32 @@ impl Hub {
     /// There are two tools of one name, and the policy forbids it.
     pub(crate) fn register(&self) -> Result<Arc<Registry>, DuplicateTool> {
         let _one_at_a_time = self.0.registering.lock().unwrap_or_else(PoisonError::into_inner);
-        let listed: Vec<_> = self.slots().into_iter().map(|slot| (slot.listing(), slot.member(), slot)).collect();
-        let listed = listed.iter().map(|(listing, member, slot)| Listed {
-            server: &slot.name,
+        let listed: Vec<_> = self
+            .connections()
+            .into_iter()
+            .map(|connection| (connection.listing(), connection.member(), connection))
+            .collect();
+        let listed = listed.iter().map(|(listing, member, connection)| ServerTools {
+            server: &connection.name,
             filter: &member.filter,
             policy: member.policy,
             tools: &listing.tools,
             mirrors: listing.mirrors,
         });
-        let registry = Arc::new(Registry::of(listed, self.0.options.naming, self.0.options.duplicates)?);
+        let registry = Arc::new(Registry::build(listed, self.0.options.naming, self.0.options.duplicates)?);
         self.0.registry.store(registry.clone());
-        self.tell(Event::Tools);
+        self.emit(Event::ToolsChanged);
         Ok(registry)
     }
 
     /// As [`Hub::register`], where nobody waits for what comes of it.
-    fn register_or_tell(&self) {
+    fn register_or_emit(&self) {
         if let Err(duplicate) = self.register() {
-            self.tell(Event::Rejected(duplicate));
+            self.emit(Event::RegistryRejected(duplicate));
         }
     }
 
-    fn tell(&self, event: Event) {
+    fn emit(&self, event: Event) {
         // Nobody may be listening.
         let _ = self.0.events.send(event);
     }

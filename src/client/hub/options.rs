@@ -16,7 +16,7 @@ use crate::{
 
 /// A server of a hub.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct HubServer {
     pub config: ServerParams,
     /// Which version it is asked for, instead of the hub's.
     pub protocol: Option<Protocol>,
@@ -39,26 +39,26 @@ pub struct HubOptions {
     pub naming: Naming,
     pub duplicates: Duplicates,
     pub unreachable: Unreachable,
-    pub connect: Connect,
+    pub connect: ConnectMode,
     /// How many servers are connected to and listed at a time. What comes of it does not depend on it.
     pub concurrency: NonZeroUsize,
     /// How often, and after which pauses, a connection is tried again that failed or broke.
     pub retry: Retry,
     /// Who is told before each further attempt.
-    pub retries: Option<RetrySink>,
+    pub retry_sink: Option<RetrySink>,
     /// How often a server is asked whether it still answers.
-    pub health: Option<Duration>,
-    pub approval: Approval,
+    pub health_interval: Option<Duration>,
+    pub approval: ApprovalMode,
     /// How long the result of a tool that only reads stands for the next call with the same arguments, at most until a tool
-    /// of the same server is called that does not only read. With any time, what [`Hub::cached`](super::Hub::cached) asks
+    /// of the same server is called that does not only read. With any time, what [`Hub::caching_session`](super::Hub::caching_session) asks
     /// for stands as well, for as long as its server says (`ttlMs`; 2026-07-28, Caching); without one nothing is kept.
     pub result_ttl: Option<Duration>,
     /// Where the lines go that servers write to their standard error.
     pub stderr: Option<StderrSink>,
     /// Who gets the record of each connection before anything goes over it. It then has what HTTP says as well.
-    pub records: Option<RecordSink>,
+    pub record_sink: Option<RecordSink>,
     /// Whether changed lists and broken connections are noticed while nobody calls.
-    pub is_watching: bool,
+    pub watch_changes: bool,
 }
 
 /// Called with the name of a server and the record of a connection that is about to be opened.
@@ -69,7 +69,7 @@ pub type RetrySink = Arc<dyn Fn(&Arc<str>, &ConnectError, Duration) + Send + Syn
 
 /// When servers are connected to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Connect {
+pub enum ConnectMode {
     /// By [`Hub::discover`](super::Hub::discover).
     #[default]
     Eager,
@@ -82,46 +82,47 @@ pub enum Connect {
 pub struct Retry {
     pub attempts: u32,
     pub pause: Duration,
-    pub longest: Duration,
+    pub max_pause: Duration,
 }
 
 /// Who allows calls of tools that neither their server's trust nor a list allows.
 #[derive(Clone, Default)]
-pub enum Approval {
+pub enum ApprovalMode {
     /// Everything is allowed.
     #[default]
-    Granted,
+    AllowAll,
     /// Nobody is there to ask.
-    Refused,
+    NoApprover,
     /// None is allowed, because of a setting that has this name for users.
-    Forbidden(&'static str),
+    DeniedBySetting(&'static str),
     /// Somebody is asked each time.
     Ask(Approver),
 }
 
 /// Asks somebody about a call.
-pub type Approver = Arc<dyn Fn(Request) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync>;
+pub type Approver =
+    Arc<dyn Fn(ApprovalRequest) -> Pin<Box<dyn Future<Output = ApprovalDecision> + Send>> + Send + Sync>;
 
 /// A call that somebody is asked about.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ApprovalRequest {
     pub tool: Arc<RegisteredTool>,
     pub arguments: Option<Map<String, Value>>,
 }
 
 /// What somebody says to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum ApprovalDecision {
     Allow,
     /// This one and all that follow, of this tool.
     AllowAlways,
     Deny,
 }
 
-impl Member {
+impl HubServer {
     /// With all its tools, as most programs would treat it.
-    pub fn new(config: ServerParams) -> Member {
-        Member {
+    pub fn new(config: ServerParams) -> HubServer {
+        HubServer {
             config,
             protocol: None,
             is_enabled: true,
@@ -134,7 +135,7 @@ impl Member {
     }
 
     /// Whether a connection made for one of them serves the other.
-    pub(super) fn has_connection_of(&self, other: &Member) -> bool {
+    pub(super) fn has_same_connection(&self, other: &HubServer) -> bool {
         let same = |one: &dyn fmt::Debug, two: &dyn fmt::Debug| format!("{one:?}") == format!("{two:?}");
         self.is_enabled == other.is_enabled
             && self.protocol == other.protocol
@@ -145,10 +146,10 @@ impl Member {
 
 impl HubOptions {
     /// As the program of a config does it.
-    pub fn of(policy: &Policy) -> HubOptions {
+    pub fn from_policy(policy: &Policy) -> HubOptions {
         let approval = match policy.approval {
-            ApprovalRule::Never => Approval::Granted,
-            ApprovalRule::Always => Approval::Refused,
+            ApprovalRule::Never => ApprovalMode::AllowAll,
+            ApprovalRule::Always => ApprovalMode::NoApprover,
         };
         HubOptions {
             naming: policy.naming,
@@ -167,26 +168,26 @@ impl Default for HubOptions {
             naming: Naming::Bare,
             duplicates: Duplicates::FirstWins,
             unreachable: Unreachable::Skipped,
-            connect: Connect::Eager,
+            connect: ConnectMode::Eager,
             concurrency: NonZeroUsize::MIN.saturating_add(7),
             retry: Retry::NEVER,
-            retries: None,
-            health: None,
-            approval: Approval::Granted,
+            retry_sink: None,
+            health_interval: None,
+            approval: ApprovalMode::AllowAll,
             result_ttl: None,
             stderr: None,
-            records: None,
-            is_watching: true,
+            record_sink: None,
+            watch_changes: true,
         }
     }
 }
 
 impl Retry {
-    pub const NEVER: Retry = Retry { attempts: 0, pause: Duration::ZERO, longest: Duration::ZERO };
+    pub const NEVER: Retry = Retry { attempts: 0, pause: Duration::ZERO, max_pause: Duration::ZERO };
 
     /// The pause before each further attempt, without what chance takes off.
     pub(super) fn pauses(self) -> impl Iterator<Item = Duration> {
-        let pause = move |index: u32| self.pause.saturating_mul(2_u32.saturating_pow(index)).min(self.longest);
+        let pause = move |index: u32| self.pause.saturating_mul(2_u32.saturating_pow(index)).min(self.max_pause);
         (0..self.attempts).map(pause)
     }
 }
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_longest() {
         let second = Duration::from_secs;
-        let retry = Retry { attempts: 4, pause: second(1), longest: second(3) };
+        let retry = Retry { attempts: 4, pause: second(1), max_pause: second(3) };
         assert_eq!(retry.pauses().collect::<Vec<_>>(), [second(1), second(2), second(3), second(3)]);
         assert_eq!(Retry::NEVER.pauses().next(), None);
     }

@@ -21,7 +21,7 @@ use crate::{
 
 /// What one server lists, and what decides which of it counts.
 #[derive(Clone, Copy, Debug)]
-pub struct Listed<'a> {
+pub struct ServerTools<'a> {
     pub server: &'a Arc<str>,
     pub filter: &'a ToolFilter,
     pub policy: &'a Policy,
@@ -121,13 +121,13 @@ impl Registry {
     ///
     /// # Errors
     /// [`DuplicateTool`] if there is one and `duplicates` rejects it.
-    pub fn of<'a>(
-        listed: impl IntoIterator<Item = Listed<'a>>,
+    pub fn build<'a>(
+        listed: impl IntoIterator<Item = ServerTools<'a>>,
         naming: Naming,
         duplicates: Duplicates,
     ) -> Result<Registry, DuplicateTool> {
         let mut registry = Registry::default();
-        for Listed { server, filter, policy, tools, mirrors } in listed {
+        for ServerTools { server, filter, policy, tools, mirrors } in listed {
             let mut filtered = Vec::new();
             for definition in tools {
                 match usable(server, definition, mirrors) {
@@ -206,7 +206,7 @@ impl Registry {
     }
 
     /// Those of one server.
-    pub fn of_server<'r>(&'r self, server: &'r str) -> impl Iterator<Item = &'r Arc<RegisteredTool>> {
+    pub fn server_tools<'r>(&'r self, server: &'r str) -> impl Iterator<Item = &'r Arc<RegisteredTool>> {
         self.tools.iter().filter(move |tool| &*tool.server == server)
     }
 }
@@ -224,7 +224,7 @@ fn usable(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<Reg
     })?;
     let Definition { name, description, input_schema, annotations } = parsed;
     let Some(input_schema) = input_schema.filter(|schema| schema.get().starts_with('{')) else {
-        return Err(unusable(&name, "its inputSchema is no object".to_owned()));
+        return Err(unusable(&name, "its inputSchema is not an object".to_owned()));
     };
     if mirrors && input_schema.get().contains(ANNOTATION) {
         headers_of(&input_schema).map_err(|why| unusable(&name, why))?;
@@ -254,7 +254,7 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::Filtered { server, tools } => {
-                write!(f, "the filter of server '{server}' leaves out {}", tools.join(", "))
+                write!(f, "the filter of server '{server}' excludes {}", tools.join(", "))
             }
             // The words of cpe.
             Notice::Duplicate { tool, server, first } => write!(
@@ -266,7 +266,7 @@ impl fmt::Display for Notice {
             }
             Notice::Renamed { tool, server, first, name } => write!(
                 f,
-                "the tool '{tool}' of server '{server}' is called '{name}', since server '{first}' has one of that name"
+                "the tool '{tool}' of server '{server}' is renamed to '{name}': server '{first}' has a tool of that name"
             ),
             Notice::Unusable { server, tool, why } => {
                 write!(f, "the tool '{tool}' of server '{server}' cannot be used: {why}")
@@ -299,10 +299,10 @@ mod tests {
         let (one, two): (Arc<str>, Arc<str>) = ("server1".into(), "server2".into());
         let (filter, all) = (excluding(&["write"]), ToolFilter::default());
         let listed = [
-            Listed { server: &one, filter: &filter, policy: &Policy::USUAL, tools: &first, mirrors: false },
-            Listed { server: &two, filter: &all, policy: &Policy::USUAL, tools: &second, mirrors: false },
+            ServerTools { server: &one, filter: &filter, policy: &Policy::USUAL, tools: &first, mirrors: false },
+            ServerTools { server: &two, filter: &all, policy: &Policy::USUAL, tools: &second, mirrors: false },
         ];
-        Registry::of(listed, naming, duplicates)
+        Registry::build(listed, naming, duplicates)
     }
 
     fn names(registry: &Registry) -> Vec<String> {
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(
             notices,
             [
-                "the filter of server 'server1' leaves out write",
+                "the filter of server 'server1' excludes write",
                 "skipping duplicate tool name 'read' in server 'server2' (already registered from server 'server1')",
             ]
         );
@@ -357,12 +357,13 @@ mod tests {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("JSON");
         let tools = [raw("7"), raw(r#"{"name":"a"}"#), raw(r#"{"name":"b","inputSchema":true}"#), raw(r#"{"name":7}"#)];
         let filter = ToolFilter::default();
-        let listed = Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors: false };
-        let registry = Registry::of([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
+        let listed =
+            ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors: false };
+        let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
         assert!(registry.tools().is_empty());
         let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
         assert_eq!(told.len(), 4, "{told:?}");
-        assert_eq!(told[1], "the tool 'a' of server 's' cannot be used: its inputSchema is no object");
+        assert_eq!(told[1], "the tool 'a' of server 's' cannot be used: its inputSchema is not an object");
     }
 
     #[test]
@@ -376,8 +377,9 @@ mod tests {
         let tools = [tool("good", "string", "Region"), tool("a", "string", ""), tool("b", "number", "N")];
         let filter = ToolFilter::default();
         let count = |mirrors| {
-            let listed = Listed { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors };
-            let registry = Registry::of([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
+            let listed =
+                ServerTools { server: &server, filter: &filter, policy: &Policy::USUAL, tools: &tools, mirrors };
+            let registry = Registry::build([listed], Naming::Bare, Duplicates::FirstWins).expect("registers");
             let told: Vec<_> = registry.notices.iter().map(ToString::to_string).collect();
             (registry.tools().len(), told)
         };
@@ -398,10 +400,10 @@ mod tests {
                 lists.iter().map(|names| tools(&names.iter().map(String::as_str).collect::<Vec<_>>())).collect();
             let filter = ToolFilter::default();
             let listed = servers.iter().zip(&definitions).map(|(server, tools)| {
-                Listed { server, filter: &filter, policy: &Policy::USUAL, tools, mirrors: false }
+                ServerTools { server, filter: &filter, policy: &Policy::USUAL, tools, mirrors: false }
             });
             let duplicates = [Duplicates::FirstWins, Duplicates::LastWins, Duplicates::Qualified][which];
-            let registry = Registry::of(listed, Naming::Bare, duplicates).expect("registers");
+            let registry = Registry::build(listed, Naming::Bare, duplicates).expect("registers");
             for tool in registry.tools() {
                 prop_assert!(Arc::ptr_eq(tool, registry.get(&tool.name).expect("by its name")));
             }

@@ -7,11 +7,13 @@ use std::{
 
 use futures_util::{StreamExt, future::join_all, stream};
 
-use super::{Connect, ConnectError, Hub, HubError, Member, State, slot::Slot};
+use super::{
+    ConnectError, ConnectMode, ConnectionState, Hub, HubError, HubServer, server_connection::ServerConnection,
+};
 
-/// What came of a changed config, by the names of the servers.
+/// What outcome of a changed config, by the names of the servers.
 #[derive(Debug, Default)]
-pub struct Reloaded {
+pub struct ReloadReport {
     pub added: Vec<Arc<str>>,
     pub removed: Vec<Arc<str>>,
     /// Those that are connected to anew, since how to reach them has changed.
@@ -26,18 +28,19 @@ impl Hub {
     ///
     /// # Errors
     /// [`HubError::Duplicate`]; the servers have changed all the same, and the registry stays as it was.
-    pub async fn reload(&self, members: impl IntoIterator<Item = Member>) -> Result<Reloaded, HubError> {
-        let (mut reloaded, leave) = self.replace(members.into_iter().collect());
+    pub async fn reload(&self, servers: impl IntoIterator<Item = HubServer>) -> Result<ReloadReport, HubError> {
+        let (mut reloaded, leave) = self.replace(servers.into_iter().collect());
         leave.await;
         let fresh = reloaded.added.iter().chain(&reloaded.restarted).cloned().enumerate();
-        let connecting = fresh.filter(|_| self.0.options.connect == Connect::Eager).map(|(place, name)| async move {
-            let came = self.connect(&name).await;
-            (place, name, came)
-        });
+        let connecting =
+            fresh.filter(|_| self.0.options.connect == ConnectMode::Eager).map(|(place, name)| async move {
+                let outcome = self.connect(&name).await;
+                (place, name, outcome)
+            });
         let mut connecting = stream::iter(connecting).buffer_unordered(self.0.options.concurrency.get());
         let mut unreachable = Vec::new();
-        while let Some((place, name, came)) = connecting.next().await {
-            if let Err(HubError::Unreachable { error, .. }) = came {
+        while let Some((place, name, outcome)) = connecting.next().await {
+            if let Err(HubError::Unreachable { error, .. }) = outcome {
                 unreachable.push((place, name, error));
             }
         }
@@ -50,40 +53,40 @@ impl Hub {
 
     /// Takes over a changed config without connecting to anything: the tools of servers that are gone, or reached
     /// otherwise, are gone at once. The future takes leave of those; until then nobody is to connect to the new ones.
-    pub fn replace(&self, members: Vec<Member>) -> (Reloaded, impl Future<Output = ()> + Send + use<>) {
-        let (mut reloaded, mut kept) = (Reloaded::default(), HashSet::new());
-        let (before, mut slots, mut ended) = (self.slots(), Vec::new(), Vec::new());
-        for member in members {
-            let known = before.iter().find(|slot| *slot.name == *member.config.name);
-            if let Some(slot) = known
-                && slot.member().has_connection_of(&member)
+    pub fn replace(&self, servers: Vec<HubServer>) -> (ReloadReport, impl Future<Output = ()> + Send + use<>) {
+        let (mut reloaded, mut kept) = (ReloadReport::default(), HashSet::new());
+        let (before, mut connections, mut ended) = (self.connections(), Vec::new(), Vec::new());
+        for member in servers {
+            let known = before.iter().find(|connection| *connection.name == *member.config.name);
+            if let Some(connection) = known
+                && connection.member().has_same_connection(&member)
             {
-                slot.set_member(member);
-                kept.insert(slot.name.clone());
-                slots.push(slot.clone());
+                connection.set_server(member);
+                kept.insert(connection.name.clone());
+                connections.push(connection.clone());
                 continue;
             }
-            let slot = Arc::new(Slot::new(member, self.0.stop.clone()));
+            let connection = Arc::new(ServerConnection::new(member, self.0.stop.clone()));
             match known {
-                Some(_) => reloaded.restarted.push(slot.name.clone()),
-                None => reloaded.added.push(slot.name.clone()),
+                Some(_) => reloaded.restarted.push(connection.name.clone()),
+                None => reloaded.added.push(connection.name.clone()),
             }
-            slots.push(slot);
+            connections.push(connection);
         }
-        for slot in before {
-            if kept.contains(&slot.name) {
+        for connection in before {
+            if kept.contains(&connection.name) {
                 continue;
             }
-            if !reloaded.restarted.contains(&slot.name) {
-                reloaded.removed.push(slot.name.clone());
+            if !reloaded.restarted.contains(&connection.name) {
+                reloaded.removed.push(connection.name.clone());
             }
-            ended.push(slot);
+            ended.push(connection);
         }
-        *self.0.slots.write().unwrap_or_else(PoisonError::into_inner) = slots;
-        ended.iter().for_each(|slot| self.0.results.forget(&slot.name));
-        self.register_or_tell();
+        *self.0.connections.write().unwrap_or_else(PoisonError::into_inner) = connections;
+        ended.iter().for_each(|connection| self.0.results.forget(&connection.name));
+        self.register_or_emit();
         let leave = async move {
-            join_all(ended.iter().map(|slot| slot.disconnect(State::NotConnected))).await;
+            join_all(ended.iter().map(|connection| connection.disconnect(ConnectionState::NotConnected))).await;
         };
         (reloaded, leave)
     }

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc, time::SystemTime};
 
 /// How it stands with a server.
 #[derive(Clone, Debug)]
-pub struct Status {
-    pub state: State,
+pub struct ServerStatus {
+    pub state: ConnectionState,
     /// Since when.
     pub since: SystemTime,
     /// Why the last attempt failed, or the connection broke. Another success makes it forgotten.
@@ -16,7 +16,7 @@ pub struct Status {
 
 /// Whether a server can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum ConnectionState {
     /// Nobody has needed it yet, or somebody has disconnected it.
     NotConnected,
     Connecting,
@@ -28,20 +28,20 @@ pub enum State {
     Disabled,
 }
 
-impl Status {
-    pub(super) fn new(state: State) -> Status {
-        Status { state, since: SystemTime::now(), last_error: None, tools: None }
+impl ServerStatus {
+    pub(super) fn new(state: ConnectionState) -> ServerStatus {
+        ServerStatus { state, since: SystemTime::now(), last_error: None, tools: None }
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for ConnectionState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            State::NotConnected => "Not connected",
-            State::Connecting => "Connecting",
-            State::Connected => "Connected",
-            State::Failed => "Failed",
-            State::Disabled => "Disabled",
+            ConnectionState::NotConnected => "Not connected",
+            ConnectionState::Connecting => "Connecting",
+            ConnectionState::Connected => "Connected",
+            ConnectionState::Failed => "Failed",
+            ConnectionState::Disabled => "Disabled",
         })
     }
 }

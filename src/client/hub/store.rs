@@ -20,30 +20,30 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug)]
 pub(super) struct ResultStore {
     ttl: Option<Duration>,
-    kept: Mutex<Kept>,
+    kept: Mutex<StoreState>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    results: HashMap<Key, Stored>,
+struct StoreState {
+    results: HashMap<Key, StoredResult>,
     /// How often what a server said was forgotten: what was asked before does not hold after it.
     changes: HashMap<Arc<str>, u64>,
 }
 
 #[derive(Debug)]
-struct Stored {
+struct StoredResult {
     until: Instant,
     /// The authorization that it is for, if it is not for any.
     authorization: Option<u64>,
     result: Box<RawValue>,
 }
 
-/// The server, the method, and the parameters, whose members count in no order.
+/// The server, the method, and the parameters, whose servers count in no order.
 type Key = (Arc<str>, String, String);
 
 /// A request that a result may stand for.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestKey {
     key: Key,
     authorization: u64,
     changes: u64,
@@ -67,19 +67,19 @@ impl ResultStore {
         self.ttl.is_some()
     }
 
-    pub(super) fn asked(
+    pub(super) fn key(
         &self,
         server: &Arc<str>,
         method: &str,
         params: Option<&Map<String, Value>>,
         authorization: u64,
-    ) -> Asked {
+    ) -> RequestKey {
         let changes = self.kept().changes.get(server).copied().unwrap_or_default();
         let params = params.map(|params| sorted(Value::Object(params.clone())).to_string()).unwrap_or_default();
-        Asked { key: (server.clone(), method.to_owned(), params), authorization, changes }
+        RequestKey { key: (server.clone(), method.to_owned(), params), authorization, changes }
     }
 
-    pub(super) fn get(&self, asked: &Asked) -> Option<Box<RawValue>> {
+    pub(super) fn get(&self, asked: &RequestKey) -> Option<Box<RawValue>> {
         let kept = self.kept();
         let stored = kept.results.get(&asked.key)?;
         let is_for_it = stored.authorization.is_none_or(|authorization| authorization == asked.authorization);
@@ -87,21 +87,21 @@ impl ResultStore {
     }
 
     /// Keeps the result of a tool, for no longer than the server says if it says that.
-    pub(super) fn put_tool(&self, asked: Asked, result: &RawValue, authorization: u64) {
-        let hints = Hints::of(result);
+    pub(super) fn put_tool(&self, asked: RequestKey, result: &RawValue, authorization: u64) {
+        let hints = Hints::read(result);
         let ttl = self.ttl.map(|ttl| hints.ttl().map_or(ttl, |hint| hint.min(ttl)));
         self.keep(asked, result, ttl.unwrap_or_default(), authorization, hints.is_public());
     }
 
     /// Keeps another result, for as long as the server says; without a word of it not at all.
-    pub(super) fn put(&self, asked: Asked, result: &RawValue, authorization: u64) {
-        let hints = Hints::of(result);
+    pub(super) fn put(&self, asked: RequestKey, result: &RawValue, authorization: u64) {
+        let hints = Hints::read(result);
         self.keep(asked, result, hints.ttl().unwrap_or_default(), authorization, hints.is_public());
     }
 
     /// `authorization` is that of now: a private result that came while it changed is for nobody who can be known.
-    fn keep(&self, asked: Asked, result: &RawValue, ttl: Duration, authorization: u64, is_public: bool) {
-        let Asked { key, authorization: before, changes } = asked;
+    fn keep(&self, asked: RequestKey, result: &RawValue, ttl: Duration, authorization: u64, is_public: bool) {
+        let RequestKey { key, authorization: before, changes } = asked;
         let mut kept = self.kept();
         let is_old = kept.changes.get(&key.0).copied().unwrap_or_default() != changes;
         if !self.is_used() || is_old || ttl.is_zero() || !(is_public || before == authorization) {
@@ -114,7 +114,7 @@ impl ResultStore {
         if kept.results.len() < MOST || kept.results.contains_key(&key) {
             let authorization = (!is_public).then_some(authorization);
             kept.results
-                .insert(key, Stored { until: now + ttl.min(LONGEST), authorization, result: result.to_owned() });
+                .insert(key, StoredResult { until: now + ttl.min(LONGEST), authorization, result: result.to_owned() });
         }
     }
 
@@ -125,18 +125,18 @@ impl ResultStore {
         *kept.changes.entry(server.clone()).or_default() += 1;
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, StoreState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Hints {
     /// What is no hint says nothing.
-    fn of(result: &RawValue) -> Hints {
+    fn read(result: &RawValue) -> Hints {
         serde_json::from_str(result.get()).unwrap_or_default()
     }
 
-    /// What is negative, or no number, counts as 0 (2026-07-28, Caching: Time-to-Live Field).
+    /// What is negative, or no number, counts as 0 (2026-07-28, Caching: Time-to-OpenSession Field).
     fn ttl(&self) -> Option<Duration> {
         let milliseconds = self.ttl_ms.as_ref()?.as_f64().unwrap_or_default();
         Some(Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(if milliseconds > 0.0 {
@@ -153,10 +153,10 @@ impl Hints {
 
 fn sorted(value: Value) -> Value {
     match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.into_iter().map(|(name, value)| (name, sorted(value))).collect();
-            members.sort_by(|(one, _), (two, _)| one.cmp(two));
-            Value::Object(members.into_iter().collect())
+        Value::Object(servers) => {
+            let mut servers: Vec<_> = servers.into_iter().map(|(name, value)| (name, sorted(value))).collect();
+            servers.sort_by(|(one, _), (two, _)| one.cmp(two));
+            Value::Object(servers.into_iter().collect())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
         scalar => scalar,

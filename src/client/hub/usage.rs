@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How often one tool was called, and what came of it.
+/// How often one tool was called, and what outcome of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub calls: u64,
@@ -21,27 +21,27 @@ pub struct Usage {
     pub last: Option<SystemTime>,
 }
 
-/// What came of a call.
+/// What outcome of a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Came {
+pub(super) enum CallOutcome {
     Result { is_error: bool },
     Failure,
     Stored,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Usages(Mutex<BTreeMap<(Arc<str>, String), Usage>>);
+pub(super) struct UsageCounter(Mutex<BTreeMap<(Arc<str>, String), Usage>>);
 
-impl Usages {
-    pub(super) fn count(&self, server: &Arc<str>, tool: &str, came: Came, time: Duration) {
+impl UsageCounter {
+    pub(super) fn count(&self, server: &Arc<str>, tool: &str, outcome: CallOutcome, time: Duration) {
         let mut usages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let usage = usages.entry((server.clone(), tool.to_owned())).or_default();
         usage.calls += 1;
         usage.last = Some(SystemTime::now());
-        match came {
-            Came::Result { is_error } => usage.tool_errors += u64::from(is_error),
-            Came::Failure => usage.failures += 1,
-            Came::Stored => usage.stored += 1,
+        match outcome {
+            CallOutcome::Result { is_error } => usage.tool_errors += u64::from(is_error),
+            CallOutcome::Failure => usage.failures += 1,
+            CallOutcome::Stored => usage.stored += 1,
         }
         usage.time += time;
     }

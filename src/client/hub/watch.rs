@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Event, Hub, Inner,
-    slot::{Live, Slot},
+    server_connection::{OpenSession, ServerConnection},
 };
 use crate::{
     client::{CallOptions, Failure, SubscriptionFilter},
@@ -26,8 +26,8 @@ const CHANGES: [&str; 4] = [
 
 impl Hub {
     /// Watches a new session until it ends.
-    pub(super) async fn watch(&self, slot: &Arc<Slot>, live: &Live) {
-        if !self.0.options.is_watching {
+    pub(super) async fn watch(&self, connection: &Arc<ServerConnection>, live: &OpenSession) {
+        if !self.0.options.watch_changes {
             return;
         }
         let capabilities: serde_json::Value =
@@ -44,8 +44,11 @@ impl Hub {
             // Whoever does not send them is listed again when somebody asks for it.
             let _ = live.session.listen(&filter, CallOptions::default()).await;
         }
-        let watched =
-            Watched { hub: Arc::downgrade(&self.0), slot: slot.clone(), recorder: live.session.recorder().clone() };
+        let watched = Watcher {
+            hub: Arc::downgrade(&self.0),
+            connection: connection.clone(),
+            recorder: live.session.recorder().clone(),
+        };
         let (stop, closed) = (self.0.stop.clone(), live.calls.clone());
         let watching = watched.run();
         self.0.tasks.spawn(async move {
@@ -59,20 +62,20 @@ impl Hub {
 }
 
 /// One session, from outside.
-struct Watched {
+struct Watcher {
     hub: Weak<Inner>,
-    slot: Arc<Slot>,
+    connection: Arc<ServerConnection>,
     recorder: TraceRecorder,
 }
 
-impl Watched {
+impl Watcher {
     /// A boxed future, for it may connect anew, and then there is another session to watch.
     fn run(self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(async move { self.until_it_ends().await })
+        Box::pin(async move { self.watch_until_closed().await })
     }
 
-    async fn until_it_ends(&self) {
-        let Some(health) = self.hub.upgrade().map(|inner| inner.options.health) else { return };
+    async fn watch_until_closed(&self) {
+        let Some(health) = self.hub.upgrade().map(|inner| inner.options.health_interval) else { return };
         let mut seen = 0;
         loop {
             let changed = self.recorder.wait_for(seen, |frame| change(frame).is_some());
@@ -82,37 +85,37 @@ impl Watched {
                     Ok(found) => found,
                     Err(_) => {
                         seen = self.recorder.len();
-                        self.ask_for_life().await;
+                        self.check_health().await;
                         continue;
                     }
                 },
             };
             let Some(hub) = self.hub.upgrade().map(Hub) else { return };
-            let Some((index, frame)) = found else { return self.broke(&hub).await };
+            let Some((index, frame)) = found else { return self.handle_disconnect(&hub).await };
             seen = index + 1;
-            hub.0.results.forget(&self.slot.name);
+            hub.0.results.forget(&self.connection.name);
             if change(&frame) == Some(LIST_CHANGED) {
-                self.list_again(&hub).await;
+                self.refresh_tools(&hub).await;
             }
         }
     }
 
     /// Lists the tools anew; of several changes in a row one listing is enough.
-    async fn list_again(&self, hub: &Hub) {
-        let session = self.slot.open_session().await;
+    async fn refresh_tools(&self, hub: &Hub) {
+        let session = self.connection.open_session().await;
         let Some(live) = session.as_ref().filter(|live| live.session.recorder().is_same_as(&self.recorder)) else {
             return;
         };
-        if let Some(failure) = self.slot.list(live).await {
-            hub.tell(Event::Unlisted { server: self.slot.name.clone(), failure });
+        if let Some(failure) = self.connection.list(live).await {
+            hub.emit(Event::ListingFailed { server: self.connection.name.clone(), failure });
         }
-        hub.tell(Event::Status(self.slot.name.clone()));
-        hub.register_or_tell();
+        hub.emit(Event::StatusChanged(self.connection.name.clone()));
+        hub.register_or_emit();
     }
 
     /// A server that does not answer any more is as good as gone.
-    async fn ask_for_life(&self) {
-        let session = self.slot.open_session().await;
+    async fn check_health(&self) {
+        let session = self.connection.open_session().await;
         let Some(live) = session.as_ref().filter(|live| live.session.recorder().is_same_as(&self.recorder)) else {
             return;
         };
@@ -128,16 +131,16 @@ impl Watched {
         }
     }
 
-    async fn broke(&self, hub: &Hub) {
+    async fn handle_disconnect(&self, hub: &Hub) {
         let why = self.recorder.closed().unwrap_or_else(|| "the connection ended".into());
-        if !self.slot.broke(&self.recorder, &why).await {
+        if !self.connection.mark_disconnected(&self.recorder, &why).await {
             return;
         }
-        hub.0.results.forget(&self.slot.name);
-        hub.tell(Event::Broke { server: self.slot.name.clone(), why });
-        hub.tell(Event::Status(self.slot.name.clone()));
-        if hub.0.options.retry.attempts > 0 && hub.connect_and_list(&self.slot).await.is_ok() {
-            hub.register_or_tell();
+        hub.0.results.forget(&self.connection.name);
+        hub.emit(Event::Disconnected { server: self.connection.name.clone(), why });
+        hub.emit(Event::StatusChanged(self.connection.name.clone()));
+        if hub.0.options.retry.attempts > 0 && hub.connect_and_list(&self.connection).await.is_ok() {
+            hub.register_or_emit();
         }
     }
 }

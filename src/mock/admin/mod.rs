@@ -281,7 +281,10 @@ fn nothing_there(path: &str) -> AdminError {
     let allowed: Vec<_> =
         ENDPOINTS.iter().filter(|(_, known, _)| is_it(known)).map(|(method, ..)| method.as_str()).collect();
     if allowed.is_empty() {
-        return AdminError::new(StatusCode::NOT_FOUND, format!("nothing is served at {path}; GET / lists the endpoints"));
+        return AdminError::new(
+            StatusCode::NOT_FOUND,
+            format!("nothing is served at {path}; GET / lists the endpoints"),
+        );
     }
     let allowed = allowed.join(", ");
     let why = format!("the method is not allowed here; allowed are {allowed}");

@@ -110,7 +110,11 @@ impl MockServer {
     #[track_caller]
     pub fn assert_verified(&self) {
         let verification = self.verify();
-        assert!(verification.holds(), "the mock server {} did not receive what it expects:\n{verification}", self.engine().name());
+        assert!(
+            verification.holds(),
+            "the mock server {} did not receive what it expects:\n{verification}",
+            self.engine().name()
+        );
     }
 
     /// Begins anew: journal, counters, state, tasks, added rules and changes of the lists are gone.

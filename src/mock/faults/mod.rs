@@ -118,7 +118,9 @@ impl Fault {
                 })?;
                 (&entry.key, entry.key_span, &entry.node)
             }
-            _ => return Err(node.problem("a fault is its name, or an object that maps its name to its options").into()),
+            _ => {
+                return Err(node.problem("a fault is its name, or an object that maps its name to its options").into());
+            }
         };
         match ALL.iter().find(|info| info.name == *name) {
             Some(info) => (info.read)(options),

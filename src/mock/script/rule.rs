@@ -199,10 +199,7 @@ mod tests {
             errors("delay: 5"),
             "m:3:10: expected a duration, found the number 5 (write a number with a unit: 250ms, 5s or 1m)"
         );
-        assert_eq!(
-            errors("then: cycle\n  reply: a"),
-            "m:3:9: `then` needs `replies`"
-        );
+        assert_eq!(errors("then: cycle\n  reply: a"), "m:3:9: `then` needs `replies`");
         assert_eq!(
             errors("rules: [{ when: { arg: 1 }, reply: a }]"),
             "m:3:21: `when` has no key `arg` (did you mean `args`?)"

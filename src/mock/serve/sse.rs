@@ -31,7 +31,11 @@ use crate::{
 
 pub(super) fn open(state: Arc<ServerState>, request: &Request, token: Option<Arc<Token>>) -> Response {
     if !state.engine.offers(Era::Legacy) {
-        return state.refuse(Transport::Sse, StatusCode::NOT_FOUND, "this server offers no protocol version with HTTP+SSE");
+        return state.refuse(
+            Transport::Sse,
+            StatusCode::NOT_FOUND,
+            "this server offers no protocol version with HTTP+SSE",
+        );
     }
     if !accepts(request.headers(), "text/event-stream") {
         let why = "the Accept header must list text/event-stream";

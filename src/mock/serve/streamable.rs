@@ -155,7 +155,8 @@ impl ServerState {
             return Err(bad_request("the Mcp-Session-Id header is missing: open a session with `initialize`".into()));
         };
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id)).filter(|it| it.belongs_to(token));
-        let session = session.ok_or((StatusCode::NOT_FOUND, "no such session: it has ended, or never existed".to_owned()))?;
+        let session =
+            session.ok_or((StatusCode::NOT_FOUND, "no such session: it has ended, or never existed".to_owned()))?;
         self.offered_version(headers).map(|_| session)
     }
 

@@ -235,7 +235,8 @@ impl TraceRecorder {
         loop {
             let (frames, end, closed) = {
                 let state = self.state();
-                let frames: Vec<_> = state.trace.frames_since(from).map(|(index, frame)| (index, frame.clone())).collect();
+                let frames: Vec<_> =
+                    state.trace.frames_since(from).map(|(index, frame)| (index, frame.clone())).collect();
                 (frames, state.trace.end(), state.closed.is_some())
             };
             for (index, frame) in frames {

@@ -5,26 +5,26 @@ use super::*;
 #[tokio::test]
 async fn a_call_needs_an_approval_unless_the_config_gives_it() {
     let server = server("s", &["a", "b"]);
-    let listed = Member { always_allow: vec!["a".into()], ..member("s", &target(&server)) };
-    let hub = Hub::new([listed], HubOptions { approval: Approval::Refused, ..options() });
+    let listed = HubServer { always_allow: vec!["a".into()], ..member("s", &target(&server)) };
+    let hub = Hub::new([listed], HubOptions { approval: ApprovalMode::NoApprover, ..options() });
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "a").await.expect("allowed"), "s: a");
     let error = text(&hub, "b").await.expect_err("refused").to_string();
-    assert_eq!(error, r#"the tool "b" needs an approval, and nobody is there to give it"#);
+    assert_eq!(error, r#"the tool "b" needs approval, and there is no terminal to ask on"#);
     hub.close().await;
 
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    let ask: Approver = Arc::new(move |request: Request| {
+    let ask: Approver = Arc::new(move |request: ApprovalRequest| {
         let first = count.fetch_add(1, Ordering::Relaxed) == 0;
         Box::pin(async move {
             match (first, &*request.tool.original) {
-                (true, _) => Decision::Deny,
-                _ => Decision::AllowAlways,
+                (true, _) => ApprovalDecision::Deny,
+                _ => ApprovalDecision::AllowAlways,
             }
         })
     });
-    let hub = Hub::new([member("s", &target(&server))], HubOptions { approval: Approval::Ask(ask), ..options() });
+    let hub = Hub::new([member("s", &target(&server))], HubOptions { approval: ApprovalMode::Ask(ask), ..options() });
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "a").await.expect_err("denied").to_string(), "Tool execution was denied by user.");
     text(&hub, "a").await.expect("allowed for good");
@@ -103,8 +103,8 @@ async fn disconnecting_cancels_the_calls_of_that_server_only() {
     let (server, mut methods) = changing();
     let (other, mut others) = changing();
     let naming = Naming::Literal("{server}.{tool}");
-    let members = [member("s", &target(&server)), member("o", &target(&other))];
-    let hub = Hub::new(members, HubOptions { naming, ..options() });
+    let servers = [member("s", &target(&server)), member("o", &target(&other))];
+    let hub = Hub::new(servers, HubOptions { naming, ..options() });
     hub.discover().await.expect("discovers");
     let call = |name: &'static str| {
         let hub = hub.clone();
@@ -117,7 +117,7 @@ async fn disconnecting_cancels_the_calls_of_that_server_only() {
     hub.disconnect("s").await.expect("disconnects");
     assert!(matches!(calling.await.expect("ends"), Err(CallError::Failed(Failure::Cancelled))));
     assert!(!waiting.is_finished());
-    assert_eq!(states(&hub), [State::NotConnected, State::Connected]);
+    assert_eq!(states(&hub), [ConnectionState::NotConnected, ConnectionState::Connected]);
     hub.close().await;
     assert!(waiting.await.expect("ends").is_err());
 }
@@ -145,13 +145,13 @@ async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_
     let one = server("one", &["echo"]);
     let taps = Arc::new(Mutex::new(Vec::new()));
     let sink = taps.clone();
-    let records: RecordSink = Arc::new(move |server, recorder| {
+    let record_sink: RecordSink = Arc::new(move |server, recorder| {
         assert!(recorder.is_empty(), "nothing has gone over it yet");
         sink.lock().expect("a lock").push((server.clone(), recorder.clone()));
     });
-    let hub = Hub::new([member("one", &target(&one))], HubOptions { records: Some(records), ..options() });
+    let hub = Hub::new([member("one", &target(&one))], HubOptions { record_sink: Some(record_sink), ..options() });
     for _ in 0..2 {
-        let name = hub.over("one", async |session, _| session.name().to_owned()).await.expect("connects");
+        let name = hub.with_session("one", async |session, _| session.name().to_owned()).await.expect("connects");
         assert_eq!(name, "one");
     }
     let (server, recorder) = taps.lock().expect("a lock")[..].first().cloned().expect("one connection");
@@ -160,11 +160,11 @@ async fn work_over_a_session_connects_once_and_is_dropped_when_it_does_not_heed_
         recorder.since(0).iter().any(|frame| frame.message().is_ok_and(|it| it.method() == Some(method)))
     };
     assert!(asked("initialize") && !asked("tools/list"));
-    assert!(hub.listed("one").expect("a server").is_empty());
-    assert!(matches!(hub.over("two", async |_, _| ()).await, Err(HubError::NoServer(_))));
+    assert!(hub.tool_definitions("one").expect("a server").is_empty());
+    assert!(matches!(hub.with_session("two", async |_, _| ()).await, Err(HubError::UnknownServer(_))));
 
     let (begun, begins) = tokio::sync::oneshot::channel();
-    let deaf = hub.over("one", async |_, _| {
+    let deaf = hub.with_session("one", async |_, _| {
         let _ = begun.send(());
         std::future::pending::<()>().await;
     });
@@ -201,7 +201,7 @@ async fn a_session_that_the_server_has_lost_is_begun_anew_once_for_each_request(
     let mut count = |hub: &Hub| {
         assert_eq!(names(hub), ["s/t"]);
         while let Ok(event) = events.try_recv() {
-            renewed += usize::from(matches!(event, Event::Renewed(_)));
+            renewed += usize::from(matches!(event, Event::SessionRenewed(_)));
         }
         let greetings = server.seen().into_iter().filter(|seen| seen.message()["method"] == "initialize");
         let sessions: Vec<_> = greetings.map(|seen| seen.header("mcp-session-id").map(str::to_owned)).collect();
@@ -209,7 +209,7 @@ async fn a_session_that_the_server_has_lost_is_begun_anew_once_for_each_request(
         renewed
     };
     unknown.store(1, Ordering::Relaxed);
-    assert!(hub.discover().await.expect("discovers").unlisted.is_empty());
+    assert!(hub.discover().await.expect("discovers").incomplete.is_empty());
     assert_eq!(count(&hub), 1);
     unknown.store(1, Ordering::Relaxed);
     assert_eq!(text(&hub, "t").await.expect("a result"), "s: t");
@@ -242,5 +242,5 @@ async fn closing_cancels_a_listing_on_the_wire() {
     hub.close().await;
     assert_eq!(methods.recv().await.as_deref(), Some("notifications/cancelled"));
     let found = discovering.await.expect("ends").expect("discovers");
-    assert!(matches!(found.unlisted[..], [(_, Failure::Cancelled)]), "{found:?}");
+    assert!(matches!(found.incomplete[..], [(_, Failure::Cancelled)]), "{found:?}");
 }

@@ -1,6 +1,6 @@
 //! Hubs of small scripted servers.
 
-mod cached;
+mod caching_session;
 mod calls;
 mod changes;
 mod discovery;
@@ -50,8 +50,8 @@ fn target(server: &Server) -> Target {
     Target::Memory(server.address.clone())
 }
 
-fn member(name: &str, target: &Target) -> Member {
-    Member::new(ServerParams::new(name, target.clone()))
+fn member(name: &str, target: &Target) -> HubServer {
+    HubServer::new(ServerParams::new(name, target.clone()))
 }
 
 fn options() -> HubOptions {
@@ -66,7 +66,7 @@ fn names(hub: &Hub) -> Vec<String> {
     hub.registry().tools().iter().map(|tool| format!("{}/{}", tool.server, tool.name)).collect()
 }
 
-fn states(hub: &Hub) -> Vec<State> {
+fn states(hub: &Hub) -> Vec<ConnectionState> {
     hub.status().into_iter().map(|(_, status)| status.state).collect()
 }
 

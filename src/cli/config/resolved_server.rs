@@ -1,0 +1,209 @@
+//! Servers of configs, made ready to be connected to.
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use crate::{
+    client::{
+        Protocol, STDERR_HEADING, ServerParams, Target,
+        hub::configured::{default_timeouts, server_params},
+        oauth::Authorizer,
+    },
+    config::{
+        Machine, Unresolved,
+        dialect::Dialect,
+        finding::{Finding, codes},
+        references, resolve,
+        secret::{MASK, hidden_in, is_secret_name, mask, secrets_in_argument},
+        server,
+    },
+    transport::Transport,
+    wire::Version,
+};
+
+/// Shorter texts occur anywhere.
+const SHORTEST: usize = 4;
+/// A server that leaves the newest way to begin unanswered is asked in the older way only after 10 s.
+const LONG_ENOUGH_TO_ASK_TWICE: Duration = Duration::from_secs(12);
+
+/// A server that can be connected to, and what must not be told of it.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct ResolvedServer {
+    pub(in crate::cli) config: ServerParams,
+    /// What the config says about who issues tokens, with its variables replaced.
+    pub(in crate::cli) oauth: server::OAuth,
+    pub(in crate::cli) secrets: Secrets,
+}
+
+/// Texts that must not be told; none by default.
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct Secrets {
+    texts: Vec<String>,
+    /// What looks like a secret in what a server writes to its standard error must not be told either.
+    is_wary: bool,
+    /// Whose tokens must not be told, whichever they are at the time.
+    authorizers: Vec<Authorizer>,
+}
+
+/// The variables of this process, and what programs know by themselves of a project.
+pub(in crate::cli) fn variables(project: &Path) -> BTreeMap<String, String> {
+    let mut variables = Machine::here().variables;
+    let home = variables.get("HOME").cloned().unwrap_or_default();
+    let folder = project.display().to_string();
+    let base = project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let known = [
+        ("workspaceFolder", folder.clone()),
+        ("workspaceFolderBasename", base),
+        ("cwd", folder),
+        ("userHome", home),
+        ("pathSeparator", std::path::MAIN_SEPARATOR.to_string()),
+        ("/", std::path::MAIN_SEPARATOR.to_string()),
+    ];
+    variables.extend(known.map(|(name, value)| (name.to_owned(), value)));
+    variables
+}
+
+/// The server of a config with its variables replaced. Relative paths begin at `folder`.
+///
+/// # Errors
+/// A finding for every variable that has no value, or for what is missing.
+pub(in crate::cli) fn prepare(
+    server: &server::ServerConfig,
+    dialect: &Dialect,
+    variables: &BTreeMap<String, String>,
+    folder: &Path,
+) -> Result<ResolvedServer, Vec<Finding>> {
+    let name = &server.name;
+    let resolved = resolve(server, dialect, variables).map_err(|unresolved| {
+        let finding = |it: &Unresolved| {
+            let message = format!("cannot connect to `{}`: {}", name.value, it.describe(dialect.program));
+            codes::CONNECT.at(it.span, message).about(&*name.value)
+        };
+        unresolved.iter().map(finding).collect::<Vec<_>>()
+    })?;
+    let config = server_params(&resolved, &dialect.policy, default_timeouts(dialect), folder).map_err(|error| {
+        vec![codes::CONNECT.at(name.span, format!("cannot connect to `{}`: {error}", name.value)).about(&*name.value)]
+    })?;
+    let secrets = Secrets::of(server, &resolved, &config, variables);
+    Ok(ResolvedServer { secrets, oauth: resolved.auth.oauth.map(|oauth| *oauth).unwrap_or_default(), config })
+}
+
+/// The version that a server is asked for unless somebody wants another: the newest, if there is time to ask for an older
+/// one after that.
+pub(in crate::cli) fn default_protocol(config: &ServerParams) -> Protocol {
+    let is_asked_over_http = matches!(config.target.transport(), Transport::Http | Transport::Sse);
+    match is_asked_over_http || config.timeouts.connect >= LONG_ENOUGH_TO_ASK_TWICE {
+        true => Protocol::Auto,
+        false => Protocol::Exact(Version::LATEST_LEGACY),
+    }
+}
+
+impl Secrets {
+    /// What must not be told of a server: what is secret as it is written, and what came of variables with it.
+    pub(in crate::cli) fn of(
+        server: &server::ServerConfig,
+        resolved: &server::ServerConfig,
+        config: &ServerParams,
+        variables: &BTreeMap<String, String>,
+    ) -> Secrets {
+        let mut secrets = Vec::new();
+        let mut of = |name: &str, value: &str| {
+            secrets.extend(hidden_in(name, value).into_iter().map(|range| value[range].to_owned()));
+        };
+        let pairs = resolved.env.iter().chain(&resolved.headers);
+        pairs.for_each(|pair| of(&pair.name.value, &pair.value.value));
+        // The variables of a file are among those of the process.
+        if let Target::Stdio(spec) = &config.target {
+            spec.env.iter().for_each(|(name, value)| of(name, value));
+        }
+        resolved.url.iter().for_each(|url| of("url", &url.value));
+        let auth = &resolved.auth;
+        let keys = auth.bearer.iter().chain(auth.api_key.iter().map(|api_key| &api_key.key));
+        let keys = keys.chain(auth.oauth.iter().filter_map(|oauth| oauth.client_secret.as_ref()));
+        keys.for_each(|key| of("token", &key.value));
+        let mut flag = "";
+        for arg in &resolved.args {
+            let found = secrets_in_argument(flag, &arg.value);
+            secrets.extend(found.into_iter().map(|range| arg.value[range].to_owned()));
+            flag = if arg.value.starts_with('-') { &arg.value } else { "" };
+        }
+        // What a reference stands for is nobody's business, whatever its name is.
+        let both = server.headers.iter().zip(&resolved.headers);
+        secrets.extend(both.filter(|(written, it)| written.value != it.value).map(|(_, it)| it.value.value.clone()));
+        for text in server.texts() {
+            let secret = references(&text.at.value).filter(|reference| is_secret_name(reference.name));
+            secrets.extend(secret.filter_map(|reference| variables.get(reference.name).cloned()));
+        }
+        // As it stands within a JSON text.
+        let quoted = |secret: &String| serde_json::to_string(secret).map(|text| text[1..text.len() - 1].to_owned());
+        let quoted: Vec<_> = secrets.iter().filter_map(|secret| quoted(secret).ok()).collect();
+        secrets.extend(quoted);
+        secrets.retain(|secret| secret.len() >= SHORTEST);
+        secrets.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
+        secrets.dedup();
+        Secrets { texts: secrets, is_wary: true, authorizers: Vec::new() }
+    }
+
+    /// The text without them.
+    pub(in crate::cli) fn hidden(&self, text: &str) -> String {
+        let text = self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK));
+        let text = self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK));
+        match text.split_once(STDERR_HEADING) {
+            Some((before, lines)) => format!("{before}{STDERR_HEADING}{}", self.hidden_in_stderr(lines)),
+            None => text,
+        }
+    }
+
+    /// What a server has written to its standard error, without them, and without what looks like a secret.
+    pub(in crate::cli) fn hidden_in_stderr(&self, lines: &str) -> String {
+        let text = self.hidden(lines);
+        let wary = || text.split('\n').map(|line| mask("", line)).collect::<Vec<_>>().join("\n");
+        if self.is_wary { wary() } else { text }
+    }
+
+    /// Those of both.
+    pub(in crate::cli) fn and(mut self, other: &Secrets) -> Secrets {
+        self.is_wary |= other.is_wary;
+        self.texts.extend(other.texts.iter().cloned());
+        self.texts.sort_by(|one, two| two.len().cmp(&one.len()).then_with(|| one.cmp(two)));
+        self.texts.dedup();
+        self.authorizers.extend(other.authorizers.iter().cloned());
+        self
+    }
+
+    /// These, and the tokens of the authorizers.
+    pub(in crate::cli) fn and_tokens(mut self, of: impl IntoIterator<Item = Authorizer>) -> Secrets {
+        self.authorizers.extend(of);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        client::Timeouts,
+        config::{
+            Source, Span,
+            server::{At, Pair},
+        },
+        transport::Transport,
+    };
+
+    #[test]
+    fn a_secret_is_hidden_as_it_is_and_within_json() {
+        let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
+        let transport = At { value: Transport::Stdio, span: Span::default() };
+        let mut server = server::ServerConfig::new(Source::new("", ""), at("s"), transport);
+        server.command = Some(at("c"));
+        server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
+        let policy = crate::config::policy::Policy::USUAL;
+        let config = server_params(&server, &policy, Timeouts::default(), Path::new("")).expect("a command");
+        let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
+        assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
+        assert_eq!(Secrets::default().and(&secrets).texts, secrets.texts);
+        server.auth.oauth =
+            Some(Box::new(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() }));
+        let secrets = Secrets::of(&server, &server, &config, &BTreeMap::new());
+        assert_eq!(secrets.hidden("invalid s3cret"), "invalid ***");
+    }
+}

@@ -1,0 +1,106 @@
+//! Arguments that several commands share.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::{
+    connection::{ConnectionArgs, RetryArgs},
+    print::print_json,
+    target::{Select, Server, TargetArgs, only_one},
+};
+use crate::{
+    cli::{Failure, Format},
+    client::hub::HubOptions,
+};
+
+/// The arguments of every command that connects to servers.
+#[derive(Debug, clap::Args)]
+pub(super) struct CommonArgs {
+    #[command(flatten)]
+    print: FormatArgs,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+    #[command(flatten)]
+    pub(super) connection: ConnectionArgs,
+    #[command(flatten)]
+    retry: RetryArgs,
+}
+
+/// The output format.
+#[derive(Debug, clap::Args)]
+pub(super) struct FormatArgs {
+    /// Output format: human or json
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
+    format: Format,
+    /// Short for --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+/// The arguments of a command that requests content from one server.
+#[derive(Debug, clap::Args)]
+pub(super) struct ContentArgs {
+    /// The server; optional if there is only one
+    #[arg(long, value_name = "NAME")]
+    pub(super) server: Option<String>,
+    /// Save images, audio and other binary content to this file or folder
+    #[arg(short, long, value_name = "FILE|FOLDER", value_parser = output)]
+    pub(super) output: Option<PathBuf>,
+}
+
+impl FormatArgs {
+    pub(super) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+impl CommonArgs {
+    pub(super) fn format(&self) -> Format {
+        self.print.format()
+    }
+
+    /// As [`TargetArgs::servers`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn servers(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
+        self.target.servers(select, self.connection.show_secrets)
+    }
+
+    /// The server of this name, or the only one; `place` is the argument that selects it.
+    ///
+    /// # Errors
+    /// As [`CommonArgs::servers`]; or there are several servers and no name.
+    pub(super) fn one(&self, name: Option<&str>, place: &str) -> Result<Vec<Server>, Failure> {
+        let servers = self.servers(Select::from_name(name))?;
+        only_one(&servers, place)?;
+        Ok(servers)
+    }
+
+    /// Sets the options of connections.
+    pub(super) fn apply(&self, options: &mut HubOptions) {
+        self.connection.apply(options);
+        options.retry = self.retry.retry();
+    }
+
+    /// As [`CommonArgs::servers`], for a command that prints a result for each of them. Without servers, the JSON format
+    /// prints an empty array.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn several(&self, select: Select<'_>) -> Result<Vec<Server>, Failure> {
+        let servers = self.servers(select)?;
+        if servers.is_empty() && self.format() == Format::Json {
+            print_json(&json!({ "servers": [] }))?;
+        }
+        Ok(servers)
+    }
+}
+
+fn output(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("binary content cannot go to standard output; use ./- for a file named -".to_owned()),
+        path => Ok(path.into()),
+    }
+}

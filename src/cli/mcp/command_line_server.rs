@@ -1,0 +1,147 @@
+//! A server that the command line describes.
+
+use std::iter::Peekable;
+
+use crate::{
+    config::{
+        Source, Span,
+        server::{At, Pair, ServerConfig},
+    },
+    transport::Transport,
+};
+
+/// The arguments that describe one server.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Servers")]
+pub(super) struct ServerArgs {
+    /// Start this command as a server on stdio
+    #[arg(long, value_name = "COMMAND", group = "ad_hoc", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    stdio: Option<String>,
+    /// Connect to this URL over streamable HTTP
+    #[arg(long, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    http: Option<String>,
+    /// Connect to this URL over HTTP+SSE, the transport of 2024-11-05
+    #[arg(long, hide_short_help = true, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    sse: Option<String>,
+    /// Connect to this URL over WebSocket
+    #[arg(long, hide_short_help = true, value_name = "URL", group = "ad_hoc", group = "ad_hoc_url", conflicts_with_all = ["mcp_config", "config", "dialect"])]
+    ws: Option<String>,
+    /// Add a header to every HTTP request (repeatable)
+    #[arg(long = "header", value_name = "NAME: VALUE", requires = "ad_hoc_url", value_parser = header)]
+    headers: Vec<(String, String)>,
+    /// Set an environment variable of the command (repeatable)
+    #[arg(long = "env", hide_short_help = true, value_name = "NAME=VALUE", requires = "stdio", conflicts_with = "ad_hoc_url", value_parser = variable)]
+    env: Vec<(String, String)>,
+}
+
+impl ServerArgs {
+    /// The described server; its name is that of its command or host.
+    ///
+    /// # Errors
+    /// The command has an unclosed quote.
+    pub(super) fn server(&self) -> Result<Option<ServerConfig>, String> {
+        let ServerArgs { stdio, http, sse, ws, headers, env } = self;
+        let source = Source::new("the command line", "");
+        let server = |name: &str, transport| {
+            ServerConfig::new(source.clone(), at(name), At { value: transport, span: Span::default() })
+        };
+        let pairs = |pairs: &[(String, String)]| {
+            pairs.iter().map(|(name, value)| Pair { name: at(name), value: at(value) }).collect()
+        };
+        if let Some(line) = stdio {
+            let mut words = command_words(line)?.into_iter();
+            let command = words.next().ok_or("--stdio has no command")?;
+            let name = command.rsplit('/').next().unwrap_or_default();
+            let mut server = server(if name.is_empty() { &command } else { name }, Transport::Stdio);
+            server.command = Some(at(&command));
+            server.args = words.map(|word| at(&word)).collect();
+            server.env = pairs(env);
+            return Ok(Some(server));
+        }
+        let url = [(http, Transport::Http), (sse, Transport::Sse), (ws, Transport::Ws)];
+        let Some((url, transport)) = url.into_iter().find_map(|(url, transport)| Some((url.as_ref()?, transport)))
+        else {
+            return Ok(None);
+        };
+        let host = url::Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let mut server = server(host.as_deref().unwrap_or("server"), transport);
+        server.url = Some(at(url));
+        server.headers = pairs(headers);
+        Ok(Some(server))
+    }
+}
+
+fn at(text: &str) -> At<String> {
+    At { value: text.to_owned(), span: Span::default() }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("write it as `Name: value`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as `NAME=VALUE`".to_owned()),
+    }
+}
+
+/// Splits a command as a POSIX shell does, with quotes and backslashes but without expansions.
+///
+/// # Errors
+/// A quote is not closed.
+pub(in crate::cli) fn command_words(line: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word) = (Vec::new(), None::<String>);
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            space if space.is_whitespace() => words.extend(word.take()),
+            '\'' | '"' => quoted(&mut characters, character, word.get_or_insert_default())?,
+            '\\' => word.get_or_insert_default().extend(characters.next()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// Reads up to the closing quote; a backslash escapes only special characters within double quotes.
+fn quoted(characters: &mut Peekable<impl Iterator<Item = char>>, quote: char, word: &mut String) -> Result<(), String> {
+    while let Some(character) = characters.next() {
+        if character == quote {
+            return Ok(());
+        }
+        let escaped = (quote == '"' && character == '\\')
+            .then(|| characters.next_if(|next| matches!(next, '"' | '\\' | '$' | '`')))
+            .flatten();
+        word.push(escaped.unwrap_or(character));
+    }
+    Err(format!("the command has an unclosed {quote}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_split_as_by_a_shell() {
+        for (line, words) in [
+            ("npx -y  mcp-files ", &["npx", "-y", "mcp-files"][..]),
+            (r#"sh -c 'a "b" \c' "d 'e' \"f\" \g""#, &["sh", "-c", r#"a "b" \c"#, r#"d 'e' "f" \g"#]),
+            (r"a\ b '' x''y", &["a b", "", "xy"]),
+            ("", &[]),
+        ] {
+            assert_eq!(command_words(line).expect(line), words, "{line}");
+        }
+        assert_eq!(command_words("a 'b").expect_err("open"), "the command has an unclosed '");
+    }
+
+    #[test]
+    fn a_header_and_a_variable_are_a_name_and_a_value() {
+        let pair = |name: &str, value: &str| Ok((name.to_owned(), value.to_owned()));
+        assert_eq!(header("Authorization: Bearer a:b"), pair("Authorization", "Bearer a:b"));
+        assert_eq!(variable("A=b=c"), pair("A", "b=c"));
+        assert!(header("nothing").is_err() && variable("A").is_err() && variable("=b").is_err());
+    }
+}

@@ -1,0 +1,74 @@
+//! The errors of commands.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    cli::{Exit, Failure},
+    client::{self, hub::HubError},
+};
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(in crate::cli) enum CommandError {
+    Failure(Failure),
+    /// The request failed at the server.
+    Call(client::Failure),
+    /// Servers could not list their tools.
+    Listing(String),
+}
+
+impl From<Failure> for CommandError {
+    fn from(failure: Failure) -> Self {
+        CommandError::Failure(failure)
+    }
+}
+
+impl From<HubError> for CommandError {
+    fn from(error: HubError) -> Self {
+        CommandError::Failure(match error {
+            HubError::Unreachable { server, error } => {
+                Failure::cannot(format!("MCP server '{server}' connection failed: {error}"))
+            }
+            error @ (HubError::Duplicate(_) | HubError::UnknownServer(_) | HubError::Disabled(_)) => {
+                Failure::Usage(error.to_string())
+            }
+        })
+    }
+}
+
+impl From<client::Failure> for CommandError {
+    fn from(failure: client::Failure) -> Self {
+        CommandError::Call(failure)
+    }
+}
+
+/// A failed request as JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct FailureReport {
+    pub(in crate::cli::mcp) kind: &'static str,
+    pub(in crate::cli::mcp) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli::mcp) code: Option<i64>,
+    /// The `data` of the error, verbatim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli::mcp) data: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli::mcp) status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli::mcp) body: Option<String>,
+}
+
+impl FailureReport {
+    pub(super) const fn new(kind: &'static str, message: String) -> FailureReport {
+        FailureReport { kind, message, code: None, data: None, status: None, body: None }
+    }
+}
+
+/// The exit code for a failed request.
+pub(super) fn exit_of(failure: &client::Failure) -> Exit {
+    match failure {
+        client::Failure::Unauthorized(_) => Exit::CannotRun,
+        _ => Exit::Violation,
+    }
+}

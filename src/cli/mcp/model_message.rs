@@ -1,0 +1,169 @@
+//! What a model asks for in a message of text: read by the tools that there are, and called in its order.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    call_tool_args::CallToolArgs,
+    error::CommandError,
+    print::print_json,
+    projected_result::hide,
+    session::{HubSession, run_with_user},
+    target::Select,
+    tool_call::{Report, ToolCall},
+    tool_format,
+};
+use crate::{
+    cli::{
+        Exit, Failure, input,
+        style::{self, BAD, printable},
+        terminal_user::TerminalUser,
+    },
+    client::hub::Registry,
+    config::Source,
+    llm::xml::{Parser, RequestError, ToolRequest},
+};
+
+/// Something that a message asks for.
+enum MessageItem {
+    Call(ToolRequest),
+    Invalid(RequestError),
+}
+
+/// What became of it all, each in the order of the message.
+#[derive(Default)]
+struct MessageRun {
+    called: Vec<ToolCall>,
+    invalid: Vec<RequestError>,
+}
+
+/// What programs are told.
+#[derive(Serialize)]
+struct MessageReport<'a> {
+    calls: Vec<Report<'a>>,
+    errors: Vec<Value>,
+}
+
+/// Calls what the message in a file asks for. A request that is invalid spoils no other.
+///
+/// # Errors
+/// The message cannot be read, and what ends any command over servers.
+pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
+    let message = input::read(path)?;
+    let servers = args.common.servers(Select::from_name(args.content.server.as_deref()))?;
+    let person = TerminalUser::at_terminal();
+    run_with_user(
+        person.clone(),
+        &args.common,
+        &servers,
+        |options| {
+            args.policy.apply(options);
+            options.approval = args.approve.approval(person.as_ref());
+        },
+        async |hub_session| {
+            let found = hub_session.discover().await?;
+            hub_session.report_incomplete(&found)?;
+            let registry = found.registry;
+            let items = items(args, &message, &registry);
+            if items.is_empty() {
+                hub_session.note("the message has no tool call");
+            }
+            let mut run = MessageRun::default();
+            // What was done before something ended it is told as well.
+            let done = Box::pin(run.follow(args, hub_session, &message, &registry, items)).await;
+            if args.is_for_programs() {
+                print_json(&run.report(args, hub_session, &message))?;
+            }
+            done.map(|()| run.exit())
+        },
+    )
+}
+
+/// Everything that a message asks for, in its order.
+fn items(args: &CallToolArgs, message: &Source, registry: &Registry) -> Vec<MessageItem> {
+    let tools = registry.tools().iter().map(|tool| tool.for_model());
+    let requests = Parser::new(tools, tool_format::options(args.max_calls)).parse(&message.text);
+    let calls = requests.calls.into_iter().map(MessageItem::Call);
+    let mut items: Vec<_> = calls.chain(requests.errors.into_iter().map(MessageItem::Invalid)).collect();
+    items.sort_by_key(|items| match items {
+        MessageItem::Call(call) => call.range.start,
+        MessageItem::Invalid(error) => error.range.start,
+    });
+    items
+}
+
+impl MessageRun {
+    /// Makes the calls one after another, and tells what is invalid.
+    ///
+    /// # Errors
+    /// What is to be saved cannot be.
+    async fn follow(
+        &mut self,
+        args: &CallToolArgs,
+        hub_session: &HubSession,
+        message: &Source,
+        registry: &Registry,
+        items: Vec<MessageItem>,
+    ) -> Result<(), CommandError> {
+        let are_several = items.len() > 1;
+        for items in items {
+            if hub_session.is_interrupted() {
+                break;
+            }
+            let request = match items {
+                MessageItem::Call(request) => request,
+                MessageItem::Invalid(error) => {
+                    tell(hub_session, message, &error);
+                    self.invalid.push(error);
+                    continue;
+                }
+            };
+            // The parser knows no other names.
+            let Some(tool) = registry.get(&request.name) else { continue };
+            if are_several {
+                hub_session.note(&format!("calling '{}'", request.name));
+            }
+            let before = self.called.iter().map(ToolCall::files).sum();
+            self.called.push(ToolCall::send_with_approval(hub_session, tool, request.arguments).await);
+            if let Some(called) = self.called.last_mut() {
+                called.show(hub_session, args, before).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self, args: &CallToolArgs, hub_session: &HubSession, message: &Source) -> MessageReport<'_> {
+        let described = |error: &RequestError| {
+            let mut described = error.to_json();
+            hide(&mut described, hub_session);
+            let (line, column) = message.position(error.range.start);
+            described["line"] = line.into();
+            described["column"] = column.into();
+            described
+        };
+        MessageReport {
+            calls: self.called.iter().map(|called| called.report(hub_session, args.form)).collect(),
+            errors: self.invalid.iter().map(described).collect(),
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        let exits: Vec<_> = self.called.iter().map(ToolCall::exit).collect();
+        match (&*self.invalid, &*exits) {
+            ([], []) => Exit::NothingSelected,
+            (_, exits) if exits.contains(&Exit::CannotRun) => Exit::CannotRun,
+            ([], exits) if exits.iter().all(|exit| *exit == Exit::Success) => Exit::Success,
+            _ => Exit::Violation,
+        }
+    }
+}
+
+/// Tells what is invalid with a request, at its place.
+fn tell(hub_session: &HubSession, message: &Source, error: &RequestError) {
+    let (line, column) = message.position(error.range.start);
+    let (code, text) = (error.fault.code(), hub_session.hidden(&error.to_string()));
+    let text = format!("{}:{line}:{column}: {code}: {text}", message.name);
+    style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&text)));
+}

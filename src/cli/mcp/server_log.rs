@@ -1,0 +1,115 @@
+//! What a server says while it works: its log, and how far it is.
+
+use serde_json::Value;
+
+use super::session::HubSession;
+use crate::{
+    client::Session,
+    transport::TraceEntry,
+    wire::{Direction, Frame, Message},
+};
+
+/// How many characters of a message are shown.
+const LONGEST: usize = 2000;
+
+/// The severities of log messages (2025-11-25, Logging: Log Levels).
+pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// Does something over a session, and tells what the server says meanwhile.
+pub(super) async fn with_server_log<T>(
+    hub_session: &HubSession,
+    session: &Session,
+    work: impl Future<Output = T>,
+) -> T {
+    let recorder = session.recorder();
+    let mut read = recorder.position();
+    let tell = |entries: Vec<TraceEntry>| {
+        for entry in entries {
+            let TraceEntry::Frame(frame) = entry else { continue };
+            match log_entry(&frame) {
+                Some(LogEntry { is_bad: true, text }) => hub_session.warn(&format!("{}: {text}", session.name())),
+                Some(LogEntry { is_bad: false, text }) => hub_session.note(&format!("{}: {text}", session.name())),
+                None => {}
+            }
+        }
+    };
+    let done = {
+        let hearing = async {
+            while recorder.has_more(read).await {
+                tell(recorder.entries(&mut read));
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = hearing => never,
+        }
+    };
+    tell(recorder.entries(&mut read));
+    done
+}
+
+/// What a server says to people.
+#[derive(Debug, PartialEq)]
+struct LogEntry {
+    is_bad: bool,
+    text: String,
+}
+
+fn log_entry(frame: &Frame) -> Option<LogEntry> {
+    if frame.direction != Direction::ServerToClient {
+        return None;
+    }
+    let Ok(Message::Notification(notification)) = frame.message() else { return None };
+    let params: Value = serde_json::from_str(notification.params?.get()).ok()?;
+    let words = |value: &Value| {
+        let mut text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+            text.truncate(end);
+            text.push('…');
+        }
+        text
+    };
+    match &*notification.method {
+        "notifications/message" => {
+            let level = params["level"].as_str().unwrap_or_default();
+            let is_bad =
+                LEVELS.iter().position(|known| *known == level) >= LEVELS.iter().position(|it| *it == "warning");
+            let logger = params["logger"].as_str().map(|logger| format!(" {logger}")).unwrap_or_default();
+            Some(LogEntry { is_bad, text: format!("{level}{logger}: {}", words(&params["data"])) })
+        }
+        "notifications/progress" => {
+            let total = params.get("total").map(|total| format!(" of {total}")).unwrap_or_default();
+            let message = params["message"].as_str().map(|message| format!(": {message}")).unwrap_or_default();
+            Some(LogEntry { is_bad: false, text: format!("progress {}{total}{message}", params.get("progress")?) })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn log_messages_and_progress_are_put_into_words() {
+        let log_entry = |method: &str, params: &str| {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#);
+            let (direction, at) = (Direction::ServerToClient, Duration::ZERO);
+            log_entry(&Frame { direction, at, bytes: text.into() }).map(|log_entry| (log_entry.is_bad, log_entry.text))
+        };
+        let told = |is_bad, text: &str| Some((is_bad, text.to_owned()));
+        assert_eq!(log_entry("message", r#"{"level":"info","logger":"db","data":"on"}"#), told(false, "info db: on"));
+        assert_eq!(log_entry("message", r#"{"level":"error","data":{"n":1.0}}"#), told(true, r#"error: {"n":1.0}"#));
+        assert_eq!(
+            log_entry("progress", r#"{"progress":1,"total":3,"message":"m"}"#),
+            told(false, "progress 1 of 3: m")
+        );
+        let long = log_entry("message", &format!(r#"{{"level":"info","data":"{}"}}"#, "é".repeat(LONGEST + 1)));
+        assert_eq!(long, told(false, &format!("info: {}…", "é".repeat(LONGEST))));
+        assert_eq!((log_entry("progress", "{}"), log_entry("tools/list_changed", "{}")), (None, None));
+    }
+}

@@ -1,0 +1,469 @@
+//! A [`HubSession`]: the connections of a command, which are closed when it ends.
+
+mod messages;
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{StreamExt, stream};
+use tokio::sync::broadcast::{Receiver, error::TryRecvError};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    args::CommonArgs,
+    authorization::Authorizers,
+    connection::hub_options,
+    error::{CommandError, exit_of},
+    target::{Server, print_no_servers},
+    trace::Tracer,
+};
+use crate::{
+    cli::{
+        Exit, Failure,
+        config::resolved_server::Secrets,
+        process_guard::block_on_guarded,
+        signals::Signals,
+        style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
+        terminal_user::TerminalUser,
+    },
+    client::{
+        self, CallOptions, ConnectError, Session,
+        hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RetrySink},
+    },
+    config::policy::Unreachable,
+    report::text::printable_lines,
+};
+
+/// How long servers may take to leave before a person is told that they are waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The servers of a command, connected to when something is asked of them.
+pub(in crate::cli) struct HubSession {
+    pub(in crate::cli) hub: Hub,
+    /// In order.
+    pub(in crate::cli) names: Vec<Arc<str>>,
+    pub(super) unreachable: Unreachable,
+    secrets: Secrets,
+    authorizers: Authorizers,
+    pub(super) is_interrupted: CancellationToken,
+    /// Who is asked what servers want to know.
+    pub(in crate::cli) person: Option<TerminalUser>,
+}
+
+/// How long a request may take that is cancelled. It needs that time to tell the server.
+pub(in crate::cli) const LEAVE: Duration = Duration::from_secs(3);
+
+/// Works over the servers, with the options of a hub as `set` changes them. Whatever comes of it, even if somebody
+/// interrupts it, all connections are closed and all processes have ended when this returns.
+///
+/// # Errors
+/// What the work gives; this machine does not let us start anything.
+pub(super) fn run_session(
+    args: &CommonArgs,
+    servers: &[Server],
+    set: impl FnOnce(&mut HubOptions),
+    work: impl AsyncFnOnce(&HubSession) -> Result<Exit, CommandError>,
+) -> Result<Exit, Failure> {
+    run_with_user(None, args, servers, set, work)
+}
+
+/// As [`run_session`], with a person who is asked what servers want to know.
+///
+/// # Errors
+/// As [`run_session`].
+pub(super) fn run_with_user(
+    person: Option<TerminalUser>,
+    args: &CommonArgs,
+    servers: &[Server],
+    set: impl FnOnce(&mut HubOptions),
+    work: impl AsyncFnOnce(&HubSession) -> Result<Exit, CommandError>,
+) -> Result<Exit, Failure> {
+    if servers.is_empty() {
+        print_no_servers();
+        return Ok(Exit::NothingSelected);
+    }
+    let connection = &args.connection;
+    let is_interrupted = CancellationToken::new();
+    let members = connection.members(servers, &connection.script()?, person.as_ref(), &is_interrupted)?;
+    let authorizers = Authorizers::new(&members, servers);
+    let none = Secrets::default();
+    let secrets = servers.iter().fold(none, |all, server| all.and(&server.resolved.secrets));
+    let tokens = members.iter().filter_map(|member| member.config.authorizer.clone());
+    let secrets = secrets.and_tokens(tokens.filter(|_| !connection.show_secrets));
+    let tracer =
+        connection.trace.then(|| Tracer::new((!connection.show_secrets).then(|| secrets.clone()), servers.len() > 1));
+    let mut options = hub_options(servers);
+    args.apply(&mut options);
+    set(&mut options);
+    options.record_sink = tracer.as_ref().map(Tracer::records);
+    options.stderr = tracer.as_ref().map(Tracer::stderr);
+    options.retry_sink = Some(retries(secrets.clone()));
+    block_on_guarded(async {
+        let mut signals =
+            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+        let unreachable = options.unreachable;
+        if let Some(tracer) = &tracer {
+            for member in &members {
+                tracer.follow_authorizer(&member.config);
+            }
+        }
+        let hub_session = HubSession {
+            hub: Hub::new(members, options),
+            names: servers.iter().map(|server| server.name().into()).collect(),
+            unreachable,
+            secrets,
+            authorizers,
+            is_interrupted,
+            person,
+        };
+        let done = hub_session.until_done_or_interrupted(&mut signals, work).await;
+        if let Some(tracer) = tracer {
+            tracer.finish().await;
+        }
+        // Nobody answers a question any more that is still open.
+        if let Some(person) = &hub_session.person {
+            person.keyboard().release().await;
+        }
+        hub_session.exit(done)
+    })
+}
+
+impl HubSession {
+    /// For whoever holds the hub.
+    pub(in crate::cli) fn for_hub(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> HubSession {
+        let is_interrupted = CancellationToken::new();
+        let (unreachable, authorizers) = (Unreachable::Skipped, Authorizers::default());
+        HubSession { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
+    }
+
+    /// Works, and closes the hub. A signal cancels the work, or hastens the leave of the servers; another one waits for
+    /// nobody, and then their processes are killed.
+    async fn until_done_or_interrupted(
+        &self,
+        signals: &mut Signals,
+        work: impl AsyncFnOnce(&HubSession) -> Result<Exit, CommandError>,
+    ) -> Result<Exit, CommandError> {
+        let mut events = self.hub.events();
+        let whole = async {
+            let mut working = Box::pin(work(self));
+            let done = tokio::select! {
+                biased;
+                () = self.is_interrupted.cancelled() => None,
+                done = &mut working => Some(done),
+            };
+            let Some(done) = done else {
+                // To close the hub cancels the calls, and so the work comes to its end.
+                let (_, ()) = tokio::join!(working, self.hub.close());
+                return Ok(Exit::CannotRun);
+            };
+            self.print_renewed(&mut events);
+            self.print_unsolicited();
+            let mut closing = std::pin::pin!(self.hub.close());
+            if tokio::time::timeout(PATIENCE, &mut closing).await.is_err() {
+                self.note("waiting for servers to exit (Ctrl-C to force)");
+                closing.await;
+            }
+            self.print_unsolicited();
+            done
+        };
+        match signals.run_until_signal(&self.is_interrupted, "interrupted: closing connections\n", whole).await {
+            Some(done) if !self.is_interrupted() => done,
+            _ => Ok(Exit::CannotRun),
+        }
+    }
+
+    /// Tells which servers have lost a session.
+    fn print_renewed(&self, events: &mut Receiver<Event>) {
+        loop {
+            match events.try_recv() {
+                Ok(Event::SessionRenewed(server)) => self.warn(&renewal_message(&server)),
+                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Tells what servers sent that is no message, one line for each server.
+    fn print_unsolicited(&self) {
+        let strays = self.hub.take_unsolicited();
+        for server in &self.names {
+            let mut of_server = strays.iter().filter(|(name, _)| name == server).map(|(_, stray)| stray);
+            if let Some(first) = of_server.next() {
+                let more = match of_server.count() {
+                    0 => String::new(),
+                    more => format!(", and {more} more"),
+                };
+                let text = self.hidden(&format!("MCP server '{server}' sent unexpected output: {first}{more}"));
+                style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(&text)));
+            }
+        }
+    }
+
+    fn exit(&self, done: Result<Exit, CommandError>) -> Result<Exit, Failure> {
+        match done {
+            Ok(exit) => {
+                self.print_hint();
+                Ok(exit)
+            }
+            Err(CommandError::Call(failure)) => {
+                self.print_failure(&failure);
+                self.print_hint();
+                Ok(exit_of(&failure))
+            }
+            Err(CommandError::Listing(what)) => {
+                self.say(&format!("{BAD}error:{BAD:#}"), &what);
+                Ok(Exit::Violation)
+            }
+            Err(CommandError::Failure(failure @ Failure::CannotRun { hint: None, .. })) => {
+                let failure = self.without_secrets(failure);
+                Err(match self.authorizers.hint() {
+                    Some(hint) => failure.hint(hint),
+                    None => failure,
+                })
+            }
+            Err(CommandError::Failure(failure)) => Err(self.without_secrets(failure)),
+        }
+    }
+
+    /// What to do about servers that want an authorization.
+    fn print_hint(&self) {
+        if let Some(hint) = self.authorizers.hint().filter(|_| !self.is_interrupted.is_cancelled()) {
+            style::print(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(&hint)));
+        }
+    }
+
+    fn without_secrets(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::CannotRun { what, hint } => Failure::CannotRun { what: self.hidden(&what), hint },
+            Failure::Usage(what) => Failure::Usage(self.hidden(&what)),
+            other => other,
+        }
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.is_interrupted.is_cancelled()
+    }
+
+    /// Waits until it is interrupted. What is polled before that is not over then: the hub is closed afterwards.
+    pub(super) async fn interrupted(&self) {
+        self.is_interrupted.cancelled().await;
+    }
+
+    /// Waits until it was interrupted, and then for as long as somebody may need who has not been told.
+    pub(super) async fn given_up(&self) {
+        self.is_interrupted.cancelled().await;
+        tokio::time::sleep(LEAVE).await;
+    }
+
+    /// A text without the secrets of all servers.
+    pub(in crate::cli) fn hidden(&self, text: &str) -> String {
+        self.secrets.hidden(text)
+    }
+
+    /// Does something over the session with a server.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or what the work gives.
+    pub(in crate::cli) async fn with_session<T>(
+        &self,
+        server: &str,
+        work: impl AsyncFnOnce(&Session, CallOptions) -> Result<T, CommandError>,
+    ) -> Result<T, CommandError> {
+        let work = async |session: &Session, cancel| {
+            work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+        };
+        Box::pin(self.hub.with_session(server, work)).await.map_err(CommandError::from)?
+    }
+
+    /// Makes one request to a server, once more if it does not know the session any more.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub(super) async fn request<T>(
+        &self,
+        server: &str,
+        work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
+    ) -> Result<Result<T, client::Failure>, CommandError> {
+        let work = async |session: &Session, cancel| {
+            work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+        };
+        Box::pin(self.hub.request(server, work)).await.map_err(CommandError::from)
+    }
+
+    /// The same over each server, in order, with what came of it. A server that cannot be reached ends it, or is told and
+    /// passed over, as the policy says.
+    ///
+    /// # Errors
+    /// Somebody has interrupted the command.
+    pub(in crate::cli) async fn each<T>(
+        &self,
+        work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
+    ) -> Result<ServerResults<T>, CommandError> {
+        let one = |name: &Arc<str>| {
+            let (name, work) = (name.clone(), &work);
+            async move {
+                let work = async |session: &Session, cancel| {
+                    work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+                };
+                let came = Box::pin(self.hub.request(&name, work)).await;
+                (name, came)
+            }
+        };
+        let mut came = stream::iter(&self.names).map(one).buffered(self.hub.options().concurrency.get());
+        let (mut reached, mut unreachable) = (Vec::new(), Vec::new());
+        while let Some((name, came)) = came.next().await {
+            match came {
+                Ok(came) => reached.push((name, ServerResult::Answered(came))),
+                Err(HubError::Unreachable { server, error }) if self.unreachable == Unreachable::Skipped => {
+                    unreachable.push((server, error.clone()));
+                    reached.push((name, ServerResult::Unreachable(error)));
+                }
+                Err(HubError::Unreachable { server, error }) => {
+                    self.check_interrupted()?;
+                    let reached = vec![(name, ServerResult::Unreachable(error.clone()))];
+                    return Ok(ServerResults {
+                        reached,
+                        outcome: Err(CommandError::from(HubError::Unreachable { server, error })),
+                    });
+                }
+                Err(error) => return Err(CommandError::from(error)),
+            }
+        }
+        drop(came);
+        self.check_interrupted()?;
+        Ok(ServerResults { reached, outcome: self.report_unreachable(&unreachable) })
+    }
+
+    /// Connects to all servers, lists their tools and registers them; and tells which cannot be reached.
+    ///
+    /// # Errors
+    /// A server cannot be reached, and the policy wants all of them, or none can; or a tool is there twice, and the policy
+    /// forbids it.
+    pub(super) async fn discover(&self) -> Result<Discovery, CommandError> {
+        let (found, outcome) = self.discover_reachable().await?;
+        outcome.map(|()| found)
+    }
+
+    /// As [`HubSession::discover`], until it is certain which tool is called by this name; then nothing is told of the servers
+    /// that are not needed.
+    ///
+    /// # Errors
+    /// As [`HubSession::discover`].
+    pub(super) async fn discover_for(&self, tool: &str) -> Result<Discovery, CommandError> {
+        let (found, outcome) = self.check_discovery(Box::pin(self.hub.discover_for(tool)).await)?;
+        outcome.map(|()| found)
+    }
+
+    /// As [`HubSession::discover`], but what was found is there also if a server cannot be reached; beside it whether that is
+    /// an error.
+    ///
+    /// # Errors
+    /// A tool is there twice, and the policy forbids it.
+    pub(super) async fn discover_reachable(&self) -> Result<(Discovery, Result<(), CommandError>), CommandError> {
+        self.check_discovery(Box::pin(self.hub.discover()).await)
+    }
+
+    fn check_discovery(
+        &self,
+        found: Result<Discovery, HubError>,
+    ) -> Result<(Discovery, Result<(), CommandError>), CommandError> {
+        let found = match found {
+            Ok(found) => found,
+            Err(HubError::Unreachable { server, error }) => {
+                self.check_interrupted()?;
+                let unreachable = vec![(server.clone(), error.clone())];
+                let found = Discovery { unreachable, ..Discovery::default() };
+                return Ok((found, Err(CommandError::from(HubError::Unreachable { server, error }))));
+            }
+            Err(error) => return Err(CommandError::from(error)),
+        };
+        self.check_interrupted()?;
+        let outcome = self.report_unreachable(&found.unreachable);
+        Ok((found, outcome))
+    }
+
+    /// # Errors
+    /// Somebody has interrupted the command: what came until then is not what was asked for.
+    fn check_interrupted(&self) -> Result<(), CommandError> {
+        match self.is_interrupted.is_cancelled() {
+            true => Err(client::Failure::Cancelled.into()),
+            false => Ok(()),
+        }
+    }
+
+    pub(in crate::cli) fn print_notice(&self, notice: &Notice) {
+        match notice {
+            Notice::Filtered { .. } => self.note(&notice.to_string()),
+            _ => self.warn(&notice.to_string()),
+        }
+    }
+
+    /// Tells which servers cannot be reached.
+    ///
+    /// # Errors
+    /// There are no others.
+    fn report_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) -> Result<(), CommandError> {
+        if let ([(server, error)], 1) = (unreachable, self.names.len()) {
+            let (server, error) = (server.clone(), error.clone());
+            return Err(CommandError::from(HubError::Unreachable { server, error }));
+        }
+        self.warn_unreachable(unreachable);
+        match unreachable.len() == self.names.len() {
+            true => Err(Failure::cannot("no MCP server can be reached").into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Nobody reads it as an answer.
+    pub(in crate::cli) fn warn(&self, text: &str) {
+        self.say(&format!("{DOUBTFUL}warning:{DOUBTFUL:#}"), text);
+    }
+
+    pub(in crate::cli) fn note(&self, text: &str) {
+        self.say(&format!("{DIM}info:{DIM:#}"), text);
+    }
+
+    fn say(&self, level: &str, text: &str) {
+        if !self.is_interrupted() {
+            self.print_always(level, text);
+        }
+    }
+
+    /// Also if somebody has interrupted the command.
+    pub(super) fn print_always(&self, level: &str, text: &str) {
+        let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
+        style::print(&format!("{level} {}\n", lines.join("\n  ")));
+    }
+}
+
+/// Tells of every attempt to connect after which there is another, in one line.
+fn retries(secrets: Secrets) -> RetrySink {
+    Arc::new(move |server, error, pause| {
+        let pause = match Duration::from_millis(pause.as_millis().try_into().unwrap_or(u64::MAX)) {
+            Duration::ZERO => "at once".to_owned(),
+            pause => format!("in {}", humantime::format_duration(pause)),
+        };
+        let why = secrets.hidden(&error.to_string());
+        let why = why.lines().next().unwrap_or_default().trim_end_matches(':');
+        let text = format!("MCP server '{server}' connection failed: {why}; retrying {pause}");
+        style::leave_line();
+        style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(&text)));
+    })
+}
+
+/// What a server has done that does not know its session any more.
+pub(in crate::cli) fn renewal_message(server: &str) -> String {
+    format!("MCP server '{server}' lost the session; a new one was opened")
+}
+
+/// What came of something that was done with several servers, and whether it ends the command with an error: a server
+/// cannot be reached, and the policy wants all of them, or none can.
+pub(in crate::cli) struct ServerResults<T> {
+    pub(in crate::cli) reached: Vec<(Arc<str>, ServerResult<T>)>,
+    pub(in crate::cli) outcome: Result<(), CommandError>,
+}
+
+/// What came of something that was done with one of several servers.
+pub(in crate::cli) enum ServerResult<T> {
+    Answered(Result<T, client::Failure>),
+    Unreachable(Arc<ConnectError>),
+}

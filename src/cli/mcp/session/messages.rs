@@ -1,0 +1,106 @@
+//! What a [`HubSession`] prints on stderr, and failures as JSON.
+
+use std::sync::Arc;
+
+use serde_json::{Value, value::RawValue};
+
+use super::HubSession;
+use crate::{
+    cli::{
+        mcp::error::{CommandError, FailureReport},
+        style::{self, BAD, STRONG, printable},
+    },
+    client::{self, ConnectError, hub::Discovery},
+    report::text::printable_lines,
+    wire::{RpcError, message::MISSING_CAPABILITY},
+};
+
+impl HubSession {
+    /// Warns about servers that could not list their tools.
+    ///
+    /// # Errors
+    /// No server listed a tool.
+    pub(in crate::cli::mcp) fn report_incomplete(&self, found: &Discovery) -> Result<(), CommandError> {
+        if found.registry.tools().is_empty() && !found.incomplete.is_empty() {
+            let failures: Vec<_> = listing_failures(found).collect();
+            return Err(CommandError::Listing(format!("failed to register any MCP tools: {}", failures.join("; "))));
+        }
+        self.warn_incomplete(found);
+        Ok(())
+    }
+
+    pub(in crate::cli::mcp) fn warn_incomplete(&self, found: &Discovery) {
+        listing_failures(found).for_each(|failure| self.warn(&failure));
+    }
+
+    pub(in crate::cli::mcp) fn warn_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) {
+        for (server, error) in unreachable {
+            self.warn(&format!("MCP server '{server}' connection failed: {error}"));
+        }
+        if !unreachable.is_empty() && unreachable.len() < self.names.len() {
+            self.note("continuing with the other servers");
+        }
+    }
+
+    /// A failed request as JSON.
+    pub(in crate::cli::mcp) fn failure_json(&self, failure: &client::Failure) -> FailureReport {
+        let mut report = FailureReport::new(failure.kind(), self.hidden(&failure.to_string()));
+        match failure {
+            client::Failure::Rpc(error) => {
+                report.message = self.hidden(&error.message);
+                report.code = Some(error.code);
+                let data = error.data.as_ref().map(|data| self.hidden(data.get()));
+                report.data = data.and_then(|data| RawValue::from_string(data).ok());
+            }
+            client::Failure::Http { status, body } => {
+                report.status = Some(*status);
+                report.body = Some(self.hidden(body));
+            }
+            _ => {}
+        }
+        report
+    }
+
+    pub(in crate::cli) fn print_failure(&self, failure: &client::Failure) {
+        if self.is_interrupted.is_cancelled() {
+            return;
+        }
+        let (kind, text) = (failure.kind(), self.hidden(&failure.to_string()));
+        let mut lines = printable_lines(&text);
+        let first = lines.next().unwrap_or_default();
+        let rest: String = lines.map(|line| format!("  {line}\n")).collect();
+        style::print(&format!("{BAD}error:{BAD:#} {kind}: {first}\n{rest}"));
+        if let client::Failure::Http { body, .. } = failure
+            && !body.trim().is_empty()
+        {
+            style::print(&format!("  {}\n", printable(self.hidden(body).trim())));
+        }
+        if let client::Failure::Rpc(error) = failure
+            && let Some(data) = &error.data
+        {
+            style::print(&format!("  data: {}\n", printable(&self.hidden(data.get()))));
+        }
+        if wants_an_answer(failure) {
+            let hint = "use --answer FILE to answer the server; on a terminal, `call-tool` and `rehearse repl` ask you";
+            style::print(&format!("{STRONG}hint:{STRONG:#} {hint}\n"));
+        }
+    }
+}
+
+/// Whether the failure is a server request that the client cannot answer.
+fn wants_an_answer(failure: &client::Failure) -> bool {
+    match failure {
+        client::Failure::Unanswered { method, .. } => client::Question::of(method).is_some(),
+        client::Failure::Rpc(RpcError { code: MISSING_CAPABILITY, data: Some(data), .. }) => {
+            let data: Value = serde_json::from_str(data.get()).unwrap_or_default();
+            let required = &data["requiredCapabilities"];
+            ["elicitation", "sampling", "roots"].iter().any(|capability| required.get(capability).is_some())
+        }
+        _ => false,
+    }
+}
+
+/// One message for each server that could not list its tools.
+fn listing_failures(found: &Discovery) -> impl Iterator<Item = String> {
+    found.incomplete.iter().map(|(server, failure)| format!("failed to list MCP tools for server {server}: {failure}"))
+}

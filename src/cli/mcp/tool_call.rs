@@ -1,0 +1,212 @@
+//! Calls of tools, and what is printed of them.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde::Serialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{
+    call_tool_args::CallToolArgs,
+    content::Saver,
+    error::{CommandError, FailureReport, exit_of},
+    print::{indented, print},
+    projected_result::ProjectedResult,
+    server_log::with_server_log,
+    session::HubSession,
+};
+use crate::{
+    cli::{
+        Exit, Failure,
+        style::{self, BAD, STRONG, printable},
+        terminal_user::TerminalUser,
+    },
+    client::{
+        CallOptions, Content, Failure as CallFailure, ToolOutcome,
+        hub::{CallError, RegisteredTool},
+        projection::{Call, Projection},
+    },
+};
+
+/// A call that was made.
+pub(super) struct ToolCall {
+    server: Arc<str>,
+    /// Under the name that the server knows.
+    tool: String,
+    result: Result<ToolOutcome, CallError>,
+    /// What of it stands in files.
+    saved: Vec<PathBuf>,
+}
+
+/// What programs are told.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Report<'a> {
+    ProjectedResult(ProjectedResult<'a>),
+    #[serde(rename_all = "camelCase")]
+    Own {
+        server: &'a str,
+        tool: &'a str,
+        is_error: bool,
+        /// As it came.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<FailureReport>,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        saved: &'a [PathBuf],
+    },
+}
+
+impl ToolCall {
+    /// Calls a tool, which need not be registered. Nobody is asked. Time in which a person is asked something does not count.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub(super) async fn send(
+        hub_session: &HubSession,
+        server: Arc<str>,
+        tool: String,
+        arguments: Map<String, Value>,
+        log_level: Option<&str>,
+    ) -> Result<ToolCall, CommandError> {
+        let timeout = hub_session.hub.server(&server).ok().and_then(|member| member.tool_timeouts.get(&tool).copied());
+        let result = hub_session
+            .request(&server, async |session, options| {
+                let limit = timeout.unwrap_or(session.timeouts().call);
+                let call =
+                    async |options: CallOptions| session.call_tool(&tool, Some(arguments.clone()), options).await;
+                if let Some(level) = log_level.filter(|_| session.info().declares("logging")) {
+                    session.set_log_level(level, options.clone()).await?;
+                }
+                let call = TerminalUser::with_timeout(hub_session.person.as_ref(), limit, options, call);
+                Box::pin(with_server_log(hub_session, session, call)).await
+            })
+            .await?;
+        Ok(ToolCall { server, tool, result: result.map_err(CallError::Failed), saved: Vec::new() })
+    }
+
+    /// Calls a registered tool, if whoever has to allow it does.
+    pub(super) async fn send_with_approval(
+        hub_session: &HubSession,
+        tool: &RegisteredTool,
+        arguments: Map<String, Value>,
+    ) -> ToolCall {
+        let member = hub_session.hub.server(&tool.server).ok();
+        let limit = member
+            .map(|member| member.tool_timeouts.get(&tool.original).copied().unwrap_or(member.config.timeouts.call));
+        let call = async |options: CallOptions| hub_session.hub.call(&tool.name, Some(arguments), options).await;
+        let options = CallOptions { cancel: Some(hub_session.is_interrupted.clone()), ..CallOptions::default() };
+        let call = TerminalUser::with_timeout(hub_session.person.as_ref(), limit.unwrap_or_default(), options, call);
+        let result = tokio::select! {
+            biased;
+            result = Box::pin(call) => result,
+            () = hub_session.given_up() => Err(CallFailure::Cancelled.into()),
+        };
+        ToolCall { server: tool.server.clone(), tool: tool.original.clone(), result, saved: Vec::new() }
+    }
+
+    /// How many files have been written.
+    pub(super) fn files(&self) -> usize {
+        self.saved.len()
+    }
+
+    /// Saves what is to be saved, after so many files of other calls, and prints what is for people: a failure always, the content unless it is for programs.
+    ///
+    /// # Errors
+    /// What is to be saved cannot be.
+    pub(super) async fn show(
+        &mut self,
+        hub_session: &HubSession,
+        args: &CallToolArgs,
+        before: usize,
+    ) -> Result<(), CommandError> {
+        let outcome = match &self.result {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                tell(hub_session, error);
+                return Ok(());
+            }
+        };
+        let mut saver = Saver::new(args.content.output.as_deref(), &self.tool).starting_after(before);
+        let text = shown(outcome, &mut saver)?;
+        saver.write_out(&hub_session.is_interrupted).await?;
+        saver.tell(hub_session);
+        self.saved = saver.saved;
+        if args.is_for_programs() {
+            return Ok(());
+        }
+        print(&text)?;
+        if outcome.is_error {
+            let tool = printable(&self.tool);
+            style::print(&format!("{BAD}error:{BAD:#} the tool {STRONG}{tool}{STRONG:#} reported an error\n"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn report(&self, hub_session: &HubSession, form: Option<Projection>) -> Report<'_> {
+        let ToolCall { server, tool, result, saved } = self;
+        if let Some(form) = form {
+            return Report::ProjectedResult(ProjectedResult::new(
+                form,
+                hub_session,
+                &Call { id: "", server, tool },
+                result.as_ref(),
+            ));
+        }
+        Report::Own {
+            server,
+            tool,
+            is_error: result.as_ref().map_or(true, |outcome| outcome.is_error),
+            result: result.as_ref().ok().map(|outcome| &*outcome.raw),
+            failure: result.as_ref().err().map(|error| described(hub_session, error)),
+            saved,
+        }
+    }
+
+    pub(super) fn exit(&self) -> Exit {
+        match &self.result {
+            Err(CallError::Failed(failure)) => exit_of(failure),
+            Err(CallError::Unreachable { .. }) => Exit::CannotRun,
+            Err(_) => Exit::Violation,
+            Ok(outcome) if outcome.is_error => Exit::Violation,
+            Ok(_) => Exit::Success,
+        }
+    }
+}
+
+fn tell(hub_session: &HubSession, error: &CallError) {
+    match error {
+        CallError::Failed(failure) => hub_session.print_failure(failure),
+        error => style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&hub_session.hidden(&error.to_string())))),
+    }
+}
+
+fn described(hub_session: &HubSession, error: &CallError) -> FailureReport {
+    let kind = match error {
+        CallError::Failed(failure) => return hub_session.failure_json(failure),
+        CallError::Denied { .. } => "denied",
+        CallError::Unreachable { .. } => "unreachable",
+        CallError::Disabled(_) => "disabled",
+        CallError::UnknownTool { .. } | CallError::UnknownServer(_) => "unknown",
+    };
+    FailureReport::new(kind, hub_session.hidden(&error.to_string()))
+}
+
+/// The blocks one after another, and the structured content unless the text is that already.
+pub(in crate::cli) fn shown(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
+    let structured = outcome.structured_content.as_deref();
+    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    let is_said = |text: &str| structured.is_some_and(|raw| value(raw.get()) == value(text));
+    let mut text = String::new();
+    for content in &outcome.content {
+        match content {
+            Content::Text { text, .. } if is_said(text) => {}
+            content => text.push_str(&saver.block(content)?),
+        }
+    }
+    if let Some(raw) = structured {
+        text.push_str(&indented(raw));
+        text.push('\n');
+    }
+    Ok(text)
+}

@@ -1,0 +1,52 @@
+//! What a language model is told of tools.
+
+use std::num::NonZeroUsize;
+
+use super::print::{self, print_json, text_of};
+use crate::{
+    cli::Failure,
+    client::hub::Registry,
+    llm::{
+        Provider, ToolDefinition,
+        xml::{Options, prompt},
+    },
+};
+
+/// How a model is told of tools, and asks for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ToolFormat {
+    /// The `tools` of the Anthropic Messages API
+    Anthropic,
+    /// The `tools` of the OpenAI Chat Completions API
+    Openai,
+    /// A part of the system prompt, for models without tool calls
+    Xml,
+}
+
+impl ToolFormat {
+    /// Prints exactly what the model gets.
+    ///
+    /// # Errors
+    /// As [`print`].
+    pub(super) fn print(self, registry: &Registry, options: &Options) -> Result<(), Failure> {
+        let tools: Vec<_> = registry.tools().iter().map(|tool| tool.for_model()).collect();
+        let provider = match self {
+            ToolFormat::Anthropic => Provider::Anthropic,
+            ToolFormat::Openai => Provider::OpenAi,
+            ToolFormat::Xml => return print::print(&text_of(&prompt(&tools, options))),
+        };
+        let aliases = registry.aliases();
+        let definition = |tool: &ToolDefinition<'_>| {
+            let name = aliases.alias(tool.name).unwrap_or_default();
+            // The provider's shape borrows from the tool alone.
+            serde_json::value::to_raw_value(&provider.definition(&ToolDefinition { name, ..*tool }))
+        };
+        print_json(&tools.iter().filter_map(|tool| definition(tool).ok()).collect::<Vec<_>>())
+    }
+}
+
+/// The options of the XML format, of which a message may have so many calls.
+pub(super) fn options(max_calls: Option<NonZeroUsize>) -> Options {
+    let usual = Options::default();
+    Options { max_calls_per_message: max_calls.map_or(usual.max_calls_per_message, NonZeroUsize::get), ..usual }
+}

@@ -1,0 +1,139 @@
+//! What a person is told when a mock starts: where it is, and how a client is pointed at it.
+
+use std::{
+    io::{IsTerminal, Write, stdin, stdout},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::Path,
+};
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    cli::{Failure, style},
+    mock::{admin::AdminServer, engine::Engine, serve::MockServer},
+    transport::Transport,
+};
+
+/// Says that the script is served over stdio; and to someone at a terminal, what to do with that.
+pub(super) fn stdio(engine: &Engine, path: &Path, seed: u64, admin: Option<&AdminServer>) -> String {
+    let (strong, name) = (style::STRONG, engine.name());
+    let mut text = format!("{strong}{}{strong:#} is served over stdio (seed {seed})\n", style::printable(&name));
+    text.extend(admin.map(describe));
+    if stdin().is_terminal() {
+        text.push_str("\nWaiting for JSON-RPC messages, one a line. Ctrl-D ends it.\n");
+        text.push_str("\nConfiguration of a client that starts it by itself:\n\n");
+        text.push_str(&client_config(&name, &command(path)));
+        text.push_str("\nWith `--listen 8888` it has URLs instead.\n\n");
+    }
+    text
+}
+
+/// Says where the server listens, in one line.
+pub(super) fn line(server: &MockServer, seed: u64) -> String {
+    let (name, address, strong) = (server.engine().name(), server.address(), style::STRONG);
+    format!("{strong}{}{strong:#} listens on {address} (seed {seed})\n", style::printable(&name))
+}
+
+/// Says where the server listens and what to do with it.
+pub(super) fn network(server: &MockServer, seed: u64, admin: Option<&AdminServer>) -> String {
+    let (name, address) = (server.engine().name(), server.address());
+    let (strong, dim, doubtful) = (style::STRONG, style::DIM, style::DOUBTFUL);
+    let mut text = line(server, seed) + "\n";
+    for (transport, url) in urls(server) {
+        match url {
+            Some(url) => text.push_str(&format!("  {transport:<5} {strong}{url}{strong:#}\n")),
+            None => text.push_str(&format!(
+                "  {transport:<5} {dim}not supported by the protocol versions of this script{dim:#}\n"
+            )),
+        }
+    }
+    text.extend(admin.map(describe));
+    if !address.ip().is_loopback() {
+        text.push_str(&format!(
+            "\n{doubtful}warning: everyone who can reach this machine can use the mock{doubtful:#}\n"
+        ));
+    }
+    if let Some(entry) = entry(server) {
+        let members: Vec<_> = entry.iter().map(|(member, value)| format!("\"{member}\": {value}")).collect();
+        text.push_str("\nConfiguration of a client:\n\n");
+        text.push_str(&client_config(&name, &members.join(", ")));
+    }
+    text.push_str("\nCtrl-C ends it.\n\n");
+    text
+}
+
+/// Writes where the server listens to stdout, as one line of JSON.
+///
+/// # Errors
+/// Nobody reads it.
+pub(super) fn as_json(server: &MockServer, seed: u64, admin: Option<&AdminServer>) -> Result<(), Failure> {
+    let mut line = json!({ "name": server.engine().name(), "seed": seed });
+    for (transport, url) in urls(server) {
+        if let Some(url) = url {
+            line[transport.as_str()] = url.into();
+        }
+    }
+    if let Some(admin) = admin {
+        line["admin"] = json!({ "url": admin.url(), "token": admin.token() });
+    }
+    let mut out = stdout().lock();
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.map_err(|error| Failure::cannot(format!("cannot write to stdout: {error}")))
+}
+
+/// The URL of each network transport under which a client reaches the server; none of those that no version of the
+/// script has.
+pub(super) fn urls(server: &MockServer) -> Vec<(Transport, Option<String>)> {
+    let (address, versions) = (server.address(), server.engine().versions());
+    let url = |transport: Transport| {
+        let url = server.url(transport)?.replacen(&address.to_string(), &reachable(address).to_string(), 1);
+        Some((transport, versions.iter().any(|version| transport.carries(*version)).then_some(url)))
+    };
+    Transport::ALL.into_iter().filter_map(url).collect()
+}
+
+fn describe(admin: &AdminServer) -> String {
+    let strong = style::STRONG;
+    format!("  {:<5} {strong}{}{strong:#} with the token {}\n", "admin", admin.url(), admin.token())
+}
+
+/// The entry of the server in a client's configuration.
+pub(super) fn entry(server: &MockServer) -> Option<Map<String, Json>> {
+    let (transport, url) = urls(server).into_iter().find_map(|(transport, url)| Some((transport, url?)))?;
+    let mut entry = Map::from_iter([("type".into(), json!(transport)), ("url".into(), json!(url))]);
+    if let Some(token) = token(server) {
+        entry.insert("headers".into(), json!({ "Authorization": format!("Bearer {token}") }));
+    }
+    Some(entry)
+}
+
+/// A token that the script accepts over the network, if it asks for one.
+pub(super) fn token(server: &MockServer) -> Option<String> {
+    server.engine().auth(|auth| auth.first_token().map(str::to_owned)).flatten()
+}
+
+/// A client's configuration, ready to paste; `members` are those of the server.
+fn client_config(name: &str, members: &str) -> String {
+    format!("{{\n  \"mcpServers\": {{\n    {}: {{ {members} }}\n  }}\n}}\n", Json::from(name))
+}
+
+/// How a client starts this mock: by the name under which it was found, or by its path if it was not on the PATH.
+fn command(script: &Path) -> String {
+    let called = std::env::args_os().next().unwrap_or_default();
+    let on_path = Path::new(&called).components().count() == 1;
+    let program = std::env::current_exe().ok().filter(|_| !on_path);
+    let program = program.map_or_else(|| "rehearse".into(), |path| path.display().to_string());
+    let script = std::fs::canonicalize(script).unwrap_or_else(|_| script.into());
+    let script = Json::from(script.display().to_string());
+    format!("\"command\": {}, \"args\": [\"mock\", {script}]", Json::from(program))
+}
+
+/// An address that a client can connect to.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

@@ -1,0 +1,200 @@
+//! Following a mock's journal as it is written: into a file, and onto stderr.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    fs::{File, Metadata, OpenOptions},
+    io::{self, Write},
+    os::{
+        fd::AsFd,
+        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
+    },
+    path::Path,
+    sync::mpsc,
+    time::Duration,
+};
+
+use serde_json::Value as Json;
+
+use super::console::Console;
+use crate::{
+    cli::{Failure, background::BackgroundThread, style},
+    mock::journal::{Entry, Handling},
+};
+
+/// How much of a name or a reason is shown, in characters.
+const SHOWN: usize = 300;
+/// The names of standard output.
+const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// The thread that writes down what a mock receives. It ends when the journal that feeds it is gone.
+#[derive(Debug)]
+pub(super) struct JournalWriter(BackgroundThread<io::Result<()>>);
+
+/// Starts to follow; `None` if there is nobody to tell.
+pub(super) fn start(file: Option<File>, console: Option<Console>) -> Option<(mpsc::Sender<Entry>, JournalWriter)> {
+    if file.is_none() && console.is_none() {
+        return None;
+    }
+    let (sender, entries) = mpsc::channel();
+    Some((sender, JournalWriter(BackgroundThread::start(move || follow(&entries, file, console.as_ref())))))
+}
+
+impl JournalWriter {
+    /// Waits until everything is written, but no longer than `patience` and the next signal. Everything that can still
+    /// write the journal must be gone.
+    ///
+    /// # Errors
+    /// Some entries could not be written to the file.
+    pub(super) fn finish(self, timeout: Duration) -> Result<(), Failure> {
+        let incomplete = |why: &dyn fmt::Display| Failure::cannot(format!("the journal is incomplete: {why}"));
+        match self.0.join_timeout(timeout) {
+            Some(outcome) => outcome.map_err(|error| incomplete(&error)),
+            None => Err(incomplete(&"timeout")),
+        }
+    }
+}
+
+/// Opens the file of a journal. Requests may contain what is nobody else's business, so only the owner may read it.
+///
+/// # Errors
+/// It cannot be written, is a pipe that would have to be waited for, or is the standard output that is `taken`.
+pub(super) fn open(path: &Path, taken: bool) -> Result<File, Failure> {
+    let cannot =
+        |why: &dyn fmt::Display| Failure::cannot(format!("cannot write the journal {}: {why}", path.display()));
+    let found = std::fs::metadata(path).ok();
+    let stdout = own(io::stdout(), found.as_ref());
+    if taken && (stdout.is_some() || STDOUT.iter().any(|name| path == Path::new(name))) {
+        let why = "the journal cannot go to standard output, which carries the protocol (use a file or --listen)";
+        return Err(Failure::Usage(why.into()));
+    }
+    if let Some(stream) = stdout.or_else(|| own(io::stderr(), found.as_ref())) {
+        return Ok(stream);
+    }
+    if found.is_some_and(|found| !found.is_file() && !found.file_type().is_char_device()) {
+        return Err(cannot(&"it is not a regular file"));
+    }
+    OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| cannot(&error))
+}
+
+/// The stream if it is what was found, and no device that many share. To open a pipe once more would wait for a reader.
+fn own(stream: impl AsFd, found: Option<&Metadata>) -> Option<File> {
+    let found = found.filter(|found| !found.file_type().is_char_device())?;
+    let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
+    let of_stream = file.metadata().ok()?;
+    ((of_stream.dev(), of_stream.ino()) == (found.dev(), found.ino())).then_some(file)
+}
+
+fn follow(entries: &mpsc::Receiver<Entry>, mut file: Option<File>, console: Option<&Console>) -> io::Result<()> {
+    let mut outcome = Ok(());
+    while let Ok(first) = entries.recv() {
+        let mut lines = Vec::new();
+        for entry in std::iter::once(first).chain(entries.try_iter()) {
+            if file.is_some() {
+                append(&mut lines, &entry);
+            }
+            if let Some(console) = console {
+                console.say(describe(&entry));
+            }
+        }
+        if let Some(Err(error)) = file.as_mut().map(|file| file.write_all(&lines)) {
+            file = None;
+            outcome = Err(error);
+        }
+    }
+    outcome
+}
+
+/// One line of JSON.
+fn append(lines: &mut Vec<u8>, entry: &Entry) {
+    let start = lines.len();
+    match serde_json::to_writer(&mut *lines, entry) {
+        Ok(()) => lines.push(b'\n'),
+        Err(_) => lines.truncate(start),
+    }
+}
+
+/// One line for a person: when, over what, which method of what, and what was done.
+fn describe(entry: &Entry) -> String {
+    let request: Json = serde_json::from_slice(&entry.request).unwrap_or_default();
+    let params = &request["params"];
+    let name = params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default();
+    let method = request["method"].as_str().unwrap_or(if entry.request.is_empty() { "-" } else { "?" });
+    let what = format!("{method} {name}");
+    let colour = match &entry.handling {
+        Handling::Rule(_) => style::GOOD,
+        Handling::Protocol => style::DIM,
+        Handling::Miss { .. } => style::DOUBTFUL,
+        Handling::Refused(_) => style::BAD,
+    };
+    let (bad, faults) = (style::BAD, entry.faults.join(", "));
+    let struck = if faults.is_empty() { String::new() } else { format!(", {bad}fault {faults}{bad:#}") };
+    format!(
+        "{dim}{:>9.3}s{dim:#} {:<5} {:<24} {colour}{}{colour:#}{struck}\n",
+        entry.at.as_secs_f64(),
+        entry.transport,
+        shown(what.trim_end()),
+        shown(&entry.handling.to_string()),
+        dim = style::DIM,
+    )
+}
+
+fn shown(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", style::printable(&text[..end])).into(),
+        None => style::printable(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::transport::Transport;
+
+    fn entry(request: &'static str, handling: Handling) -> Entry {
+        let request = Bytes::from(request);
+        Entry {
+            number: 1,
+            at: Duration::from_millis(12),
+            transport: Transport::Http,
+            request,
+            handling,
+            faults: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_request_over_several_lines_is_one_line_of_the_journal() {
+        let mut lines = Vec::new();
+        append(&mut lines, &entry("{\"jsonrpc\":\"2.0\",\r\n \"method\":\"a\\nb\"}", Handling::Protocol));
+        append(&mut lines, &entry("not\nJSON", Handling::Refused("no".into())));
+        let text = String::from_utf8(lines).expect("text");
+        let parsed: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!((parsed.len(), &parsed[0]["request"]["method"]), (2, &Json::from("a\nb")));
+        assert_eq!(parsed[1]["text"], "not\nJSON");
+    }
+
+    #[test]
+    fn a_line_stays_short_whatever_the_client_sends() {
+        let why = "é".repeat(100_000);
+        let line = describe(&entry(r#"{"method":"m"}"#, Handling::Refused(why)));
+        assert!(line.chars().count() < 2 * SHOWN && line.contains("é…"), "{line}");
+    }
+
+    #[test]
+    fn a_line_names_the_method_its_object_and_the_rule() {
+        let call = entry(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"e\u001b[2J"}}"#,
+            Handling::Rule("tools.echo".into()),
+        );
+        let line = anstream::adapter::strip_str(&describe(&call)).to_string();
+        assert_eq!(line, "    0.012s http  tools/call e\\u{1b}[2J    tools.echo\n");
+        let line = describe(&Entry { faults: vec!["delay", "status"], ..call });
+        assert!(
+            anstream::adapter::strip_str(&line).to_string().ends_with("tools.echo, fault delay, status\n"),
+            "{line}"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! The backoff between reconnection attempts.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The pauses before each reconnection attempt.
+const PAUSES: [Duration; 6] = [
+    Duration::ZERO,
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+    Duration::from_secs(16),
+];
+/// A connection that lasts this long resets the backoff.
+const STABLE_AFTER: Duration = Duration::from_secs(60);
+
+/// The reconnection attempts to one server.
+#[derive(Debug, Default)]
+pub(super) struct ReconnectBackoff {
+    attempts: usize,
+    pub(super) reconnected_at: Option<Instant>,
+}
+
+impl ReconnectBackoff {
+    /// The pause before the next attempt; `None` if all attempts are used up.
+    pub(super) fn pause(&mut self) -> Option<Duration> {
+        if self.reconnected_at.take().is_some_and(|reconnected_at| reconnected_at.elapsed() >= STABLE_AFTER) {
+            self.attempts = 0;
+        }
+        let pause = PAUSES.get(self.attempts).copied();
+        self.attempts += 1;
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_breaks_again_and_again_is_given_up_and_one_that_lived_is_not() {
+        let mut backoffs = ReconnectBackoff::default();
+        let reconnected_at = |backoffs: &mut ReconnectBackoff| {
+            let pause = backoffs.pause();
+            backoffs.reconnected_at = Some(Instant::now());
+            pause.map(|pause| pause.as_secs())
+        };
+        let soon: Vec<_> = (0..8).map(|_| reconnected_at(&mut backoffs)).collect();
+        assert_eq!(soon, [Some(0), Some(1), Some(2), Some(4), Some(8), Some(16), None, None]);
+        tokio::time::advance(STABLE_AFTER).await;
+        assert_eq!((reconnected_at(&mut backoffs), reconnected_at(&mut backoffs)), (Some(0), Some(1)));
+        backoffs.reconnected_at = None;
+        tokio::time::advance(STABLE_AFTER).await;
+        assert_eq!(backoffs.pause().map(|pause| pause.as_secs()), Some(2), "it was not reconnected_at");
+    }
+}

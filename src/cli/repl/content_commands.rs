@@ -1,0 +1,312 @@
+//! Commands about what servers offer: tools, resources, prompts.
+
+use std::{path::Path, sync::Arc};
+
+use serde_json::{Value, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use super::{call::cancelled_by, shell::Shell};
+use crate::{
+    cli::{
+        self,
+        mcp::{
+            arguments::{Arguments, names_of},
+            content::Saver,
+            error::CommandError,
+            get_prompt::Prompt,
+            list_prompts::PROMPTS,
+            list_resources::{RESOURCES, TEMPLATES},
+            list_tools,
+            listing::{self, ListingKind},
+            print::print_unchecked,
+            read_resource::Contents,
+            session::{HubSession, ServerResult, ServerResults},
+        },
+        style::{DIM, STRONG, printable},
+    },
+    client::{CallOptions, Failure, Listing, Session, hub::RegisteredTool},
+};
+
+type Listings = Vec<(Arc<str>, ServerResult<Listing>)>;
+
+impl Shell {
+    pub(super) async fn list_tools(&self, server: Option<&str>) -> bool {
+        let hub_session = match self.session_for_target(server) {
+            Ok(hub_session) => hub_session,
+            Err(error) => return self.failed(&error),
+        };
+        if self.args.lazy {
+            for name in &hub_session.names {
+                match Box::pin(self.hub.connect(name)).await {
+                    Ok(None) => {}
+                    Ok(Some(failure)) => {
+                        hub_session.warn(&format!("failed to list MCP tools for server {name}: {failure}"));
+                    }
+                    Err(error) => self.print_hub_error(&error),
+                }
+            }
+        } else if !self.has_started() {
+            hub_session.note("some servers are still connecting");
+        }
+        let registry = self.hub.registry();
+        let Some(name) = server else {
+            print_unchecked(&overview(
+                hub_session.names.iter().map(|name| (&**name, registry.server_tools(name).collect())),
+            ));
+            return true;
+        };
+        let loaded = self.loaded();
+        let Some(written) = loaded.servers.iter().find(|server| server.name() == name) else {
+            return self.failed(&crate::client::hub::HubError::UnknownServer(name.to_owned()));
+        };
+        match list_tools::offered(&hub_session, written, &registry) {
+            Ok(text) => print_unchecked(&text),
+            Err(error) => return self.failed(&error),
+        }
+        true
+    }
+
+    pub(super) async fn resources(&self, server: Option<&str>) -> bool {
+        let hub_session = match self.session_for_target(server) {
+            Ok(hub_session) => hub_session,
+            Err(error) => return self.failed(&error),
+        };
+        let resources = self
+            .listed_of(&hub_session, &RESOURCES, async |session, options| {
+                self.hub.caching_session(session).list_resources(options).await
+            })
+            .await;
+        let list =
+            async |session: &Session, options| self.hub.caching_session(session).list_resource_templates(options).await;
+        let templates = self.listed_of(&hub_session, &TEMPLATES, list).await;
+        let (Some(resources), Some(templates)) = (resources, templates) else { return false };
+        self.listed().resources =
+            members(&resources).filter_map(|item| Some(item["uri"].as_str()?.to_owned())).collect();
+        print_unchecked(&listing::text(&RESOURCES, &resources));
+        let has_templates = members(&templates).next().is_some();
+        if has_templates {
+            print_unchecked(&format!("\n{}", listing::text(&TEMPLATES, &templates)));
+        }
+        !listing::has_failed(&resources) && !listing::has_failed(&templates)
+    }
+
+    pub(super) async fn prompts(&self, server: Option<&str>) -> bool {
+        let hub_session = match self.session_for_target(server) {
+            Ok(hub_session) => hub_session,
+            Err(error) => return self.failed(&error),
+        };
+        let listed = self
+            .listed_of(&hub_session, &PROMPTS, async |session, options| {
+                self.hub.caching_session(session).list_prompts(options).await
+            })
+            .await;
+        let Some(prompts) = listed else { return false };
+        let known = |item: Value| {
+            let arguments = item["arguments"].as_array().into_iter().flatten();
+            let names = arguments.filter_map(|argument| Some(argument["name"].as_str()?.to_owned())).collect();
+            Some((item["name"].as_str()?.to_owned(), names))
+        };
+        self.listed().prompts = members(&prompts).filter_map(known).collect();
+        print_unchecked(&listing::text(&PROMPTS, &prompts));
+        !listing::has_failed(&prompts)
+    }
+
+    /// Reads a resource of a server that is named, or of the one that lists it.
+    pub(super) async fn read(
+        &self,
+        uri: &str,
+        server: Option<&str>,
+        output: Option<&Path>,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let list = async |session: &Session, options| self.hub.caching_session(session).list_resources(options).await;
+        let Some(hub_session) = self.holder(server, &RESOURCES, list, "uri", uri, cancel).await else { return false };
+        let read = async |session: &Session, options: CallOptions| {
+            self.hub.caching_session(session).read_resource(uri, options).await
+        };
+        let Some(result) = self.asked(&hub_session, read, cancel).await else { return false };
+        let mut saver = Saver::new(output, "resource");
+        let contents = Contents::parse(&result).map_err(CommandError::Call);
+        let text = contents.and_then(|contents| contents.text(&mut saver).map_err(CommandError::Failure));
+        self.show(&hub_session, text, saver, cancel).await
+    }
+
+    /// Gets a prompt of a server that is named, or of the one that lists it.
+    pub(super) async fn prompt(
+        &self,
+        name: &str,
+        words: Vec<String>,
+        server: Option<&str>,
+        output: Option<&Path>,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let texts = |read: Arguments| read.texts().map_err(|error| CommandError::Failure(cli::Failure::Usage(error)));
+        let arguments = match self.arguments(None, words, cancel).await.and_then(texts) {
+            Ok(arguments) => Some(arguments).filter(|arguments| !arguments.is_empty()),
+            Err(trouble) => return self.print_error(&self.hub_session(), trouble),
+        };
+        let list = async |session: &Session, options| self.hub.caching_session(session).list_prompts(options).await;
+        let Some(hub_session) = self.holder(server, &PROMPTS, list, "name", name, cancel).await else { return false };
+        let get = async |session: &Session, options: CallOptions| session.get_prompt(name, arguments, options).await;
+        let Some(result) = self.asked(&hub_session, get, cancel).await else { return false };
+        let mut saver = Saver::new(output, name);
+        let prompt = Prompt::parse(&result).map_err(CommandError::Call);
+        let text = prompt.and_then(|prompt| prompt.text(&mut saver).map_err(CommandError::Failure));
+        self.show(&hub_session, text, saver, cancel).await
+    }
+
+    /// Prints a text when what was taken out of it is written, or tells why not: whether that went as it should.
+    pub(super) async fn show(
+        &self,
+        hub_session: &HubSession,
+        text: Result<String, CommandError>,
+        mut saver: Saver<'_>,
+        cancel: &CancellationToken,
+    ) -> bool {
+        let text = match text {
+            Ok(text) => saver.write_out(cancel).await.map(|()| text),
+            failed => failed,
+        };
+        match text {
+            Ok(text) => print_unchecked(&text),
+            Err(trouble) => return self.print_error(hub_session, trouble),
+        }
+        true
+    }
+
+    pub(super) fn print_error(&self, hub_session: &HubSession, trouble: CommandError) -> bool {
+        match trouble {
+            CommandError::Call(failure) => hub_session.print_failure(&failure),
+            CommandError::Listing(what) => self.error(&what),
+            CommandError::Failure(failure) => self.error(&failure.to_string()),
+        }
+        false
+    }
+
+    async fn listed_of(
+        &self,
+        hub_session: &HubSession,
+        kind: &ListingKind,
+        list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
+    ) -> Option<Listings> {
+        match Box::pin(listing::list_items(hub_session, kind, list)).await {
+            Ok(ServerResults { reached, outcome: Ok(()) }) => Some(reached),
+            Ok(ServerResults { outcome: Err(trouble), .. }) | Err(trouble) => {
+                self.print_error(hub_session, trouble);
+                None
+            }
+        }
+    }
+
+    /// The server that has something: the one that is named, the only one, or the one that lists it.
+    async fn holder(
+        &self,
+        server: Option<&str>,
+        kind: &ListingKind,
+        list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, Failure>,
+        key: &str,
+        wanted: &str,
+        cancel: &CancellationToken,
+    ) -> Option<HubSession> {
+        let hub_session = match self.session_for_target(server) {
+            Ok(hub_session) => hub_session,
+            Err(error) => {
+                self.print_hub_error(&error);
+                return None;
+            }
+        };
+        if hub_session.names.len() < 2 {
+            if hub_session.names.is_empty() {
+                self.error("no server is connected");
+                return None;
+            }
+            return Some(hub_session);
+        }
+        let list = async |session: &Session, options: CallOptions| {
+            let own = options.cancel.unwrap_or_default().child_token();
+            let options = CallOptions { cancel: Some(own.clone()), ..CallOptions::default() };
+            cancelled_by(cancel, &own, list(session, options)).await
+        };
+        let listed = self.listed_of(&hub_session, kind, list).await?;
+        if cancel.is_cancelled() {
+            return None;
+        }
+        let has_it = |(_, came): &&(Arc<str>, ServerResult<Listing>)| match came {
+            ServerResult::Answered(Ok(listing)) => items(listing).any(|item| item[key] == wanted),
+            _ => false,
+        };
+        let names: Vec<_> = listed.iter().filter(has_it).map(|(name, _)| name.clone()).collect();
+        match &names[..] {
+            [_] => Some(self.session_for(names)),
+            [] => {
+                self.error(&format!("no server lists {wanted:?}; select a server with --server"));
+                None
+            }
+            several => {
+                self.error(&format!(
+                    "several servers list {wanted:?}; select one with --server: {}",
+                    several.join(", ")
+                ));
+                None
+            }
+        }
+    }
+
+    /// Asks the only server of a hub_session.
+    async fn asked(
+        &self,
+        hub_session: &HubSession,
+        ask: impl AsyncFnOnce(&Session, CallOptions) -> Result<Box<RawValue>, Failure>,
+        cancel: &CancellationToken,
+    ) -> Option<Box<RawValue>> {
+        let asked = hub_session.with_session(&hub_session.names[0], async |session, options| {
+            let own = options.cancel.unwrap_or_default().child_token();
+            let options = CallOptions { cancel: Some(own.clone()), ..CallOptions::default() };
+            let limit = session.timeouts().call;
+            let ask = async |options: CallOptions| ask(session, options).await;
+            let asking =
+                crate::cli::terminal_user::TerminalUser::with_timeout(self.person.as_ref(), limit, options, ask);
+            cancelled_by(cancel, &own, asking).await.map_err(CommandError::Call)
+        });
+        match asked.await {
+            Ok(result) => Some(result),
+            Err(trouble) => {
+                self.print_error(hub_session, trouble);
+                None
+            }
+        }
+    }
+}
+
+fn items(listing: &Listing) -> impl Iterator<Item = Value> {
+    listing.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok())
+}
+
+/// Everything that came of all servers.
+fn members(listings: &Listings) -> impl Iterator<Item = Value> {
+    let answered = listings.iter().filter_map(|(_, came)| match came {
+        ServerResult::Answered(Ok(listing)) => Some(listing),
+        _ => None,
+    });
+    answered.flat_map(items)
+}
+
+/// The tools of each server, one a line, with their arguments.
+fn overview<'t>(servers: impl Iterator<Item = (&'t str, Vec<&'t Arc<RegisteredTool>>)>) -> String {
+    let text = |(server, tools): (&str, Vec<&Arc<RegisteredTool>>)| {
+        let mut text = format!("{STRONG}{}{STRONG:#} ({})\n", printable(server), tools.len());
+        for tool in tools {
+            let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
+            let word = |(name, is_required): (&str, bool)| match is_required {
+                true => format!(" {}", printable(name)),
+                false => format!(" [{}]", printable(name)),
+            };
+            let arguments: String = names_of(&schema).into_iter().map(word).collect();
+            let about = tool.description.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
+            let about = about.map(|about| format!("  {}", printable(about.trim()))).unwrap_or_default();
+            text.push_str(&format!("  {}{DIM}{arguments}{DIM:#}{about}\n", printable(&tool.name)));
+        }
+        text
+    };
+    servers.map(text).collect::<Vec<_>>().join("\n")
+}

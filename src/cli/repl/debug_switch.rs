@@ -1,0 +1,82 @@
+//! Which servers are looked at closely: their wire, and what they write to their standard error.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// The variable of code_agent that switches it on for all.
+pub(super) const VARIABLE: &str = "CODE_AGENT_MCP_DEBUG";
+
+/// On or off, for all servers or for single ones.
+#[derive(Debug, Default)]
+pub(super) struct DebugSwitch(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    all: bool,
+    /// By server; goes before what holds for all.
+    servers: BTreeMap<String, bool>,
+}
+
+impl DebugSwitch {
+    /// As the command line and the environment say.
+    pub(super) fn new(is_wanted: bool, variable: Option<&str>) -> DebugSwitch {
+        let is_set = variable.is_some_and(|value| !matches!(value, "" | "0" | "false"));
+        DebugSwitch(Mutex::new(State { all: is_wanted || is_set, servers: BTreeMap::new() }))
+    }
+
+    /// For all servers, or for one.
+    pub(super) fn set(&self, server: Option<&str>, is_on: bool) {
+        let mut state = self.state();
+        match server {
+            Some(server) => drop(state.servers.insert(server.to_owned(), is_on)),
+            None => *state = State { all: is_on, servers: BTreeMap::new() },
+        }
+    }
+
+    /// As a config says, unless somebody has said otherwise here.
+    pub(super) fn apply_default(&self, server: &str, is_on: bool) {
+        let mut state = self.state();
+        if !state.all {
+            state.servers.entry(server.to_owned()).or_insert(is_on);
+        }
+    }
+
+    pub(super) fn is_on(&self, server: &str) -> bool {
+        let state = self.state();
+        state.servers.get(server).copied().unwrap_or(state.all)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_for_one_server_goes_before_what_holds_for_all() {
+        let switch = DebugSwitch::new(false, None);
+        switch.apply_default("a", true);
+        assert_eq!((switch.is_on("a"), switch.is_on("b")), (true, false));
+        switch.set(Some("a"), false);
+        switch.apply_default("a", true);
+        switch.set(Some("b"), true);
+        assert_eq!((switch.is_on("a"), switch.is_on("b"), switch.is_on("c")), (false, true, false));
+        switch.set(None, true);
+        assert!(switch.is_on("a") && switch.is_on("c"));
+    }
+
+    #[test]
+    fn the_variable_switches_it_on() {
+        let is_on = |value| DebugSwitch::new(false, value).is_on("a");
+        assert_eq!(
+            [Some("1"), Some("true"), Some("0"), Some("false"), Some(""), None].map(is_on),
+            [true, true, false, false, false, false]
+        );
+        assert!(DebugSwitch::new(true, None).is_on("a"));
+    }
+}

@@ -1,0 +1,134 @@
+//! What changes while nobody types: told, and where a connection broke, reconnected_at.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use tokio::{sync::broadcast::error::RecvError, time::Instant};
+
+use super::shell::{Never, Shell, locked};
+use crate::{
+    cli::mcp::{list_tools::name_of, session::renewal_message},
+    client::hub::{ConnectionState, Event, ServerStatus},
+};
+
+/// Tells what changes.
+pub(super) async fn events(shell: &Arc<Shell>) -> Never {
+    let mut events = shell.hub.events();
+    let (mut tools, mut reconnecting) = (Tools::default(), FuturesUnordered::new());
+    loop {
+        let event = tokio::select! {
+            event = events.recv() => event,
+            Some(()) = reconnecting.next() => continue,
+        };
+        let hub_session = shell.hub_session();
+        match event {
+            Ok(Event::Disconnected { server, why }) => {
+                hub_session.warn(&format!("lost the connection to MCP server '{server}': {why}"));
+                tools.0.remove(&server);
+                reconnecting.push(Box::pin(reconnect(shell, server)));
+            }
+            Ok(Event::SessionRenewed(server)) => hub_session.warn(&renewal_message(&server)),
+            Ok(Event::ListingFailed { server, failure }) => {
+                hub_session.warn(&format!("failed to list MCP tools for server {server}: {failure}"));
+            }
+            Ok(Event::RegistryRejected(duplicate)) => hub_session.warn(&duplicate.to_string()),
+            Ok(Event::StatusChanged(server)) => {
+                let is_connected = |(name, status): &(Arc<str>, ServerStatus)| {
+                    *name == server && status.state == ConnectionState::Connected
+                };
+                let started =
+                    shell.hub.status().iter().any(is_connected).then(|| locked(&shell.started).remove(&server));
+                if let Some(started) = started.flatten() {
+                    let took = started.elapsed().as_secs_f64() * 1000.0;
+                    shell.debug(&server, &format!("connected to '{server}' in {took:.1} ms"));
+                }
+            }
+            Ok(Event::ToolsChanged) => {
+                let is_listed =
+                    |status: &ServerStatus| status.state == ConnectionState::Connected && status.tools.is_some();
+                let connected = shell.hub.status().into_iter().filter(|(_, status)| is_listed(status));
+                let listed = connected.filter_map(|(name, _)| {
+                    let tools = shell.hub.tool_definitions(&name).ok()?;
+                    Some((name, tools.iter().filter_map(|tool| name_of(tool)).collect()))
+                });
+                for change in tools.update(listed.collect()) {
+                    hub_session.note(&change);
+                }
+            }
+            Err(RecvError::Lagged(_)) => {}
+            // The hub lives as long as the shell.
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+/// Connects anew to a server whose connection broke, unless somebody has decided otherwise in the meantime.
+async fn reconnect(shell: &Arc<Shell>, server: Arc<str>) {
+    let mut last = None;
+    let backoffs = || locked(&shell.backoffs);
+    let next = || backoffs().entry(server.clone()).or_default().pause();
+    while let Some(pause) = next() {
+        tokio::time::sleep(pause).await;
+        let is_broken =
+            shell.hub.status().iter().any(|(name, status)| *name == server && status.state == ConnectionState::Failed);
+        if !is_broken {
+            return;
+        }
+        match Box::pin(shell.hub.connect(&server)).await {
+            Ok(_) => {
+                backoffs().entry(server.clone()).or_default().reconnected_at = Some(Instant::now());
+                return shell.hub_session().note(&format!("reconnected to MCP server '{server}'"));
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    if let Some(error) = last {
+        shell.print_hub_error(&error);
+    }
+    shell.hub_session().warn(&format!("giving up on MCP server '{server}'; type 'reconnect {server}' to retry"));
+}
+
+/// The tools that each connected server had when it was looked at last.
+#[derive(Default)]
+struct Tools(HashMap<Arc<str>, BTreeSet<String>>);
+
+impl Tools {
+    /// What has changed of servers that were connected before.
+    fn update(&mut self, connected: HashMap<Arc<str>, BTreeSet<String>>) -> Vec<String> {
+        let mut changes = Vec::new();
+        for (server, now) in &connected {
+            if let Some(before) = self.0.get(server).filter(|before| *before != now) {
+                let added = now.difference(before).map(|tool| format!("+{tool}"));
+                let removed = before.difference(now).map(|tool| format!("-{tool}"));
+                let all: Vec<_> = added.chain(removed).collect();
+                changes.push(format!("the tools of MCP server '{server}' changed: {}", all.join(" ")));
+            }
+        }
+        self.0 = connected;
+        changes.sort();
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changes_of_servers_that_stay_connected_are_told() {
+        let mut tools = Tools::default();
+        let mut update = |names: Option<&[&str]>| {
+            let listed = names.map(|names| ("s".into(), names.iter().map(|name| (*name).to_owned()).collect()));
+            tools.update(listed.into_iter().collect())
+        };
+        assert_eq!(update(Some(&["a", "b"])), [""; 0]);
+        assert_eq!(update(Some(&["a", "b"])), [""; 0]);
+        let told = update(Some(&["b", "c", "d"]));
+        assert_eq!(told, ["the tools of MCP server 's' changed: +c +d -a"]);
+        assert_eq!(update(None), [""; 0]);
+        assert_eq!(update(Some(&["x"])), [""; 0]);
+    }
+}

@@ -1,0 +1,210 @@
+//! Commands about servers: how it stands with them, and what is to become of them.
+
+use std::{io::IsTerminal, time::SystemTime};
+
+use super::shell::{Shell, locked};
+use crate::{
+    cli::{
+        mcp::{
+            auth, info,
+            print::print_unchecked,
+            table::{ago, callable_statuses, draw, status_table},
+        },
+        style::{self, DIM, STRONG, printable},
+    },
+    client::{
+        Failure,
+        hub::{ConnectionState, HubError, Usage},
+        oauth::Authorizer,
+    },
+    report::text::printable_lines,
+};
+
+impl Shell {
+    pub(super) fn status(&self) -> bool {
+        print_unchecked(&status_table(&callable_statuses(&self.hub), SystemTime::now(), "/mcp "));
+        true
+    }
+
+    pub(super) async fn connect(&self, server: &str) -> bool {
+        locked(&self.backoffs).remove(server);
+        let came = Box::pin(self.hub.connect(server)).await;
+        self.connected(server, came)
+    }
+
+    pub(super) async fn reconnect(&self, server: &str) -> bool {
+        locked(&self.backoffs).remove(server);
+        let came = Box::pin(self.hub.reconnect(server)).await;
+        self.connected(server, came)
+    }
+
+    pub(super) async fn enable(&self, server: &str) -> bool {
+        match Box::pin(self.hub.enable(server)).await {
+            Ok(None) if self.args.lazy => self.done(&format!("'{server}' is enabled")),
+            came => self.connected(server, came),
+        }
+    }
+
+    pub(super) async fn disconnect(&self, server: &str) -> bool {
+        match self.hub.disconnect(server).await {
+            Ok(()) => self.done(&format!("'{server}' is disconnected")),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    pub(super) async fn disable(&self, server: &str) -> bool {
+        match self.hub.disable(server).await {
+            Ok(()) => self.done(&format!("'{server}' is disabled")),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn connected(&self, server: &str, came: Result<Option<Failure>, HubError>) -> bool {
+        match came {
+            Ok(None) => self.done(&format!("'{server}' is connected, with {}", self.count(server))),
+            Ok(Some(failure)) => {
+                self.error(&format!("failed to list MCP tools for server {server}: {failure}"));
+                false
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn done(&self, what: &str) -> bool {
+        print_unchecked(&format!("MCP server {}\n", printable(what)));
+        true
+    }
+
+    pub(super) fn failed(&self, error: &HubError) -> bool {
+        self.print_hub_error(error);
+        false
+    }
+
+    /// Whoever asks for it learns which servers are looked at closely.
+    pub(super) fn print_debug_state(&self) -> bool {
+        for (server, _) in self.hub.status() {
+            print_unchecked(&format!(
+                "{}: {}\n",
+                printable(&server),
+                if self.switch.is_on(&server) { "on" } else { "off" }
+            ));
+        }
+        true
+    }
+
+    pub(super) fn switch_debug(&self, server: Option<&str>, is_on: bool) -> bool {
+        if let Some(Err(error)) = server.map(|server| self.hub.server(server)) {
+            return self.failed(&error);
+        }
+        // What went over the wire before is shown as it was to be then.
+        self.tracer.catch_up();
+        self.switch.set(server, is_on);
+        let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
+        print_unchecked(&format!("frames{whose} are {}\n", if is_on { "printed" } else { "no longer printed" }));
+        true
+    }
+
+    /// Gets a token and connects with it, or forgets it and takes leave.
+    pub(super) async fn auth(&self, server: &str, is_logout: bool) -> bool {
+        let loaded = self.loaded();
+        let Some(found) = loaded.servers.iter().find(|found| found.name() == server) else {
+            return self.failed(&HubError::UnknownServer(server.to_owned()));
+        };
+        let opens_browser = !self.args.connection.no_browser && std::io::stderr().is_terminal();
+        // A connection that waits for a browser holds what it authorizes with.
+        let is_connecting =
+            self.hub.status().iter().any(|(name, it)| **name == *server && it.state == ConnectionState::Connecting);
+        if is_connecting && let Err(error) = self.hub.disconnect(server).await {
+            return self.failed(&error);
+        }
+        let member = self.hub.server(server).ok();
+        let held = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
+        let follow = |authorizer: &Authorizer| self.tracer.follow(&server.into(), &authorizer.recorder());
+        match Box::pin(auth::authorize_or_forget(found, held, is_logout, opens_browser, follow)).await {
+            Ok(told) => {
+                print_unchecked(&told);
+                if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }
+            }
+            Err(failure) => {
+                self.error(&failure.to_string());
+                false
+            }
+        }
+    }
+
+    /// Everything that is known of a server; it is not connected to for that.
+    pub(super) async fn describe(&self, server: &str) -> bool {
+        let member = match self.hub.server(server) {
+            Ok(member) => member,
+            Err(error) => return self.failed(&error),
+        };
+        let status = self.hub.status().into_iter().find(|(name, _)| **name == *server).map(|(_, status)| status);
+        let Some(status) = status else { return self.failed(&HubError::UnknownServer(server.to_owned())) };
+        let mut text = String::new();
+        if status.state == ConnectionState::Connected {
+            let told = Box::pin(self.hub.with_session(server, async |session, _| {
+                let (frames, bytes) = session
+                    .recorder()
+                    .since(0)
+                    .iter()
+                    .fold((0, 0), |(frames, bytes), frame| (frames + 1, bytes + frame.bytes.len()));
+                (info::human(server, session.info()), format!("{frames} frames, {bytes} bytes"))
+            }));
+            match told.await {
+                Ok((info, wire)) => text.push_str(&format!("{info}{STRONG}Wire:{STRONG:#} {wire}\n")),
+                Err(error) => return self.failed(&error),
+            }
+        }
+        let mut fact = |name: &str, value: &str| {
+            let value = self.hidden(value);
+            let lines: Vec<_> = printable_lines(&value).collect();
+            text.push_str(&format!("{STRONG}{name}:{STRONG:#} {}\n", lines.join("\n  ")));
+        };
+        fact("Status", &format!("{}, since {}", status.state, ago(status.since, SystemTime::now())));
+        fact("Transport", member.config.target.transport().as_str());
+        if let Some(error) = &status.last_error {
+            fact("Last error", error);
+        }
+        if let Some(listed) = status.tools {
+            let offered = self.hub.registry().server_tools(server).count();
+            fact("Tools", &if offered == listed { listed.to_string() } else { format!("{offered} of {listed}") });
+        }
+        fact("Frames printed", if self.switch.is_on(server) { "yes" } else { "no" });
+        let words = self.recent_stderr(server);
+        if !words.is_empty() {
+            text.push_str(&format!("{STRONG}Standard error:{STRONG:#}\n"));
+            for line in words
+                .iter()
+                .flat_map(|line| printable_lines(&self.loaded().secrets.hidden_in_stderr(line)).collect::<Vec<_>>())
+            {
+                text.push_str(&format!("  {DIM}{line}{DIM:#}\n"));
+            }
+        }
+        print_unchecked(&text);
+        true
+    }
+
+    pub(super) fn usage(&self) -> bool {
+        let now = SystemTime::now();
+        let row = |(server, tool, usage): (std::sync::Arc<str>, String, Usage)| {
+            let reached = u32::try_from(usage.calls - usage.stored).unwrap_or(u32::MAX).max(1);
+            [
+                printable(&server).into_owned(),
+                printable(&tool).into_owned(),
+                usage.calls.to_string(),
+                usage.tool_errors.to_string(),
+                usage.failures.to_string(),
+                format!("{:.1} ms", (usage.time / reached).as_secs_f64() * 1000.0),
+                usage.last.map_or_else(|| "-".to_owned(), |last| ago(last, now)),
+            ]
+        };
+        let rows: Vec<_> = self.hub.usage().into_iter().map(row).collect();
+        if rows.is_empty() {
+            style::print("no tool was called yet\n");
+            return true;
+        }
+        let heads = ["Server", "Tool", "Calls", "Errors", "Failures", "Mean time", "Last"];
+        print_unchecked(&draw(heads, &rows, |_, _| anstyle::Style::new()));
+        true
+    }
+}

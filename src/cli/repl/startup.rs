@@ -1,0 +1,61 @@
+//! The first attempts to connect, and what commands from a pipe wait for: so that what comes of them does not depend on
+//! which server is faster, and one that never answers keeps only those waiting that may be about it.
+
+use std::{collections::HashSet, sync::Arc};
+
+use super::{command::Command, shell::Shell};
+use crate::{client::hub::ConnectionState, config::policy::Unreachable};
+
+impl Shell {
+    /// Waits until the first attempts to connect are over.
+    pub(super) async fn wait_all(&self) {
+        self.initial_connections.wait_all().await;
+    }
+
+    pub(super) fn has_started(&self) -> bool {
+        self.initial_connections.are_done()
+    }
+
+    /// Waits until nothing that is still connected to can change what a command does.
+    pub(super) async fn ready_for(&self, command: &Command) {
+        let mut over = self.initial_connections.subscribe();
+        let ready = async {
+            // If one server is the end of all, nothing is certain before the last one.
+            if self.unreachable == Unreachable::Skipped
+                && over.wait_for(|over| self.is_ready(command, over)).await.is_ok()
+            {
+                return;
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = self.wait_all() => {}
+            () = ready => {}
+        }
+    }
+
+    fn is_ready(&self, command: &Command, over: &HashSet<Arc<str>>) -> bool {
+        let is_over = |server: &str| over.contains(server) || !self.is_expected(server);
+        match command {
+            Command::Call { tool, .. } => self.hub.is_settled(tool, is_over),
+            Command::Read { server: Some(server), .. }
+            | Command::Prompt { server: Some(server), .. }
+            | Command::ListTools(Some(server))
+            | Command::Resources(Some(server))
+            | Command::Prompts(Some(server))
+            | Command::Connect(server)
+            | Command::Disconnect(server)
+            | Command::Reconnect(server)
+            | Command::Enable(server)
+            | Command::Disable(server)
+            | Command::Auth { server, .. }
+            | Command::Debug { server: Some(server), on: None } => is_over(server),
+            _ => false,
+        }
+    }
+
+    /// Whether a server is connected to at the beginning.
+    fn is_expected(&self, server: &str) -> bool {
+        self.hub.status().iter().any(|(name, status)| **name == *server && status.state != ConnectionState::Disabled)
+    }
+}
