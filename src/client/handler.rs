@@ -74,7 +74,7 @@ impl Handler {
     /// Waits until the answer to a request that arrives now is no longer needed: the server has cancelled it, its cause
     /// has ended, or the connection has.
     fn withdrawn(&self, request: CancellationToken) -> impl Future<Output = ()> {
-        let (over, written) = (self.active.all_ended(), self.recorder.len());
+        let (over, written) = (self.active.all_ended(), self.recorder.end());
         async move {
             tokio::select! {
                 () = request.cancelled() => {}

@@ -36,7 +36,7 @@ impl Session {
     /// [`Failure::Disconnected`], [`Failure::Malformed`] for a header that cannot be sent, and [`Failure::Timeout`] if
     /// the bytes could not be sent or no HTTP status arrived.
     pub async fn raw(&self, bytes: Bytes, headers: &[HeaderChange], timeout: Duration) -> Result<RawReply, Failure> {
-        let (deadline, from) = (Instant::now() + timeout, self.recorder().len());
+        let (deadline, from) = (Instant::now() + timeout, self.recorder().end());
         let id = match Message::parse(&bytes) {
             Ok(Message::Request(request)) => Some(request.id),
             Err(error) => error.id().cloned(),

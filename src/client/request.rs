@@ -71,7 +71,7 @@ impl Session {
         params: Option<Map<String, Value>>,
         meta: Option<Map<String, Value>>,
     ) -> Result<SentRequest, Failure> {
-        let from = self.recorder().len();
+        let from = self.recorder().end();
         let active = self.handler().start_request(method);
         let meta = match self.log_level_meta() {
             None => meta,

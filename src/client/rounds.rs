@@ -137,7 +137,7 @@ impl Session {
             biased;
             answers = self.answer_all(requests) => answers,
             () = wait_cancelled(cancel) => Err(Failure::Cancelled),
-            _ = self.recorder().wait_for(self.recorder().len(), |_| false) => Err(self.disconnected().await),
+            _ = self.recorder().wait_for(self.recorder().end(), |_| false) => Err(self.disconnected().await),
         }
     }
 

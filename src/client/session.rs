@@ -23,6 +23,7 @@ use crate::transport::{
     TraceRecorder, Transport, UnsolicitedFrame,
     client::{self, Child, OpenConnection, OpenError, RawSender},
 };
+use crate::wire::EventKind;
 
 /// rmcp gives handlers 2 s to finish, and the DELETE of a session 5 s.
 const CLOSE: Duration = Duration::from_secs(8);
@@ -278,13 +279,18 @@ async fn open(
     recorder: TraceRecorder,
 ) -> Result<OpenConnection, OpenError> {
     let auth = || config.authorizer.as_ref().map(Authorizer::middleware);
-    match &config.target {
+    let trace = recorder.clone();
+    let opened = match &config.target {
         Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, recorder),
         Target::Http(at) => client::http::open(&at.url, &at.headers, auth(), recorder),
         Target::Sse(at) => client::sse::open(&at.url, &at.headers, auth(), recorder).await,
         Target::Ws(at) => client::ws::open(&at.url, &at.headers, auth(), recorder).await,
         Target::Memory(address) => client::memory::open(address, recorder),
+    };
+    if opened.is_ok() {
+        trace.note(EventKind::Opened(config.target.transport()));
     }
+    opened
 }
 
 fn describe(target: &Target) -> String {

@@ -39,7 +39,7 @@ impl CellRunner<'_> {
     /// Runs a step, and collects the notifications of its request.
     pub(super) async fn observe(&self, step: &Step) -> Result<Observation, String> {
         let session = self.session(step.server)?;
-        let from = session.recorder().len();
+        let from = session.recorder().end();
         let _overlay = self.overlay(step, step.server);
         let mut observation = self.run_action(step).await?;
         let frames = session.recorder().since(from);
@@ -96,7 +96,7 @@ impl CellRunner<'_> {
             Action::Cancel { call, after } => {
                 let token = CancellationToken::new();
                 let options = CallOptions { cancel: Some(token.clone()), ..options };
-                let from = session.recorder().len();
+                let from = session.recorder().end();
                 let is_due = async {
                     if call.is_task {
                         session.recorder().wait_for(from, is_task).await;

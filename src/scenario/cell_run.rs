@@ -302,7 +302,7 @@ impl CellRunner<'_> {
 
     /// The number of frames that every connection has recorded so far.
     fn marks(&self) -> Vec<Option<(TraceRecorder, usize)>> {
-        let mark = |recorder: &TraceRecorder| (recorder.clone(), recorder.len());
+        let mark = |recorder: &TraceRecorder| (recorder.clone(), recorder.end());
         self.servers.iter().map(|live| live.recorder.as_ref().map(mark)).collect()
     }
 

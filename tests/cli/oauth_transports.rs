@@ -10,7 +10,7 @@ use mcp_rehearsal::{
         engine::Engine,
         journal::Journal,
         script::Script,
-        serve::{Listen, MockServer},
+        serve::{ListenOptions, MockServer},
     },
     transport::Transport,
     wire::Version,
@@ -28,7 +28,7 @@ async fn protected(issuer: &Issuer) -> MockServer {
         issuer.url
     );
     let script = Script::parse(&Source::new("mock.yaml", script)).unwrap_or_else(|error| panic!("{error}"));
-    MockServer::start(Engine::new(script, 1, Journal::default()), Listen::default()).await.expect("listens")
+    MockServer::start(Engine::new(script, 1, Journal::default()), ListenOptions::default()).await.expect("listens")
 }
 
 #[tokio::test]

@@ -5,8 +5,7 @@ use serde_json::Value;
 use super::session::HubSession;
 use crate::{
     client::Session,
-    transport::TraceEntry,
-    wire::{Direction, Frame, Message},
+    wire::{Direction, Event, Frame, Message},
 };
 
 /// How many characters of a message are shown.
@@ -22,10 +21,10 @@ pub(super) async fn with_server_log<T>(
     work: impl Future<Output = T>,
 ) -> T {
     let recorder = session.recorder();
-    let mut read = recorder.position();
-    let tell = |entries: Vec<TraceEntry>| {
+    let mut read = recorder.end();
+    let tell = |entries: Vec<Event>| {
         for entry in entries {
-            let TraceEntry::Frame(frame) = entry else { continue };
+            let Some(frame) = entry.frame() else { continue };
             match log_entry(&frame) {
                 Some(LogEntry { is_bad: true, text }) => hub_session.warn(&format!("{}: {text}", session.name())),
                 Some(LogEntry { is_bad: false, text }) => hub_session.note(&format!("{}: {text}", session.name())),
@@ -36,7 +35,7 @@ pub(super) async fn with_server_log<T>(
     let done = {
         let hearing = async {
             while recorder.has_more(read).await {
-                tell(recorder.entries(&mut read));
+                tell(recorder.read(&mut read));
             }
             std::future::pending().await
         };
@@ -46,7 +45,7 @@ pub(super) async fn with_server_log<T>(
             never = hearing => never,
         }
     };
-    tell(recorder.entries(&mut read));
+    tell(recorder.read(&mut read));
     done
 }
 

@@ -21,8 +21,8 @@ use crate::{
         secret::{MASK, is_secret_name, secrets_of},
     },
     report::palette::{ADDED, GOOD},
-    transport::{HttpPart, ReadPosition, TraceEntry, TraceRecorder},
-    wire::Direction,
+    transport::TraceRecorder,
+    wire::{Direction, Event, EventKind},
 };
 
 /// Headers by which HTTP cuts its messages.
@@ -59,16 +59,16 @@ struct TracedConnection {
     server: Arc<str>,
     recorder: TraceRecorder,
     /// How far its record has been taken.
-    read: ReadPosition,
+    read: usize,
     /// What was recorded when it was looked at already, and so may be later than what another one records.
-    later: Vec<TraceEntry>,
+    later: Vec<Event>,
 }
 
 /// Something to show.
 struct TimedEntry {
     at: Instant,
     server: Arc<str>,
-    entry: TraceEntry,
+    entry: Event,
 }
 
 impl Connections {
@@ -77,9 +77,9 @@ impl Connections {
         let mut due = Vec::new();
         for TracedConnection { server, recorder, read, later } in &mut self.connections {
             let mut entries = std::mem::take(later);
-            entries.extend(recorder.entries(read));
+            entries.extend(recorder.read(read));
             for entry in entries {
-                match recorder.opened() + entry.at() {
+                match recorder.opened() + entry.at {
                     at if at <= until => due.push(TimedEntry { at, server: server.clone(), entry }),
                     _ => later.push(entry),
                 }
@@ -119,7 +119,7 @@ impl Tracer {
         {
             let mut all = locked(&self.0.connections);
             all.began.get_or_insert(recorder.opened());
-            let (server, recorder, read) = (server.clone(), recorder.clone(), ReadPosition::default());
+            let (server, recorder, read) = (server.clone(), recorder.clone(), 0);
             all.connections.push(TracedConnection { server, recorder, read, later: Vec::new() });
         }
         let (inner, recorder) = (self.0.clone(), recorder.clone());
@@ -167,14 +167,14 @@ impl Tracer {
 
 /// Has everything shown as it comes, until the connection or the command ends.
 async fn follow(recorder: &TraceRecorder, stop: CancellationToken, show: impl Fn()) {
-    let mut seen = ReadPosition::default();
+    let mut seen = 0;
     loop {
         let has_more = tokio::select! {
             biased;
             () = stop.cancelled() => false,
             has_more = recorder.has_more(seen) => has_more,
         };
-        seen = recorder.position();
+        seen = recorder.end();
         show();
         if !has_more {
             return;
@@ -193,13 +193,28 @@ impl Inner {
         }
     }
 
-    fn show(&self, server: &str, at: Duration, entry: &TraceEntry) {
+    fn show(&self, server: &str, at: Duration, entry: &Event) {
         if !(self.shows)(server) {
             return;
         }
-        let (direction, text) = match entry {
-            TraceEntry::Frame(frame) => (frame.direction, self.hidden(&String::from_utf8_lossy(&frame.bytes))),
-            TraceEntry::Http { part, .. } => self.http(part),
+        let (direction, text) = match &entry.kind {
+            EventKind::Frame(frame) => (frame.direction, self.hidden(&String::from_utf8_lossy(&frame.bytes))),
+            EventKind::HttpRequest { method, target, headers } => {
+                let target = self.hidden(target);
+                (Direction::ClientToServer, format!("HTTP {method} {target}{}", self.headers(headers)))
+            }
+            EventKind::HttpResponse { status, headers } => {
+                (Direction::ServerToClient, format!("HTTP {status}{}", self.headers(headers)))
+            }
+            EventKind::HttpBody { direction, bytes } => {
+                (*direction, format!("HTTP body: {}", self.hidden(&String::from_utf8_lossy(bytes))))
+            }
+            // Standard error is printed as it comes; the others are in the messages of the command.
+            EventKind::Opened(_)
+            | EventKind::ProcessStarted { .. }
+            | EventKind::ProcessExited { .. }
+            | EventKind::Stderr(_)
+            | EventKind::Closed { .. } => return,
         };
         let (arrow, style) = match direction {
             Direction::ClientToServer => ("→", GOOD),
@@ -211,24 +226,6 @@ impl Inner {
             "{DIM}{at:>9.1} ms{DIM:#} {style}{arrow}{style:#} {STRONG}{label}{STRONG:#}{}\n",
             printable(&text)
         ));
-    }
-
-    fn http(&self, part: &HttpPart) -> (Direction, String) {
-        match part {
-            HttpPart::Request { method, target, headers } => {
-                let target = self.hidden(target);
-                (Direction::ClientToServer, format!("HTTP {method} {target}{}", self.headers(headers)))
-            }
-            HttpPart::Response { status, headers } => {
-                (Direction::ServerToClient, format!("HTTP {status}{}", self.headers(headers)))
-            }
-            HttpPart::Sent(body) => {
-                (Direction::ClientToServer, format!("HTTP body: {}", self.hidden(&String::from_utf8_lossy(body))))
-            }
-            HttpPart::Body(body) => {
-                (Direction::ServerToClient, format!("HTTP body: {}", self.hidden(&String::from_utf8_lossy(body))))
-            }
-        }
     }
 
     fn headers(&self, headers: &HeaderMap) -> String {
@@ -304,11 +301,11 @@ mod tests {
     }
 
     fn texts(due: &[TimedEntry]) -> Vec<String> {
-        let text = |due: &TimedEntry| match &due.entry {
-            TraceEntry::Frame(frame) => format!("{} {}", due.server, String::from_utf8_lossy(&frame.bytes)),
-            TraceEntry::Http { .. } => unreachable!("there is no HTTP"),
+        let text = |due: &TimedEntry| {
+            let frame = due.entry.frame()?;
+            Some(format!("{} {}", due.server, String::from_utf8_lossy(&frame.bytes)))
         };
-        due.iter().map(text).collect()
+        due.iter().filter_map(text).collect()
     }
 
     #[tokio::test]
@@ -316,7 +313,7 @@ mod tests {
         let (recorder, stop) = (TraceRecorder::new(), CancellationToken::new());
         let shown = std::cell::Cell::new(0);
         record(&recorder, "1");
-        let mut following = Box::pin(follow(&recorder, stop.clone(), || shown.set(recorder.len())));
+        let mut following = Box::pin(follow(&recorder, stop.clone(), || shown.set(recorder.end())));
         assert!(futures_util::FutureExt::now_or_never(&mut following).is_none());
         record(&recorder, "2");
         stop.cancel();
@@ -331,7 +328,7 @@ mod tests {
         step().await;
         let two = TraceRecorder::new();
         for (server, recorder) in [("two", &two), ("one", &one)] {
-            let (server, recorder, read) = (server.into(), recorder.clone(), ReadPosition::default());
+            let (server, recorder, read) = (server.into(), recorder.clone(), 0);
             all.connections.push(TracedConnection { server, recorder, read, later: Vec::new() });
         }
         for (recorder, text) in [(&one, "a"), (&two, "b"), (&one, "c"), (&two, "d")] {

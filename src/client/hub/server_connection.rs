@@ -186,7 +186,7 @@ impl ServerConnection {
         loop {
             let (stderr, mut recorder) = (options.stderr.clone(), TraceRecorder::with_limit(FRAMES));
             if let Some(records) = &options.record_sink {
-                recorder = recorder.with_http();
+                recorder = recorder.with_details();
                 records(&self.name, &recorder);
             }
             let connect = ConnectOptions { stderr, recorder, cancel: given_up.clone() };

@@ -84,7 +84,7 @@ impl Watcher {
                 Some(every) => match tokio::time::timeout(every, changed).await {
                     Ok(found) => found,
                     Err(_) => {
-                        seen = self.recorder.len();
+                        seen = self.recorder.end();
                         self.check_health().await;
                         continue;
                     }

@@ -21,7 +21,8 @@ use super::{
     ssrf_guard::{BlockedAddress, SsrfGuard},
 };
 use crate::{
-    transport::{HttpPart, TraceRecorder, client::web},
+    transport::{TraceRecorder, client::web},
+    wire::{Direction, EventKind},
     wire::{Era, Version},
 };
 
@@ -77,7 +78,7 @@ impl Fetcher {
 
     /// The recorder of the requests from now on, without secrets.
     pub(super) fn recorder(&self) -> TraceRecorder {
-        self.recorder.clone().with_http()
+        self.recorder.clone().with_details()
     }
 
     /// A JSON document; `None` if a well-known location has none. Redirects are followed within the origin.
@@ -223,21 +224,22 @@ impl Fetcher {
     ) -> Result<Response, AuthError> {
         let (client, request) = request.build_split();
         let request = request.map_err(|error| unreachable(url, error))?;
-        self.recorder.note_http(|| {
+        self.recorder.note_detail(|| {
             let (method, headers) = (request.method().clone(), request.headers().clone());
-            HttpPart::Request { method, target: shown(url), headers }
+            EventKind::HttpRequest { method, target: shown(url), headers }
         });
         if let Some(shown_body) = shown_body {
-            self.recorder.note_http(|| HttpPart::Sent(shown_body.into()));
+            self.recorder
+                .note_detail(|| EventKind::HttpBody { direction: Direction::ClientToServer, bytes: shown_body.into() });
         }
         let response = client.execute(request).await.map_err(|error| unreachable(url, error))?;
-        self.recorder.note_http(|| {
+        self.recorder.note_detail(|| {
             let mut headers = response.headers().clone();
             let to = target(&response, url).and_then(|to| HeaderValue::from_str(&shown(&to)).ok());
             if let Some(location) = headers.get_mut(LOCATION) {
                 *location = to.unwrap_or_else(|| HeaderValue::from_static(MASK));
             }
-            HttpPart::Response { status: response.status(), headers }
+            EventKind::HttpResponse { status: response.status(), headers }
         });
         Ok(response)
     }

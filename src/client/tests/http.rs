@@ -109,7 +109,7 @@ async fn every_event_of_a_stream_is_recorded_as_it_came() {
     })
     .await;
     let session = connect(&Target::http(&server.url), MODERN).await;
-    let from = session.recorder().len();
+    let from = session.recorder().end();
     let outcome = call(&session, "echo", CallOptions::default()).await.expect("a result");
     assert_eq!(outcome.raw.get(), r#"{"content": [] , "zz":1.0}"#);
     let frames = session.recorder().since(from + 1);

@@ -13,6 +13,7 @@ use crate::client::{
     CallOptions, CommandSpec, ConnectError, ConnectOptions, Failure, ServerParams, Session, StderrSink, StopGrace,
     Target,
 };
+use crate::{transport::TraceRecorder, wire::EventKind};
 
 const GRACE: StopGrace =
     StopGrace { exit: Duration::from_millis(100), terminate: Duration::from_millis(100), kill: Duration::from_secs(5) };
@@ -143,4 +144,37 @@ async fn a_silent_server_is_late_and_does_not_survive() {
     let ConnectError::Timeout { stderr, .. } = &error else { panic!("{error:?}") };
     assert_eq!(stderr.last().map(String::as_str), Some("waiting"));
     gone(stderr[0].trim_start_matches("pid ")).await;
+}
+
+#[tokio::test]
+async fn a_trace_has_the_whole_life_of_a_process_in_order() {
+    let (heard, mut lines) = mpsc::unbounded_channel();
+    let sink: StderrSink = Arc::new(move |line| drop(heard.send(line)));
+    let recorder = TraceRecorder::new().with_details();
+    let options = ConnectOptions { stderr: Some(sink), recorder: recorder.clone(), ..ConnectOptions::default() };
+    let server = shell("echo working >&2; read -r line; exit 3");
+    let session = Session::connect_with(&server, LEGACY, options).await.expect("a session");
+    assert_eq!(lines.recv().await.expect("a line").line, "working");
+    session.close().await;
+    let trace = recorder.trace();
+    let names = trace.events().map(|event| match &event.kind {
+        EventKind::Opened(transport) => format!("opened {transport}"),
+        EventKind::Frame(frame) => format!("{:?}", frame.direction),
+        EventKind::ProcessStarted { pid } => format!("started {}", *pid > 0),
+        EventKind::ProcessExited { code } => format!("exited {code:?}"),
+        EventKind::Stderr(line) => String::from_utf8_lossy(line).into_owned(),
+        EventKind::Closed { .. } => "closed".to_owned(),
+        other => format!("{other:?}"),
+    });
+    let expected = [
+        "started true",
+        "opened stdio",
+        "ClientToServer",
+        "ServerToClient",
+        "ClientToServer",
+        "working",
+        "closed",
+        "exited Some(3)",
+    ];
+    assert_eq!(names.collect::<Vec<_>>(), expected);
 }

@@ -20,6 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{OpenError, process_group::ProcessGroup};
+use crate::{transport::TraceRecorder, wire::EventKind};
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 64 << 10;
@@ -99,6 +100,7 @@ pub struct Child {
     grace: StopGrace,
     stderr: LastLines,
     listener: JoinHandle<()>,
+    recorder: TraceRecorder,
     silent: watch::Receiver<bool>,
 }
 
@@ -107,7 +109,12 @@ impl Child {
     ///
     /// # Errors
     /// [`OpenError::Spawn`] if the command cannot be started.
-    pub(crate) fn spawn(spec: &CommandSpec, name: &str, sink: Option<StderrSink>) -> Result<(Child, Pipes), OpenError> {
+    pub(crate) fn spawn(
+        spec: &CommandSpec,
+        name: &str,
+        sink: Option<StderrSink>,
+        recorder: TraceRecorder,
+    ) -> Result<(Child, Pipes), OpenError> {
         let failed = |source| OpenError::Spawn { program: spec.program.clone(), source };
         let mut command = Command::new(&spec.program);
         if let Some(names) = spec.inherit {
@@ -132,20 +139,24 @@ impl Child {
         let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
             return Err(failed(io::Error::other("its standard streams are missing")));
         };
+        if let Some(pid) = process.id() {
+            recorder.note(EventKind::ProcessStarted { pid });
+        }
         let (kept, server) = (LastLines::default(), Arc::from(name));
         let (done, silent) = watch::channel(false);
-        let heard = kept.clone();
+        let (last_lines, trace) = (kept.clone(), recorder.clone());
         let listener = tokio::spawn(async move {
-            let told = |line: String| {
+            let report = |line: String| {
+                trace.note_detail(|| EventKind::Stderr(line.clone().into()));
                 if let Some(sink) = &sink {
                     sink(StderrLine { server: Arc::clone(&server), line: line.clone() });
                 }
-                heard.push(line);
+                last_lines.push(line);
             };
-            listen(BufReader::new(stderr), told).await;
+            listen(BufReader::new(stderr), report).await;
             done.send_replace(true);
         });
-        let child = Child { process, group, grace: spec.grace, stderr: kept, listener, silent };
+        let child = Child { process, group, grace: spec.grace, stderr: kept, listener, recorder, silent };
         Ok((child, Pipes { stdin, stdout }))
     }
 
@@ -181,6 +192,9 @@ impl Child {
         }
         self.group.end().await;
         let status = timeout(grace.kill, self.process.wait()).await;
+        if let Ok(Ok(status)) = &status {
+            self.recorder.note(EventKind::ProcessExited { code: status.code() });
+        }
         if timeout(grace.kill, &mut self.listener).await.is_err() {
             self.listener.abort();
         }
@@ -195,7 +209,7 @@ impl Drop for Child {
 }
 
 /// Reports every line that is not empty, until the stream ends; of one that is too long, its start.
-async fn listen(mut stream: impl AsyncBufRead + Unpin, told: impl Fn(String)) {
+async fn listen(mut stream: impl AsyncBufRead + Unpin, report: impl Fn(String)) {
     let (mut line, mut length) = (Vec::new(), 0);
     loop {
         let chunk = stream.fill_buf().await.unwrap_or_default();
@@ -212,7 +226,7 @@ async fn listen(mut stream: impl AsyncBufRead + Unpin, told: impl Fn(String)) {
             text.push_str(&format!("… ({length} bytes)"));
         }
         if !text.is_empty() {
-            told(text);
+            report(text);
         }
         if used == 0 {
             return;
@@ -270,7 +284,7 @@ mod tests {
             // A shell would add variables; `env` prints what it got.
             let env = BTreeMap::from([("OWN".to_owned(), "1".to_owned())]);
             let spec = CommandSpec { program: "env".into(), env, inherit, ..CommandSpec::default() };
-            let (child, mut pipes) = Child::spawn(&spec, "env", None).expect("starts");
+            let (child, mut pipes) = Child::spawn(&spec, "env", None, TraceRecorder::new()).expect("starts");
             let mut text = String::new();
             tokio::io::AsyncReadExt::read_to_string(&mut pipes.stdout, &mut text).await.expect("UTF-8");
             child.stop(&CancellationToken::new()).await;
@@ -286,32 +300,32 @@ mod tests {
 
     #[tokio::test]
     async fn how_a_process_ended_can_be_told_as_long_as_it_has_not_been_stopped() {
-        let told = async |script: &str| {
+        let report = async |script: &str| {
             let args = vec!["-c".into(), script.into()];
             let spec = CommandSpec { program: "sh".into(), args, ..CommandSpec::default() };
-            let (child, _pipes) = Child::spawn(&spec, "shell", None).expect("starts");
+            let (child, _pipes) = Child::spawn(&spec, "shell", None, TraceRecorder::new()).expect("starts");
             for patience in [Duration::from_secs(60), Duration::ZERO] {
                 let (status, lines) = child.exit_details(patience).await;
                 assert_eq!(lines, ["last words"]);
                 assert!(child.group.signal(Signal::TERM), "its group is still there: {status:?}");
             }
-            let told = child.group.leader_status().expect("a child of ours");
-            assert_eq!(child.stop(&CancellationToken::new()).await, told);
-            told.map(|status| (status.code(), status.signal()))
+            let report = child.group.leader_status().expect("a child of ours");
+            assert_eq!(child.stop(&CancellationToken::new()).await, report);
+            report.map(|status| (status.code(), status.signal()))
         };
-        assert_eq!(told("echo last words >&2; exit 7").await, Some((Some(7), None)));
-        assert_eq!(told("echo last words >&2; kill -9 $$").await, Some((None, Some(9))));
+        assert_eq!(report("echo last words >&2; exit 7").await, Some((Some(7), None)));
+        assert_eq!(report("echo last words >&2; kill -9 $$").await, Some((None, Some(9))));
     }
 
     #[tokio::test]
     async fn in_haste_a_process_is_asked_to_terminate_at_once_and_still_has_time_for_that() {
         let never = Duration::from_secs(3600);
         let grace = StopGrace { exit: never, terminate: never, kill: never };
-        let script = "trap 'echo asked >&2; exit 3' TERM; echo ready; while :; do sleep 60 & wait; done";
+        let script = "trap 'echo asked >&2; exit 3' TERM; echo ready; while :; do sleep 0.05 & wait; done";
         for is_waited_for in [true, false] {
             let args = vec!["-c".into(), script.into()];
             let spec = CommandSpec { program: "sh".into(), args, grace, ..CommandSpec::default() };
-            let (child, mut pipes) = Child::spawn(&spec, "shell", None).expect("starts");
+            let (child, mut pipes) = Child::spawn(&spec, "shell", None, TraceRecorder::new()).expect("starts");
             let mut ready = [0; 6];
             tokio::io::AsyncReadExt::read_exact(&mut pipes.stdout, &mut ready).await.expect("it is ready");
             let (shutdown, lines) = (CancellationToken::new(), child.stderr.clone());
@@ -331,10 +345,10 @@ mod tests {
         let grace = StopGrace { exit: long, terminate: long, kill: long };
         let saving = "trap 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo saved >&2; exit' TERM";
         let script =
-            format!("sh -c \"{}; echo ready; while :; do sleep 60 & wait; done\"; true", saving.replace('$', "\\$"));
+            format!("sh -c \"{}; echo ready; while :; do sleep 0.05 & wait; done\"; true", saving.replace('$', "\\$"));
         let spec =
             CommandSpec { program: "sh".into(), args: vec!["-c".into(), script], grace, ..CommandSpec::default() };
-        let (child, mut pipes) = Child::spawn(&spec, "shell", None).expect("starts");
+        let (child, mut pipes) = Child::spawn(&spec, "shell", None, TraceRecorder::new()).expect("starts");
         let mut ready = [0; 6];
         tokio::io::AsyncReadExt::read_exact(&mut pipes.stdout, &mut ready).await.expect("it is ready");
         let (shutdown, lines) = (CancellationToken::new(), child.stderr.clone());

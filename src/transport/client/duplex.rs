@@ -299,7 +299,7 @@ mod tests {
         for _ in 0..2 {
             assert!(matches!(link.receive().await, Some(ServerJsonRpcMessage::Response(_))));
         }
-        assert_eq!(recorder.len(), 1);
+        assert_eq!(recorder.end(), 1);
     }
 
     #[tokio::test]

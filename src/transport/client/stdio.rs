@@ -16,7 +16,7 @@ pub(crate) fn open(
     stderr: Option<StderrSink>,
     recorder: TraceRecorder,
 ) -> Result<OpenConnection, OpenError> {
-    let (child, pipes) = Child::spawn(spec, name, stderr)?;
+    let (child, pipes) = Child::spawn(spec, name, stderr, recorder.clone())?;
     let ordered = OrderedWriter::new(recorder.clone(), Writer::Stdio(LineWriter::new(pipes.stdin)));
     let incoming = Incoming::Stdio(LineReader::new(pipes.stdout));
     Ok(OpenConnection::duplex(Duplex::new(recorder, incoming, Outgoing::Ordered(ordered)), Some(child)))

@@ -15,8 +15,8 @@ use super::{
     tls,
 };
 use crate::{
-    transport::{HttpPart, TraceRecorder},
-    wire::Direction,
+    transport::TraceRecorder,
+    wire::{Direction, EventKind},
 };
 
 const MAX_ERROR_BODY: usize = 64 << 10;
@@ -145,17 +145,17 @@ async fn send_once(
     recorder: &TraceRecorder,
     frame: Option<&Bytes>,
 ) -> Result<Response, LinkError> {
-    recorder.note_http(|| {
+    recorder.note_detail(|| {
         let url = request.url();
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let (method, headers) = (request.method().clone(), request.headers().clone());
-        HttpPart::Request { method, target: format!("{}{query}", url.path()), headers }
+        EventKind::HttpRequest { method, target: format!("{}{query}", url.path()), headers }
     });
     if let Some(frame) = frame {
         recorder.record(Direction::ClientToServer, frame.clone());
     }
     let response = http.execute(request).await.map_err(|error| LinkError::Exchange(describe(error)))?;
-    recorder.note_http(|| HttpPart::Response { status: response.status(), headers: response.headers().clone() });
+    recorder.note_detail(|| EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() });
     Ok(response)
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn redirection(response: &Response) -> Option<String> {
 /// Records a body that is not a message.
 pub(crate) fn note_body(recorder: &TraceRecorder, body: Bytes) {
     if !body.is_empty() {
-        recorder.note_http(|| HttpPart::Body(body));
+        recorder.note_detail(|| EventKind::HttpBody { direction: Direction::ServerToClient, bytes: body });
     }
 }
 

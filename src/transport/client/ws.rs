@@ -22,8 +22,8 @@ use super::{
     tls, web,
 };
 use crate::{
-    transport::{HttpPart, TraceRecorder},
-    wire::MAX_FRAME,
+    transport::TraceRecorder,
+    wire::{EventKind, MAX_FRAME},
 };
 
 type Handshake = http::Request<()>;
@@ -63,9 +63,9 @@ async fn connect_socket(
 ) -> Result<Socket, OpenError> {
     let limits = WebSocketConfig::default().max_message_size(Some(MAX_FRAME)).max_frame_size(Some(MAX_FRAME));
     let connect = async |request: Handshake| {
-        recorder.note_http(|| {
+        recorder.note_detail(|| {
             let target = request.uri().path_and_query().map(ToString::to_string).unwrap_or_default();
-            HttpPart::Request { method: request.method().clone(), target, headers: request.headers().clone() }
+            EventKind::HttpRequest { method: request.method().clone(), target, headers: request.headers().clone() }
         });
         let connected =
             connect_async_tls_with_config(request, Some(limits), true, Some(Connector::Rustls(tls::config()))).await;
@@ -103,7 +103,7 @@ async fn connect_socket(
 }
 
 fn note(recorder: &TraceRecorder, response: &http::Response<Option<Vec<u8>>>) {
-    recorder.note_http(|| HttpPart::Response { status: response.status(), headers: response.headers().clone() });
+    recorder.note_detail(|| EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() });
     web::note_body(recorder, response.body().clone().unwrap_or_default().into());
 }
 

@@ -403,7 +403,7 @@ mod tests {
         recorder.clone().record(Direction::ClientToServer, Bytes::from_static(b"x"));
         let frames = recorder.since(0);
         assert_eq!(frames.iter().map(|frame| frame.at.as_millis()).collect::<Vec<_>>(), [1500, 1500]);
-        assert_eq!((recorder.len(), recorder.since(1).len(), recorder.since(9).len()), (2, 1, 0));
+        assert_eq!((recorder.end(), recorder.since(1).len(), recorder.since(9).len()), (2, 1, 0));
     }
 
     #[tokio::test]
@@ -416,7 +416,7 @@ mod tests {
             down(&recorder, r#"{"jsonrpc":"2.0","method":"notifications/x"}"#);
         }
         down(&recorder, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
-        assert_eq!((recorder.len(), recorder.since(0).len(), recorder.since(5).len()), (6, 2, 1));
+        assert_eq!((recorder.end(), recorder.since(0).len(), recorder.since(5).len()), (6, 2, 1));
         assert_eq!(early.await.map(|matched| matched.index), Some(5));
         assert_eq!(recorder.find_response(0, by_id(&id)).map(|matched| matched.index), Some(5));
         let (index, _) = recorder.wait_for(1, |_| true).await.expect("a frame");
@@ -471,7 +471,7 @@ mod tests {
         let batch = &br#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#[..];
         assert_eq!(early.await.expect("an answer").frame.bytes, batch);
         assert_eq!(recorder.wait_for_response(0, by_id(&id)).await.expect("an answer").frame.bytes, batch);
-        assert!(recorder.find_response(recorder.len(), by_id(&id)).is_none());
+        assert!(recorder.find_response(recorder.end(), by_id(&id)).is_none());
     }
 
     #[tokio::test]

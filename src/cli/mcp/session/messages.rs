@@ -90,7 +90,7 @@ impl HubSession {
 /// Whether the failure is a server request that the client cannot answer.
 fn wants_an_answer(failure: &client::Failure) -> bool {
     match failure {
-        client::Failure::Unanswered { method, .. } => client::Question::of(method).is_some(),
+        client::Failure::Unanswered { method, .. } => client::InputKind::from_method(method).is_some(),
         client::Failure::Rpc(RpcError { code: MISSING_CAPABILITY, data: Some(data), .. }) => {
             let data: Value = serde_json::from_str(data.get()).unwrap_or_default();
             let required = &data["requiredCapabilities"];
