@@ -54,7 +54,7 @@ impl Session {
         let mut tracker = self.unsolicited_tracker();
         let mut found = Vec::new();
         let frames = self.recorder().numbered_since(tracker.next);
-        tracker.has_gap |= frames.first().is_some_and(|(index, _)| *index > tracker.next);
+        tracker.has_gap |= self.recorder().start() > tracker.next;
         for (index, frame) in frames {
             tracker.next = index + 1;
             let unsolicited = tracker.detector.observe(&frame);

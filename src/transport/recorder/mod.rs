@@ -178,6 +178,11 @@ impl TraceRecorder {
         self.state().closed.clone()
     }
 
+    /// The index of the first event that is kept.
+    pub fn start(&self) -> usize {
+        self.state().trace.start()
+    }
+
     /// The number of events so far: the index of the next one.
     pub fn end(&self) -> usize {
         self.state().trace.end()
