@@ -1,40 +1,11 @@
 //! Single requests: tools, resources, prompts, ping.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json, value::RawValue};
-use tokio_util::sync::CancellationToken;
 
-use super::{Failure, Session, ToolOutcome, request::wait_cancelled};
+use super::{CallOptions, Failure, Session, ToolOutcome};
 use crate::wire::Era;
 
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-
-/// How to make one request.
-///
-/// Every request carries a `progressToken`, which rmcp adds and which cannot be omitted. Read progress and log
-/// notifications of a request, and the token in the request itself, from [`Session::recorder`].
-#[derive(Clone, Debug, Default)]
-pub struct CallOptions {
-    /// Replaces the session's timeout. Progress does not extend it.
-    pub timeout: Option<Duration>,
-    /// Cancels the request.
-    pub cancel: Option<CancellationToken>,
-    /// More members for the request's `_meta`; on a modern session they take precedence over rmcp's.
-    pub meta: Option<Map<String, Value>>,
-}
-
-impl CallOptions {
-    /// Options with this timeout only.
-    pub fn with_timeout(timeout: Duration) -> Self {
-        CallOptions { timeout: Some(timeout), ..CallOptions::default() }
-    }
-
-    /// Ends when the caller cancels the request; never if there is no token for that.
-    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
-        wait_cancelled(self.cancel.clone())
-    }
-}
 
 /// What an argument is completed for.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{
     Protocol,
     failure::{link_error, rpc_error},
-    request::stderr_excerpt,
+    stderr::stderr_excerpt,
 };
 use crate::{
     transport::{

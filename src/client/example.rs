@@ -1,17 +1,16 @@
-//! Values that a JSON Schema accepts, made of what it says: for whoever has to answer or call without knowing more.
+//! Example values for a JSON Schema.
 
 use serde_json::{Map, Value, json};
 
-/// Schemas that refer to each other in a circle are not followed further.
+/// The depth at which recursive schemas are cut.
 const DEEPEST: usize = 16;
 
-/// An object with what the schema requires, and everything that it has a default for.
+/// An example object with the required properties, and those with a default.
 pub fn object(schema: &Value) -> Map<String, Value> {
     object_of(schema, schema, DEEPEST)
 }
 
-/// A value that the schema accepts, as far as it says what it wants: its default, else the first that it names, else the
-/// simplest of its type.
+/// An example value: the default of the schema, else the first value that it names, else the simplest of its type.
 pub fn value(schema: &Value) -> Value {
     value_of(schema, schema, DEEPEST)
 }
@@ -24,7 +23,7 @@ fn object_of(schema: &Value, root: &Value, depth: usize) -> Map<String, Value> {
     let wanted = properties.iter().filter(|(name, schema)| is_required(name) || schema.get("default").is_some());
     let mut object: Map<_, _> =
         wanted.map(|(name, schema)| (name.clone(), value_of(schema, root, depth.saturating_sub(1)))).collect();
-    // What is required need not be described.
+    // A required property may have no schema.
     for name in required.iter().filter_map(Value::as_str) {
         object.entry(name).or_insert_with(|| json!("test"));
     }
@@ -70,7 +69,7 @@ fn value_of(schema: &Value, root: &Value, depth: usize) -> Value {
     }
 }
 
-/// The number nearest to 1 between both.
+/// The number closest to 1 within the limits.
 fn within(least: Option<f64>, most: Option<f64>) -> f64 {
     let number = least.map_or(1.0, |least| least.max(1.0));
     most.map_or(number, |most| number.min(most))

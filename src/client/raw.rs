@@ -65,12 +65,13 @@ impl Session {
         };
         let found = timeout_at(deadline, answered).await.ok().flatten();
         let found = found.or_else(|| self.recorder().find_response(from, wanted));
-        let end = found.as_ref().map_or(usize::MAX, |found| found.index + 1 - from);
+        let last = found.as_ref().map_or(usize::MAX, |found| found.index);
         if let Some(MatchedFrame { index, unsolicited: Some(_), .. }) = found {
             self.take(index);
         }
-        let frames = self.recorder().since(from).into_iter().take(end);
-        reply.frames = frames.filter(|frame| frame.direction == Direction::ServerToClient).collect();
+        let frames = self.recorder().numbered_since(from).into_iter().filter(|(index, _)| *index <= last);
+        reply.frames =
+            frames.map(|(_, frame)| frame).filter(|frame| frame.direction == Direction::ServerToClient).collect();
         if let Some(MatchedFrame { frame, unsolicited, .. }) = found {
             reply.answer = Some(frame);
             reply.unsolicited = unsolicited;

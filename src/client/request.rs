@@ -3,32 +3,21 @@
 use std::time::Duration;
 
 use rmcp::{
-    RoleClient, ServiceError,
+    ServiceError,
     model::{ClientRequest, CustomRequest, MetaObject, NumberOrString, RequestId, RequestMetaObject},
-    service::{PeerRequestOptions, RequestHandle},
+    service::PeerRequestOptions,
 };
 use serde_json::{Map, Value, value::RawValue};
-use tokio::time::timeout;
-use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{CallOptions, Failure, Session};
+use super::{
+    CallOptions, Failure, Session, call_options::wait_cancelled, sent_request::SentRequest, stderr::stderr_excerpt,
+};
 use crate::{
     transport::{MatchedFrame, ResponseFilter},
     wire::{Frame, Id, Message, ParseError, Version, message::split_batch},
 };
 
-/// How long to wait until a cancellation is sent. It is queued by then, and is sent even without the wait.
-const CANCELLATION: Duration = Duration::from_millis(500);
 const EXIT_PATIENCE: Duration = Duration::from_millis(500);
-
-/// A request without an answer so far.
-pub(super) struct SentRequest {
-    handle: RequestHandle<RoleClient>,
-    pub(super) id: Id,
-    /// The index of the first frame that can be its answer.
-    pub(super) from: usize,
-    _under_way: Option<DropGuard>,
-}
 
 impl Session {
     /// Makes any request once and returns the result as it came.
@@ -84,7 +73,7 @@ impl Session {
         with.meta = meta.map(|meta| RequestMetaObject(MetaObject(meta)));
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, params.map(Value::Object)));
         match self.peer().send_cancellable_request(request, with).await {
-            Ok(handle) => Ok(SentRequest { id: wire_id(&handle.id), from, handle, _under_way: active }),
+            Ok(handle) => Ok(SentRequest { id: wire_id(&handle.id), from, handle, _active: active }),
             Err(error) => Err(self.failed(error).await),
         }
     }
@@ -166,14 +155,6 @@ impl Session {
     }
 }
 
-/// Precedes the last lines of a server's standard error, which end the text of an error.
-pub const STDERR_HEADING: &str = "last lines of its standard error:";
-
-/// The last lines of standard error as the end of a message.
-pub(super) fn stderr_excerpt(lines: &[String]) -> String {
-    if lines.is_empty() { String::new() } else { format!("\n{STDERR_HEADING}\n  {}", lines.join("\n  ")) }
-}
-
 fn outcome(message: Message<'_>, id: &Id) -> Option<Result<Box<RawValue>, Failure>> {
     match message {
         Message::Response(response) if response.id.as_ref() == Some(id) => {
@@ -187,19 +168,5 @@ pub(super) fn wire_id(id: &RequestId) -> Id {
     match id {
         NumberOrString::Number(number) => Id::from(*number),
         NumberOrString::String(text) => Id::String((**text).into()),
-    }
-}
-
-pub(super) async fn wait_cancelled(token: Option<CancellationToken>) {
-    match token {
-        Some(token) => token.cancelled_owned().await,
-        None => std::future::pending().await,
-    }
-}
-
-impl SentRequest {
-    /// Cancels the request at the server.
-    pub(super) async fn abandon(self, reason: &str) {
-        let _ = timeout(CANCELLATION, self.handle.cancel(Some(reason.to_owned()))).await;
     }
 }

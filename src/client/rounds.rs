@@ -7,7 +7,7 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, CallOptions, Failure, Session, request::wait_cancelled};
+use super::{Answer, CallOptions, Failure, Session, call_options::wait_cancelled};
 use crate::wire::Era;
 
 /// How often a server may ask for input.

@@ -282,7 +282,7 @@ async fn open(
     let trace = recorder.clone();
     let opened = match &config.target {
         Target::Stdio(spec) => client::stdio::open(spec, &config.name, stderr, recorder),
-        Target::Http(at) => client::http::open(&at.url, &at.headers, auth(), recorder),
+        Target::Http(at) => client::streamable_http::open(&at.url, &at.headers, auth(), recorder),
         Target::Sse(at) => client::sse::open(&at.url, &at.headers, auth(), recorder).await,
         Target::Ws(at) => client::ws::open(&at.url, &at.headers, auth(), recorder).await,
         Target::Memory(address) => client::memory::open(address, recorder),

@@ -1,5 +1,4 @@
-//! Skills of a server (extension `io.modelcontextprotocol/skills`, SEP-2640): listed with what their files must be, and used
-//! only if they are.
+//! Skills of a server (extension `io.modelcontextprotocol/skills`, SEP-2640), whose files are verified before use.
 
 use std::fmt;
 
@@ -11,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{CallOptions, Failure, Listing, Session};
 use crate::config::{Source, parse_yaml};
 
-/// The name under which servers declare it, in `capabilities.extensions`.
+/// The name of the extension in `capabilities.extensions`.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 const FENCE: &str = "---";
@@ -19,7 +18,7 @@ const FENCE: &str = "---";
 /// An entry of `skills/list`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Skill {
-    /// Of its `SKILL.md`.
+    /// The URI of its `SKILL.md`.
     pub uri: String,
     #[serde(default)]
     pub frontmatter: Map<String, Value>,
@@ -27,7 +26,7 @@ pub struct Skill {
     pub resources: Vec<SkillFile>,
 }
 
-/// What an entry says about a file.
+/// The entry of a file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SkillFile {
     pub uri: String,
@@ -37,17 +36,17 @@ pub struct SkillFile {
     pub size: Option<u64>,
 }
 
-/// Why a file of a skill is not used.
+/// Why a file of a skill cannot be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SkillError {
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// It is not what the entry says.
+    /// The file does not match its entry.
     #[error("{uri} is not what its entry says: {what}")]
     Unverified { uri: String, what: Mismatch },
 }
 
-/// What about a file is not as its entry says.
+/// How a file differs from its entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
     Size {
@@ -60,7 +59,7 @@ pub enum Mismatch {
 }
 
 impl Session {
-    /// The skills that the server lists, of which nothing is read.
+    /// Lists the skills of the server, without their files.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -68,10 +67,10 @@ impl Session {
         self.list("skills/list", "skills", options).await
     }
 
-    /// Reads a file of a skill.
+    /// Reads and verifies a file of a skill.
     ///
     /// # Errors
-    /// [`SkillError::Unverified`] if it is not what the entry says; of a `SKILL.md` also its frontmatter.
+    /// [`SkillError::Unverified`] if it does not match its entry; for a `SKILL.md` this includes the frontmatter.
     pub async fn read_skill(&self, skill: &Skill, uri: &str, options: CallOptions) -> Result<Vec<u8>, SkillError> {
         let result = self.read_resource(uri, options).await?;
         let content = first_content(result.get()).ok_or_else(|| Failure::Malformed("no content".to_owned()))?;
@@ -83,7 +82,7 @@ impl Session {
 }
 
 impl Skill {
-    /// Compares a file with what the entry says about it (SEP-2640: Integrity).
+    /// Compares a file with its entry (SEP-2640: Integrity).
     ///
     /// # Errors
     /// The first [`Mismatch`].
@@ -110,7 +109,7 @@ impl Skill {
     }
 }
 
-/// What stands between the first two lines of three hyphens, as YAML.
+/// The YAML between the first two lines of three hyphens.
 fn frontmatter(content: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(content).ok()?;
     let mut lines = text.split_inclusive('\n');

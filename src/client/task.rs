@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{CallOptions, Failure, Session, ToolOutcome, deadline::Deadline, request::wait_cancelled};
+use super::{CallOptions, Failure, Session, ToolOutcome, call_options::wait_cancelled, deadline::Deadline};
 use crate::wire::RpcError;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";

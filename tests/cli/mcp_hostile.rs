@@ -301,13 +301,13 @@ fn what_a_handshake_lacks_is_told_also_after_the_newest_way_to_begin() {
 #[test]
 fn a_server_that_may_be_older_is_given_the_time_or_the_version() {
     let run = |protocol: &str| mcp(["info", "--stdio", "sleep 9", "--timeout", "300ms", "--protocol", protocol]).run();
-    run("auto").stderr_has("no answer within 300ms; it may know only the older way to begin").code(3);
-    assert!(!run("2025-11-25").code(3).stderr().contains("older way"));
+    run("auto").stderr_has("no answer within 300ms; it may only support the older handshake").code(3);
+    assert!(!run("2025-11-25").code(3).stderr().contains("older handshake"));
     // Of the transport with SSE there is no newer one.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/sse", silent.local_addr().expect("an address"));
     let run = mcp(["info", "--sse", &url, "--timeout", "300ms"]).run().stderr_has("no answer within 300ms").code(3);
-    assert!(!run.stderr().contains("older way"));
+    assert!(!run.stderr().contains("older handshake"));
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn a_second_answer_is_told_also_if_it_comes_when_the_server_is_left() {
     let call = ("tools/call", r#""result":{"content":[{"type":"text","text":"one"}]}"#);
     let twice = server(&[INITIALIZED, TOOLS, call]) + "echo bye\nanswer '\"result\":{}'\n";
     let run = mcp(["call-tool", "t", "--stdio", "sh twice.sh"]).file("twice.sh", &twice).run();
-    let told = "warning: MCP server 'sh' sent unexpected output: another answer to the id";
+    let told = "warning: MCP server 'sh' sent unexpected output: a second response with the id";
     let run = run.stdout("one\n").stderr_has(told).code(0);
     assert!(!run.stderr().contains("bye"), "{}", run.stderr());
 }

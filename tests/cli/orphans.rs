@@ -203,7 +203,7 @@ fn a_run_that_is_interrupted_kills_servers_that_end_for_nobody_itself() {
 fn a_run_that_comes_to_its_end_leaves_no_guard_and_no_child_of_a_server() {
     let (running, processes) = started(story(GATED), ["sleep 4323", " guard"]);
     fs::write(running.path("gate"), "\n").expect("opens");
-    running.end().stdout_has("the server left").code(1);
+    running.end().stdout_has("the server closed the connection during the handshake").code(1);
     gone_already(&processes);
 }
 

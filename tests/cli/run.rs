@@ -81,7 +81,11 @@ fn a_part_of_the_cells_is_not_accepted_for_all() {
 #[test]
 fn a_failure_is_never_accepted_only_because_a_snapshot_was_asked_for() {
     let crash = "servers: { s: { command: sh, args: [-c, exit 1] } }\nsteps: [{ discover: {}, snapshot: tools }]";
-    let run = story(crash).args(["--update"]).run().stdout_has("connect: the server left").code(1);
+    let run = story(crash)
+        .args(["--update"])
+        .run()
+        .stdout_has("connect: the server closed the connection during the handshake")
+        .code(1);
     assert!(!run.path("snapshots").exists());
 }
 
@@ -181,7 +185,11 @@ fn a_server_that_cannot_be_started_is_no_failed_expectation() {
 #[test]
 fn a_server_that_can_be_started_but_does_not_answer_is_one() {
     let server = "servers: { s: { command: sh, args: [-c, 'echo oops >&2; exit 3'] } }\nsteps: [{ connect: {} }]";
-    story(server).run().stdout_has("connect: the server left").stdout_has("oops").code(1);
+    story(server)
+        .run()
+        .stdout_has("connect: the server closed the connection during the handshake")
+        .stdout_has("oops")
+        .code(1);
 }
 
 #[test]

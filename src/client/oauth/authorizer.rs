@@ -11,7 +11,7 @@ use reqwest::{StatusCode, header::HeaderValue};
 use tokio::sync::Notify;
 
 use super::{
-    AuthError, Challenge, GrantKind, Identity, Interaction, Logout, SavedOptions, Secret, TokenStatus, TokenStore,
+    AuthError, Challenge, GrantKind, Interaction, Logout, Options, SavedOptions, Secret, TokenStatus, TokenStore,
     current_token::{CurrentToken, TokenOrigin},
     deadline_pause::DeadlinePause,
     fetch::Fetcher,
@@ -27,25 +27,6 @@ use crate::transport::client::{
 
 /// How often the same additional scopes are requested that the server demands again.
 const UPGRADES: usize = 2;
-
-/// How to get tokens.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Who the client is.
-    pub identity: Identity,
-    /// How it gets tokens.
-    pub grant: GrantKind,
-    /// The scopes to request; by default those that the server names (2026-07-28, Scope Selection Strategy).
-    pub scopes: Option<Vec<String>>,
-    /// The URL of the metadata of the authorization server, instead of what the server names.
-    pub metadata_url: Option<String>,
-    /// The only authorization server to use. Like the metadata URL, it is exempt from the SSRF guard.
-    pub issuer: Option<String>,
-    /// How a user is asked.
-    pub interaction: Interaction,
-    /// Where tokens are stored.
-    pub store: TokenStore,
-}
 
 /// Gives the requests to one server their token, and gets one when the server refuses a request. Clones share the
 /// token: of several requests that are refused at the same time one gets a token, and the others wait for it.
@@ -78,21 +59,6 @@ struct Shared {
     upgrades: tokio::sync::Mutex<Vec<Vec<String>>>,
     /// Cancels the wait for a user.
     cancelled: Notify,
-}
-
-impl Default for Options {
-    /// Acts for a user, without interaction or storage.
-    fn default() -> Options {
-        Options {
-            identity: Identity::default(),
-            grant: GrantKind::AuthorizationCode,
-            scopes: None,
-            metadata_url: None,
-            issuer: None,
-            interaction: Interaction::None,
-            store: TokenStore::memory(),
-        }
-    }
 }
 
 impl Authorizer {

@@ -257,7 +257,7 @@ impl Fetcher {
 
 impl Drop for Fetcher {
     fn drop(&mut self) {
-        self.recorder.close("nobody asks for tokens any more");
+        self.recorder.close("the authorizer is gone");
     }
 }
 

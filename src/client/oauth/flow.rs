@@ -254,7 +254,7 @@ impl Flow {
         let registered = self.identity.registered.as_ref();
         let is_fit = registered.is_some_and(|it| !needs_secret || it.secret != ClientSecret::None);
         let client = self.known_client(&found.issuer, record, None)?.filter(|_| is_fit);
-        let lacking = || AuthError::Invalid("a client that nobody authorizes needs an id and a secret".to_owned());
+        let lacking = || AuthError::Invalid("a client without a user needs an id and a secret".to_owned());
         let client = client.ok_or_else(lacking)?;
         let scopes = self.choose_scopes(found, challenge, record);
         let exchanged;

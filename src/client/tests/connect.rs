@@ -48,7 +48,7 @@ async fn auto_falls_back_to_the_handshake_on_any_error_that_is_not_modern() {
     session.close().await;
     let error = refused(&target(&server), MODERN).await;
     assert!(matches!(&error, ConnectError::Refused { error, .. } if error.code == -32601), "{error}");
-    assert!(error.may_be_older() && error.to_string().ends_with("ask for 2025-11-25, or auto"), "{error}");
+    assert!(error.may_be_older() && error.to_string().ends_with("use 2025-11-25 or auto"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -149,7 +149,7 @@ async fn a_success_that_is_no_answer_is_malformed_at_once() {
         ("text/html", "<p>", "a body of type \"text/html\""),
         ("application/json", "{half", "not JSON: key"),
         ("application/json", r#"{"jsonrpc":"2.0","id":77,"result":{}}"#, "the id 77, which no request has"),
-        ("application/json", r#"{"jsonrpc":"2.0","method":"notifications/x"}"#, "no response"),
+        ("application/json", r#"{"jsonrpc":"2.0","method":"notifications/x"}"#, "not a response"),
     ] {
         let failure = failing(MODERN, move |_| peer::reply(200, media_type, body)).await;
         assert!(matches!(&failure, Failure::Malformed(what) if what.contains(expected)), "{body}: {failure:?}");

@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{LinkError, events::EventReader, sse::Poster, ws};
+use super::{LinkError, events::EventReader, sse_poster::Poster, ws_stream};
 use crate::{
     transport::{LineReader, LineWriter, TraceRecorder},
     wire::{Direction, message::split_batch},
@@ -40,7 +40,7 @@ pub(crate) struct Duplex {
 pub(crate) enum Incoming {
     Stdio(LineReader<ChildStdout>),
     Memory(LineReader<ReadHalf<DuplexStream>>),
-    Ws(ws::Stream),
+    Ws(ws_stream::Stream),
     Sse(Box<EventReader>),
 }
 
@@ -62,7 +62,7 @@ pub struct OrderedWriter {
 pub(crate) enum Writer {
     Stdio(LineWriter<ChildStdin>),
     Memory(LineWriter<WriteHalf<DuplexStream>>),
-    Ws(ws::Sink),
+    Ws(ws_stream::Sink),
 }
 
 impl Duplex {
@@ -152,7 +152,7 @@ impl Incoming {
         match self {
             Incoming::Stdio(reader) => line(reader.next().await, "the server closed its standard output"),
             Incoming::Memory(reader) => line(reader.next().await, "the server closed the pipe"),
-            Incoming::Ws(stream) => ws::next(stream).await,
+            Incoming::Ws(stream) => ws_stream::next(stream).await,
             Incoming::Sse(reader) => reader.next_message().await,
         }
     }
@@ -233,7 +233,7 @@ impl Writer {
         match self {
             Writer::Stdio(writer) => Ok(writer.write(&bytes).await?),
             Writer::Memory(writer) => Ok(writer.write(&bytes).await?),
-            Writer::Ws(sink) => ws::send(sink, bytes).await,
+            Writer::Ws(sink) => ws_stream::send(sink, bytes).await,
         }
     }
 
@@ -241,7 +241,7 @@ impl Writer {
         match self {
             Writer::Stdio(mut writer) => drop(writer.shutdown().await),
             Writer::Memory(mut writer) => drop(writer.shutdown().await),
-            Writer::Ws(sink) => ws::close(sink).await,
+            Writer::Ws(sink) => ws_stream::close(sink).await,
         }
     }
 }

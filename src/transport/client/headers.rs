@@ -6,6 +6,9 @@ use serde::Deserialize;
 
 use crate::wire::Message;
 
+/// A header to set (`Some`) or to leave out (`None`) in one raw POST.
+pub type HeaderChange = (String, Option<String>);
+
 /// The `Mcp-Method` and `Mcp-Name` of a request or notification; nothing for other bytes.
 pub(crate) fn mirrored(bytes: &[u8]) -> HeaderMap {
     #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Streamable HTTP: an HTTP client that records the bytes, below rmcp's worker, which speaks the protocol.
+//! The HTTP client of streamable HTTP, which records the bytes, below rmcp's worker, which speaks the protocol.
 
 use std::{
     collections::HashMap,
@@ -17,22 +17,18 @@ use reqwest::{
 };
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage},
-    transport::{
-        common::client_side_sse::NeverRetry,
-        streamable_http_client::{
-            SseError, StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpClientWorker,
-            StreamableHttpError, StreamableHttpPostResponse,
-        },
+    transport::streamable_http_client::{
+        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
 use sse_stream::Sse;
 use tokio::sync::watch;
 
 use super::{
-    HeaderChange, Link, LinkError, OpenConnection, OpenError, RawSender,
+    LinkError,
     auth::AuthMiddleware,
     events::{EventReader, message},
-    headers::mirrored,
+    headers::{HeaderChange, mirrored},
     probe::{limit_probe, probe_id},
     resume::{EventStream, Resumption},
     web,
@@ -44,13 +40,6 @@ use crate::{
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const CONCURRENT_POSTS: usize = 1024;
-
-/// The connection for rmcp.
-pub(crate) struct HttpLink {
-    pub(crate) worker: StreamableHttpClientWorker<HttpClient>,
-    pub(crate) client: HttpClient,
-}
 
 /// The HTTP client of one connection. Clones share its state.
 #[derive(Clone)]
@@ -78,33 +67,19 @@ struct State {
     rejected: Option<(u16, String)>,
 }
 
-/// Prepares a connection; streamable HTTP sends nothing before the first message.
-///
-/// # Errors
-/// [`OpenError::Invalid`] if the URL or a header cannot be used.
-pub(crate) fn open(
-    url: &str,
-    headers: &[(String, String)],
-    auth: Option<AuthMiddleware>,
-    recorder: TraceRecorder,
-) -> Result<OpenConnection, OpenError> {
-    let url = web::parse_url(url, &["http", "https"])?;
-    let (http, headers) = (web::client(&url)?, web::header_map(headers)?);
-    let auth = web::auth_for(&headers, auth);
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-        .reinit_on_expired_session(false)
-        .max_concurrent_requests(CONCURRENT_POSTS);
-    config.retry_config = Arc::new(NeverRetry::default());
-    let (state, listening) = (Mutex::default(), watch::Sender::new(false));
-    let (lost, probe_limit) = (AtomicBool::default(), OnceLock::new());
-    let shared = Shared { http, url, headers, auth, recorder, state, listening, lost, probe_limit };
-    let client = HttpClient(Arc::new(shared));
-    let worker = StreamableHttpClientWorker::new(client.clone(), config);
-    let raw = RawSender::Http(client.clone());
-    Ok(OpenConnection { link: Link::Http(HttpLink { worker, client }), raw, child: None })
-}
-
 impl HttpClient {
+    pub(super) fn new(
+        http: Client,
+        url: Url,
+        headers: HeaderMap,
+        auth: Option<AuthMiddleware>,
+        recorder: TraceRecorder,
+    ) -> HttpClient {
+        let (state, listening) = (Mutex::default(), watch::Sender::new(false));
+        let (lost, probe_limit) = (AtomicBool::default(), OnceLock::new());
+        HttpClient(Arc::new(Shared { http, url, headers, auth, recorder, state, listening, lost, probe_limit }))
+    }
+
     /// The HTTP status and body that rejected the last POST, a `server/discover`, if rmcp got them as a JSON-RPC error
     /// that the server did not send.
     pub(crate) fn rejected(&self) -> Option<(u16, String)> {

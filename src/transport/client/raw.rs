@@ -3,13 +3,10 @@
 use bytes::Bytes;
 
 use super::{
-    LinkError,
+    HeaderChange, LinkError,
     duplex::Outgoing,
     http::{HttpClient, RawResponse},
 };
-
-/// A header to set (`Some`) or to leave out (`None`) in one raw POST.
-pub type HeaderChange = (String, Option<String>);
 
 /// Sends raw frames on the connection of a session.
 #[derive(Clone)]

@@ -95,7 +95,7 @@ async fn closing_cancels_the_calls_under_way_on_the_wire() {
     assert!(matches!(calling.await.expect("ends"), Err(CallError::Failed(Failure::Cancelled))));
     assert_eq!(methods.recv().await.as_deref(), Some("notifications/cancelled"));
     let error = hub.connect("s").await.expect_err("closed").to_string();
-    assert!(error.ends_with("given up"), "{error}");
+    assert!(error.ends_with("the attempt was cancelled"), "{error}");
 }
 
 #[tokio::test]

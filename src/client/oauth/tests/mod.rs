@@ -171,7 +171,7 @@ async fn a_client_of_its_own_needs_nobody() {
     let world = World::new().await;
     let options = Options { grant: GrantKind::ClientCredentials, ..Options::default() };
     let error = refused(&world, &world.authorizer(options)).await;
-    assert_eq!(error, AuthError::Invalid("a client that nobody authorizes needs an id and a secret".into()));
+    assert_eq!(error, AuthError::Invalid("a client without a user needs an id and a secret".into()));
 }
 
 #[tokio::test]
@@ -255,7 +255,7 @@ async fn metadata_that_the_user_has_chosen_come_before_what_the_server_says() {
         assert_eq!(world.times("GET /as2/authorize").await, 1);
     }
     let world = World::new().await;
-    for (url, expected) in [("x", "no URL"), ("http://as.example/m", "not protected by https")] {
+    for (url, expected) in [("x", "is not a URL of metadata"), ("http://as.example/m", "not protected by https")] {
         let options = Options { metadata_url: Some(url.to_owned()), ..World::options() };
         let error = refused(&world, &world.authorizer(options)).await.to_string();
         assert!(error.contains(expected), "{error}");

@@ -242,8 +242,8 @@ async fn a_token_that_is_refused_and_cannot_be_renewed_is_told_without_asking_wh
     world.play().forget_tokens();
     world.play().challenge = Some("error=\"invalid_token\"".to_owned());
     let failure = call(&session).await.expect_err("a failure").to_string();
-    let expected = "the server refuses the stored token, and says \"invalid_token\"; somebody has to authorize it \
-                    anew in a browser";
+    let expected = "the server refuses the stored token, and says \"invalid_token\"; a user must authorize it again \
+                    in a browser";
     assert_eq!((&*failure, world.asked().await.len()), (expected, before));
     assert!(second.failure().expect("a reason").needs_user());
     // Somebody does, and this one goes on with it.

@@ -1,0 +1,51 @@
+//! Errors of connections.
+
+use std::io;
+
+/// Why a connection could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The command could not be started.
+    #[error("{source}")]
+    Spawn { program: String, source: io::Error },
+    /// There is no listener, or the connection broke.
+    #[error("{detail}")]
+    Unreachable { detail: String },
+    /// The endpoint answered with an HTTP error.
+    #[error("HTTP {status}")]
+    Http { status: u16, body: String },
+    /// The endpoint requires an authorization, and the client has none.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// The endpoint answered with something that is not this transport.
+    #[error("{0}")]
+    Malformed(String),
+    /// The URL or a header cannot be used.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// Why a frame could not be sent, or its answer is not a frame.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    #[error("the connection is closed")]
+    Closed,
+    #[error("the frame could not be written: {0}")]
+    Io(#[from] io::Error),
+    #[error("the frame could not be written: {0}")]
+    Ws(#[source] Box<tokio_tungstenite::tungstenite::Error>),
+    /// The HTTP exchange failed.
+    #[error("{0}")]
+    Exchange(String),
+    /// The HTTP status of a response without a JSON-RPC message.
+    #[error("HTTP {status}")]
+    Status { status: u16, body: String },
+    /// The server requires an authorization, and the client has none.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// The body of a successful response is not of this transport.
+    #[error("{0}")]
+    Malformed(String),
+    #[error("{0}")]
+    Invalid(String),
+}

@@ -1,0 +1,55 @@
+//! Frames over an open WebSocket.
+
+use bytes::Bytes;
+use futures_util::{
+    SinkExt, StreamExt,
+    stream::{SplitSink, SplitStream},
+};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream,
+    tungstenite::{
+        Message,
+        protocol::{CloseFrame, frame::coding::CloseCode},
+    },
+};
+
+use super::LinkError;
+
+pub(super) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(crate) type Sink = SplitSink<Socket, Message>;
+pub(crate) type Stream = SplitStream<Socket>;
+
+/// The next frame, or why there are no more. A binary message is a frame as well. Cancel-safe.
+pub(crate) async fn next(stream: &mut Stream) -> Result<Bytes, String> {
+    loop {
+        return match stream.next().await {
+            Some(Ok(Message::Text(text))) => Ok(text.into()),
+            Some(Ok(Message::Binary(bytes))) => Ok(bytes),
+            Some(Ok(Message::Close(Some(frame)))) => {
+                Err(format!("the server closed the WebSocket: {} {}", u16::from(frame.code), frame.reason))
+            }
+            Some(Ok(Message::Close(None))) => Err("the server closed the WebSocket without a code".to_owned()),
+            Some(Ok(_)) => continue,
+            Some(Err(error)) => Err(format!("the WebSocket broke: {error}")),
+            None => Err("the server ended the WebSocket without closing it".to_owned()),
+        };
+    }
+}
+
+/// Sends one frame, as a binary message if it is not UTF-8.
+///
+/// # Errors
+/// Those of the socket.
+pub(crate) async fn send(sink: &mut Sink, bytes: Bytes) -> Result<(), LinkError> {
+    let message = match std::str::from_utf8(&bytes) {
+        Ok(text) => Message::text(text),
+        Err(_) => Message::Binary(bytes),
+    };
+    sink.send(message).await.map_err(|error| LinkError::Ws(Box::new(error)))
+}
+
+/// Sends a close frame; the reader of the stream receives that of the server.
+pub(crate) async fn close(mut sink: Sink) {
+    let _ = sink.send(Message::Close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() }))).await;
+}
