@@ -1,4 +1,4 @@
-//! Who hears of changes: legacy sessions, and the streams of `subscriptions/listen`.
+//! `subscriptions/listen`, and the notifications about changes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -56,8 +56,8 @@ impl PendingSubscription {
 }
 
 impl Subscription {
-    /// The notification that comes before the response when the server ends the subscription: `None` over HTTP, where the
-    /// end of the stream says the same (2026-07-28, Cancellation; Streamable HTTP: Sending Messages to the Server).
+    /// The notification that comes before the response when the server ends the subscription: `None` over HTTP, where
+    /// the end of the stream says the same (2026-07-28, Cancellation; Streamable HTTP: Sending Messages to the Server).
     pub fn cancellation(&self) -> Option<Bytes> {
         let Subscriber { id, transport, .. } = &*self.0.subscriber;
         let params = json!({ "requestId": id, "reason": "the server ends the subscription" }).to_string();
@@ -81,8 +81,8 @@ impl Drop for Subscription {
 }
 
 impl Engine {
-    /// Tells a notification to everyone who subscribed to it, if the server declares that it tells such things; `false`
-    /// if it is none that can be subscribed to.
+    /// Sends a notification to its subscribers, if the server declares the capability for it; `false`
+    /// if clients cannot subscribe to it.
     pub(super) fn publish(&self, catalog: &Catalog, method: &str, params: Option<&str>) -> bool {
         #[derive(Deserialize)]
         struct Updated {
@@ -105,7 +105,7 @@ impl Engine {
         true
     }
 
-    /// Tells that a list has changed.
+    /// Notifies clients that a list has changed.
     pub(super) fn publish_change(&self, catalog: &Catalog, kind: ItemKind) {
         let method = match kind {
             ItemKind::Tool => "notifications/tools/list_changed",

@@ -20,7 +20,10 @@ pub struct Duplicate {
 impl Duplicate {
     fn read(node: &Node) -> Result<Duplicate, Problems> {
         let times = |node: &Node| match node.integer()? {
-            0 | 1 => Err(node.problem("a response that comes once is not a fault").hint("use the fault `drop` to send none").into()),
+            0 | 1 => Err(node
+                .problem("a response that comes once is not a fault")
+                .hint("use the fault `drop` to send none")
+                .into()),
             times @ 2..=100 => Ok(times),
             _ => Err(node.problem("a response comes at most 100 times").into()),
         };

@@ -14,6 +14,7 @@ use super::{
 pub enum ResponsePart {
     /// The answer begins.
     Begin,
+    /// Nothing is sent for this time.
     Wait(Duration),
     /// Another answer goes first, unless none is sent within this time.
     Yield(Duration),
@@ -21,6 +22,7 @@ pub enum ResponsePart {
     ContentType(Arc<str>),
     /// This HTTP response comes instead of the answer.
     Replace(StatusResponse),
+    /// A frame.
     Packet(Packet),
     /// The stream is to be closed where it can be resumed, after telling the client when to come back.
     Disconnect(Option<Duration>),

@@ -42,14 +42,16 @@ enum Body {
     RpcError(Box<RpcError>),
 }
 
-/// An HTTP response that is no answer.
+/// An HTTP response that replaces the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusResponse {
+    /// The HTTP status.
     pub code: StatusCode,
     /// The media type of the body, if there is one.
     pub content_type: Option<&'static str>,
     /// These are given besides, or instead.
     pub headers: Arc<[(HeaderName, HeaderValue)]>,
+    /// The body.
     pub body: Bytes,
 }
 

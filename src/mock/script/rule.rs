@@ -12,23 +12,28 @@ const PLANS: &[&str] = &["reply", "replies", "steps"];
 /// A condition and the answer that it selects. The first rule that matches answers.
 #[derive(Debug)]
 pub struct Rule {
-    /// Where the rule stands, as it is shown in the journal: `tools.echo.rules[1]`.
+    /// The label of the rule in the journal: `tools.echo.rules[1]`.
     pub label: Arc<str>,
     /// What must hold of the request; `None` holds always.
     pub when: Option<Condition>,
     /// How often it must answer for the verification to hold.
     pub expect: Option<CallRange>,
+    /// The answer.
     pub answer: AnswerSpec,
 }
 
+/// How a rule answers.
 #[derive(Debug)]
 pub struct AnswerSpec {
     /// Time to wait before the first step.
     pub delay: Duration,
+    /// The replies or steps.
     pub plan: AnswerPlan,
+    /// How the answer is sent over HTTP.
     pub http: HttpResponseOptions,
 }
 
+/// The replies or steps of an answer.
 #[derive(Debug)]
 pub enum AnswerPlan {
     /// Step after step; the last one is a reply or an exit.
@@ -199,10 +204,7 @@ mod tests {
             errors("delay: 5"),
             "m:3:10: expected a duration, found the number 5 (write a number with a unit: 250ms, 5s or 1m)"
         );
-        assert_eq!(
-            errors("then: cycle\n  reply: a"),
-            "m:3:9: `then` needs `replies`"
-        );
+        assert_eq!(errors("then: cycle\n  reply: a"), "m:3:9: `then` needs `replies`");
         assert_eq!(
             errors("rules: [{ when: { arg: 1 }, reply: a }]"),
             "m:3:21: `when` has no key `arg` (did you mean `args`?)"

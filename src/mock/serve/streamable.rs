@@ -147,7 +147,7 @@ fn is_modern(headers: &HeaderMap) -> bool {
 
 impl ServerState {
     /// The session that the headers name, if its version is the one that they say. Its id shows nothing about who sends
-    /// it: for anyone but the client that opened it there is no such session (2025-11-25, Security Best Practices:
+    /// it: for anyone but the client that opened it there is not a such session (2025-11-25, Security Best Practices:
     /// Session Hijacking).
     fn session(&self, headers: &HeaderMap, token: Option<&Token>) -> Result<Arc<Session>, (StatusCode, String)> {
         let bad_request = |why: String| (StatusCode::BAD_REQUEST, why);
@@ -155,7 +155,8 @@ impl ServerState {
             return Err(bad_request("the Mcp-Session-Id header is missing: open a session with `initialize`".into()));
         };
         let session = id.to_str().ok().and_then(|id| self.sessions.get(id)).filter(|it| it.belongs_to(token));
-        let session = session.ok_or((StatusCode::NOT_FOUND, "no such session: it has ended, or never existed".to_owned()))?;
+        let session =
+            session.ok_or((StatusCode::NOT_FOUND, "no such session: it has ended, or never existed".to_owned()))?;
         self.offered_version(headers).map(|_| session)
     }
 

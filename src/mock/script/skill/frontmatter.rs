@@ -2,7 +2,7 @@
 
 use crate::config::{Entry, Fields, Node, Problem, Problems, Value};
 
-/// The fields of the Agent Skills specification, which stand directly in a skill of a script.
+/// The fields of the Agent Skills specification, which are keys of a skill in a script.
 pub(super) const FIELDS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 /// Keys that only extensions of MCP define (SEP-2640, Frontmatter).
 const RESERVED: &str = "io.modelcontextprotocol/";
@@ -20,7 +20,7 @@ impl Frontmatter {
     /// Reads it from the fields of a skill.
     ///
     /// # Errors
-    /// A name that is none, or another field that the Agent Skills specification does not allow.
+    /// An invalid name, or another field that the Agent Skills specification does not allow.
     pub(super) fn read(fields: &Fields<'_>) -> Result<Frontmatter, Problems> {
         let ok = |result: Result<Option<()>, Problems>| result.map(Option::unwrap_or_default);
         let texts = ok(fields.read("license", |node| node.str().map(drop)))
@@ -116,7 +116,7 @@ fn check_more(node: &Node) -> Result<(), Problems> {
     }
 }
 
-/// Mappings are written as blocks; texts plainly where no reader of YAML can take them for something else, so that also
+/// Objects are written as blocks; strings plainly where no YAML reader can take them for something else, so that also
 /// simple readers understand them; everything else as the JSON that YAML 1.2 contains.
 fn write_entry(entry: &Entry, depth: usize, yaml: &mut String) {
     yaml.push_str(&"  ".repeat(depth));
