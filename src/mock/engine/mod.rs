@@ -21,6 +21,7 @@ mod legacy;
 mod legacy_session;
 mod methods;
 mod modern;
+mod notifications;
 mod outcome;
 mod pages;
 mod params;

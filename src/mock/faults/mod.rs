@@ -31,9 +31,8 @@ mod wrong_id;
 
 pub use chain::{Chain, FaultState};
 pub use packet::{FrameKind, Packet, SendStep, SendSteps};
-pub use part::ResponsePart;
 use part::stop_at;
-pub use status::StatusResponse;
+pub use part::{ResponsePart, StatusResponse};
 pub use stop::Stop;
 
 use crate::{

@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, StatusCode};
+
 use super::{
     packet::{FrameKind, Packet},
-    status::StatusResponse,
     stop::Stop,
 };
 
@@ -28,6 +30,19 @@ pub enum ResponsePart {
     Disconnect(Option<Duration>),
     /// Nothing follows.
     Stop(Stop),
+}
+
+/// An HTTP response that replaces the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusResponse {
+    /// The HTTP status.
+    pub code: StatusCode,
+    /// The media type of the body, if there is one.
+    pub content_type: Option<&'static str>,
+    /// These are given besides, or instead.
+    pub headers: Arc<[(HeaderName, HeaderValue)]>,
+    /// The body.
+    pub body: Bytes,
 }
 
 /// Stops the answer: before anything of it, or after so many bytes of the response.

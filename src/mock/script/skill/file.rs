@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::digest::{SHA256, digest};
 
-use super::{SCHEME, SkillResource, quote};
+use super::resource::{SCHEME, SkillResource, quote};
 use crate::config::{Entry, Node, Problem, Problems, Span, Value};
 
 const CONTENTS: &[&str] = &["text", "blob"];

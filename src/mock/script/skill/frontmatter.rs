@@ -38,7 +38,8 @@ impl Frontmatter {
         for entry in &entries {
             write_entry(entry, 0, &mut yaml);
         }
-        let members = entries.iter().map(|entry| format!("{}:{}", super::quote(&entry.key), entry.node.to_json_text()));
+        let members =
+            entries.iter().map(|entry| format!("{}:{}", super::resource::quote(&entry.key), entry.node.to_json_text()));
         Ok(Frontmatter {
             name: name.str()?.to_owned(),
             description: description.str()?.to_owned(),
@@ -139,7 +140,7 @@ fn scalar(text: &str) -> String {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || " -_./,;()".contains(c))
         && !text.ends_with(' ')
         && !WORDS.contains(&text.to_ascii_lowercase().as_str());
-    if plain { text.to_owned() } else { printable(&super::quote(text)) }
+    if plain { text.to_owned() } else { printable(&super::resource::quote(text)) }
 }
 
 /// JSON text whose strings have none of the characters that YAML forbids or takes for ends of lines (YAML 1.2.2, 5.1;

@@ -21,18 +21,18 @@
 
 mod file;
 mod frontmatter;
+mod resource;
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value as Json;
-
+pub use self::resource::SkillResource;
 use self::{
     file::{SkillFile, read_files},
     frontmatter::Frontmatter,
+    resource::{SCHEME, quote},
 };
 use crate::config::{Node, Problem, Problems, Span};
 
-const SCHEME: &str = "skill://";
 const MANIFEST: &str = "SKILL.md";
 const OWN_KEYS: &[&str] = &["frontmatter", "path", "body", "files", "listed", "dynamic"];
 
@@ -47,21 +47,6 @@ pub struct SkillItem {
     pub listed: bool,
     /// Its files, `SKILL.md` first; those of skills inside of it are theirs.
     pub resources: Vec<SkillResource>,
-}
-
-/// A file of a skill.
-#[derive(Debug)]
-pub struct SkillResource {
-    pub uri: String,
-    /// The MCP `Resource` as JSON text.
-    pub definition: String,
-    /// The list of resource contents as JSON text.
-    pub contents: String,
-    /// As in the URI, but not encoded.
-    path: String,
-    digest: String,
-    size: u64,
-    span: Span,
 }
 
 /// Reads the list of skills.
@@ -196,10 +181,6 @@ fn read_prefix(node: &Node) -> Result<String, Problems> {
     let problem =
         node.problem("the `path` of a skill is one or more names in characters of a URI, with `/` between them");
     Err(problem.hint("such as `acme/billing`, without the skill's own name").into())
-}
-
-fn quote(text: &str) -> String {
-    Json::from(text).to_string()
 }
 
 #[cfg(test)]
