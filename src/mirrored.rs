@@ -1,4 +1,4 @@
-//! Parameters of a tool that clients repeat in HTTP headers, for whoever routes requests without reading bodies
+//! Parameters of a tool that clients repeat in HTTP headers, for proxies that route requests without reading bodies
 //! (2026-07-28, Tools: x-mcp-header; Streamable HTTP: Custom Headers from Tool Parameters).
 
 use std::borrow::Cow;
@@ -43,6 +43,7 @@ impl MirroredParameters {
         Err(Problems(reader.problems))
     }
 
+    /// Whether the tool has no mirrored parameters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -63,7 +64,8 @@ impl MirroredParameter {
         let shown = format!("Mcp-Param-{}", self.name);
         let path = self.path.join(".");
         let Some(header) = single(headers, &self.header, &shown)? else {
-            // What is neither text, number nor boolean cannot be mirrored; the schema forbids it, which is reported there.
+            // What is neither text, number nor boolean cannot be mirrored; the schema forbids it, which is reported
+            // there.
             return match value {
                 Json::Null | Json::Array(_) | Json::Object(_) => Ok(()),
                 _ => Err(format!("the header {shown} is missing, but the body has the argument `{path}`")),
@@ -111,8 +113,8 @@ pub(crate) fn single<'h>(headers: &'h HeaderMap, name: &HeaderName, shown: &str)
     Ok(Some(text.trim_matches([' ', '\t'])))
 }
 
-/// A header's value, which may be wrapped as `=?base64?…?=` (Streamable HTTP: Value Encoding). `None` if what is wrapped is
-/// no Base64 of a text.
+/// A header's value, which may be wrapped as `=?base64?…?=` (Streamable HTTP: Value Encoding). `None` if what is
+/// wrapped is not Base64 of UTF-8.
 pub(crate) fn decode(value: &str) -> Option<Cow<'_, str>> {
     let Some(encoded) = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) else {
         return Some(value.into());
@@ -179,7 +181,7 @@ impl Reader {
         };
         let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         let problem = match name.chars().find(|c| !is_token(*c)) {
-            Some(character) => format!("{character:?} cannot stand in the name of a header"),
+            Some(character) => format!("{character:?} cannot be in the name of a header"),
             None if name.is_empty() => "an x-mcp-header is not empty".into(),
             None => match HeaderName::from_bytes(format!("mcp-param-{name}").as_bytes()) {
                 Ok(header) if self.parameters.iter().any(|known| known.header == header) => {
@@ -289,7 +291,7 @@ properties:
         let expected = [
             "t:2:1: an x-mcp-header annotates a property, not the inputSchema".to_owned(),
             "t:4:36: an x-mcp-header is not empty".to_owned(),
-            "t:5:36: ' ' cannot stand in the name of a header".to_owned(),
+            "t:5:36: ' ' cannot be in the name of a header".to_owned(),
             "t:6:22: an x-mcp-header is not empty".to_owned(),
             format!("t:6:32: {kind}"),
             format!("t:7:8: {kind}"),

@@ -1,4 +1,4 @@
-//! JSON Schemas that are compiled once, and what they find wrong with a value.
+//! Compiled JSON Schemas, and the violations that they find in a value.
 
 mod violation;
 
@@ -16,11 +16,12 @@ pub struct Schema(jsonschema::Validator);
 pub struct Mismatch {
     /// JSON pointer into the value.
     pub pointer: String,
+    /// What is wrong.
     pub message: String,
 }
 
 impl Schema {
-    /// Compiles the schema that stands at `node`. Remote references are not fetched.
+    /// Compiles the schema at `node`. Remote references are not fetched.
     ///
     /// # Errors
     /// Everything that makes the schema invalid, or that it refers to another document; each with its path.
@@ -60,7 +61,7 @@ impl Schema {
     }
 }
 
-/// What is wrong with a schema, at its place. A reference that leads nowhere does not say where it stands.
+/// A mistake in a schema, at its position. The error of a broken reference has no position.
 fn not_a_schema(schema: &Node, Mismatch { pointer, message }: Mismatch) -> Problem {
     let reference = |pointer: &str| match pointer.is_empty() {
         true => referring(schema, &message, String::new()),
@@ -74,7 +75,7 @@ fn not_a_schema(schema: &Node, Mismatch { pointer, message }: Mismatch) -> Probl
     at.problem(format!("not a valid JSON Schema{path}: {message}"))
 }
 
-/// The first reference of which a message tells, and the JSON pointer to it.
+/// The first reference that a message names, and the JSON pointer to it.
 fn referring<'n>(node: &'n Node, message: &str, pointer: String) -> Option<(&'n Node, String)> {
     match &node.value {
         Value::Sequence(items) => {
@@ -109,7 +110,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Compiles a schema, for those who tell of violations in words of their own. Remote references are not fetched, and no
+/// Compiles a schema, for callers with their own messages. Remote references are not fetched, and no
 /// pattern takes long.
 ///
 /// # Errors
@@ -129,7 +130,7 @@ pub(crate) fn descend<T>(pointer: &mut String, key: &str, visit: impl FnOnce(&mu
     visited
 }
 
-/// A value as it stands in a message: JSON, shortened.
+/// A value for a message: JSON, shortened.
 pub(crate) fn brief(value: &Json) -> String {
     let text = value.to_string();
     match text.char_indices().nth(120) {

@@ -1,4 +1,4 @@
-//! What a JSON Schema finds wrong with a value, told so that every path at which something is wrong is named.
+//! The violations of a JSON Schema, one for every path at which a value is wrong.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use serde_json::Value as Json;
@@ -9,7 +9,7 @@ use crate::config::nearest;
 /// The names that a schema has for types, in the order of the alphabet.
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
-/// Adds what an error says. Of alternatives (`anyOf`, `oneOf`) the one that was meant is told alone, if there is one.
+/// Adds what an error says. Of alternatives (`anyOf`, `oneOf`) only the intended one is reported, if there is one.
 pub(super) fn collect(error: &ValidationError<'_>, found: &mut Vec<Mismatch>) {
     let alternatives = match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => &context[..],
@@ -23,7 +23,7 @@ pub(super) fn collect(error: &ValidationError<'_>, found: &mut Vec<Mismatch>) {
 }
 
 /// Whether an alternative with this error is for values of another kind: of another type, or with another word at the
-/// member that tells the alternatives apart.
+/// member that distinguishes the alternatives.
 fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     let (here, there) = (outer.instance_path().as_str(), inner.instance_path().as_str());
     let is_member = there.rsplit_once('/').is_some_and(|(parent, _)| parent == here);
@@ -34,7 +34,7 @@ fn excludes(inner: &ValidationError<'_>, outer: &ValidationError<'_>) -> bool {
     }
 }
 
-/// The names in the `type` of a schema that are none, where the meta-schema only finds that they fit none of its
+/// The names in the `type` of a schema that are not types, where the meta-schema only finds that they fit none of its
 /// alternatives; empty if an error is about anything else.
 pub(super) fn unknown_types(error: &ValidationError<'_>) -> Vec<Mismatch> {
     let lists_types = |error: &ValidationError<'_>| match error.kind() {

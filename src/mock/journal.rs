@@ -29,11 +29,13 @@ pub struct Entry {
     pub number: u64,
     /// Time since the mock was started.
     pub at: Duration,
+    /// The transport that carried it.
     pub transport: Transport,
     /// The bytes of the message; empty if the request had no body.
     pub request: Bytes,
+    /// What was done with it.
     pub handling: Handling,
-    /// The names of the faults that struck the answer.
+    /// The names of the faults that were applied to the answer.
     pub faults: Vec<&'static str>,
 }
 
@@ -44,8 +46,8 @@ pub enum Handling {
     Rule(Arc<str>),
     /// The protocol's own answer: a handshake, a list, a notification.
     Protocol,
-    /// No rule of the script fits; the nearest one and where it differs.
-    Miss { nearest: Option<String>, why: String },
+    /// No rule of the script matched; the closest rule, and why it did not match.
+    Unmatched { closest: Option<String>, why: String },
     /// The message breaks the protocol.
     Refused(String),
 }
@@ -62,8 +64,10 @@ impl fmt::Display for Handling {
         match self {
             Handling::Rule(label) => f.write_str(label),
             Handling::Protocol => f.write_str("protocol"),
-            Handling::Miss { nearest: Some(nearest), why } => write!(f, "no rule matched; closest is {nearest}: {why}"),
-            Handling::Miss { nearest: None, why } => write!(f, "no rule matched: {why}"),
+            Handling::Unmatched { closest: Some(closest), why } => {
+                write!(f, "no rule matched; closest is {closest}: {why}")
+            }
+            Handling::Unmatched { closest: None, why } => write!(f, "no rule matched: {why}"),
             Handling::Refused(why) => write!(f, "refused: {why}"),
         }
     }
@@ -100,10 +104,23 @@ impl Serialize for Entry {
     }
 }
 
-/// How many misses are kept beyond the latest entries.
-const MISSES: usize = 100;
+/// How many unmatched are kept beyond the latest entries.
+const MAX_UNMATCHED: usize = 100;
 
-/// The latest entries, and the first misses. Writing takes no lock, except for a miss.
+/// The latest entries, and the first unmatched. Writing takes no lock, except for a miss.
+///
+/// ```
+/// use std::time::Duration;
+/// use mcp_rehearsal::{
+///     mock::journal::{Handling, Journal},
+///     transport::Transport,
+/// };
+///
+/// let journal = Journal::default();
+/// let request = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+/// journal.record(Duration::ZERO, Transport::Http, request, Handling::Protocol);
+/// assert_eq!(journal.entries()[0].method().as_deref(), Some("ping"));
+/// ```
 #[derive(Debug)]
 pub struct Journal {
     incoming: ArrayQueue<Entry>,
@@ -111,14 +128,16 @@ pub struct Journal {
     numbers: AtomicU64,
     /// How many bytes of requests are in `incoming`.
     bytes: AtomicUsize,
-    misses: Mutex<UnmatchedRequests>,
+    unmatched: Mutex<UnmatchedRequests>,
     follower: Option<std::sync::mpsc::Sender<Entry>>,
 }
 
 /// The requests that no rule of the script fits: the first of them, and how many there are.
 #[derive(Clone, Debug, Default)]
 pub struct UnmatchedRequests {
+    /// The first of them.
     pub first: Vec<Entry>,
+    /// How many there are.
     pub count: u64,
 }
 
@@ -136,18 +155,18 @@ impl Journal {
             kept: Mutex::default(),
             numbers: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
-            misses: Mutex::default(),
+            unmatched: Mutex::default(),
             follower,
         }
     }
 
-    /// As [`Journal::record_struck`], without faults.
+    /// Like [`Journal::record_with_faults`], without faults.
     pub fn record(&self, at: Duration, transport: Transport, request: &[u8], handling: Handling) {
-        self.record_struck(at, transport, request, handling, &[]);
+        self.record_with_faults(at, transport, request, handling, &[]);
     }
 
     /// Keeps a copy of the request: a slice of it would keep alive the buffer that it was read into.
-    pub fn record_struck(
+    pub fn record_with_faults(
         &self,
         at: Duration,
         transport: Transport,
@@ -158,11 +177,11 @@ impl Journal {
         let faults = faults.to_vec();
         let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
         let entry = Entry { number, at, transport, request: Bytes::copy_from_slice(request), handling, faults };
-        if matches!(entry.handling, Handling::Miss { .. }) {
-            let mut misses = self.misses.lock().unwrap_or_else(PoisonError::into_inner);
-            misses.count += 1;
-            if misses.first.len() < MISSES {
-                misses.first.push(entry.clone());
+        if matches!(entry.handling, Handling::Unmatched { .. }) {
+            let mut unmatched = self.unmatched.lock().unwrap_or_else(PoisonError::into_inner);
+            unmatched.count += 1;
+            if unmatched.first.len() < MAX_UNMATCHED {
+                unmatched.first.push(entry.clone());
             }
         }
         if let Some(follower) = &self.follower {
@@ -194,13 +213,13 @@ impl Journal {
     }
 
     /// What no rule fits, since the beginning.
-    pub fn misses(&self) -> UnmatchedRequests {
-        self.misses.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn unmatched(&self) -> UnmatchedRequests {
+        self.unmatched.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Starts over. Numbers continue.
     pub fn reset(&self) {
-        *self.misses.lock().unwrap_or_else(PoisonError::into_inner) = UnmatchedRequests::default();
+        *self.unmatched.lock().unwrap_or_else(PoisonError::into_inner) = UnmatchedRequests::default();
         self.clear();
     }
 
@@ -216,6 +235,7 @@ impl Journal {
         self.numbers.load(Ordering::Relaxed)
     }
 
+    /// Whether no message was received.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

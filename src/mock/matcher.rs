@@ -3,18 +3,18 @@
 //! | written | matches |
 //! | --- | --- |
 //! | a scalar | the same value; numbers by value, so `1` is `1.0` |
-//! | a list | a list of the same length whose items match one by one |
-//! | a mapping | a mapping in which at least these keys match (a subset) |
+//! | an array | an array of the same length whose items match one by one |
+//! | an object | an object in which at least these keys match (a subset) |
 //! | `{ equals: V }` | exactly V, other keys not allowed |
-//! | `{ subset: V }` | as a plain mapping, for keys that look like operators |
-//! | `{ matches: REGEX }` | a text in which the regular expression is found |
-//! | `{ contains: V }` | a text that contains V, or a list with an item that matches V |
-//! | `{ schema: S }` | what the JSON Schema S accepts |
-//! | `{ length: N }`, `{ length: { min: N, max: N } }` | a text (in characters), list or mapping of that length |
+//! | `{ subset: V }` | like a plain object, for keys that look like operators |
+//! | `{ matches: REGEX }` | a string in which the regular expression is found |
+//! | `{ contains: V }` | a string that contains V, or an array with an item that matches V |
+//! | `{ schema: S }` | a value that the JSON Schema S accepts |
+//! | `{ length: N }`, `{ length: { min: N, max: N } }` | a string (in characters), array or object of that length |
 //! | `{ exists: true }` | anything but a missing value; `false`: only a missing value |
-//! | `{ not: M }` | what M does not match |
+//! | `{ not: M }` | any value that M does not match |
 //!
-//! Several operators in one mapping must all hold.
+//! If an object has several operators, all of them must hold.
 
 use regex::Regex;
 use serde_json::Value as Json;
@@ -29,15 +29,25 @@ const OPERATORS: &[&str] = &["equals", "subset", "matches", "contains", "schema"
 /// A compiled matcher.
 #[derive(Debug)]
 pub enum Matcher {
+    /// Exactly this value.
     Equals(Json),
+    /// An array whose items match one by one.
     Items(Vec<Matcher>),
+    /// An object with at least these members.
     Subset(Vec<(String, Matcher)>),
+    /// A string in which the regular expression is found.
     Matches(Regex),
+    /// A string or array that contains a match.
     Contains(Box<Matcher>),
+    /// A value that the JSON Schema accepts.
     Schema(Box<Schema>),
+    /// A length.
     Length { min: usize, max: usize },
+    /// Whether there is a value.
     Exists(bool),
+    /// A value that does not match.
     Not(Box<Matcher>),
+    /// All of these.
     All(Vec<Matcher>),
 }
 
@@ -52,7 +62,7 @@ impl Matcher {
             Value::Mapping(entries) => {
                 let is_operator = |key: &str| OPERATORS.contains(&key);
                 if !entries.iter().any(|entry| is_operator(&entry.key)) {
-                    refuse_closest_request(entries)?;
+                    reject_misspelt_operator(entries)?;
                     return Matcher::subset(node);
                 }
                 if let Some(entry) = entries.iter().find(|entry| !is_operator(&entry.key)) {
@@ -101,6 +111,7 @@ impl Matcher {
         Ok(Matcher::Length { min: exactly, max: exactly })
     }
 
+    /// Whether the value matches. `None` is a missing value.
     pub fn is_match(&self, value: Option<&Json>) -> bool {
         self.mismatches(value).is_empty()
     }
@@ -209,7 +220,7 @@ impl Matcher {
 }
 
 /// A lone key that is almost an operator would match the member of that name, and so hardly ever anything.
-fn refuse_closest_request(entries: &[Entry]) -> Result<(), Problems> {
+fn reject_misspelt_operator(entries: &[Entry]) -> Result<(), Problems> {
     let [Entry { key, key_span, .. }] = entries else { return Ok(()) };
     let is_near = |operator: &&&str| {
         let is_typo = operator.len() > 4 && strsim::osa_distance(&key.to_lowercase(), operator) <= 1;

@@ -1,4 +1,4 @@
-//! Random numbers that a seed decides, the same in every release of this project and of whatever it depends on.
+//! Random numbers that follow from a seed, the same in every release of this project and its dependencies.
 
 /// The generator SplitMix64 of Steele, Lea and Flood (*Fast Splittable Pseudorandom Number Generators*, 2014).
 #[derive(Debug)]
@@ -11,7 +11,7 @@ impl SeededRng {
         SeededRng(seed)
     }
 
-    /// SeededRng of their own for everything that is told apart by `parts`.
+    /// A generator for each combination of `parts`, independent of the others.
     pub fn for_parts(seed: u64, parts: impl IntoIterator<Item = u64>) -> SeededRng {
         SeededRng(parts.into_iter().fold(SeededRng(seed).number(), |state, part| SeededRng(state ^ part).number()))
     }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 pub struct State(ArcSwap<Map<String, Json>>);
 
 impl State {
+    /// The state with these values.
     pub fn new(values: Map<String, Json>) -> Self {
         State(ArcSwap::from_pointee(values))
     }

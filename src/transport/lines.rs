@@ -27,7 +27,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         LineReader { reader, splitter, ended: false }
     }
 
-    /// The next line; `None` at the end of the stream, where what stands after the last newline counts as a line.
+    /// The next line; `None` at the end of the stream, where the bytes after the last newline are a line.
     /// Cancel-safe.
     ///
     /// # Errors

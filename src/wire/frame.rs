@@ -28,10 +28,10 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Parses the bytes anew; a frame that is only passed on is never parsed.
+    /// Parses the bytes; a frame that is only forwarded is never parsed.
     ///
     /// # Errors
-    /// As [`Message::parse`].
+    /// Like [`Message::parse`].
     pub fn message(&self) -> Result<Message<'_>, ParseError> {
         Message::parse(&self.bytes)
     }
@@ -39,7 +39,7 @@ impl Frame {
 
 /// Cuts a byte stream into lines (2026-07-28, stdio: messages are delimited by newlines).
 ///
-/// Blank lines are skipped, and a carriage return before the newline is not part of a line.
+/// Empty lines are skipped, and a carriage return before the newline is not part of a line.
 #[derive(Debug)]
 pub struct LineSplitter {
     buffer: BytesMut,
@@ -100,7 +100,7 @@ impl LineSplitter {
         }
     }
 
-    /// What stands after the last newline once the stream has ended.
+    /// The bytes after the last newline, once the stream has ended.
     pub fn rest(&mut self) -> Option<Bytes> {
         self.searched = 0;
         let rest = self.buffer.split().freeze();

@@ -29,7 +29,7 @@ pub const MISSING_CAPABILITY: i64 = -32021;
 /// MCP 2026-07-28: the server does not speak the version of the request.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// One message; the kinds are told apart by the members that are present.
+/// One message; its kind follows from the members that are present.
 #[derive(Debug, Clone)]
 pub enum Message<'a> {
     Request(Request<'a>),
@@ -93,7 +93,7 @@ pub enum ParseError {
     NotJson(String),
     #[error("a batch, which only version 2025-03-26 knows")]
     Batch,
-    /// `is_response` is true of what can only be meant as a response: its id is then one of the receiver's own.
+    /// `is_response` is true for what can only be a response: its id is then one of the receiver's own.
     #[error("{what}")]
     Invalid { id: Option<Id>, is_response: bool, what: &'static str },
 }
@@ -155,7 +155,7 @@ impl<'a> Message<'a> {
     /// Reads one message.
     ///
     /// # Errors
-    /// [`ParseError`] says whether the bytes are no JSON, a batch, or JSON that is no valid JSON-RPC message.
+    /// [`ParseError`] says whether the bytes are not JSON, a batch, or not a valid JSON-RPC message.
     pub fn parse(bytes: &'a [u8]) -> Result<Message<'a>, ParseError> {
         let text = std::str::from_utf8(bytes).map_err(|error| ParseError::NotJson(error.to_string()))?;
         let members: Members<'a> = match serde_json::from_str(text) {

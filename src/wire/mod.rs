@@ -1,7 +1,7 @@
 //! What goes over the wire, without any IO: frames, JSON-RPC messages, protocol versions, the SSE codec.
 //!
 //! A [`Frame`] is the unit that everything else in the crate passes on, taps and judges: the bytes of one message
-//! exactly as they were sent. It is parsed only by whoever needs to look inside, with [`Frame::message`].
+//! exactly as they were sent. Only code that needs its content parses it, with [`Frame::message`].
 
 mod frame;
 mod id;

@@ -19,7 +19,7 @@ impl Event {
         Event { data: Some(data), ..Event::default() }
     }
 
-    /// The event as it stands on the wire, blank line included. Every line of `data` becomes a `data:` line; a carriage
+    /// The bytes of the event, with its empty line. Every line of `data` becomes a `data:` line; a carriage
     /// return ends a line as well.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(self.data.as_ref().map_or(0, Bytes::len) + 48);

@@ -19,7 +19,7 @@ pub enum Version {
     V2026_07_28,
 }
 
-/// How a version establishes who talks to whom (2026-07-28, Versioning: Terminology).
+/// The two families of protocol versions (2026-07-28, Versioning: Terminology).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Era {
@@ -38,7 +38,7 @@ impl Version {
     /// The newest version.
     pub const LATEST: Version = Version::V2026_07_28;
 
-    /// The version as it stands on the wire, for example `2025-11-25`.
+    /// The version as it is sent, for example `2025-11-25`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Version::V2024_11_05 => "2024-11-05",
@@ -78,12 +78,12 @@ impl fmt::Display for Era {
     }
 }
 
-/// A text that names no released version.
+/// A string that names no released version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown protocol version {0:?}; released are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28")]
 pub struct UnknownVersion(pub String);
 
-/// A text that names no era.
+/// A string that names no era.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the eras are legacy and modern")]
 pub struct UnknownEra;

@@ -245,7 +245,7 @@ fn the_journal_keeps_every_request_with_its_rule_for_the_owner_only() {
     assert_eq!(told("transport"), ["http", "http", "http", "sse"]);
     assert_eq!(entries[0]["handling"], "tools.later");
     assert_eq!(entries[0]["request"]["params"]["name"], "later");
-    assert!(entries[1]["handling"].as_str().is_some_and(|it| it.contains("nearest is later")), "{journal}");
+    assert!(entries[1]["handling"].as_str().is_some_and(|it| it.contains("closest is later")), "{journal}");
     assert!(entries[2]["handling"].as_str().is_some_and(|it| it.starts_with("refused: 403")), "{journal}");
     let mode = std::fs::metadata(run.path("journal.jsonl")).expect("written").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

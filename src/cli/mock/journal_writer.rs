@@ -124,7 +124,7 @@ fn describe(entry: &Entry) -> String {
     let colour = match &entry.handling {
         Handling::Rule(_) => style::GOOD,
         Handling::Protocol => style::DIM,
-        Handling::Miss { .. } => style::DOUBTFUL,
+        Handling::Unmatched { .. } => style::DOUBTFUL,
         Handling::Refused(_) => style::BAD,
     };
     let (bad, faults) = (style::BAD, entry.faults.join(", "));

@@ -1,14 +1,14 @@
-//! The admin API: what a test in any language asks a running mock, over HTTP on a port of its own.
+//! The admin API: tests in any language control a running mock through it, over HTTP on its own port.
 //!
 //! | request | does |
 //! | --- | --- |
-//! | `GET /` | what there is |
+//! | `GET /` | lists the endpoints |
 //! | `GET /journal` | `{ "entries": […] }`: every request that the mock has received, and which rule answered it |
 //! | `DELETE /journal` | forgets it |
 //! | `GET /verify` | `{ "holds", "expectations", "unmet", "unexpected", "report" }`: whether the expectations of the script are met |
-//! | `POST /reset` | begins anew: journal, counters, state, tasks, added rules and changes of the lists are gone |
+//! | `POST /reset` | starts over: clears the journal, counters, state, tasks, added rules and list changes |
 //! | `GET /state` | the state |
-//! | `PUT /state` | replaces the state by an object; what is null is left out |
+//! | `PUT /state` | replaces the state with an object; null members are dropped |
 //! | `PATCH /state` | changes it by a JSON merge patch (RFC 7396) |
 //! | `GET /rules` | `{ "rules": […] }`: every rule in the order in which they are tried, with its calls |
 //! | `POST /rules` | puts a rule in front of an item's: `{ "tool": "echo", "rule": { "when": …, "reply": … } }`; gives its `id` |
@@ -16,7 +16,7 @@
 //!
 //! It listens on a loopback address only, and every request must have the server's random token:
 //! `Authorization: Bearer TOKEN`. `Host` and `Origin` are checked as those of the mock are. Bodies are JSON in both
-//! directions; what is refused has `{ "error", "problems" }`, with the lines and columns of the body.
+//! directions; an error response has `{ "error", "problems" }`, with the lines and columns of the body.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration, time::Instant};
 
@@ -37,7 +37,7 @@ use crate::{
 /// How long a body may take.
 const SLOW: Duration = Duration::from_secs(30);
 const RULES: &str = "/rules/";
-/// What there is; `{id}` stands for one segment.
+/// The endpoints; `{id}` is one path segment.
 const ENDPOINTS: &[(Method, &str, &str)] = &[
     (Method::GET, "/", "lists the endpoints"),
     (Method::GET, "/journal", "every request that the mock has received, and which rule answered it"),
@@ -80,7 +80,7 @@ impl AdminServer {
     /// Listens at a loopback address, port 0 for a free one; `started` is when the mock was.
     ///
     /// # Errors
-    /// The address cannot be bound, or is none that only this machine can reach.
+    /// The address cannot be bound, or is not a loopback address.
     pub async fn start(engine: Arc<Engine>, started: Instant, address: SocketAddr) -> io::Result<AdminServer> {
         if !address.ip().is_loopback() {
             let why = format!("{} is not a loopback address", address.ip());
@@ -99,6 +99,7 @@ impl AdminServer {
         Ok(AdminServer { address, state, shutdown })
     }
 
+    /// The address that it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

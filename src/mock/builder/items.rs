@@ -17,6 +17,7 @@ macro_rules! described {
         pub struct $name(pub(super) Map<String, Json>);
 
         impl $name {
+            /// The item of this name, URI, URI template or method.
             pub fn new(name: &str) -> Self {
                 $name(Map::from_iter([($key.to_owned(), json!(name))]))
             }
@@ -35,18 +36,59 @@ macro_rules! described {
 
 described! {
     /// A tool and how it answers.
+    ///
+    /// ```
+    /// use mcp_rehearsal::mock::{MockServer, Tool};
+    ///
+    /// let add = Tool::new("add").description("Adds.").reply(serde_json::json!({ "structured": { "sum": 3 } }));
+    /// MockServer::builder().tool(add).engine()?;
+    /// # Ok::<_, mcp_rehearsal::config::Diagnostics>(())
+    /// ```
     Tool("name"),
     /// A resource, by its URI.
+    ///
+    /// ```
+    /// use mcp_rehearsal::mock::{MockServer, Resource};
+    ///
+    /// let readme = Resource::new("file:///readme.md").with("text", "# Hello");
+    /// MockServer::builder().resource(readme).engine()?;
+    /// # Ok::<_, mcp_rehearsal::config::Diagnostics>(())
+    /// ```
     Resource("uri"),
     /// Resources by a URI template (RFC 6570), whose variables templates know as `args`.
     ResourceTemplate("uriTemplate"),
     /// A prompt.
+    ///
+    /// ```
+    /// use mcp_rehearsal::mock::{MockServer, Prompt};
+    ///
+    /// let greet = Prompt::new("greet").argument("who", true).message("user", "Hello {{ args.who }}");
+    /// MockServer::builder().prompt(greet).engine()?;
+    /// # Ok::<_, mcp_rehearsal::config::Diagnostics>(())
+    /// ```
     Prompt("name"),
     /// A method of the script's own, or another answer to one of the protocol.
+    ///
+    /// ```
+    /// use mcp_rehearsal::mock::{Method, MockServer};
+    ///
+    /// let time = Method::new("example/time").reply(serde_json::json!({ "result": { "time": "{{ now }}" } }));
+    /// MockServer::builder().method(time).engine()?;
+    /// # Ok::<_, mcp_rehearsal::config::Diagnostics>(())
+    /// ```
     Method("method")
 }
 
 /// How a tool or another item answers under a condition.
+///
+/// ```
+/// use mcp_rehearsal::mock::{MockServer, Rule, Tool};
+///
+/// let paris = Rule::when_args(serde_json::json!({ "city": "Paris" })).reply("sunny");
+/// let forecast = Tool::new("forecast").rule(paris).rule(Rule::always().error("There is no such city."));
+/// MockServer::builder().tool(forecast).engine()?;
+/// # Ok::<_, mcp_rehearsal::config::Diagnostics>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Rule(pub(super) Map<String, Json>);
@@ -54,7 +96,7 @@ pub struct Rule(pub(super) Map<String, Json>);
 macro_rules! answers {
     ($($name:ident),+) => {$(
         impl $name {
-            /// Answers with a text, or with a reply of the script language: `json!({ "structured": { … } })`.
+            /// Answers with a string, or with a reply of the script language: `json!({ "structured": { … } })`.
             pub fn reply(self, reply: impl Into<Json>) -> Self {
                 self.with("reply", reply)
             }
@@ -102,7 +144,7 @@ impl Rule {
         Rule(Map::new())
     }
 
-    /// Answers if the arguments match: a mapping is a subset, anything else equality, and there are matchers such as
+    /// Answers if the arguments match: an object is a subset, anything else equality, and there are matchers such as
     /// `{ "matches": REGEX }`.
     pub fn when_args(args: impl Into<Json>) -> Rule {
         Rule::when(json!({ "args": args.into() }))
@@ -120,6 +162,7 @@ impl Rule {
 }
 
 impl Tool {
+    /// What the tool does, for models.
     pub fn description(self, text: &str) -> Tool {
         self.with("description", text)
     }
@@ -129,6 +172,7 @@ impl Tool {
         self.with("inputSchema", schema)
     }
 
+    /// The JSON Schema of `structured` replies, which must match it.
     pub fn output_schema(self, schema: impl Into<Json>) -> Tool {
         self.with("outputSchema", schema)
     }
@@ -140,6 +184,7 @@ impl Tool {
 }
 
 impl Prompt {
+    /// An argument after those that were added before.
     pub fn argument(mut self, name: &str, required: bool) -> Prompt {
         if let Json::Array(arguments) = self.0.entry("arguments").or_insert_with(|| json!([])) {
             arguments.push(json!({ "name": name, "required": required }));

@@ -11,7 +11,7 @@
 //!     .tool(Tool::new("echo").reply("{{ args.text }}"))
 //!     .tool(
 //!         Tool::new("forecast")
-//!             .rule(Rule::when_args(json!({ "city": "Atlantis" })).error("There is no such city."))
+//!             .rule(Rule::when_args(json!({ "city": "Atlantis" })).error("There is not a such city."))
 //!             .rule(Rule::always().reply(json!({ "structured": { "celsius": 21 } })).expect(..=2)),
 //!     )
 //!     .start()
@@ -26,8 +26,8 @@
 //! # } // What was expected is verified when the server is dropped.
 //! ```
 //!
-//! A builder writes a script and has it read as any other: everything means what it means in a file, texts are
-//! templates, and whatever has no method of its own here is set with `with`. A server that was built verifies when it is
+//! A builder writes a script and parses it: every key means what it means in a file, strings are
+//! templates, and keys without a method are set with `with`. A server that was built verifies when it is
 //! dropped, and panics if something that was expected did not come; [`MockServer::assert_verified`] does so before, and
 //! [`MockServerBuilder::verify_on_drop`] turns it off.
 
@@ -60,9 +60,10 @@ pub struct MockServerBuilder {
 /// Why a server could not be started. `Debug` is as readable as `Display`, for the sake of `unwrap`.
 #[derive(thiserror::Error)]
 pub enum StartError {
-    /// What was built is no valid script.
+    /// What was built is not a valid script.
     #[error("{}", explained(.0))]
     Script(Diagnostics),
+    /// No port of 127.0.0.1 can be bound.
     #[error("cannot listen on 127.0.0.1: {0}")]
     ListenOptions(#[from] io::Error),
 }
@@ -73,7 +74,7 @@ impl fmt::Debug for StartError {
     }
 }
 
-/// Every problem with the line that it is about, which nobody has a file for.
+/// Every problem with its line, because there is not a file to look at.
 fn explained(diagnostics: &Diagnostics) -> String {
     let explained = diagnostics.0.iter().map(|diagnostic| {
         let (line, _) = diagnostic.source.position(diagnostic.problem.span.start);
@@ -85,7 +86,7 @@ fn explained(diagnostics: &Diagnostics) -> String {
 }
 
 impl MockServer {
-    /// A server that has nothing yet.
+    /// A builder of a server without any items.
     pub fn builder() -> MockServerBuilder {
         MockServerBuilder { script: None, members: Map::new(), seed: 1, verify_on_drop: true }
     }
@@ -95,18 +96,18 @@ impl MockServer {
         MockServerBuilder { script: Some(Source::new("<script>", text)), ..MockServer::builder() }
     }
 
-    /// What was received so far, and which rule answered or came nearest.
+    /// Every message so far, and which rule answered it or was closest.
     pub fn journal(&self) -> Vec<Entry> {
         self.engine().journal().entries()
     }
 
-    /// Holds what came so far against what is expected.
+    /// Checks the requests so far against the expectations.
     pub fn verify(&self) -> Verification {
         self.engine().verify()
     }
 
     /// # Panics
-    /// Something that is expected did not come, or too often; the message names it with what was nearly it.
+    /// An expectation is not met; the message names it and the closest requests.
     #[track_caller]
     pub fn assert_verified(&self) {
         let verification = self.verify();
@@ -117,16 +118,16 @@ impl MockServer {
         );
     }
 
-    /// Begins anew: journal, counters, state, tasks, added rules and changes of the lists are gone.
+    /// Starts over: clears the journal, counters, state, tasks, added rules and list changes.
     pub fn reset(&self) {
         self.engine().reset(self.started().elapsed());
     }
 
     /// Puts a rule in front of those of a tool or another item while it is served; gives an id for
-    /// [`Engine::remove_rule`]. As [`Engine::add_rule`].
+    /// [`Engine::remove_rule`]. Like [`Engine::add_rule`].
     ///
     /// # Errors
-    /// There is no such item, or the rule is wrong.
+    /// There is not a such item, or the rule is wrong.
     pub fn add_rule(&self, kind: ItemKind, name: &str, rule: Rule) -> Result<String, StartError> {
         let text = format!("{:#}", json!({ kind.key(): name, "rule": rule.0 }));
         self.engine().add_rule(&text).map_err(StartError::Script)
@@ -134,6 +135,7 @@ impl MockServer {
 }
 
 impl MockServerBuilder {
+    /// The server's name.
     pub fn name(self, name: &str) -> Self {
         self.with("server", json!({ "name": name }))
     }
@@ -148,22 +150,27 @@ impl MockServerBuilder {
         self.with("state", values)
     }
 
+    /// Adds a tool.
     pub fn tool(self, tool: Tool) -> Self {
         self.add(ItemKind::Tool, tool.0)
     }
 
+    /// Adds a resource.
     pub fn resource(self, resource: Resource) -> Self {
         self.add(ItemKind::Resource, resource.0)
     }
 
+    /// Adds a resource template.
     pub fn resource_template(self, template: ResourceTemplate) -> Self {
         self.add(ItemKind::ResourceTemplate, template.0)
     }
 
+    /// Adds a prompt.
     pub fn prompt(self, prompt: Prompt) -> Self {
         self.add(ItemKind::Prompt, prompt.0)
     }
 
+    /// Adds a method.
     pub fn method(self, method: Method) -> Self {
         self.add(ItemKind::Method, method.0)
     }
@@ -227,7 +234,7 @@ impl MockServerBuilder {
     /// Serves on a free port of 127.0.0.1, over all network transports at once.
     ///
     /// # Errors
-    /// What was built has mistakes, or there is no free port.
+    /// What was built has mistakes, or there is not a free port.
     pub async fn start(self) -> Result<MockServer, StartError> {
         let engine = self.engine().map_err(StartError::Script)?;
         let mut server = MockServer::start(engine, ListenOptions::default()).await?;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64};
 
 use crate::mock::script::AddedRule;
 
-/// The rules that were added, the latest last. Whoever changes the script holds the lock.
+/// The rules that were added, the latest last. A caller that changes the script holds the lock.
 #[derive(Debug, Default)]
 pub(super) struct AddedRules {
     rules: Mutex<Vec<Arc<AddedRule>>>,

@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// A request and everything that is known of who sent it.
+/// A request, and everything that is known about its client.
 pub(super) struct Call<'a> {
     pub(super) catalog: &'a Arc<Catalog>,
     pub(super) version: Version,
@@ -59,7 +59,7 @@ impl Call<'_> {
     /// The answers that a modern request carries.
     ///
     /// # Errors
-    /// They are no object, or one of them is none.
+    /// They are not an object, or one of them is not.
     pub(super) fn input_responses(&self) -> Result<Option<Map<String, Json>>, RpcError> {
         if self.params.input_responses.is_none() {
             return Ok(None);
@@ -76,10 +76,10 @@ impl Call<'_> {
         self.incoming.token.map(Token::principal)
     }
 
-    /// Who asks for what, whatever else the request carries.
+    /// A digest of the client and of what it requests, without the rest of the request.
     fn digest(&self) -> String {
         let subject = [self.params.name, self.params.uri, self.params.arguments];
-        // What cannot be read, because it is nested too deeply, is told apart by its text.
+        // JSON that is nested too deeply to be read is compared by its text.
         let read = |member: &RawValue| serde_json::from_str(member.get()).unwrap_or_else(|_| Json::from(member.get()));
         let subject: Vec<_> = subject.into_iter().map(|member| member.map(read)).collect();
         super::signer::digest(&[&json!(self.request.method), &json!(subject), &json!(self.principal())])
@@ -117,7 +117,7 @@ impl Engine {
     /// that templates see instead of the request's.
     ///
     /// # Errors
-    /// The state that the request carries is not this server's, has lapsed, or belongs to another request.
+    /// The state that the request carries is not from this server, has expired, or belongs to another request.
     pub(super) fn answer_by_rule(
         self: &Arc<Self>,
         call: &Call<'_>,
@@ -144,15 +144,15 @@ impl Engine {
                 let counts = CallCounts { item_calls, rule_calls: call.catalog.count_rule(item, index) };
                 self.exchange(call, RuleRef { item: item_ref, index }, counts, bound_args, None)
             }
-            Err((nearest, why)) => {
+            Err((closest, why)) => {
                 let (noun, name) = (item_ref.kind.noun(), &item.name);
-                let text = match &nearest {
+                let text = match &closest {
                     Some(rule) => {
                         format!("No rule of the {noun} {name} matches the arguments; the closest rule is {rule}: {why}")
                     }
                     None => format!("The script does not say how the {noun} {name} answers"),
                 };
-                self.note(call.incoming, Handling::Miss { nearest, why });
+                self.note(call.incoming, Handling::Unmatched { closest, why });
                 match item_ref.kind {
                     ItemKind::Tool => Ok(self.tool_error(call, &text)),
                     _ => {
@@ -164,9 +164,9 @@ impl Engine {
         }
     }
 
-    /// The first rule that holds; or the label of the nearest one and where it differs.
+    /// The first rule that matches; or the label of the closest rule and why it does not match.
     fn select(&self, call: &Call<'_>, item: &Item, args: &Json, nth: u64) -> Result<usize, (Option<String>, String)> {
-        let mut nearest: Option<(usize, &str, Mismatch)> = None;
+        let mut closest: Option<(usize, &str, Mismatch)> = None;
         for (index, rule) in item.rules.iter().enumerate() {
             let Some(when) = &rule.when else { return Ok(index) };
             // The draws of a rule stay as they are when others are added in front of it.
@@ -175,11 +175,11 @@ impl Engine {
             if mismatches.is_empty() {
                 return Ok(index);
             }
-            if nearest.as_ref().is_none_or(|(count, ..)| mismatches.len() < *count) {
-                nearest = Some((mismatches.len(), &rule.label, mismatches.remove(0)));
+            if closest.as_ref().is_none_or(|(count, ..)| mismatches.len() < *count) {
+                closest = Some((mismatches.len(), &rule.label, mismatches.remove(0)));
             }
         }
-        Err(match nearest {
+        Err(match closest {
             Some((_, label, mismatch)) => (Some(label.to_owned()), mismatch.to_string()),
             None => (None, "it has no reply".into()),
         })

@@ -24,7 +24,7 @@ pub(super) struct Catalog {
     pub(super) server_meta: String,
     legacy_capabilities: String,
     modern_capabilities: String,
-    /// How often the engine has begun anew before this one.
+    /// How often the engine has started over before this one.
     pub(super) generation: u64,
     /// How often each item was called, and each rule of it; by the number of the item.
     calls: Vec<CallCounters>,
@@ -73,7 +73,7 @@ impl Catalog {
     /// are those of this one.
     pub(super) fn with_script(&self, script: Arc<Script>) -> Self {
         let mut calls: Vec<_> = std::iter::repeat_with(CallCounters::default).take(script.item_count).collect();
-        // A rule that was added is one, also where it stands in an item and in what replaces it.
+        // An added rule counts once, even if it is in an item and in its replacements.
         let mut added: HashMap<*const Rule, Arc<AtomicU64>> = HashMap::new();
         for (item_ref, item) in script.all_items() {
             let (before, counters) = (self.script.item(item_ref), &self.calls[item.number]);
@@ -122,7 +122,7 @@ impl Catalog {
         }
     }
 
-    /// What is offered of a kind that has lists; of methods there is none.
+    /// The visible items of a kind; `None` for methods, which have no list.
     pub(super) fn visible(&self, kind: ItemKind) -> Option<&VisibleItems> {
         match kind {
             ItemKind::Tool => Some(&self.tools),

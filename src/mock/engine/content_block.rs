@@ -1,4 +1,4 @@
-//! Content blocks, and what stands for those that came with a later version (2025-11-25, Lifecycle: both parties respect
+//! Content blocks, and substitutes for those that a later version added (2025-11-25, Lifecycle: both parties respect
 //! the version that was negotiated).
 
 use serde_json::{Map, Value as Json, json};
@@ -30,7 +30,7 @@ pub(super) fn downgrade(version: Version, members: String) -> String {
     result[1..result.len() - 1].to_owned()
 }
 
-/// The messages of a question to a client of this version. Before 2025-11-25 a message has one block, not a list.
+/// The messages of an input request to a client of this version. Before 2025-11-25 a message has one block, not a list.
 pub(super) fn downgrade_messages(version: Version, messages: Vec<Json>) -> Vec<Json> {
     let one_each = |mut message: Json| match message.get_mut("content").map(Json::take) {
         Some(Json::Array(blocks)) if version < Version::V2025_11_25 => {
@@ -52,7 +52,7 @@ pub(super) fn downgrade_messages(version: Version, messages: Vec<Json>) -> Vec<J
     messages.into_iter().flat_map(one_each).collect()
 }
 
-/// Puts a text in place of a block that the version does not have.
+/// Replaces a block that the version does not have with a text block.
 fn replace(version: Version, block: &mut Json) {
     let text = |name: &str| block.get(name).and_then(Json::as_str);
     let Some(kind) = text("type").filter(|kind| since(kind) > version) else { return };

@@ -16,19 +16,20 @@ pub enum Decision {
     Exchange(Box<Exchange>),
     /// The client listens for changes from here on.
     Subscribe(PendingSubscription),
-    /// Faults strike the answer.
+    /// The answer, and the faults that apply to it.
     Faulted(Box<FaultedDecision>),
     /// One decision for every message of a batch (2025-03-26 only).
     Batch(Vec<Decision>),
 }
 
-/// What is done about a frame, and the faults that strike it.
+/// A decision about a frame, and the faults that apply to it.
 #[derive(Debug)]
 pub struct FaultedDecision {
     /// What would be done without faults.
     pub decision: Decision,
-    /// The request that is answered; `None` if a notification is struck.
+    /// The request that is answered; `None` for a notification.
     pub id: Option<Id>,
+    /// The faults.
     pub chain: Chain,
 }
 

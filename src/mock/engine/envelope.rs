@@ -54,7 +54,7 @@ pub(super) fn is_cacheable(method: &str) -> bool {
 }
 
 impl Catalog {
-    /// Who may be served a result again. What a server shows to those with a token only is for nobody else.
+    /// Who may be served a result again. Results that require a token are private.
     pub(super) fn cache_scope(&self, depends_on_caller: bool) -> CacheScope {
         match depends_on_caller || self.script.auth.is_some() {
             true => CacheScope::Private,

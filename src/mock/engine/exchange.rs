@@ -1,4 +1,4 @@
-//! An answer that is under way.
+//! An answer that is in progress.
 
 use std::{
     collections::VecDeque,
@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// Who asked, and what for.
+/// The request that an exchange answers.
 #[derive(Debug)]
 pub(super) struct Origin {
     pub(super) id: Id,
@@ -53,7 +53,7 @@ pub(super) struct Origin {
     pub(super) digest: String,
 }
 
-/// Where an answer goes on that an earlier request has begun (2026-07-28, Multi Round-Trip Requests).
+/// Where the answer to an earlier request continues (2026-07-28, Multi Round-Trip Requests).
 #[derive(Debug)]
 pub(super) struct ResumePoint {
     pub(super) next: usize,
@@ -70,13 +70,13 @@ pub struct Exchange {
     pub(super) counts: CallCounts,
     context: DeferredContext,
     bound: Option<Bindings>,
-    /// The step at which the answer goes on; whether it is taken was decided in an earlier round.
+    /// The step at which the answer continues; its condition was evaluated in an earlier round.
     pub(super) resumed: Option<usize>,
     /// The end of the client's handshake, if it is waited for.
     pub(super) initialized: Option<oneshot::Receiver<()>>,
     /// The next step; `None` before the rule's delay.
     pub(super) next: Option<usize>,
-    /// What the client has answered so far, by the names of the questions.
+    /// What the client has answered so far, by the names of the input requests.
     pub(super) answers: Vec<(String, Json)>,
     /// Frames that go out before anything else happens.
     pub(super) outbox: VecDeque<Bytes>,
@@ -85,7 +85,7 @@ pub struct Exchange {
     ending: Option<Outcome>,
     /// The task that this runs as.
     pub(super) task: Option<Arc<Task>>,
-    /// When it was asked last what is to be done.
+    /// The time of the latest call of `next_event`.
     at: Duration,
 }
 
@@ -104,7 +104,7 @@ pub enum Event {
     Detach(ResponseFrame),
     /// The response.
     Finish(ResponseFrame),
-    /// The server dies here; a process exits with this code.
+    /// The server exits here, with this code.
     Exit(u8),
 }
 
@@ -174,8 +174,8 @@ impl Exchange {
         self.catalog.rule(self.rule).1.answer.http.or(self.catalog.script.http.answer)
     }
 
-    /// The next thing to do, `at` this time since the mock was started. A task does nothing after its time to live, when
-    /// nobody can ask for it any more.
+    /// The next thing to do, `at` this time since the mock was started. A task does nothing after its time to live,
+    /// because no client can query it any more.
     pub fn next_event(&mut self, at: Duration) -> Event {
         self.at = at;
         let Some(task) = &self.task else { return self.decide(at) };
@@ -243,7 +243,7 @@ impl Exchange {
         Err(RenderError::new("the exchange has already finished"))
     }
 
-    /// Does what a step says; `None` if the next one may follow at once.
+    /// Performs a step; `None` if the next one may follow at once.
     fn act(
         &mut self,
         catalog: &Catalog,
@@ -381,7 +381,7 @@ mod tests {
 
     use super::super::{Decision, Event, test_client::TestClient};
 
-    /// What was begun before a reset goes on, but leaves no trace.
+    /// An exchange from before a reset continues, but changes nothing.
     #[test]
     fn what_was_begun_before_a_reset_changes_nothing_after_it() {
         let elicit = "elicit: { as: guest, message: Who?, requestedSchema: { type: object, properties: {} } }";

@@ -1,4 +1,4 @@
-//! Which faults strike an answer.
+//! Which faults apply to an answer.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Engine {
         !self.catalog.load().script.faults.is_empty()
     }
 
-    /// The faults that strike a message and their names, with the id of what they strike.
+    /// The faults that apply to a message and their names, with the id of the request.
     pub(super) fn select_faults(
         &self,
         session: Option<&Arc<LegacySession>>,
@@ -71,7 +71,7 @@ impl Engine {
         let mut striking = Vec::new();
         for (index, rule) in catalog.script.faults.iter().enumerate() {
             let aimed = match &rule.target {
-                // What has no answer is struck only by name.
+                // Faults apply to notifications only by name.
                 FaultTarget::Everything => id.is_some(),
                 FaultTarget::Method(wanted) => wanted == method,
                 FaultTarget::Item(kind, name) => {
@@ -100,7 +100,7 @@ impl Engine {
     }
 }
 
-/// The method that asks for what an item of the kind answers.
+/// The method whose requests an item of the kind answers.
 fn kind_method(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Tool => "tools/call",
@@ -148,7 +148,7 @@ mod tests {
                 .receive(&self.session, Incoming { bytes: &bytes, transport, at, headers, token: None, faults: &[] })
         }
 
-        /// The first that goes out of the answer instead of its beginning, if it is struck.
+        /// The first part of the answer that a fault has changed.
         fn strikes(&self, method: &str, params: Json, at: Duration) -> Option<ResponsePart> {
             let frame = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
             match self.send(frame, at) {

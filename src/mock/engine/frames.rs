@@ -13,7 +13,9 @@ use crate::{
 /// A frame as it reached the mock.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming<'a> {
+    /// The frame.
     pub bytes: &'a Bytes,
+    /// The transport that carried it.
     pub transport: Transport,
     /// Time since the mock was started.
     pub at: Duration,
@@ -21,7 +23,7 @@ pub struct Incoming<'a> {
     pub headers: Option<&'a HeaderMap>,
     /// What the client has shown that it may do, if the server wants to know.
     pub token: Option<&'a Token>,
-    /// The names of the faults that strike its answer, for the journal.
+    /// The names of the faults that apply to its answer, for the journal.
     pub faults: &'a [&'static str],
 }
 
@@ -35,7 +37,9 @@ impl<'a> Incoming<'a> {
 /// A response and the HTTP status that it has where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResponseFrame {
+    /// The HTTP status.
     pub status: u16,
+    /// The response.
     pub frame: Bytes,
     /// The client must show that it may do more.
     pub challenge: Option<Challenge>,

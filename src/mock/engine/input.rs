@@ -1,4 +1,4 @@
-//! Questions to the client: requests to a legacy one, rounds with a modern one, input that a task waits for.
+//! Input from the client: requests to a legacy one, rounds with a modern one, input that a task waits for.
 
 use std::{
     future::Future,
@@ -28,13 +28,13 @@ use crate::{
 };
 
 impl Exchange {
-    /// Cancels what will not be waited for any more (2025-11-25, Lifecycle: Timeouts).
+    /// Cancels requests whose responses are no longer awaited (2025-11-25, Lifecycle: Timeouts).
     fn abandon(&mut self, pending: &PendingInput) {
         let reason = if pending.is_refused() { "another request was refused" } else { "the answer took too long" };
         self.outbox.extend(pending.cancellations(reason));
     }
 
-    /// Cancels what was asked for a call that is given up itself.
+    /// Cancels the input requests of a call that is itself cancelled.
     pub(super) fn withdraw(&mut self) {
         let (Some(pending), Some(session)) = (&self.pending, &self.origin.session) else { return };
         if pending.awaited {
@@ -42,7 +42,7 @@ impl Exchange {
         }
     }
 
-    /// Resolves when every question is answered.
+    /// Resolves when every input request is answered.
     pub fn poll_answers(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Some(initialized) = &mut self.initialized {
             return Pin::new(initialized).poll(context).map(|_| self.initialized = None);
@@ -51,7 +51,7 @@ impl Exchange {
         for open in pending.open.iter_mut().filter(|open| open.answer.is_none()) {
             match Pin::new(&mut open.receiver).poll(context) {
                 Poll::Ready(Ok(answer)) => open.answer = Some(answer),
-                // The task was cancelled, or the client is gone: nothing will come any more.
+                // The task was cancelled, or the client has closed its end: no response will come.
                 Poll::Ready(Err(_)) => {
                     pending.is_lost = true;
                     return Poll::Ready(());
@@ -63,7 +63,7 @@ impl Exchange {
         if is_answered || pending.is_refused() { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// Asks what is not answered yet; `None` if nothing is left to ask.
+    /// Requests the input that is still missing; `None` if there is none.
     pub(super) fn request_input(
         &mut self,
         step: usize,
@@ -143,7 +143,7 @@ impl Exchange {
         Ok(self.conclude(Outcome::Verbatim(format!("{{{members}}}")), at))
     }
 
-    /// A question as a member of `inputRequests`.
+    /// An input request as a member of `inputRequests`.
     fn input_request(&mut self, input_request: &InputRequest) -> Result<String, RenderError> {
         let params = self.input_params(input_request)?;
         Ok(format!("\"{}\":{{\"method\":\"{}\",\"params\":{params}}}", input_request.name, input_request.method))
@@ -191,14 +191,14 @@ impl Exchange {
         Ok(self.next_event(at))
     }
 
-    /// Waits for what was asked, if anything was; `None` if nothing is open.
+    /// Waits for the responses; `None` if no request is open.
     pub(super) fn await_answers(&mut self) -> Option<Event> {
         let pending = self.pending.as_mut().filter(|pending| !pending.awaited)?;
         pending.awaited = true;
         Some(Event::Await(pending.limit))
     }
 
-    /// Takes the answers that were waited for, if any were.
+    /// Takes the responses that were awaited, if any.
     ///
     /// # Errors
     /// How the exchange ends without them.
@@ -384,7 +384,7 @@ prompts:
         assert_eq!(modern["error"]["data"], json!({ "requiredCapabilities": { "elicitation": {} } }));
         let legacy = TestClient::legacy(SCRIPT, json!({ "roots": {} }));
         assert_eq!(legacy.text("book", json!({})), "The client does not declare the capability elicitation");
-        // An optional question is left out.
+        // An optional input request is left out.
         let legacy = TestClient::legacy(SCRIPT, json!({ "elicitation": {}, "sampling": {} }))
             .answering("elicitation/create", json!({ "result": ada() }))
             .answering("sampling/createMessage", json!({ "result": poem() }));

@@ -1,4 +1,4 @@
-//! A question in the words of the version in which a client is asked.
+//! An input request in the form of the client's protocol version.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Exchange {
-    /// The `params` of a question as JSON text.
+    /// The `params` of an input request as JSON text.
     pub(super) fn input_params(&mut self, question: &InputRequest) -> Result<String, RenderError> {
         let text = self.json(&question.params)?;
         if question.method == "roots/list" || question.form.is_some() {
@@ -35,8 +35,8 @@ impl Exchange {
         Ok(Json::Object(params).to_string())
     }
 
-    /// Nobody is asked before the handshake is over (2025-11-25, Lifecycle: Initialization): the step is taken again when
-    /// it is; `None` if that is so already.
+    /// No input is requested before the handshake is over (2025-11-25, Lifecycle: Initialization): the step is taken again
+    /// when it is; `None` if that is so already.
     pub(super) fn await_initialized(&mut self, step: usize, limit: Duration, at: Duration) -> Option<Event> {
         if self.initialized.take().is_some() {
             let text = "The client cannot be asked: it has not sent notifications/initialized";
@@ -48,7 +48,7 @@ impl Exchange {
         Some(Event::Await(limit))
     }
 
-    /// The client cannot be asked what must be asked.
+    /// The failure of a call whose client lacks a capability.
     pub(super) fn lacks_capability(&self, questions: &[&InputRequest]) -> Outcome {
         let (mut needs, forms) = (Map::new(), json!({ "form": {} }));
         for (name, need) in questions.iter().filter_map(|question| question.needs.as_object()).flatten() {

@@ -1,13 +1,13 @@
-//! What a client answers to a question.
+//! The client's response to an input request.
 
 use serde_json::Value as Json;
 
 use crate::{mock::script::InputRequest, wire::RpcError};
 
-/// What a client answered to a question.
+/// The client's response to an input request.
 pub(super) type InputResponse = Result<Json, RpcError>;
 
-/// Whether a client's result is one for the question.
+/// Checks a client's result against the request.
 pub(super) fn check(question: &InputRequest, answer: &Json) -> Result<(), String> {
     let Json::Object(members) = answer else { return Err("a response must be an object".into()) };
     let text = |name: &str| members.get(name).and_then(Json::as_str);

@@ -23,7 +23,21 @@ use crate::{
     wire::{Era, Version},
 };
 
-/// A script that is being served: the script and everything that changes while it is.
+/// An engine answers requests with a script; [`MockServer`](crate::mock::MockServer) serves it.
+///
+/// ```
+/// use mcp_rehearsal::{
+///     config::Source,
+///     mock::{engine::Engine, journal::Journal, script::Script},
+/// };
+///
+/// let script = Script::parse(&Source::new("s", "tools: [{ name: echo, reply: hi, expect: { calls: 1 } }]"))?;
+/// let engine = Engine::new(script, 7, Journal::default());
+/// assert_eq!(engine.verify().to_string(), "tools.echo: expected 1 call, got 0 calls\n");
+/// # Ok::<_, mcp_rehearsal::config::Diagnostics>(())
+/// ```
+///
+/// It is a script that is being served: the script and everything that changes while it is.
 #[derive(Debug)]
 pub struct Engine {
     pub(super) catalog: ArcSwap<Catalog>,
@@ -59,7 +73,7 @@ impl Engine {
     }
 
     /// Serves another script from here on, `at` this time since the mock was started. Connections stay; counters,
-    /// state and tasks begin anew, and added rules are gone. Clients are told that the lists have changed.
+    /// state, tasks and added rules are reset. Clients are notified that the lists have changed.
     pub fn load(&self, script: Script, at: Duration) {
         let mut added = self.added.lock();
         added.clear();
@@ -70,8 +84,9 @@ impl Engine {
         }
     }
 
-    /// Begins anew with the script as it was loaded: the journal, counters, state, tasks, added rules and every change
-    /// of the lists are gone, and what was begun before changes nothing any more. Clients are told which lists are others now.
+    /// Starts over with the script as it was loaded: clears the journal, counters, state, tasks, added rules and every
+    /// change of the lists. Exchanges from before change nothing any more. Clients are notified about lists that
+    /// differ.
     pub fn reset(&self, at: Duration) {
         let mut added = self.added.lock();
         let script = self.original(&mut added);
@@ -91,7 +106,8 @@ impl Engine {
     fn restart(&self, script: Arc<Script>, at: Duration) {
         self.forget_tasks(at);
         let (state, generation) = (script.state.clone(), self.catalog.load().generation + 1);
-        // In this order: what changes the state between the two is overwritten, and nothing of before comes after.
+        // In this order: a change of the state between the two is overwritten, and no earlier exchange changes it
+        // later.
         self.catalog.store(Arc::new(Catalog::new(script, self.seed, generation)));
         self.state.replace(state);
     }
@@ -100,7 +116,7 @@ impl Engine {
         self.catalog.load_full()
     }
 
-    /// Whether the engine has not begun anew since it had this catalog.
+    /// Whether the engine has not started over since it had this catalog.
     pub(super) fn goes_on(&self, catalog: &Catalog) -> bool {
         self.catalog.load().generation == catalog.generation
     }
@@ -120,11 +136,12 @@ impl Engine {
         self.catalog.load().script.http
     }
 
-    /// Who asks, and what the server's metadata are, if the script says who may use it.
+    /// Reads the `auth` of the script, if it has one.
     pub fn auth<T>(&self, look: impl FnOnce(&Auth) -> T) -> Option<T> {
         self.catalog.load().script.auth.as_ref().map(look)
     }
 
+    /// The state that all clients share.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -133,15 +150,17 @@ impl Engine {
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// The messages that were received.
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// How many answers are under way.
+    /// How many answers are in progress.
     pub fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
 
+    /// Whether the script offers a protocol version.
     pub fn offers_version(&self, version: Version) -> bool {
         self.catalog.load().script.versions.contains(&version)
     }
@@ -152,6 +171,6 @@ impl Engine {
     }
 
     pub(super) fn note(&self, incoming: Incoming<'_>, handling: Handling) {
-        self.journal.record_struck(incoming.at, incoming.transport, incoming.bytes, handling, incoming.faults);
+        self.journal.record_with_faults(incoming.at, incoming.transport, incoming.bytes, handling, incoming.faults);
     }
 }

@@ -48,7 +48,7 @@ impl Engine {
                 self.legacy_request(session, &request, incoming).unwrap_or_else(refused)
             }
             Message::Notification(notification) => {
-                // From here on it hears of changes: nothing overtakes the answer to its handshake.
+                // From here on it receives notifications: none of them overtakes the response to its handshake.
                 if notification.method == "notifications/initialized" && session.mark_initialized() {
                     self.subscribers.add_session(session);
                 }

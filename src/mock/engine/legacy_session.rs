@@ -22,8 +22,9 @@ use crate::{
 /// How many resources a client can subscribe to at a time.
 pub(super) const MAX_URIS: usize = 1024;
 
-/// Where frames go that answer no request of the client. Pushing never waits; what a client does not read may be lost.
+/// Receives the frames that respond to no request of the client. Pushing never waits; a slow client may lose frames.
 pub trait NotificationSink: fmt::Debug + Send + Sync {
+    /// Sends a frame, or drops it if the client is too slow.
     fn push(&self, frame: Bytes);
 }
 
@@ -34,7 +35,7 @@ pub struct LegacySession {
     log_level: AtomicU8,
     capabilities: OnceLock<Json>,
     sink: OnceLock<Box<dyn NotificationSink>>,
-    /// Whether every request stands alone, so that nobody could answer a question.
+    /// Whether there is not a session, so that the client cannot respond to requests.
     is_stateless: bool,
     initialized: Mutex<InitializeState>,
     subscriptions: Mutex<HashSet<String>>,
@@ -42,7 +43,7 @@ pub struct LegacySession {
     pending: Mutex<PendingRequests>,
 }
 
-/// The questions that the client has not answered yet.
+/// The requests to which the client has not responded yet.
 #[derive(Debug, Default)]
 struct PendingRequests {
     open: HashMap<i64, oneshot::Sender<InputResponse>>,
@@ -50,7 +51,7 @@ struct PendingRequests {
     is_over: bool,
 }
 
-/// Whether the client has said that the handshake is over, and who waits for it.
+/// Whether `notifications/initialized` has arrived, and the exchanges that wait for it.
 #[derive(Debug, Default)]
 struct InitializeState {
     is_complete: bool,
@@ -58,7 +59,7 @@ struct InitializeState {
 }
 
 impl LegacySession {
-    /// A client whose every request stands alone.
+    /// A client without a session.
     pub fn stateless(version: Version) -> LegacySession {
         LegacySession {
             version: version.into(),
@@ -101,7 +102,7 @@ impl LegacySession {
     /// Initialization).
     pub(super) fn wait_initialized(&self) -> Option<oneshot::Receiver<()>> {
         let mut initialized = self.initialized.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever has fallen silent is found out when it is asked.
+        // A client that has closed its input fails when input is requested.
         if initialized.is_complete || self.pending_requests().is_over {
             return None;
         }
@@ -154,12 +155,12 @@ impl LegacySession {
         }
     }
 
-    /// The id of a new question, and where its answer will come.
+    /// The id of a new request, and the receiver of its response.
     pub(super) fn register_request(&self) -> (Id, oneshot::Receiver<InputResponse>) {
         let id = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, receiver) = oneshot::channel();
         let mut asked = self.pending_requests();
-        // Questions of answers that were cancelled wait for nobody.
+        // Nothing waits for the responses of cancelled calls.
         asked.open.retain(|_, sender| !sender.is_canceled());
         if !asked.is_over {
             asked.open.insert(id, sender);
@@ -167,7 +168,7 @@ impl LegacySession {
         (Id::from(id), receiver)
     }
 
-    /// The client sends nothing more: whoever waits for its answer waits no longer.
+    /// The client sends nothing more: exchanges stop waiting for its responses.
     pub fn close_input(&self) {
         *self.pending_requests() = PendingRequests { open: HashMap::new(), is_over: true };
         self.initialized.lock().unwrap_or_else(PoisonError::into_inner).awaited.clear();
@@ -177,7 +178,7 @@ impl LegacySession {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a client's response; `false` if it answers no open question.
+    /// Takes a client's response; `false` if no request with its id is open.
     pub(super) fn accept_response(&self, response: &Response<'_>) -> bool {
         let Some(Id::Number(id)) = response.id else { return false };
         let Ok(id) = i64::try_from(id) else { return false };

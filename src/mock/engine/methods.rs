@@ -38,7 +38,7 @@ impl Catalog {
             "completion/complete" => declares(&["completions"]),
             "resources/subscribe" | "resources/unsubscribe" => !is_modern && declares(&["resources", "subscribe"]),
             "logging/setLevel" => !is_modern && declares(&["logging"]),
-            // A message pattern, which every server has (2026-07-28, Basic: Overview); what it has nothing to tell of
+            // A message pattern, which every server has (2026-07-28, Basic: Overview); what it cannot notify about
             // is left out of the acknowledgement (Subscriptions: Acknowledgment).
             "subscriptions/listen" => is_modern,
             "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS]),
@@ -56,7 +56,7 @@ impl Catalog {
 }
 
 impl Engine {
-    /// Answers a request; `None` if there is no such method here.
+    /// Answers a request; `None` if there is not a such method here.
     ///
     /// # Errors
     /// The JSON-RPC error that answers it.
@@ -100,18 +100,18 @@ impl Engine {
         Ok(self.answer(call.catalog, call.request, call.era(), page, call.incoming))
     }
 
-    /// The item that is offered under a name; or what is answered instead, with the name that is most like it.
+    /// The visible item of this name.
     fn find(&self, call: &Call<'_>, kind: ItemKind, name: &str) -> Option<ItemRef> {
         let index = call.catalog.visible(kind)?.view().find(name)?;
         Some(ItemRef { kind, index })
     }
 
-    /// A request for something that the script does not offer, with what it offers that is most like it.
+    /// Answers a request for an unknown item; the journal names the closest one.
     fn miss(&self, call: &Call<'_>, kind: ItemKind, name: &str, error: &RpcError) -> Decision {
         let view = call.catalog.visible(kind).map(super::visible_items::VisibleItems::view);
         let known: Vec<_> = view.iter().flat_map(|view| view.names()).collect();
         let nearest = nearest(name, &known).map(str::to_owned);
-        self.note(call.incoming, Handling::Miss { nearest, why: error.message.clone() });
+        self.note(call.incoming, Handling::Unmatched { closest: nearest, why: error.message.clone() });
         Decision::Respond(ResponseFrame::ok(message::error(Some(&call.request.id), error)))
     }
 

@@ -1,8 +1,8 @@
 //! The mock engine: a script and its state, without any IO.
 //!
-//! A frame goes in with [`Engine::receive`]; what comes out is an [`Decision`]: nothing, an answer, the cancellation of an
-//! earlier request, or an [`Exchange`], which is asked for one [`Event`] after another until it has finished. Whoever
-//! drives it does the waiting and the sending, so that one engine behaves the same on every transport.
+//! A frame goes in with [`Engine::receive`]; what comes out is a [`Decision`]: nothing, an answer, the cancellation of
+//! an earlier request, or an [`Exchange`], which is asked for one [`Event`] after another until it has finished. The
+//! caller that drives it does the waiting and the sending, so that one engine behaves the same on every transport.
 
 mod added_rules;
 mod call;
@@ -21,6 +21,7 @@ mod legacy;
 mod legacy_session;
 mod methods;
 mod modern;
+mod notifications;
 mod outcome;
 mod pages;
 mod params;

@@ -70,7 +70,7 @@ pub(super) struct Meta<'a> {
 
 impl<'a> Params<'a> {
     /// # Errors
-    /// `params` is no object, or has a member twice.
+    /// `params` is not an object, or has a member twice.
     pub(super) fn parse(params: Option<&'a RawValue>) -> Result<Params<'a>, RpcError> {
         let Some(params) = params else { return Ok(Params::default()) };
         serde_json::from_str(params.get()).map_err(|error| invalid(format!("invalid params: {error}")))
@@ -79,7 +79,7 @@ impl<'a> Params<'a> {
     /// What the engine reads of `_meta`; nothing if there is none.
     ///
     /// # Errors
-    /// `_meta` is no object, or has a member twice.
+    /// `_meta` is not an object, or has a member twice.
     pub(super) fn meta(&self) -> Result<Meta<'a>, RpcError> {
         let Some(meta) = self.meta else { return Ok(Meta::default()) };
         if !is_object(Some(meta)) {
@@ -89,7 +89,7 @@ impl<'a> Params<'a> {
     }
 }
 
-/// A member that must be a text.
+/// A member that must be a string.
 ///
 /// # Errors
 /// It is missing or something else.
@@ -97,7 +97,7 @@ pub(super) fn text<'a>(name: &str, value: Option<&'a RawValue>) -> Result<Cow<'a
     optional_text(name, value)?.ok_or_else(|| invalid(format!("`{name}` is missing")))
 }
 
-/// A member that must be a text if it is there.
+/// A member that must be a string if it is there.
 ///
 /// # Errors
 /// It is something else.

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::{catalog::CallCounts, input_response::InputResponse};
 use crate::wire::{Id, message};
 
-/// Questions that were asked and are not all answered yet.
+/// Input requests that were asked and are not all answered yet.
 #[derive(Debug)]
 pub(super) struct PendingInput {
     /// The position of the step that asks.
@@ -26,7 +26,7 @@ pub(super) struct PendingInput {
 #[derive(Debug)]
 pub(super) struct OpenRequest {
     pub(super) name: String,
-    /// The id of the request, if the question is one.
+    /// The id of the request, if the input request is one.
     pub(super) id: Option<Id>,
     pub(super) receiver: oneshot::Receiver<InputResponse>,
     pub(super) answer: Option<InputResponse>,
@@ -48,7 +48,7 @@ pub(super) struct RequestState {
     pub(super) answers: Vec<(String, Json)>,
     /// Digest of what the request asks for.
     pub(super) digest: String,
-    /// When the state lapses, in milliseconds since the mock was started.
+    /// When the state expires, in milliseconds since the mock was started.
     pub(super) expires: u64,
 }
 

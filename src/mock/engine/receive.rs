@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// Takes a frame that is no single message: a batch where the version has batches, else an error.
+    /// Takes a frame that is not a single message: a batch where the version has batches, else an error.
     pub fn receive_broken(
         self: &Arc<Self>,
         session: &Arc<LegacySession>,
@@ -107,13 +107,13 @@ impl Engine {
         error: RpcError,
         incoming: Incoming<'_>,
     ) -> Decision {
-        // A client that finds out which era a server speaks asks for what the other era has.
+        // A client that detects the era of a server may send a request of the other era.
         let is_probe = matches!(&*request.method, "initialize" | "server/discover");
         let why = error.message.clone();
         self.note(
             incoming,
             match error.code {
-                METHOD_NOT_FOUND if !is_probe => Handling::Miss { nearest: None, why },
+                METHOD_NOT_FOUND if !is_probe => Handling::Unmatched { closest: None, why },
                 _ => Handling::Refused(why),
             },
         );

@@ -107,7 +107,7 @@ impl Exchange {
         Ok((members, meta.transpose()?))
     }
 
-    /// Something that the caller is told went wrong: of a tool as its result, else as an error.
+    /// A failure for the caller: a tool error, or a JSON-RPC error for other items.
     pub(super) fn failure(&self, text: &str) -> Outcome {
         match self.rule.item.kind {
             ItemKind::Tool => Outcome::Result(

@@ -51,7 +51,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Removes a rule that was added; `false` if there is none of this id.
+    /// Removes a rule that was added; `false` if there is not a such rule.
     pub fn remove_rule(&self, id: &str) -> bool {
         let mut added = self.added.lock();
         let rules: Vec<_> = added.iter().filter(|rule| rule.id != id).cloned().collect();
@@ -70,7 +70,7 @@ impl Engine {
     pub fn rules(&self) -> Vec<RuleStatus> {
         let added = self.added.lock();
         let catalog = self.catalog();
-        // An added rule stands in an item and in what replaces it.
+        // An added rule is in an item and in its replacements.
         let mut seen = HashSet::new();
         let status = |(item_ref, item): (ItemRef, &Item)| {
             let id = |label: &str| {

@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 
-/// A number that repeats a run, and what nobody may guess from what the mock gives out.
+/// The number that repeats a run, and the secret key of the mock.
 #[derive(Clone, Copy)]
 pub struct Seed {
     number: u64,

@@ -1,8 +1,8 @@
-//! What a mock gives out and must recognise later: signed state, digests of requests, names that nobody guesses.
+//! Signed request state, digests of requests, and unguessable names.
 //!
-//! 2026-07-28, Multi Round-Trip Requests, Server Requirements 4 and 5: `requestState` comes back from the client, so its
-//! integrity is protected, and it says for which request it was made. Whoever knows the key can forge everything here; it
-//! is secret unless a seed was given ([`Seed`](super::Seed)).
+//! 2026-07-28, Multi Round-Trip Requests, Server Requirements 4 and 5: `requestState` comes back from the client, so
+//! its integrity is protected, and it says for which request it was made. Anyone with the key can forge
+//! everything here; it is secret unless a seed was given ([`Seed`](super::Seed)).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use ring::{digest::SHA256, hmac};
@@ -18,7 +18,7 @@ pub(super) struct RequestStateSigner {
 /// Why a token was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SignatureError {
-    /// The token is not of the form of a token, or holds something other than what was asked for.
+    /// The token is malformed, or its payload has another type.
     #[error("it is malformed")]
     Malformed,
     /// The signature is not that of the payload.
@@ -34,8 +34,8 @@ impl RequestStateSigner {
         RequestStateSigner { state: key(b"state"), names: key(b"names") }
     }
 
-    /// A token that holds the payload, readable but signed. A payload that JSON cannot express (a mapping whose keys are
-    /// no texts) gives a token that never opens.
+    /// A token that holds the payload, readable but signed. A payload that JSON cannot express (an object whose keys
+    /// are not strings) gives a token that never verifies.
     pub(super) fn sign(&self, payload: &impl Serialize) -> String {
         let mut token = BASE64.encode(serde_json::to_vec(payload).unwrap_or_default());
         let signature = hmac::sign(&self.state, token.as_bytes());
@@ -56,7 +56,7 @@ impl RequestStateSigner {
         serde_json::from_slice(&payload).map_err(|_| SignatureError::Malformed)
     }
 
-    /// A name of 32 hexadecimal digits that nobody guesses who has not seen it, such as the id of a task: the same for
+    /// An unguessable name of 32 hexadecimal digits, such as the id of a task: the same for
     /// the same `what` and `number`, and another for every other.
     pub(super) fn unguessable(&self, what: &str, number: u64) -> String {
         let mut context = hmac::Context::with_key(&self.names);

@@ -18,7 +18,7 @@ use crate::{
 
 pub(super) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Everyone who may hear of a change.
+/// The clients that may be notified about a change.
 #[derive(Debug, Default)]
 pub(super) struct Subscribers {
     sessions: Mutex<Vec<Weak<LegacySession>>>,
@@ -33,7 +33,7 @@ pub(super) struct Subscriber {
     pub(super) sink: OnceLock<Box<dyn NotificationSink>>,
 }
 
-/// What a client wants to hear of, as far as the server has it (2026-07-28, Subscriptions: Notification SubscriptionFilter).
+/// The notifications that a client subscribes to (2026-07-28, Subscriptions: Notification Filter).
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct SubscriptionFilter {
@@ -88,7 +88,7 @@ pub(super) enum Topic<'a> {
 }
 
 impl Topic<'_> {
-    /// The capability without which nobody is told.
+    /// The capability that the notification requires.
     pub(super) fn capability(&self) -> &'static [&'static str] {
         match self {
             Topic::List(ItemKind::Tool) => &["tools", "listChanged"],

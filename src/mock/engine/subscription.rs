@@ -1,32 +1,20 @@
-//! Who hears of changes: legacy sessions, and the streams of `subscriptions/listen`.
+//! A stream of `subscriptions/listen` (2026-07-28, Subscriptions).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    call::Call,
-    catalog::Catalog,
     envelope::Envelope,
     instance::Engine,
-    legacy_session::{MAX_URIS, NotificationSink},
-    params::invalid,
-    subscribers::{SUBSCRIPTION_ID, Subscriber, SubscriptionFilter, Topic},
-    tasks::no_tasks,
+    legacy_session::NotificationSink,
+    subscribers::{SUBSCRIPTION_ID, Subscriber},
 };
 use crate::{
-    mock::script::{ItemKind, TASKS, includes},
     transport::Transport,
-    wire::{
-        Era, Id, RpcError,
-        message::{self, INTERNAL_ERROR},
-    },
+    wire::{Era, Id, message},
 };
-
-/// How many subscriptions a server has at a time.
-const MAX_SUBSCRIPTIONS: usize = 4096;
 
 /// A request to listen that was granted; it listens once it is opened.
 #[derive(Debug)]
@@ -40,6 +28,10 @@ pub struct PendingSubscription {
 pub struct Subscription(PendingSubscription);
 
 impl PendingSubscription {
+    pub(super) fn new(engine: Arc<Engine>, subscriber: Arc<Subscriber>) -> Self {
+        PendingSubscription { engine, subscriber }
+    }
+
     /// Begins to listen; the acknowledgement goes out first.
     pub fn open(self, sink: Box<dyn NotificationSink>) -> Subscription {
         let params = json!({ "notifications": self.subscriber.filter.to_json() });
@@ -56,8 +48,8 @@ impl PendingSubscription {
 }
 
 impl Subscription {
-    /// The notification that comes before the response when the server ends the subscription: `None` over HTTP, where the
-    /// end of the stream says the same (2026-07-28, Cancellation; Streamable HTTP: Sending Messages to the Server).
+    /// The notification that comes before the response when the server ends the subscription: `None` over HTTP, where
+    /// the end of the stream says the same (2026-07-28, Cancellation; Streamable HTTP: Sending Messages to the Server).
     pub fn cancellation(&self) -> Option<Bytes> {
         let Subscriber { id, transport, .. } = &*self.0.subscriber;
         let params = json!({ "requestId": id, "reason": "the server ends the subscription" }).to_string();
@@ -80,71 +72,6 @@ impl Drop for Subscription {
     }
 }
 
-impl Engine {
-    /// Tells a notification to everyone who subscribed to it, if the server declares that it tells such things; `false`
-    /// if it is none that can be subscribed to.
-    pub(super) fn publish(&self, catalog: &Catalog, method: &str, params: Option<&str>) -> bool {
-        #[derive(Deserialize)]
-        struct Updated {
-            uri: String,
-        }
-        let uri;
-        let topic = match method {
-            "notifications/tools/list_changed" => Topic::List(ItemKind::Tool),
-            "notifications/prompts/list_changed" => Topic::List(ItemKind::Prompt),
-            "notifications/resources/list_changed" => Topic::List(ItemKind::Resource),
-            "notifications/resources/updated" => {
-                uri = params.and_then(|params| serde_json::from_str::<Updated>(params).ok()).map(|it| it.uri);
-                Topic::Resource(uri.as_deref().unwrap_or_default())
-            }
-            _ => return false,
-        };
-        if catalog.script.capabilities.declares(Era::Modern, topic.capability()) {
-            self.subscribers.notify(&topic, method, params);
-        }
-        true
-    }
-
-    /// Tells that a list has changed.
-    pub(super) fn publish_change(&self, catalog: &Catalog, kind: ItemKind) {
-        let method = match kind {
-            ItemKind::Tool => "notifications/tools/list_changed",
-            ItemKind::Prompt => "notifications/prompts/list_changed",
-            _ => "notifications/resources/list_changed",
-        };
-        self.publish(catalog, method, None);
-    }
-
-    pub(super) fn publish_task(&self, id: &str, members: &str) {
-        self.subscribers.notify(&Topic::Task(id), "notifications/tasks", Some(&format!("{{{members}}}")));
-    }
-
-    /// `subscriptions/listen` (2026-07-28, Subscriptions).
-    ///
-    /// # Errors
-    /// The filter is missing or malformed; it names tasks, but the client does not declare the extension; there are too
-    /// many subscriptions.
-    pub(super) fn listen(self: &Arc<Self>, call: &Call<'_>) -> Result<PendingSubscription, RpcError> {
-        let filter = call.params.notifications.ok_or_else(|| invalid("`notifications` is missing"))?;
-        let filter: SubscriptionFilter = match message::is_object(Some(filter)) {
-            true => serde_json::from_str(filter.get()).map_err(|error| invalid(format!("`notifications`: {error}")))?,
-            false => return Err(invalid("`notifications` must be an object")),
-        };
-        if filter.task_ids.is_some() && !includes(&call.capabilities(), &json!({ "extensions": { TASKS: {} } })) {
-            return Err(no_tasks());
-        }
-        let mut filter = filter.restrict(call.catalog);
-        filter.task_ids.iter_mut().for_each(|ids| ids.retain(|id| self.task(call, id).is_some()));
-        let uris = filter.resource_subscriptions.iter().chain(&filter.task_ids);
-        if self.subscribers.subscribers().len() >= MAX_SUBSCRIPTIONS || uris.into_iter().any(|it| it.len() > MAX_URIS) {
-            return Err(RpcError::new(INTERNAL_ERROR, "too many subscriptions"));
-        }
-        let (id, transport) = (call.request.id.clone(), call.incoming.transport);
-        let subscriber = Subscriber { id, transport, filter, sink: OnceLock::new() };
-        Ok(PendingSubscription { engine: self.clone(), subscriber: Arc::new(subscriber) })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value as Json, json};
@@ -154,6 +81,7 @@ mod tests {
             Decision,
             test_client::{Received, TestClient},
         },
+        super::{legacy_session::MAX_URIS, notifications::MAX_SUBSCRIPTIONS},
         *,
     };
 

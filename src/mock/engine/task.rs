@@ -72,7 +72,7 @@ impl Task {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long the task lives on.
+    /// The rest of the task's time to live.
     pub(super) fn time_left(&self, at: Duration) -> Duration {
         self.spec.ttl.map_or(Duration::MAX, |ttl| (self.created + ttl).saturating_sub(at))
     }

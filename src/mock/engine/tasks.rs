@@ -31,7 +31,7 @@ use crate::{
 const MAX_TASKS: usize = 10_000;
 
 impl Exchange {
-    /// Goes on in the background, if the client can have a task; `None` if it goes on as before.
+    /// Continues as a task in the background, if the client supports tasks; `None` if it continues as before.
     pub(super) fn become_task(&mut self, spec: &TaskSpec, at: Duration) -> Option<Event> {
         if self.task.is_some() {
             return None;
@@ -59,7 +59,7 @@ impl Exchange {
 }
 
 impl Engine {
-    /// `None` if too many tasks are under way.
+    /// `None` if too many tasks are in progress.
     fn create_task(&self, spec: TaskSpec, owner: Option<String>, at: Duration) -> Option<Arc<Task>> {
         let number = self.tasks.numbers.fetch_add(1, Ordering::Relaxed);
         let progress = Progress { status: Status::Working, updated: at, open: Vec::new() };
@@ -78,7 +78,7 @@ impl Engine {
         Some(task)
     }
 
-    /// Forgets every task; those that are under way end.
+    /// Forgets every task; those that are in progress end.
     pub(super) fn forget_tasks(&self, at: Duration) {
         let tasks = std::mem::take(&mut *self.tasks.by_id.lock().unwrap_or_else(PoisonError::into_inner));
         for task in tasks.values() {
@@ -128,7 +128,7 @@ impl Engine {
         });
     }
 
-    /// Changes a task that is not over, and tells those who listen.
+    /// Changes a task that has not ended, and notifies its subscribers.
     fn change_task(&self, task: &Arc<Task>, at: Duration, change: impl FnOnce(&mut Progress)) {
         {
             let mut progress = task.lock();
@@ -144,7 +144,7 @@ impl Engine {
     /// `tasks/get`, `tasks/update` and `tasks/cancel`: the members of the result.
     ///
     /// # Errors
-    /// The client does not declare the extension; there is no such task.
+    /// The client does not declare the extension; there is not a such task.
     pub(super) fn task_method(&self, call: &Call<'_>) -> Result<String, RpcError> {
         if !includes(&call.capabilities(), &needs_tasks()) {
             return Err(no_tasks());
@@ -169,7 +169,7 @@ impl Engine {
         (!task.is_expired(call.incoming.at) && task.owner.as_deref() == call.principal()).then_some(task)
     }
 
-    /// Answers that nobody waits for are ignored (SEP-2663, Task Update Requests).
+    /// Unsolicited responses are ignored (SEP-2663, Task Update Requests).
     fn answer_task(&self, task: &Arc<Task>, mut answers: Map<String, Json>, at: Duration) {
         if task.lock().open.iter().any(|input| answers.contains_key(&input.key)) {
             self.change_task(task, at, |progress| {

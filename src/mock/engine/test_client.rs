@@ -27,7 +27,7 @@ pub(super) struct TestClient {
     /// What it declares.
     capabilities: Json,
     is_modern: bool,
-    /// How it answers questions of the server, by method: a response without its id. Without an answer it is silent.
+    /// How it responds to requests of the server, by method: a response without its id. It ignores other requests.
     answers: RefCell<Vec<(&'static str, Json)>>,
     /// What came and answers no request.
     pub(super) unasked: Received,
@@ -41,7 +41,7 @@ struct Background {
     exchange: Box<Exchange>,
     /// When it goes on at the latest.
     due: Duration,
-    /// Whether it goes on as soon as its questions are answered.
+    /// Whether it goes on as soon as its input requests are answered.
     awaits: bool,
 }
 
@@ -204,7 +204,7 @@ impl TestClient {
         }
     }
 
-    /// Answers the frame if it is a question.
+    /// Responds to the frame if it is a request.
     fn answer(&self, frame: &Bytes) {
         let frame: Json = serde_json::from_slice(frame).expect("JSON");
         let answers = self.answers.borrow();
@@ -223,19 +223,19 @@ impl TestClient {
         self.run_background();
     }
 
-    /// Ends what is played in the background.
+    /// Drops the exchanges in the background.
     pub(super) fn abandon(&self) {
         self.background.take();
     }
 
-    /// Plays what is due in the background.
+    /// Drives the exchanges in the background that are due.
     fn run_background(&self) {
         let running = std::mem::take(&mut *self.background.borrow_mut());
         let still = running.into_iter().filter_map(|task| self.run(task)).collect();
         self.background.replace(still);
     }
 
-    /// Plays a task as far as it goes by now; the task, if it goes on.
+    /// Drives a task as far as possible by now; the task, if it is not finished.
     fn run(&self, mut task: Background) -> Option<Background> {
         loop {
             if task.awaits {

@@ -10,11 +10,12 @@ use crate::mock::{
     script::{CallRange, Item},
 };
 
-/// What was expected and did not come, and what came and was not expected.
+/// The expectations that were not met, and the requests that were not expected.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Verification {
     /// How many expectations the script has.
     pub expectations: usize,
+    /// The expectations that were not met.
     pub unmet: Vec<UnmetExpectation>,
     /// Requests that nothing in the script answers, if the script says that there must be none: the first of them.
     pub unexpected: Vec<Entry>,
@@ -25,16 +26,18 @@ pub struct Verification {
 /// A tool, another item or a rule that was used too often or not often enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnmetExpectation {
-    /// Where it stands in the script: `tools.echo.rules[1]`.
+    /// Its label in the script: `tools.echo.rules[1]`.
     pub label: String,
     /// What was expected, as text: `at least 2 calls`.
     pub expected: String,
+    /// How often it was used.
     pub calls: u64,
     /// Requests that were nearly it, and why they were not; the latest last.
     pub closest_requests: Vec<String>,
 }
 
 impl Verification {
+    /// Whether every expectation is met.
     pub fn holds(&self) -> bool {
         self.unmet.is_empty() && self.unexpected.is_empty()
     }
@@ -61,7 +64,7 @@ impl fmt::Display for Verification {
 }
 
 impl Engine {
-    /// Holds what the clients did so far against the script's `expect` and `unexpected`.
+    /// Checks the requests so far against the script's `expect` and `unexpected`.
     pub fn verify(&self) -> Verification {
         let catalog = self.catalog();
         let journal = self.journal.entries();
@@ -79,7 +82,7 @@ impl Engine {
                 });
             }
         };
-        // An added rule stands in an item and in what replaces it.
+        // An added rule is in an item and in its replacements.
         let mut seen = HashSet::new();
         for (_, item) in catalog.script.all_items() {
             let Item { label, name, rules, expect, .. } = item;
@@ -89,16 +92,16 @@ impl Engine {
                 check(&rule.label, name, rule.expect, calls);
             }
         }
-        let misses = if catalog.script.strict { self.journal.misses() } else { UnmatchedRequests::default() };
-        let more = misses.count - misses.first.len() as u64;
-        Verification { expectations, unmet, unexpected: misses.first, more }
+        let unmatched = if catalog.script.strict { self.journal.unmatched() } else { UnmatchedRequests::default() };
+        let more = unmatched.count - unmatched.first.len() as u64;
+        Verification { expectations, unmet, unexpected: unmatched.first, more }
     }
 }
 
-/// Why a request was not answered by what has this label or name, though that is what it was most like.
+/// Why a request did not match the rule or item of this label or name, if that was the closest one.
 fn closest_request(entry: &Entry, label: &str, name: &str) -> Option<String> {
     match &entry.handling {
-        Handling::Miss { nearest: Some(nearest), why } if nearest == label || nearest == name => {
+        Handling::Unmatched { closest: Some(closest), why } if closest == label || closest == name => {
             Some(format!("{} (number {}): {why}", entry.method()?, entry.number))
         }
         _ => None,

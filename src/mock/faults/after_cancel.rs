@@ -2,7 +2,7 @@
 
 use super::{EVERYWHERE, Fault, FaultInfo, options};
 
-/// The one fault that is no change of the answer: whoever sends it asks the chain.
+/// The one fault that does not change the answer: the sender checks the chain for it.
 pub(super) const INFO: FaultInfo = FaultInfo {
     name: "after_cancel",
     summary: "The answer comes although the client has cancelled the request; on HTTP in the legacy versions only, \

@@ -3,18 +3,19 @@
 use super::{Fault, ResponsePart};
 use crate::{mock::seeded_rng::SeededRng, wire::Id};
 
-/// The faults that strike one answer.
+/// The faults that apply to one answer.
 #[derive(Debug)]
 pub struct Chain {
     links: Vec<(Fault, FaultState)>,
     stopped: bool,
 }
 
-/// What a fault remembers of the answer that it strikes.
+/// What a fault remembers about the answer.
 #[derive(Debug)]
 pub struct FaultState {
+    /// The random numbers of the fault.
     pub rng: SeededRng,
-    /// The id of the request; `None` if a notification is struck.
+    /// The id of the request; `None` for a notification.
     pub id: Option<Id>,
     /// How many notifications have passed.
     pub passed: u64,
@@ -23,13 +24,14 @@ pub struct FaultState {
 }
 
 impl FaultState {
+    /// The state at the beginning of an answer.
     pub fn new(id: Option<Id>, seed: u64) -> FaultState {
         FaultState { rng: SeededRng::new(seed), id, passed: 0, held: Vec::new() }
     }
 }
 
 impl Chain {
-    /// Each fault with the seed that decides what is random in it.
+    /// Each fault with the seed of its random numbers.
     pub fn new(id: Option<&Id>, faults: impl IntoIterator<Item = (Fault, u64)>) -> Chain {
         let links = faults.into_iter().map(|(fault, seed)| (fault, FaultState::new(id.cloned(), seed)));
         Chain { links: links.collect(), stopped: false }

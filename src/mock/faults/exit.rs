@@ -1,4 +1,4 @@
-//! The process dies.
+//! The process exits.
 
 use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
 use crate::config::{Node, Problems};

@@ -1,8 +1,8 @@
 //! Faults: how a mock misbehaves where its script says so.
 //!
-//! An answer on its way out is a sequence of [`ResponsePart`]s, and a [`Fault`] turns every part into those that go on instead.
-//! A [`Chain`] of faults is pure: it knows neither time nor transports. Whoever sends the answer waits, frames and
-//! closes as the parts say.
+//! An answer on its way out is a sequence of [`ResponsePart`]s, and a [`Fault`] turns every part into those that go on
+//! instead. A [`Chain`] of faults is pure: it knows neither time nor transports. The sender of the answer
+//! waits, frames and closes as the parts say.
 //!
 //! One file a fault; [`ALL`] is the list of them.
 
@@ -31,9 +31,8 @@ mod wrong_id;
 
 pub use chain::{Chain, FaultState};
 pub use packet::{FrameKind, Packet, SendStep, SendSteps};
-pub use part::ResponsePart;
 use part::stop_at;
-pub use status::StatusResponse;
+pub use part::{ResponsePart, StatusResponse};
 pub use stop::Stop;
 
 use crate::{
@@ -41,7 +40,7 @@ use crate::{
     transport::Transport,
 };
 
-/// A kind of fault, for those who write scripts.
+/// A kind of fault, as documented for authors of scripts.
 #[derive(Clone, Copy, Debug)]
 pub struct FaultInfo {
     /// The key by which a script asks for it.
@@ -50,7 +49,7 @@ pub struct FaultInfo {
     pub summary: &'static str,
     /// Each option, and what it means.
     pub options: &'static [(&'static str, &'static str)],
-    /// What stands under `do` of a fault, as YAML.
+    /// An example of `do`, as YAML.
     pub example: &'static str,
     /// Where it exists. Elsewhere it does nothing.
     pub transports: &'static [Transport],
@@ -83,30 +82,47 @@ const EVERYWHERE: &[Transport] = &Transport::ALL;
 /// A fault with its options.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
+    /// The process exits.
     Exit(exit::Exit),
+    /// The answer never comes.
     Hang(hang::Hang),
+    /// The answer comes late.
     Delay(delay::Delay),
+    /// The answer comes slowly.
     Drip(drip::Drip),
+    /// Something that is not a message comes before the answer.
     Noise(noise::InjectedOutput),
+    /// The response is something else.
     Garbage(garbage::Garbage),
+    /// The response is cut off, and looks finished.
     Truncate(truncate::Truncate),
+    /// The connection is reset.
     Reset(reset::Reset),
+    /// The connection is closed too early.
     Close(close::Close),
+    /// An HTTP status replaces the answer.
     Status(status::Status),
+    /// The HTTP response has another media type.
     ContentType(content_type::ContentType),
+    /// The response has another id.
     WrongId(wrong_id::WrongId),
+    /// The response comes again.
     Duplicate(duplicate::Duplicate),
+    /// Messages come in another order.
     Reorder(reorder::Reorder),
+    /// Messages get lost.
     Drop(drop::Drop),
+    /// The answer comes although the request was cancelled.
     AfterCancel,
+    /// The response is large.
     Oversize(oversize::Oversize),
 }
 
 impl Fault {
-    /// Reads one part of `do`: a mapping with the name of the fault, or the name alone.
+    /// Reads one fault of `do`: an object with the name of the fault, or the name alone.
     ///
     /// # Errors
-    /// There is no such fault, or something is wrong with its options.
+    /// There is not a such fault, or something is wrong with its options.
     pub fn read(node: &Node) -> Result<Fault, Problems> {
         let names: Vec<_> = ALL.iter().map(|info| info.name).collect();
         let nothing = Node { span: node.span, value: Value::Null };
@@ -134,6 +150,7 @@ impl Fault {
         }
     }
 
+    /// The description of this kind of fault.
     pub fn info(&self) -> &'static FaultInfo {
         match self {
             Fault::Exit(_) => &exit::INFO,
@@ -156,7 +173,7 @@ impl Fault {
         }
     }
 
-    /// What goes on instead of `part`.
+    /// Replaces `part`.
     pub fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
         match self {
             Fault::Exit(it) => it.apply(part, out),

@@ -1,4 +1,4 @@
-//! Something that is no message comes before the answer.
+//! Something that is not a message comes before the answer.
 
 use bytes::Bytes;
 use std::sync::Arc;

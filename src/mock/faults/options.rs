@@ -1,4 +1,4 @@
-//! Reading what the options of several faults have in common.
+//! Reading options that several faults have in common.
 
 use crate::config::{Fields, Node, Problems, Value};
 
@@ -17,7 +17,7 @@ pub(super) fn read<'n>(info: &super::FaultInfo, node: &'n Node) -> Result<Fields
 /// A number of bytes, such as `20`, `64 KB` or `5 MiB`.
 ///
 /// # Errors
-/// It is none, or more than 1 GiB.
+/// It is not a number of bytes, or more than 1 GiB.
 pub(super) fn bytes(node: &Node) -> Result<usize, Problems> {
     let wrong = || node.problem("expected a number of bytes").hint("write 20, 64KB, 5MB or 5MiB; at most 1GiB").into();
     let text = match &node.value {
@@ -38,10 +38,10 @@ pub(super) fn bytes(node: &Node) -> Result<usize, Problems> {
     number.filter(|number| *number <= MAX).ok_or_else(wrong)
 }
 
-/// As [`bytes`], and at least one.
+/// Like [`bytes`], and at least one.
 ///
 /// # Errors
-/// As [`bytes`], or it is 0.
+/// Like [`bytes`], or it is 0.
 pub(super) fn some_bytes(node: &Node) -> Result<usize, Problems> {
     match bytes(node)? {
         0 => Err(node.problem("expected at least one byte").into()),
@@ -49,7 +49,7 @@ pub(super) fn some_bytes(node: &Node) -> Result<usize, Problems> {
     }
 }
 
-/// Whether a scalar stands where options may.
+/// Whether the options are a scalar.
 pub(super) fn is_scalar(node: &Node) -> bool {
     matches!(node.value, Value::String(_) | Value::Number(_) | Value::Bool(_))
 }

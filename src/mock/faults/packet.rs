@@ -10,24 +10,28 @@ use crate::wire::Message;
 /// A frame and how it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
+    /// What the frame is.
     pub kind: FrameKind,
     /// The HTTP status, of a response.
     pub status: u16,
+    /// The frame.
     pub bytes: Bytes,
     /// It is sent in pieces of so many bytes, with this pause between them.
     pub drip: Option<(usize, Duration)>,
-    /// Only so many bytes of it are sent, and what happens then. Fewer than there are.
+    /// How many bytes of it are sent, fewer than it has, and what happens then.
     pub cut: Option<(usize, Stop)>,
 }
 
 /// What a frame is for the request that is being answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
+    /// A notification of the server.
     Notification,
     /// A request of the server.
     Request,
     /// What no server should send.
     Unsolicited,
+    /// The response to the request.
     Response,
 }
 
@@ -36,7 +40,9 @@ pub enum FrameKind {
 pub enum SendStep {
     /// These bytes are sent, and have left before the next step.
     Bytes(Bytes),
+    /// Nothing is sent for this time.
     Wait(Duration),
+    /// The answer ends.
     Stop(Stop),
 }
 
@@ -50,10 +56,12 @@ pub struct SendSteps {
 }
 
 impl Packet {
+    /// A frame that is sent as it is.
     pub fn new(kind: FrameKind, bytes: Bytes) -> Packet {
         Packet { kind, status: 200, bytes, drip: None, cut: None }
     }
 
+    /// A response that is sent as it is.
     pub fn response(status: u16, bytes: Bytes) -> Packet {
         Packet { status, ..Packet::new(FrameKind::Response, bytes) }
     }

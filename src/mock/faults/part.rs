@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, StatusCode};
+
 use super::{
     packet::{FrameKind, Packet},
-    status::StatusResponse,
     stop::Stop,
 };
 
@@ -14,6 +16,7 @@ use super::{
 pub enum ResponsePart {
     /// The answer begins.
     Begin,
+    /// Nothing is sent for this time.
     Wait(Duration),
     /// Another answer goes first, unless none is sent within this time.
     Yield(Duration),
@@ -21,11 +24,25 @@ pub enum ResponsePart {
     ContentType(Arc<str>),
     /// This HTTP response comes instead of the answer.
     Replace(StatusResponse),
+    /// A frame.
     Packet(Packet),
     /// The stream is to be closed where it can be resumed, after telling the client when to come back.
     Disconnect(Option<Duration>),
     /// Nothing follows.
     Stop(Stop),
+}
+
+/// An HTTP response that replaces the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatusResponse {
+    /// The HTTP status.
+    pub code: StatusCode,
+    /// The media type of the body, if there is one.
+    pub content_type: Option<&'static str>,
+    /// These are given besides, or instead.
+    pub headers: Arc<[(HeaderName, HeaderValue)]>,
+    /// The body.
+    pub body: Bytes,
 }
 
 /// Stops the answer: before anything of it, or after so many bytes of the response.

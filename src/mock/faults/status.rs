@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
-use super::{Fault, FaultInfo, FaultState, ResponsePart, Stop, options};
+use super::{Fault, FaultInfo, FaultState, ResponsePart, StatusResponse, Stop, options};
 use crate::{
     config::{Entry, Node, Problem, Problems, Value},
     transport::Transport,
@@ -40,17 +40,6 @@ enum Body {
     Text(Bytes),
     Json(Bytes),
     RpcError(Box<RpcError>),
-}
-
-/// An HTTP response that is no answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StatusResponse {
-    pub code: StatusCode,
-    /// The media type of the body, if there is one.
-    pub content_type: Option<&'static str>,
-    /// These are given besides, or instead.
-    pub headers: Arc<[(HeaderName, HeaderValue)]>,
-    pub body: Bytes,
 }
 
 impl Status {

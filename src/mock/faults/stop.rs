@@ -5,12 +5,12 @@
 pub enum Stop {
     /// What always comes.
     Finish,
-    /// Nothing at all: everyone waits.
+    /// Nothing at all: the client waits.
     Hang,
     /// The stream or connection is closed in order; a WebSocket with this code.
     Close(u16),
     /// The connection is reset.
     Reset,
-    /// The process dies with this code.
+    /// The process exits with this code.
     Exit(u8),
 }

@@ -32,7 +32,7 @@ pub enum WrongId {
     Json(Arc<str>),
 }
 
-/// How far away the other number is: nobody has sent so many requests.
+/// The distance to the other number: no client has sent this many requests.
 const FAR: i64 = 1_000_000;
 
 impl WrongId {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use super::{ItemKind, ReplySubject, Rule, ScriptReader, ToolItem, repeat};
 use crate::config::{Diagnostics, Entry, Node, Problem, Problems, Source, Span, nearest, parse_yaml};
 
-/// A rule that goes in front of those that an item of the script has, read from a text of its own:
+/// A rule that goes in front of those that an item of the script has, read from a string of its own:
 /// `{ tool: echo, rule: { when: { args: { text: hi } }, reply: hello } }`.
 #[derive(Debug)]
 pub struct AddedRule {
+    /// The id of the rule.
     pub id: String,
+    /// The kind of the item.
     pub kind: ItemKind,
     /// The name, URI, URI template or method of the item.
     pub name: String,

@@ -15,11 +15,11 @@ pub struct Auth {
     scopes: Vec<String>,
     /// Where clients get tokens.
     authorization_servers: Vec<String>,
-    /// The scopes that clients are told of.
+    /// The scopes in the metadata.
     supported: Vec<String>,
 }
 
-/// An access token. Whoever has it may do what its scopes allow.
+/// An access token and its scopes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Token {
     token: String,
@@ -138,7 +138,7 @@ impl Challenge {
 /// Reads a scope.
 ///
 /// # Errors
-/// It is no text, or has characters that a scope cannot have (RFC 6749, section 3.3).
+/// It is not a string, or has characters that a scope cannot have (RFC 6749, section 3.3).
 pub(super) fn read_scope(node: &Node) -> Result<String, Problems> {
     let scope = node.str()?;
     let is_valid = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';

@@ -21,7 +21,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// What follows from the script: what it has something for, nothing else.
+    /// The capabilities that the script needs, and no others.
     pub(super) fn from_features(
         uses: &UsedFeatures,
         has: impl Fn(ItemKind) -> bool,
@@ -90,6 +90,7 @@ impl Capabilities {
         self
     }
 
+    /// The capabilities that are declared in an era.
     pub fn for_era(&self, era: Era) -> &Map<String, Json> {
         match era {
             Era::Legacy => &self.legacy,

@@ -14,16 +14,20 @@ use crate::{
 /// Values that complete one argument of a prompt or one variable of a resource template.
 #[derive(Debug)]
 pub struct Completion {
+    /// The prompt or resource template.
     pub reference: CompletionTarget,
+    /// The argument or variable.
     pub argument: String,
-    /// A list of texts.
+    /// An array of strings.
     pub values: Data,
 }
 
 /// Whose argument is completed (2025-11-25, Completion: Reference Types).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompletionTarget {
+    /// The prompt of this name.
     Prompt(String),
+    /// The resource template of this URI template.
     Resource(String),
 }
 
@@ -54,7 +58,7 @@ impl Completion {
     }
 }
 
-/// Entries of `completions` that nobody can ask for, or that another one hides.
+/// Entries of `completions` that no client can request, or that another one hides.
 pub(super) fn mistakes(root: &Node) -> Vec<Problem> {
     let completions = root.get("completions").and_then(|list| list.as_items()).unwrap_or_default();
     let mut seen = HashSet::new();

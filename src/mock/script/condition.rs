@@ -1,4 +1,4 @@
-//! Conditions: when a rule answers, and when a fault strikes.
+//! Conditions: when a rule answers, and when a fault applies.
 
 use std::{cell::OnceCell, time::Duration};
 
@@ -55,15 +55,21 @@ enum CallNumbers {
 
 /// What a condition can look at. Nothing is parsed before a condition asks for it.
 pub struct RequestFacts<'a> {
+    /// The arguments of the call.
     pub args: LazyJson<'a>,
+    /// The params of the request.
     pub params: LazyJson<'a>,
+    /// The HTTP headers, if the transport has headers.
     pub headers: Option<&'a HeaderMap>,
+    /// The protocol version of the request.
     pub version: Version,
+    /// The transport of the request.
     pub transport: Transport,
     /// What the client declares.
     pub capabilities: LazyJson<'a>,
     /// Which call this is of what the rule or the fault belongs to, counted from 1.
     pub call: u64,
+    /// The server's state.
     pub state: LazyJson<'a>,
     /// Time since the mock was started.
     pub at: Duration,
@@ -75,10 +81,12 @@ pub struct RequestFacts<'a> {
 pub struct LazyJson<'a>(OnceCell<Json>, Box<dyn Fn() -> Json + 'a>);
 
 impl<'a> LazyJson<'a> {
+    /// A value that `make` creates when it is read.
     pub fn new(make: impl Fn() -> Json + 'a) -> Self {
         LazyJson(OnceCell::new(), Box::new(make))
     }
 
+    /// The value.
     pub fn get(&self) -> &Json {
         self.0.get_or_init(&self.1)
     }
@@ -89,7 +97,7 @@ impl Condition {
         Condition::read_fields(&node.fields("`when`", KEYS)?, reader)
     }
 
-    /// Reads the keys of a condition from a mapping that may have others.
+    /// Reads the keys of a condition from an object that may have others.
     pub(super) fn read_fields(
         fields: &crate::config::Fields<'_>,
         reader: &mut ScriptReader,

@@ -1,4 +1,4 @@
-//! Which requests are struck by which faults.
+//! Which faults apply to which requests.
 
 use super::{Condition, ItemKind, ScriptReader, condition};
 use crate::{
@@ -36,7 +36,9 @@ const METHODS: &[&str] = &[
 /// An entry of `faults`.
 #[derive(Debug)]
 pub struct FaultRule {
+    /// The requests that the entry is about.
     pub target: FaultTarget,
+    /// What must hold of a request.
     pub when: Condition,
     /// One after the other. Never empty.
     pub faults: Vec<Fault>,
@@ -120,7 +122,7 @@ fn read_method(node: &Node, reader: &mut ScriptReader) -> Result<String, Problem
     Ok(method.to_owned())
 }
 
-/// What strikes on certain transports only must exist on one of them.
+/// Faults for certain transports must exist on one of them.
 fn check_transports(on: &Node, faults: &[Fault]) -> Result<(), Problems> {
     let Some(node) = on.get("transport") else { return Ok(()) };
     let named = node.items().map_or_else(|_| vec![node], |items| items.iter().collect());

@@ -7,8 +7,9 @@ use crate::config::{Fields, Node, Problems};
 /// The choices of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct HttpPolicy {
-    /// Whether legacy clients get a session. Without sessions every request stands alone and needs no handshake.
+    /// Whether legacy clients get a session. Without sessions no request needs a handshake.
     pub sessions: bool,
+    /// The choices for answers without their own.
     pub answer: HttpResponseOptions,
 }
 
@@ -21,6 +22,7 @@ impl Default for HttpPolicy {
 /// The choices for one answer; what is not given is as the server has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HttpResponseOptions {
+    /// What the answer is sent as.
     pub form: Option<HttpForm>,
     /// Whether a legacy stream begins with an event that carries only an id (2025-11-25, Transports).
     pub priming: Option<bool>,
@@ -76,6 +78,7 @@ impl HttpResponseOptions {
         }
     }
 
+    /// What the answer is sent as; [`HttpForm::Auto`] by default.
     pub fn form(self) -> HttpForm {
         self.form.unwrap_or(HttpForm::Auto)
     }

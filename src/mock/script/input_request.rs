@@ -1,4 +1,4 @@
-//! Questions of a server to its client.
+//! Input requests of a server to its client.
 
 use std::time::Duration;
 
@@ -12,15 +12,17 @@ use crate::{
     wire::Version,
 };
 
-/// The members of a request that are texts.
+/// The members of a request that are strings.
 const TEXTS: &[&str] = &["mode", "message", "url", "elicitationId", "systemPrompt", "includeContext"];
 
-/// One request. Its name is the key in `inputRequests`, and what templates call the answer.
+/// One input request. Its name is the key in `inputRequests`, and the name of the response in templates.
 #[derive(Debug)]
 pub struct InputRequest {
+    /// The key in `inputRequests`, and the name of the response in templates.
     pub name: String,
     /// What the client is asked to do.
     pub method: &'static str,
+    /// The params of the request.
     pub params: Data,
     /// The capabilities that a client must declare to be asked.
     pub needs: Json,
@@ -35,7 +37,7 @@ pub struct InputRequest {
 impl InputRequest {
     pub(super) const KINDS: &'static [&'static str] = &["elicit", "sample", "roots"];
 
-    /// Reads a request; `key` is its name where it stands in a mapping of requests.
+    /// Reads a request; `key` is its name in an object of requests.
     pub(super) fn read(
         kind: &str,
         node: &Node,

@@ -11,18 +11,24 @@ const ITEM_KEYS: &[&str] = &["enabled", "scopes", "expect", "rules", repeat::KEY
 /// What an item answers for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ItemKind {
+    /// A tool.
     Tool,
+    /// A resource.
     Resource,
+    /// A resource template.
     ResourceTemplate,
+    /// A prompt.
     Prompt,
+    /// A method.
     Method,
 }
 
 impl ItemKind {
+    /// Every kind.
     pub const ALL: [ItemKind; 5] =
         [ItemKind::Tool, ItemKind::Resource, ItemKind::ResourceTemplate, ItemKind::Prompt, ItemKind::Method];
 
-    /// The key of a script under which such items stand, which is also the member of a list's result.
+    /// The key of such items in a script, and in the result of a list.
     pub fn list_key(self) -> &'static str {
         match self {
             ItemKind::Tool => "tools",
@@ -69,14 +75,16 @@ impl ItemKind {
 /// A item by its kind and its position in the script's list of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ItemRef {
+    /// The kind of the item.
     pub kind: ItemKind,
+    /// The position in the script's list.
     pub index: usize,
 }
 
 /// How something is answered, and for whom.
 #[derive(Debug)]
 pub struct Item {
-    /// Where the item stands, as the journal shows it: `tools.echo`.
+    /// The label of the item in the journal: `tools.echo`.
     pub label: Arc<str>,
     /// The name, URI, URI template or method by which clients ask for it.
     pub name: String,
@@ -84,7 +92,7 @@ pub struct Item {
     pub number: usize,
     /// Empty if the script does not say how it answers.
     pub rules: Vec<Arc<Rule>>,
-    /// How many of them were added, and stand in front.
+    /// How many of them, at the front, were added.
     pub added: usize,
     /// Whether it is there when the server starts.
     pub enabled: bool,
@@ -92,18 +100,21 @@ pub struct Item {
     pub scopes: Vec<String>,
     /// How often it must be called for the verification to hold.
     pub expect: Option<CallRange>,
-    /// Its number, from 1, if it is one of many that one item of the script stands for.
+    /// Its number, from 1, if it is one of many with `repeat`.
     pub repetition: Option<u64>,
 }
 
 /// A number of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRange {
+    /// At least this many.
     pub min: u64,
+    /// At most this many.
     pub max: u64,
 }
 
 impl CallRange {
+    /// Whether this number of calls is in the range.
     pub fn contains(self, calls: u64) -> bool {
         (self.min..=self.max).contains(&calls)
     }

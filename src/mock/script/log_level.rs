@@ -9,17 +9,22 @@ pub(super) const NAMES: &[&str] = &["debug", "info", "notice", "warning", "error
 pub struct LogLevel(u8);
 
 impl LogLevel {
+    /// The least severe level.
     pub const LEAST: LogLevel = LogLevel(0);
+    /// The level `info`.
     pub const INFO: LogLevel = LogLevel(1);
 
+    /// The level of this name.
     pub fn parse(name: &str) -> Option<LogLevel> {
         NAMES.iter().position(|level| *level == name).map(|index| LogLevel(index as u8))
     }
 
+    /// The name of the level.
     pub fn as_str(self) -> &'static str {
         NAMES[usize::from(self.0)]
     }
 
+    /// The number of the level, 0 for the least severe.
     pub fn as_u8(self) -> u8 {
         self.0
     }

@@ -3,12 +3,13 @@
 use super::{Item, ReplySubject, ScriptReader};
 use crate::config::{Node, Problems};
 
-/// Methods on which everything else rests. The protocol answers them, whatever a script says.
+/// Methods that the protocol always answers, because everything else relies on them.
 const RESERVED: &[&str] = &["initialize", "ping", "server/discover"];
 
 /// A method of the script. It answers before the protocol does.
 #[derive(Debug)]
 pub struct MethodItem {
+    /// How it answers.
     pub item: Item,
 }
 

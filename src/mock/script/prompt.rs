@@ -8,6 +8,7 @@ const MEMBERS: &[&str] = &["name", "title", "description", "arguments", "icons",
 /// A prompt of the script.
 #[derive(Debug)]
 pub struct PromptItem {
+    /// How it answers.
     pub item: Item,
     /// The MCP `Prompt` as JSON text.
     pub definition: String,

@@ -13,7 +13,7 @@ pub(super) struct ScriptReader {
     pub(super) templates: Templates,
     /// How many items were read.
     pub(super) item_count: usize,
-    /// Whether the item that is being read is one of those that an item stands for.
+    /// Whether the item that is being read is one of many with `repeat`.
     pub(super) repeats: bool,
     pub(super) uses: UsedFeatures,
     pub(super) replacements: Replacements,
@@ -23,7 +23,7 @@ pub(super) struct ScriptReader {
     pub(super) scopes: Option<Span>,
 }
 
-/// Stubs that stand in steps, to replace others.
+/// Items in `replace` steps.
 #[derive(Default)]
 pub(super) struct Replacements {
     pub(super) tools: Vec<ToolItem>,
@@ -35,8 +35,11 @@ pub(super) struct Replacements {
 /// What a script makes use of, which decides what is declared and what need not be kept.
 #[derive(Clone, Debug, Default)]
 pub struct UsedFeatures {
+    /// Whether some step logs.
     pub logging: bool,
+    /// Whether some step requests input from the client.
     pub input_requests: bool,
+    /// Whether some call runs as a task.
     pub tasks: bool,
     /// Whether some step says that a resource was updated.
     pub updates: bool,

@@ -1,7 +1,7 @@
-//! Many items from one: an item with `repeat: 1000` stands for a thousand of them.
+//! Many items from one: an item with `repeat: 1000` is a thousand items.
 //!
-//! Its MCP members may have templates over `n`, the number of each from 1, which are filled in when the script is read. The
-//! templates of its answer know `n`, too.
+//! Its MCP members may have templates over `n`, the number of each from 1, which are filled in when the script is read.
+//! The templates of its answer know `n`, too.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -24,7 +24,7 @@ pub(super) const MAX: usize = 100_000;
 /// The script with everything written out that repeats.
 ///
 /// # Errors
-/// A number that is none, or a template that uses more than `n`.
+/// An invalid number, or a template that uses more than `n`.
 pub(super) fn expand<'n>(root: &'n Node, source: &Arc<Source>) -> Result<Cow<'n, Node>, Problems> {
     let lists = || ItemKind::ALL.into_iter().filter_map(|kind| root.get(kind.list_key())?.as_items());
     if !lists().flatten().any(|item| item.get(KEY).is_some()) {
@@ -61,7 +61,8 @@ fn copy(item: &Node, n: usize, templates: &mut Templates) -> Result<Node, Proble
     Ok(Node { span: item.span, value: Value::Mapping(entries) })
 }
 
-/// The node with the number in its texts. Inside of it, a text that is one expression becomes what the expression gives.
+/// The node with the number in its strings. Inside of it, a string that is one expression becomes the value of the
+/// expression.
 fn fill(node: &Node, n: usize, is_text: bool, templates: &mut Templates) -> Result<Node, Problems> {
     let value = match &node.value {
         Value::String(_) => {

@@ -17,7 +17,7 @@ const TOOL: &[&str] = &["text", "json", "structured", "content", "error"];
 const PROMPT: &[&str] = &["messages"];
 const RESOURCE: &[&str] = &["text", "json", "blob", "contents"];
 
-/// The members of content blocks and of resource contents that are texts.
+/// The members of content blocks and of resource contents that are strings.
 pub(super) const TEXTS: &[&str] = &["type", "text", "data", "mimeType", "uri", "name", "title", "description", "blob"];
 
 /// How a request is answered.
@@ -36,8 +36,9 @@ pub enum Reply {
 /// The members of a result without its envelope.
 #[derive(Debug)]
 pub struct Body {
-    /// Names as they stand in JSON, without quotes.
+    /// Names in JSON notation, without quotes.
     pub members: Vec<(Cow<'static, str>, Data)>,
+    /// The `_meta` of the result.
     pub meta: Option<Data>,
 }
 
@@ -54,7 +55,7 @@ impl Body {
     /// Reads a whole result.
     ///
     /// # Errors
-    /// It is no mapping, or its `_meta` is none.
+    /// It is not an object, or its `_meta` is not.
     fn read(node: &Node, templates: &mut Templates) -> Result<Body, Problems> {
         let (metas, members): (Vec<_>, Vec<_>) = node.entries()?.iter().partition(|entry| entry.key == "_meta");
         let member = |entry: &&Entry| {
@@ -72,7 +73,7 @@ impl Body {
     }
 }
 
-/// What a reply answers for, and what it takes from there.
+/// The item that a reply belongs to, and the members that the reply takes from it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ReplySubject {
     Tool,
@@ -164,7 +165,7 @@ impl ReplySubject {
 }
 
 impl Reply {
-    /// Reads a reply: a mapping with one of the kinds, or a text as short form of `text:`.
+    /// Reads a reply: an object with one of the kinds, or a string as the short form of `text:`.
     ///
     /// # Errors
     /// No kind or two kinds; a kind's value is wrong.

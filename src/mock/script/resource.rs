@@ -11,6 +11,7 @@ const MEMBERS: &[&str] = &["name", "title", "description", "mimeType", "size", "
 /// A resource of the script.
 #[derive(Debug)]
 pub struct ResourceItem {
+    /// How it answers.
     pub item: Item,
     /// The MCP `Resource` as JSON text.
     pub definition: String,
@@ -19,9 +20,11 @@ pub struct ResourceItem {
 /// A resource template of the script.
 #[derive(Debug)]
 pub struct ResourceTemplateItem {
+    /// How it answers.
     pub item: Item,
     /// The MCP `ResourceTemplate` as JSON text.
     pub definition: String,
+    /// The URI template.
     pub template: UriTemplate,
 }
 

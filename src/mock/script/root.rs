@@ -37,7 +37,17 @@ const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websi
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
 const REQUEST_STATE_TTL: Duration = Duration::from_secs(600);
 
-/// A parsed script. The lists begin with what the script declares; replacements for it follow.
+/// A parsed script.
+///
+/// ```
+/// use mcp_rehearsal::{config::Source, mock::script::Script};
+///
+/// let script = Script::parse(&Source::new("echo.yaml", "tools: [{ name: echo, reply: '{{ args.text }}' }]"))?;
+/// assert_eq!(script.tools[0].item.name, "echo");
+/// # Ok::<_, mcp_rehearsal::config::Diagnostics>(())
+/// ```
+///
+/// The lists begin with what the script declares; replacements for it follow.
 #[derive(Debug)]
 pub struct Script {
     /// The text that was read.
@@ -46,49 +56,65 @@ pub struct Script {
     pub name: String,
     /// The MCP `Implementation` of the server as JSON text.
     pub server_info: String,
+    /// The instructions for clients.
     pub instructions: Option<String>,
     /// The versions that are offered, oldest first. Never empty.
     pub versions: Vec<Version>,
+    /// How many items a page has; `None` for a single page.
     pub page_size: Option<usize>,
     /// The `ServerCapabilities` for each era.
     pub capabilities: Capabilities,
     /// The server's state at the start.
     pub state: serde_json::Map<String, serde_json::Value>,
+    /// How the server uses streamable HTTP.
     pub http: HttpPolicy,
-    /// Who may use the server over the network; everyone if there is none.
+    /// The tokens that requests over the network need; `None` for a server without tokens.
     pub auth: Option<Auth>,
+    /// How long the state of an unfinished call is valid.
     pub request_state_ttl: Duration,
     /// Whether a request that nothing answers breaks the verification.
     pub strict: bool,
+    /// The tools.
     pub tools: Vec<ToolItem>,
+    /// The resources.
     pub resources: Vec<ResourceItem>,
+    /// The resource templates.
     pub resource_templates: Vec<ResourceTemplateItem>,
+    /// The prompts.
     pub prompts: Vec<PromptItem>,
+    /// The methods.
     pub methods: Vec<MethodItem>,
+    /// The completions.
     pub completions: Vec<Completion>,
+    /// The skills.
     pub skills: Vec<SkillItem>,
+    /// The faults.
     pub faults: Vec<FaultRule>,
     /// How many of each kind the script declares.
     declared: [usize; 5],
     /// How many items there are of all kinds.
     pub item_count: usize,
+    /// The features that the script uses.
     pub uses: UsedFeatures,
+    /// The templates of the script.
     pub templates: Templates,
     /// Whether another script may take its place while it is served.
     is_reloadable: bool,
 }
 
-/// Why there is no script.
+/// Why a script cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptError {
+    /// The file cannot be read.
     #[error("cannot read the script {path}: {source}{hint}")]
     Read { path: String, source: std::io::Error, hint: String },
+    /// The script has mistakes.
     #[error("{0}")]
     Invalid(Diagnostics),
 }
 
 impl Script {
-    /// Reads the script in a file, or the built-in script of that name if there is no such file.
+    /// Reads the script in a file, or the built-in script of that name if there is not a such file.
     ///
     /// # Errors
     /// [`ScriptError::Read`] if there is neither; [`ScriptError::Invalid`] with every mistake in it.
@@ -179,7 +205,7 @@ impl Script {
         }));
         for added in added.iter().filter(|_| problems.is_empty()) {
             let rule = added.read(root, &tools, &mut reader)?;
-            // It also holds for what a `replace` puts in the place of the item.
+            // It also applies to the replacements of the item.
             let later = &mut reader.replacements;
             let items = (tools.iter_mut().chain(&mut later.tools).map(|it| (ItemKind::Tool, &mut it.item)))
                 .chain(resources.iter_mut().chain(&mut later.resources).map(|it| (ItemKind::Resource, &mut it.item)))
@@ -259,6 +285,7 @@ impl Script {
         }
     }
 
+    /// An item.
     pub fn item(&self, ItemRef { kind, index }: ItemRef) -> &Item {
         match kind {
             ItemKind::Tool => &self.tools[index].item,

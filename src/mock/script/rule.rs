@@ -12,23 +12,28 @@ const PLANS: &[&str] = &["reply", "replies", "steps"];
 /// A condition and the answer that it selects. The first rule that matches answers.
 #[derive(Debug)]
 pub struct Rule {
-    /// Where the rule stands, as it is shown in the journal: `tools.echo.rules[1]`.
+    /// The label of the rule in the journal: `tools.echo.rules[1]`.
     pub label: Arc<str>,
     /// What must hold of the request; `None` holds always.
     pub when: Option<Condition>,
     /// How often it must answer for the verification to hold.
     pub expect: Option<CallRange>,
+    /// The answer.
     pub answer: AnswerSpec,
 }
 
+/// How a rule answers.
 #[derive(Debug)]
 pub struct AnswerSpec {
     /// Time to wait before the first step.
     pub delay: Duration,
+    /// The replies or steps.
     pub plan: AnswerPlan,
+    /// How the answer is sent over HTTP.
     pub http: HttpResponseOptions,
 }
 
+/// The replies or steps of an answer.
 #[derive(Debug)]
 pub enum AnswerPlan {
     /// Step after step; the last one is a reply or an exit.

@@ -40,53 +40,52 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 pub struct Step {
     /// An expression; the step is left out where it is not true.
     pub condition: Option<Box<NativeExpression>>,
+    /// What the step does.
     pub action: Action,
 }
 
+/// What a step does.
 #[derive(Debug)]
 pub enum Action {
+    /// Waits.
     Wait(Duration),
     /// A wait whose length is a template.
     WaitAs(Text),
     /// `notifications/message`, if the client wants this level.
-    Log {
-        level: LogLevel,
-        logger: Option<Text>,
-        data: Data,
-    },
+    Log { level: LogLevel, logger: Option<Text>, data: Data },
     /// `notifications/progress`, if the client sent a token. The members besides the token.
     Progress(Vec<(&'static str, Data)>),
-    /// Questions to the client, all at once. Never empty.
-    RequestInput {
-        requests: Vec<InputRequest>,
-        limit: Duration,
-    },
+    /// Input requests to the client, all at once. Never empty.
+    RequestInput { requests: Vec<InputRequest>, limit: Duration },
     /// Values of the server's state; a null removes one.
     Set(Vec<(String, Data)>),
-    /// A notification to whoever subscribed to it, or else to the caller.
-    Notify {
-        method: String,
-        params: Option<Data>,
-    },
+    /// A notification to its subscribers, or to the caller if clients cannot subscribe to it.
+    Notify { method: String, params: Option<Data> },
+    /// Changes a list.
     ListChange(ListChange),
+    /// Makes the call a task.
     Task(TaskSpec),
-    /// The stream of the answer is closed, and can be resumed; the client is told after which time.
+    /// The stream of the answer is closed, and can be resumed; with the time after which the client should reconnect.
     Disconnect(Option<Duration>),
+    /// Answers.
     Reply(Reply),
-    /// The server dies without an answer; a process exits with this code.
+    /// The server exits with this code, without an answer.
     Exit(u8),
 }
 
 /// A change of what the server offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListChange {
+    /// Shows the item of this name.
     Enable(ItemKind, String),
+    /// Hides the item of this name.
     Disable(ItemKind, String),
     /// Which of the script's replacements of this kind.
     Replace(ItemKind, usize),
 }
 
 impl ListChange {
+    /// The kind of item whose list changes.
     pub fn kind(&self) -> ItemKind {
         match self {
             ListChange::Enable(kind, _) | ListChange::Disable(kind, _) | ListChange::Replace(kind, _) => *kind,

@@ -16,6 +16,7 @@ const MEMBERS: &[&str] =
 /// A tool of the script.
 #[derive(Debug)]
 pub struct ToolItem {
+    /// How it answers.
     pub item: Item,
     /// The MCP `Tool` as JSON text.
     pub definition: String,
@@ -83,7 +84,7 @@ impl ToolItem {
         }
     }
 
-    /// Holds the replies of rules, which stand at `node`, against the `outputSchema`.
+    /// Checks the replies of rules at `node` against the `outputSchema`.
     ///
     /// # Errors
     /// One of them is not structured, or breaks the schema.

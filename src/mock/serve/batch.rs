@@ -40,7 +40,7 @@ impl Batch {
                 Decision::Faulted(faulty) => {
                     let faulty_response = start_faulty(state, *faulty);
                     let ignores_cancellation = faulty_response.ignores_cancellation;
-                    // What has no answer has nothing in a batch that a fault could strike.
+                    // A notification has no answer in a batch to which a fault could apply.
                     batch.pending.extend(faulty_response.id.clone().map(|id| {
                         let played = faulty_response.into_stream();
                         Pending { id, played, ignores_cancellation }

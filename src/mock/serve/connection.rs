@@ -98,7 +98,7 @@ impl Delivery {
 
     async fn deliver_part(&self, part: ResponsePart) -> Result<(), mpsc::error::SendError<ConnectionOutput>> {
         match part {
-            // There is no head, and no way to resume.
+            // There is not a head, and no way to resume.
             ResponsePart::Begin
             | ResponsePart::ContentType(_)
             | ResponsePart::Replace(_)
@@ -207,7 +207,7 @@ impl Connection {
         self.spawn(Some(id), false, || stream).await;
     }
 
-    /// Gives an answer that faults strike.
+    /// Gives an answer with faults.
     async fn apply_faults(&self, faulty: FaultedDecision) -> Option<StatusResponse> {
         if let Decision::Cancel(id) = &faulty.decision {
             self.in_flight.cancel(id);
@@ -250,7 +250,7 @@ impl Connection {
                     }
                 }
             };
-            // Whoever was cancelled does nothing more, even if it could.
+            // A cancelled answer does nothing more, even if it could.
             tokio::select! {
                 biased;
                 () = cancelled.cancelled() => {}
@@ -285,22 +285,22 @@ impl Connection {
         self.reorder_gate.notify_sent();
     }
 
-    /// Resolves when the script lets the server die.
+    /// Resolves when the script makes the server exit.
     pub(super) async fn closed(&self) {
         self.lifetime.shutdown.kill.cancelled().await;
     }
 
-    /// The exit code, if the script lets the server die.
+    /// The exit code, if the script makes the server exit.
     pub(super) fn exit_code(&self) -> Option<u8> {
         self.lifetime.exit_code()
     }
 
-    /// The client sends nothing more, so that what waits for its answers need not (2026-07-28, stdio: Shutdown).
+    /// The client sends nothing more: nothing needs to wait for its responses (2026-07-28, stdio: Shutdown).
     pub(super) fn close_input(&self) {
         self.legacy_session.close_input();
     }
 
-    /// Ends what has no end of its own, and waits for the answers that are under way.
+    /// Ends subscriptions, and waits for the answers that are in progress.
     pub(super) async fn finish(&self) {
         let Shutdown { stop, kill, tasks } = &self.lifetime.shutdown;
         stop.cancel();
@@ -311,7 +311,7 @@ impl Connection {
         }
     }
 
-    /// Cancels every answer that is under way and waits until it has stopped.
+    /// Cancels every answer that is in progress and waits until it has stopped.
     pub(super) async fn cancel(&self) {
         self.lifetime.shutdown.kill.cancel();
         self.lifetime.shutdown.tasks.close();

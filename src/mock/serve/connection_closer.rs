@@ -8,10 +8,10 @@ use crate::{
     transport::server::{Break, Line},
 };
 
-/// How much earlier an answer is sent than one that gives way to it, where they have connections of their own.
+/// How long a reordered answer waits after the other one was sent on another connection.
 const HEAD_START: Duration = Duration::from_millis(20);
 
-/// Ends an answer otherwise than with its last byte.
+/// Ends an answer before or after its last byte, as a fault demands.
 #[derive(Clone)]
 pub(super) struct ConnectionCloser {
     lifetime: ServerLifetime,
@@ -42,7 +42,7 @@ impl ConnectionCloser {
         }
     }
 
-    /// Does what comes where nothing can end in order. Returns only if the connection cannot be broken off.
+    /// Ends an answer that cannot end in order. Returns only if the connection cannot be broken off.
     pub(super) async fn end(&self, stop: Stop) {
         let how = match stop {
             Stop::Finish => return,
@@ -60,7 +60,7 @@ impl ConnectionCloser {
         }
     }
 
-    /// Lets the connection break off as soon as what is being handed over was sent.
+    /// Breaks the connection off as soon as the bytes that were handed over are sent.
     pub(super) fn break_off(&self, stop: Stop) {
         let how = match stop {
             Stop::Finish | Stop::Hang => return,
@@ -74,7 +74,7 @@ impl ConnectionCloser {
         }
     }
 
-    /// A server that dies does so when its last bytes are on their way; whoever reads their end finds it dead.
+    /// A server exits once its last bytes are sent: a client that has read them all finds it closed.
     fn prepare(&self, stop: Stop) {
         let Stop::Exit(code) = stop else { return };
         let Some(line) = self.line.clone() else { return self.lifetime.exit(code) };

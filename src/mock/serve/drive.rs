@@ -104,7 +104,7 @@ async fn next_outgoing(
     }
 }
 
-/// Plays what nobody waits for; the code if the server dies of it.
+/// Drives an exchange whose client does not wait; the exit code, if it makes the server exit.
 pub(super) async fn drive_in_background(exchange: Box<Exchange>, started: Instant) -> Option<u8> {
     let Started::Streaming(played) = drive(exchange, started) else { return None };
     let died = |played| ready(if let OutgoingEvent::Exit(code) = played { Some(code) } else { None });
@@ -141,7 +141,7 @@ struct SubscriptionQueue(Mutex<Option<mpsc::Sender<Bytes>>>);
 impl NotificationSink for SubscriptionQueue {
     fn push(&self, frame: Bytes) {
         let mut sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Without a sender there is an end to what can be received.
+        // Without a sender the receiver ends.
         sender.take_if(|sender| sender.try_send(frame).is_err());
     }
 }

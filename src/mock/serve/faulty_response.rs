@@ -1,4 +1,4 @@
-//! Answers that faults strike: what an exchange gives goes through a chain of faults before it is sent.
+//! Answers with faults: the output of an exchange goes through a chain of faults before it is sent.
 
 use std::{collections::VecDeque, pin::Pin, time::Instant};
 
@@ -18,14 +18,14 @@ use crate::{
 /// What goes out of an answer, in its time; [`ResponsePart::Stop`] is the last.
 pub(super) type PartStream = Pin<Box<dyn Stream<Item = ResponsePart> + Send>>;
 
-/// An answer with the faults that strike it.
+/// An answer and the faults that apply to it.
 pub(super) struct FaultyResponse {
     /// The request that is answered; `None` if it is a notification.
     pub(super) id: Option<Id>,
     pub(super) parts: PartStream,
     /// Whether the answer would be there at once without the faults.
     pub(super) at_once: bool,
-    /// Cancelled when it gives a message before its response, whatever faults make of that.
+    /// Cancelled when the answer has a message before its response, even if a fault drops that message.
     pub(super) begun: CancellationToken,
     pub(super) http: HttpResponseOptions,
     /// What the client would have to show.
@@ -35,7 +35,7 @@ pub(super) struct FaultyResponse {
 }
 
 impl FaultyResponse {
-    /// Begins to play. `stop` ends what has no end of its own; `detach` is given what goes on in the background.
+    /// Starts the answer. `stop` ends subscriptions; `detach` receives exchanges that continue in the background.
     pub(super) fn new(
         faulty: FaultedDecision,
         started: Instant,
@@ -58,7 +58,7 @@ impl FaultyResponse {
                 }
             }
             Decision::Subscribe(listen) => (drive_subscription(listen, stop), false),
-            // A batch is struck part by part.
+            // Faults apply to the parts of a batch, not to the batch.
             Decision::Ignore | Decision::Cancel(_) | Decision::Faulted(_) | Decision::Batch(_) => {
                 (stream::empty().boxed(), true)
             }
@@ -75,7 +75,7 @@ impl FaultyResponse {
         FaultyResponse { id, parts, at_once, begun, http, challenge, ignores_cancellation, refuses }
     }
 
-    /// As what an exchange gives.
+    /// As the stream of an exchange.
     pub(super) fn into_stream(self) -> ResponseStream {
         self.parts.map(OutgoingEvent::Part).boxed()
     }

@@ -106,7 +106,7 @@ where
     }
 }
 
-/// Whether the content is of the one media type `application/json`, with whatever parameters.
+/// Whether the content has exactly one media type, `application/json`, with any parameters.
 fn is_json(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(Ok(value)), None) = (values.next().map(HeaderValue::to_str), values.next()) else { return false };

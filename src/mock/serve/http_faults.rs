@@ -1,4 +1,4 @@
-//! Answers over HTTP that faults strike: the head, the body, and how the connection ends.
+//! Answers over HTTP with faults: the head, the body, and how the connection ends.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -118,7 +118,7 @@ enum CollectedBody {
     Streaming(Vec<ResponsePart>),
 }
 
-/// Gathers an answer, unless it turns out on the way that it has `begun` before its response.
+/// Collects an answer, unless it turns out to have `begun` with a message before its response.
 async fn collect_body(closer: &ConnectionCloser, parts: &mut PartStream, begun: &CancellationToken) -> CollectedBody {
     let mut packets = Vec::new();
     loop {
@@ -162,7 +162,7 @@ fn whole(closer: &ConnectionCloser, packets: Vec<Packet>, stop: Stop) -> Respons
         loop {
             match steps.front_mut()?.next() {
                 Some(SendStep::Bytes(bytes)) => {
-                    // Nobody asks for more once all that was announced is there.
+                    // The client does not read on once all announced bytes are there.
                     if let Some(stop) = next_stop(&steps) {
                         closer.break_off(stop);
                     }
@@ -187,7 +187,7 @@ fn next_stop(steps: &VecDeque<SendSteps>) -> Option<Stop> {
     steps.iter().find(|steps| !steps.is_over())?.stops()
 }
 
-/// A stream of events that nobody can resume.
+/// A stream of events that cannot be resumed.
 pub(super) fn respond_with_events(closer: ConnectionCloser, parts: PartStream, content_type: Option<&str>) -> Response {
     let state = (parts, SendSteps::whole(Bytes::new()), closer);
     let body = stream::unfold(state, |(mut parts, mut steps, closer)| async move {

@@ -1,4 +1,4 @@
-//! How long a server lives, or a connection that is one by itself.
+//! The lifetime of a server, or of a connection that is a server by itself.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -8,7 +8,7 @@ use std::{
 use super::drive::drive_in_background;
 use crate::{mock::engine::Exchange, transport::server::Shutdown};
 
-/// The time from the start of a server until it ends in order, or the script lets it die.
+/// The time from the start of a server until it stops, or the script makes it exit.
 #[derive(Clone, Debug)]
 pub(super) struct ServerLifetime {
     pub(super) started: Instant,
@@ -21,18 +21,18 @@ impl ServerLifetime {
         ServerLifetime { started, shutdown: Shutdown::default(), died: Arc::default() }
     }
 
-    /// The script lets the server die: everything breaks off.
+    /// Makes the server exit: every connection breaks off.
     pub(super) fn exit(&self, code: u8) {
         let _ = self.died.set(code);
         self.shutdown.kill.cancel();
     }
 
-    /// The exit code, if the script has let the server die.
+    /// The exit code, if the script has made the server exit.
     pub(super) fn exit_code(&self) -> Option<u8> {
         self.died.get().copied()
     }
 
-    /// Plays what nobody waits for, until the server ends.
+    /// Drives an exchange in the background until it finishes or the server stops.
     pub(super) fn spawn_background(&self, exchange: Box<Exchange>) {
         let lifetime = self.clone();
         self.shutdown.tasks.spawn(async move {

@@ -32,12 +32,12 @@ pub enum PipeEnd {
     Closed,
     /// `stop` was cancelled.
     Stopped,
-    /// The script let the server die, with this exit code.
+    /// The script made the server exit with this code.
     Exited(u8),
 }
 
-/// Serves one client until it closes its end or `stop` is cancelled. Answers that are under way then may still take as
-/// long as `grace`.
+/// Serves one client until it closes its end or `stop` is cancelled. Answers that are in progress then may still take
+/// as long as `grace`.
 ///
 /// # Errors
 /// The pipe cannot be read. A client that no longer reads is an end, not an error.
@@ -66,6 +66,7 @@ pub struct PipeServer {
 }
 
 impl PipeServer {
+    /// A server of this engine.
     pub fn new(engine: Arc<Engine>) -> PipeServer {
         PipeServer::with_lifetime(engine, ServerLifetime::start(Instant::now()))
     }
@@ -74,10 +75,10 @@ impl PipeServer {
         PipeServer { engine, lifetime }
     }
 
-    /// As [`serve_pipe`]. Tasks that the client begins outlive the pipe.
+    /// Like [`serve_pipe`]. Tasks that the client begins outlive the pipe.
     ///
     /// # Errors
-    /// As [`serve_pipe`].
+    /// Like [`serve_pipe`].
     pub async fn serve<R, W>(
         &self,
         transport: Transport,

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Lets answers wait until another one has gone first.
+/// Makes answers wait until another one has been sent.
 #[derive(Debug, Default)]
 pub(super) struct ReorderGate {
     waiting: AtomicUsize,

@@ -15,7 +15,7 @@ use crate::{
 
 /// Where the metadata of a protected resource are (RFC 9728, section 3).
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
-/// Where servers tell of themselves, to everyone (RFC 8615, section 3).
+/// Public metadata of a server (RFC 8615, section 3).
 const WELL_KNOWN: &str = "/.well-known/";
 
 pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Response {
@@ -24,7 +24,7 @@ pub(super) async fn handle(state: Arc<ServerState>, request: Request) -> Respons
         "/ws" => Transport::Ws,
         _ => Transport::Http,
     };
-    // RFC 9112, 3.2; whatever else is wrong with it is forbidden.
+    // RFC 9112, 3.2; any other problem with it is a 403.
     if request.headers().get_all(header::HOST).iter().count() != 1 {
         return state.refuse(transport, StatusCode::BAD_REQUEST, "there must be one Host header");
     }
@@ -80,7 +80,7 @@ async fn route(state: Arc<ServerState>, transport: Transport, request: Request, 
 }
 
 impl ServerState {
-    /// The metadata of a protected resource, of which there are none if everyone may use the server; and nothing else.
+    /// The metadata of a protected resource, if the server requires tokens; any other name is a 404.
     fn well_known(&self, request: &Request, name: &str) -> Response {
         let refuse = |why: &str| self.refuse(Transport::Http, StatusCode::NOT_FOUND, why);
         let resource = name.strip_prefix("oauth-protected-resource");

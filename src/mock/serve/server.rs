@@ -48,7 +48,24 @@ impl Default for ListenOptions {
     }
 }
 
-/// A mock that listens on all network transports. Dropping it ends it at once; [`MockServer::stop`] ends it in order.
+/// A mock that listens on all network transports.
+///
+/// ```
+/// use mcp_rehearsal::{
+///     mock::{MockServer, Tool},
+///     transport::Transport,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = MockServer::builder().tool(Tool::new("echo").reply("{{ args.text }}")).start().await?;
+/// let url = server.url(Transport::Http).expect("a network transport");
+/// assert!(url.ends_with("/mcp"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Dropping it ends it at once; [`MockServer::stop`] ends it in order.
 #[derive(Debug)]
 pub struct MockServer {
     address: SocketAddr,
@@ -81,7 +98,7 @@ impl MockServer {
                 }
                 let state = state.clone();
                 async move {
-                    // What is dead answers nobody, also before the last connection is gone.
+                    // A server that has exited answers nothing, even before its last connection is closed.
                     if state.lifetime.exit_code().is_some() {
                         std::future::pending::<()>().await;
                     }
@@ -99,14 +116,17 @@ impl MockServer {
         self.verify_on_drop = verify;
     }
 
+    /// The address that it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
+    /// The engine that answers.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.state.engine
     }
 
+    /// When the server was started.
     pub fn started(&self) -> Instant {
         self.state.lifetime.started
     }
@@ -141,13 +161,13 @@ impl MockServer {
         PipeServer::with_lifetime(self.state.engine.clone(), self.state.lifetime.clone())
     }
 
-    /// Waits until the script lets the server die, and gives the exit code that a process would have.
+    /// Waits until the script makes the server exit; the exit code that a process would have.
     pub async fn wait_exit(&self) -> u8 {
         self.state.lifetime.shutdown.kill.cancelled().await;
         self.state.lifetime.exit_code().unwrap_or_default()
     }
 
-    /// Ends the server: nothing new is accepted, answers that are under way may finish within `grace`, then every
+    /// Ends the server: nothing new is accepted, answers that are in progress may finish within `grace`, then every
     /// connection is closed. Nothing is left running.
     pub async fn stop(self, grace: Duration) {
         self.state.lifetime.shutdown.end(grace).await;

@@ -38,7 +38,7 @@ pub(super) fn unguessable_id() -> String {
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     by_id: RwLock<HashMap<String, Arc<Session>>>,
-    /// Counts uses, to tell which session was used last.
+    /// Counts uses, to find the session that was used last.
     clock: AtomicU64,
 }
 
@@ -92,7 +92,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// Ends a session: what is under way in it is cancelled.
+    /// Ends a session: what is in progress in it is cancelled.
     pub(super) fn close(&self, id: &str) {
         let session = self.by_id.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         if let Some(session) = session {

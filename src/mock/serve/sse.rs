@@ -87,7 +87,7 @@ async fn next_bytes(mut events: Events) -> Option<(Bytes, Events)> {
                 SendStep::Bytes(bytes) => return Some((bytes, events)),
                 SendStep::Wait(time) => tokio::time::sleep(time).await,
                 SendStep::Stop(stop) => {
-                    // Nobody is to wait for room behind what is never sent.
+                    // No sender may wait for room: nothing more is sent.
                     events.frames.close();
                     while events.frames.try_recv().is_ok() {}
                     events.closer.end_stream(stop).await;
@@ -128,9 +128,9 @@ async fn watch_for_exit(state: Arc<ServerState>, connection: Arc<Connection>) {
     }
 }
 
-/// Takes a message for an open stream. The id of a stream shows nothing about who sends it, so who opened the stream must
-/// show the same token again; for anyone else there is no such stream (2025-11-25, Security Best Practices: Session
-/// Hijacking).
+/// Takes a message for an open stream. The id of a stream shows nothing about who sends it, so who opened the stream
+/// must show the same token again; for anyone else there is not a such stream (2025-11-25, Security Best Practices:
+/// Session Hijacking).
 pub(super) async fn post(state: Arc<ServerState>, request: Request, token: Option<Arc<Token>>) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let id = query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).map(str::to_owned);

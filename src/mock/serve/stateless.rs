@@ -1,4 +1,5 @@
-//! Answers over HTTP to requests that stand alone: all of the modern era, and those of legacy clients without a session.
+//! Answers over HTTP to requests without a session: all of the modern era, and those of legacy clients of a server
+//! without sessions.
 
 use std::sync::Arc;
 
@@ -42,7 +43,7 @@ pub(super) fn whole(answer: ResponseFrame) -> Response {
     response
 }
 
-/// The response to a request that stands alone. When the client goes away, what is under stream for it is cancelled
+/// The response to a request without a session. When the client disconnects, its request is cancelled
 /// (2026-07-28, Cancellation: Transport-Specific Cancellation).
 pub(super) async fn stateless_response(state: &Arc<ServerState>, decision: Decision, line: Option<&Line>) -> Response {
     match decision {
@@ -65,8 +66,8 @@ pub(super) async fn stateless_response(state: &Arc<ServerState>, decision: Decis
 }
 
 /// One JSON object if the response is the first thing to come, else a stream that begins with what came first: the
-/// status of an error must be its own, however long it took (2026-07-28, Basic: Error Handling; Streamable HTTP: Sending
-/// Messages to the Server).
+/// status of an error must be its own, however long it took (2026-07-28, Basic: Error Handling; Streamable HTTP:
+/// Sending Messages to the Server).
 async fn exchange_response(state: &Arc<ServerState>, exchange: Box<Exchange>) -> Response {
     let form = exchange.http().form();
     let mut stream = match drive(exchange, state.lifetime.started) {

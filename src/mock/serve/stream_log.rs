@@ -17,9 +17,9 @@ use crate::{
     wire::sse::Event,
 };
 
-/// An event as it stands on the wire, without its end if its data is not all there is.
+/// The bytes of an event, without their end if its data is incomplete.
 pub(super) fn event_bytes(encoded: Bytes, is_whole: bool) -> Bytes {
-    // A line end, and a blank line.
+    // The end of the line, and the empty line.
     if is_whole { encoded } else { encoded.slice(..encoded.len().saturating_sub(2)) }
 }
 
@@ -30,7 +30,7 @@ pub(super) const MAX_BYTES: usize = 16 << 20;
 
 /// The events of one stream, kept so that a client that lost its connection can read on.
 ///
-/// A standalone stream can go on for ever and is read by nobody, so it keeps only the last of them: what a client does
+/// A standalone stream can go on forever without a reader, so it keeps only the latest events: what a client does
 /// not read in time is lost to it.
 #[derive(Debug)]
 pub(super) struct StreamLog {
@@ -54,7 +54,7 @@ struct EventBuffer {
 #[derive(Clone, Debug)]
 enum Entry {
     Event(Bytes),
-    /// Something that happens on the way. A client that resumes the stream there sees what it is given again instead.
+    /// Something that happens once. A client that resumes the stream here gets `again` instead.
     Once {
         steps: SendSteps,
         again: Option<Bytes>,
@@ -185,9 +185,9 @@ impl StreamLog {
         self.length.send_modify(|it| it.complete = true);
     }
 
-    /// The events from a position on, as they come, until the stream is complete or one of `ends` is cancelled. Whoever
-    /// has read it before reads no more: no message goes to two connections (2025-11-25, Transports: Multiple
-    /// Connections).
+    /// The events from a position on, as they come, until the stream is complete or one of `ends` is cancelled. The
+    /// caller that has read it before reads no more: no message goes to two connections (2025-11-25, Transports:
+    /// Multiple Connections).
     pub(super) fn read(
         self: Arc<Self>,
         from: usize,

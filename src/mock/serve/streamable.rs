@@ -147,7 +147,7 @@ fn is_modern(headers: &HeaderMap) -> bool {
 
 impl ServerState {
     /// The session that the headers name, if its version is the one that they say. Its id shows nothing about who sends
-    /// it: for anyone but the client that opened it there is no such session (2025-11-25, Security Best Practices:
+    /// it: for anyone but the client that opened it there is not a such session (2025-11-25, Security Best Practices:
     /// Session Hijacking).
     fn session(&self, headers: &HeaderMap, token: Option<&Token>) -> Result<Arc<Session>, (StatusCode, String)> {
         let bad_request = |why: String| (StatusCode::BAD_REQUEST, why);

@@ -63,7 +63,7 @@ async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Toke
         }
         connection.cancel().await;
         let died = connection.exit_code();
-        // Without it there is an end to what is sent.
+        // Without it the frames end.
         drop(connection);
         close.ok_or(died)
     };
@@ -94,7 +94,7 @@ async fn serve(state: Arc<ServerState>, request: Request, token: Option<Arc<Toke
     }
 }
 
-/// Closes the connection in order: when the client has closed its side as well, for what nobody reads any more breaks
+/// Closes the connection in order, once the client has closed its side as well: unread data would break
 /// the connection off, and the close frame may be lost with it (RFC 6455, 7.1.1). The client has [`CLOSING`] for that,
 /// unless the server ends before.
 async fn close(state: &ServerState, mut sender: Sender, mut receiver: Receiver, code: CloseCode, reason: &'static str) {
@@ -107,8 +107,8 @@ async fn close(state: &ServerState, mut sender: Sender, mut receiver: Receiver, 
     }
 }
 
-/// Takes frames until the connection ends: with which code and why it is to be closed, unless the script lets the
-/// server die.
+/// Takes frames until the connection ends: with which code and why it is to be closed, unless the script makes the
+/// server exit.
 async fn read(
     state: &ServerState,
     connection: &Connection,
@@ -145,7 +145,7 @@ async fn end(state: &ServerState, line: &Line, mut sender: Sender, stop: Stop) {
     }
 }
 
-/// Sends until there is nothing more to come, the client is gone, or a fault ends the connection.
+/// Sends until there are no more frames, the client is gone, or a fault ends the connection.
 async fn write(mut frames: mpsc::Receiver<ConnectionOutput>, sender: &mut Sender) -> Option<Stop> {
     while let Some(outgoing) = frames.recv().await {
         let stop = match outgoing {
@@ -216,7 +216,7 @@ mod tests {
         [&[0x80 | opcode, 0x80 | length, 0, 0, 0, 0], payload].concat()
     }
 
-    /// A connection that the server has told that it closes.
+    /// A connection on which the server has sent a close frame.
     async fn closing(server: &MockServer) -> TcpStream {
         let mut stream = TcpStream::connect(server.address()).await.expect("connects");
         stream.write_all(UPGRADE.as_bytes()).await.expect("writes");

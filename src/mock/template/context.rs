@@ -21,6 +21,7 @@ use crate::{
 pub struct Bindings(Arc<Mutex<BTreeMap<String, minijinja::Value>>>);
 
 impl Bindings {
+    /// Binds a name to a value.
     pub fn bind(&self, name: &str, value: &serde_json::Value) {
         let value = minijinja::Value::from(Serde(value));
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), value);
@@ -42,7 +43,7 @@ pub struct Context {
     pub headers: Vec<(String, String)>,
     /// Which call this is, counted from 1.
     pub call: u64,
-    /// The number of what is called, if it is one of many that repeat.
+    /// The number of the item, if it is one of many with `repeat`.
     pub repetition: Option<u64>,
     /// Seeds `rand`, so that the same run draws the same numbers.
     pub seed: u64,
@@ -57,6 +58,7 @@ pub struct Context {
 }
 
 impl Context {
+    /// The context as a value for MiniJinja.
     pub fn into_value(self) -> minijinja::Value {
         let (params, args, rand) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         minijinja::Value::from_object(LazyContext { context: self, params, args, rand })
@@ -96,7 +98,7 @@ impl LazyContext {
     }
 }
 
-/// A value that fails whatever uses it: nesting that is too deep, or a text that is no Unicode.
+/// A value that makes every expression that uses it fail: nesting that is too deep, or a string that is not Unicode.
 fn unreadable(error: serde_json::Error) -> minijinja::Value {
     let what = format!("the request cannot be read: {error}");
     minijinja::Value::from(minijinja::Error::new(minijinja::ErrorKind::BadSerialization, what))

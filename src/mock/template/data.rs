@@ -4,15 +4,20 @@ use serde_json::Value as Json;
 
 use super::expression::{NativeExpression, Text};
 
-/// JSON data with templates in its texts. What has none is kept as JSON text.
+/// JSON data with templates in its strings. Data without templates is kept as JSON text.
 #[derive(Debug)]
 pub enum Data {
+    /// JSON text.
     Literal(String),
+    /// A string.
     Text(Text),
+    /// The value of an expression.
     NativeExpression(Box<NativeExpression>),
-    /// A text that holds the JSON text of the data.
+    /// A string that holds the JSON text of the data.
     Quoted(Box<Data>),
+    /// An array.
     Sequence(Vec<Data>),
+    /// An object.
     Mapping(Vec<(String, Data)>),
 }
 

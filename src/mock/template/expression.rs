@@ -1,23 +1,23 @@
-//! Texts and expressions that are filled in, and what can go wrong then.
+//! Strings and expressions of templates, and why rendering fails.
 
 use minijinja::Expression;
 
-/// A text with `{{ … }}` or `{% … %}` in it, or without.
+/// A string with `{{ … }}` or `{% … %}` in it, or without.
 #[derive(Debug)]
 pub enum Text {
+    /// A string without a template.
     Literal(String),
     /// One expression and nothing else, which needs no template around it.
     Expression(Box<NativeExpression>),
-    Template {
-        name: String,
-    },
+    /// A template, by its name.
+    Template { name: String },
 }
 
-/// A text that is one expression.
+/// A string that is one expression.
 #[derive(Debug)]
 pub struct NativeExpression {
     pub(super) expression: Expression<'static, 'static>,
-    /// Where it stands: `file:line:column`.
+    /// Its position: `file:line:column`.
     pub(super) position: String,
 }
 
@@ -25,7 +25,7 @@ impl NativeExpression {
     /// Whether the expression is true, in the sense of Jinja.
     ///
     /// # Errors
-    /// As [`Templates::render`](super::Templates::render).
+    /// Like [`Templates::render`](super::Templates::render).
     pub fn is_true(&self, context: &minijinja::Value) -> Result<bool, RenderError> {
         Ok(self.eval(context)?.is_true())
     }
@@ -71,7 +71,7 @@ impl RenderError {
     }
 }
 
-/// What is wrong, without the place: MiniJinja's is one in the text, and ours is one in the file.
+/// What is wrong, without MiniJinja's position: that is one in the string, ours is one in the file.
 pub(super) fn syntax_error(error: &minijinja::Error) -> String {
     match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),

@@ -1,7 +1,7 @@
 //! Values of a script in which `{{ … }}` is filled in from the request (MiniJinja, strict about undefined names).
 //!
-//! In data a text that is one expression and nothing else keeps the expression's type: `"{{ args.count }}"` is a number
-//! if the argument is one. Where MCP wants a text, the value is always rendered as text.
+//! In data a string that is a single expression keeps the expression's type: `"{{ args.count }}"` is a number
+//! if the argument is one. Where MCP requires a string, the value is always rendered as text.
 
 mod context;
 mod data;

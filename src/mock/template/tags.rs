@@ -1,4 +1,4 @@
-//! What stands between the braces of a template, looked at before MiniJinja parses it.
+//! The tags of a template, checked before MiniJinja parses it.
 //!
 //! MiniJinja knows filters and tests when they are called, so a misspelt one would be found by a client. And it parses
 //! chains of operators recursively: some thousands of them overflow the stack, which nothing can catch.
@@ -141,7 +141,7 @@ pub(super) fn check_template(source: &str, node: &Node, environment: &Environmen
 /// Looks at an expression without braces.
 ///
 /// # Errors
-/// As [`check_template`].
+/// Like [`check_template`].
 pub(super) fn check_expression(source: &str, node: &Node, environment: &Environment<'_>) -> Result<(), Problems> {
     check(&tokens(source, "").0, node, environment)
 }

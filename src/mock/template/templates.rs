@@ -101,7 +101,7 @@ impl Templates {
         self.bound.clear();
     }
 
-    /// The templates that follow stand in another source.
+    /// The templates that follow are in another source.
     pub fn read_from(&mut self, source: &Arc<Source>) {
         self.source = source.clone();
     }
@@ -116,10 +116,10 @@ impl Templates {
         self.uses_headers
     }
 
-    /// Reads a text that may be a template.
+    /// Reads a string that may be a template.
     ///
     /// # Errors
-    /// This is no text, its syntax is wrong, or it uses a name that no template has.
+    /// This is not a string, its syntax is wrong, or it uses a name that no template has.
     pub fn text(&mut self, node: &Node) -> Result<Text, Problems> {
         let source = match &node.value {
             Value::Number(text) => text.as_str(),
@@ -191,10 +191,10 @@ impl Templates {
         Some(Box::new(NativeExpression { expression, position: self.position(node) }))
     }
 
-    /// Reads a text that may be a template and that stays a text whatever the template gives.
+    /// Reads a string that may be a template, and that stays a string for every value of the template.
     ///
     /// # Errors
-    /// As [`Templates::text`].
+    /// Like [`Templates::text`].
     pub fn text_data(&mut self, node: &Node) -> Result<Data, Problems> {
         Ok(match self.text(node)? {
             Text::Literal(text) => Data::Literal(Json::from(text).to_string()),
@@ -202,10 +202,10 @@ impl Templates {
         })
     }
 
-    /// Reads JSON data whose texts may be templates.
+    /// Reads JSON data whose strings may be templates.
     ///
     /// # Errors
-    /// As [`Templates::text`], for every text in it.
+    /// Like [`Templates::text`], for every text in it.
     pub fn data(&mut self, node: &Node) -> Result<Data, Problems> {
         match &node.value {
             Value::String(source) if is_template(source) => Ok(match self.text(node)? {
@@ -234,7 +234,7 @@ impl Templates {
     /// Reads JSON data into a string that holds it as JSON text.
     ///
     /// # Errors
-    /// As [`Templates::data`].
+    /// Like [`Templates::data`].
     pub fn quoted_data(&mut self, node: &Node) -> Result<Data, Problems> {
         Ok(match self.data(node)? {
             Data::Literal(json) => Data::Literal(Json::from(json).to_string()),
@@ -242,11 +242,11 @@ impl Templates {
         })
     }
 
-    /// Reads JSON data of MCP, in which members of these names are texts whatever their templates give, at every depth
-    /// but within `_meta` and other data that is not MCP's.
+    /// Reads JSON data of MCP, in which members of these names are strings for every value of their templates, at every
+    /// depth but within `_meta` and other data that is not MCP's.
     ///
     /// # Errors
-    /// As [`Templates::data`]; such a member is no text.
+    /// Like [`Templates::data`]; such a member is not a string.
     pub fn mcp_data(&mut self, node: &Node, texts: &[&str]) -> Result<Data, Problems> {
         const OPAQUE: [&str; 4] = ["_meta", "annotations", "input", "structuredContent"];
         match &node.value {
@@ -291,7 +291,7 @@ impl Templates {
     /// Appends the data as JSON text with the context filled in.
     ///
     /// # Errors
-    /// As [`Templates::render`].
+    /// Like [`Templates::render`].
     pub fn write_json(&self, data: &Data, context: &minijinja::Value, out: &mut String) -> Result<(), RenderError> {
         match data {
             Data::Literal(json) => out.push_str(json),

@@ -1,7 +1,7 @@
 //! From a URI to values.
 //!
-//! A template becomes one regular expression, whose time is linear in the URI, with one group for each expression. What a
-//! group has matched only needs to be taken apart.
+//! A template becomes one regular expression, whose time is linear in the URI, with one group for each expression. What
+//! a group has matched only needs to be taken apart.
 
 use regex::Regex;
 use serde_json::{Map, Value as Json};
@@ -44,7 +44,7 @@ fn push_literal(text: &str, pattern: &mut String) {
 }
 
 impl Operator {
-    /// The characters that a value does not have unless they are encoded, as they stand in a class of characters.
+    /// The characters that a value does not have unless they are encoded, as written in a character class.
     fn excluded(self) -> &'static str {
         match self {
             Operator::Simple | Operator::Label | Operator::Path => "/?#&",
@@ -102,7 +102,7 @@ impl Expression {
         }
     }
 
-    /// Takes apart what the expression has matched. `None` if it cannot be: a code that is no UTF-8, a prefix that is
+    /// Takes apart what the expression has matched. `None` if it cannot be: a code that is not UTF-8, a prefix that is
     /// too long, a variable with two values.
     fn bind(&self, matched: &str, found: &mut BoundVariables) -> Option<()> {
         if self.operator.is_named() {
@@ -206,7 +206,7 @@ pub(super) fn match_uri(matcher: &Regex, parts: &[Part], order: &[&str], uri: &s
     Some(found.0.into_iter().map(|(name, value, _)| (name, value)).collect())
 }
 
-/// Percent-decoded; `None` if that is no UTF-8.
+/// Percent-decoded; `None` if that is not UTF-8.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -2,10 +2,10 @@
 //!
 //! Matching is expansion read backwards. What expansion leaves open is settled like this:
 //!
-//! - A variable with `*` is a list (of `?`, `&` and `;` also a mapping, if the names are other than its own); any other
-//!   variable is a text. The type never depends on what the URI holds.
+//! - A variable with `*` is an array (of `?`, `&` and `;` also an object, if the names are other than its own); any other
+//!   variable is a string. The type never depends on the URI.
 //! - A variable takes the shortest text with which the rest still matches.
-//! - `{x}` and `{+x}` stand for one character at least, so that `items/{id}` is not `items/`. What begins with an
+//! - `{x}` and `{+x}` match at least one character, so that `items/{id}` is not `items/`. What begins with an
 //!   operator's character (`{/x}`, `{?x}`) may be missing as a whole; missing variables are not in the result.
 //! - `{x}` may hold every character but `/`, `?`, `#` and `&`, although clients should encode most of them.
 
@@ -30,8 +30,8 @@ pub struct UriTemplate {
 
 impl UriTemplate {
     /// # Errors
-    /// The first mistake: an expression that is not closed, an unknown operator, a name or a modifier that RFC 6570 does
-    /// not allow, a character that no URI has.
+    /// The first mistake: an expression that is not closed, an unknown operator, a name or a modifier that RFC 6570
+    /// does not allow, a character that no URI has.
     pub fn parse(text: &str) -> Result<UriTemplate, TemplateError> {
         let mut parts = Vec::new();
         let mut at = 0;
@@ -51,10 +51,11 @@ impl UriTemplate {
         Ok(UriTemplate { text: text.to_owned(), parts, matcher })
     }
 
-    /// Reads the template that stands at `node`.
+    /// Reads the template at `node`.
     ///
     /// # Errors
-    /// This is no text; or as [`UriTemplate::parse`], pointing into the text where it is written as it is.
+    /// This is not a string; or as [`UriTemplate::parse`], with a position in the string if it is written without
+    /// escapes.
     pub fn read(node: &Node) -> Result<UriTemplate, Problems> {
         let text = node.str()?;
         UriTemplate::parse(text).map_err(|error| {
@@ -122,19 +123,19 @@ mod tests {
             ("{a,}", 3, "a variable has no name"),
             ("{!a}", 1, "the operator `!` has no meaning"),
             ("{=a}", 1, "the operator `=` has no meaning"),
-            ("x/{user-id}", 7, "'-' cannot stand here in a variable's name"),
-            ("{a b}", 2, "' ' cannot stand here in a variable's name"),
-            ("{.a..b}", 4, "'.' cannot stand here in a variable's name"),
-            ("{a.}", 2, "'.' cannot stand here in a variable's name"),
-            ("{a%4}", 2, "'%' cannot stand here in a variable's name"),
-            ("{a{b}", 2, "'{' cannot stand here in a variable's name"),
-            ("{??a}", 2, "'?' cannot stand here in a variable's name"),
-            ("{*a?}", 1, "'*' cannot stand here in a variable's name"),
+            ("x/{user-id}", 7, "'-' cannot be here in a variable's name"),
+            ("{a b}", 2, "' ' cannot be here in a variable's name"),
+            ("{.a..b}", 4, "'.' cannot be here in a variable's name"),
+            ("{a.}", 2, "'.' cannot be here in a variable's name"),
+            ("{a%4}", 2, "'%' cannot be here in a variable's name"),
+            ("{a{b}", 2, "'{' cannot be here in a variable's name"),
+            ("{??a}", 2, "'?' cannot be here in a variable's name"),
+            ("{*a?}", 1, "'*' cannot be here in a variable's name"),
             ("{a:2*}", 3, "the length after `:` is a number from 1 to 9999"),
             ("{a:0}", 3, "the length after `:` is a number from 1 to 9999"),
             ("{a:+1}", 3, "the length after `:` is a number from 1 to 9999"),
             ("{a:10000}", 3, "the length after `:` is a number from 1 to 9999"),
-            ("test://a b/{c}", 8, "' ' cannot stand in a URI"),
+            ("test://a b/{c}", 8, "' ' cannot be in a URI"),
             ("é%zz", 2, "`%` without two hexadecimal digits"),
         ] {
             assert_eq!(mistake(text), (offset, message.to_owned()), "{text}");
@@ -157,7 +158,7 @@ mod tests {
             let source = Source::new("t", text);
             let root = parse_yaml(&source).expect("valid");
             let problem = UriTemplate::read(root.get("u").expect("u")).expect_err(text).in_source(&source).to_string();
-            let expected = "not a URI template: '-' cannot stand here in a variable's name \
+            let expected = "not a URI template: '-' cannot be here in a variable's name \
                             (a name has letters, digits and _, with single dots between them)";
             assert_eq!(problem, format!("{position}{expected}"));
         }

@@ -63,7 +63,7 @@ impl Operator {
         })
     }
 
-    /// What stands before the first variable that is there.
+    /// The prefix of the first variable that has a value.
     pub(super) fn first(self) -> &'static str {
         match self {
             Operator::Simple | Operator::Reserved => "",
@@ -118,7 +118,7 @@ pub(super) fn check_literal(text: &str, at: usize) -> Result<(), TemplateError> 
                 return Err(error(at + offset, "`%` without two hexadecimal digits", Some("write %25")));
             }
             '"' | '<' | '>' | '\\' | '^' | '`' | '|' | '\0'..=' ' | '\x7f'..='\u{9f}' => {
-                let message = format!("{character:?} cannot stand in a URI");
+                let message = format!("{character:?} cannot be in a URI");
                 return Err(error(at + offset, message, Some("write it percent-encoded")));
             }
             _ => {}
@@ -187,7 +187,7 @@ pub(super) fn check_name(name: &str, at: usize) -> Result<(), TemplateError> {
             _ => character == '_' || character.is_ascii_alphanumeric(),
         };
         if !allowed {
-            return Err(error(at + offset, format!("{character:?} cannot stand here in a variable's name"), hint));
+            return Err(error(at + offset, format!("{character:?} cannot be here in a variable's name"), hint));
         }
         after_dot = character == '.';
     }

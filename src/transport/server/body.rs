@@ -13,17 +13,20 @@ use hyper::body::{Frame, SizeHint};
 
 /// A response body.
 pub enum Body {
+    /// All of it at once.
     Whole(Option<Bytes>),
     /// Dropped when the client closes the connection. The length is the number of bytes that are announced.
     Stream(Option<u64>, Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
 impl Body {
+    /// A body of these bytes.
     pub fn whole(bytes: impl Into<Bytes>) -> Body {
         let bytes = bytes.into();
         Body::Whole((!bytes.is_empty()).then_some(bytes))
     }
 
+    /// A body of these chunks.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Body {
         Body::Stream(None, Box::pin(stream))
     }

@@ -24,13 +24,13 @@ pub enum Break {
     Close,
     /// With a reset: the other side reads an error.
     Reset,
-    /// Not yet: when all has been sent, whoever waits for [`Line::broken`] ends the server.
+    /// Not yet: when everything has been sent, the caller that waits for [`Line::broken`] ends the server.
     Hold,
 }
 
 /// By this a connection can be broken off. What has been handed over to be sent before, is sent before.
 ///
-/// It stands among the extensions of a request whose answer may need it.
+/// It is an extension of a request whose answer may need it.
 #[derive(Clone, Debug, Default)]
 pub struct Line(Arc<State>);
 
@@ -59,7 +59,7 @@ impl Line {
         self.0.breaks.store(breaks, Ordering::Release);
     }
 
-    /// As [`Line::break_off`], and waits for ever: the connection takes whoever waits here along.
+    /// Like [`Line::break_off`], and waits forever: the task ends with the connection.
     pub async fn break_here(&self, how: Break) -> ! {
         self.break_off(how);
         // The connection may have been flushed already in this round; it needs another one.
@@ -124,7 +124,7 @@ impl AsyncWrite for Breakable {
         self.stream.is_write_vectored()
     }
 
-    /// Whoever writes has written everything when it flushes: here the connection may break.
+    /// A writer flushes when it has written everything: here the connection may break.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.line.wanted() {
             None => return Pin::new(&mut self.stream).poll_flush(cx),

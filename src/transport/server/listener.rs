@@ -16,17 +16,19 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many connections a server has at a time; more wait to be accepted.
 const MAX_CONNECTIONS: usize = 4096;
 
-/// How a server ends: first `stop` (accept nothing new, finish what is under way), then `kill` (drop everything).
+/// How a server ends: first `stop` (accept nothing new, finish what is in progress), then `kill` (drop everything).
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
+    /// Accept nothing new.
     pub stop: CancellationToken,
+    /// Drop everything.
     pub kill: CancellationToken,
     /// Every task that the server has started.
     pub tasks: TaskTracker,
 }
 
 impl Shutdown {
-    /// Ends the server and waits until nothing of it is left; what is under way may take as long as `grace`.
+    /// Ends the server and waits until nothing of it is left; what is in progress may take as long as `grace`.
     pub async fn end(&self, grace: Duration) {
         self.stop.cancel();
         self.tasks.close();
@@ -37,7 +39,7 @@ impl Shutdown {
     }
 }
 
-/// Accepts connections until told to stop, and answers their requests with `service`, which is given the line of the
+/// Accepts connections until `stop` is cancelled, and answers their requests with `service`, which gets the line of the
 /// connection as well.
 pub async fn accept<S, F>(listener: TcpListener, shutdown: Shutdown, service: S)
 where
@@ -72,7 +74,7 @@ where
                     drop(place);
                 });
             }
-            // Out of file descriptors, most likely: let the connections that hold them go on.
+            // Probably out of file descriptors: open connections may continue.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }

@@ -42,6 +42,7 @@ pub struct Sender(SplitSink<Socket, Message>);
 /// What a client sent.
 #[derive(Debug)]
 pub enum Received {
+    /// A text message.
     Frame(Bytes),
     /// A binary message, which the binding does not have.
     Binary,
@@ -54,17 +55,22 @@ pub enum Received {
 /// What is wrong with an opening handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    /// The request does not ask for an upgrade.
     #[error("this endpoint speaks WebSocket: the request must ask for an upgrade")]
     NoUpgrade,
+    /// The version of WebSocket is not supported.
     #[error("the WebSocket version must be 13")]
     Version,
+    /// The subprotocol is not offered.
     #[error("the WebSocket subprotocol must be `mcp`")]
     Subprotocol,
+    /// The key is missing or malformed.
     #[error("Sec-WebSocket-Key must be 16 bytes in base64")]
     Key,
 }
 
 impl Refusal {
+    /// The HTTP status of the response.
     pub const fn status(self) -> StatusCode {
         match self {
             Refusal::Version => StatusCode::UPGRADE_REQUIRED,
@@ -164,7 +170,7 @@ impl Sender {
         self.0.send(message).await
     }
 
-    /// Sends a fragment of a text message, whatever its bytes are.
+    /// Sends a fragment of a text message, without checking its bytes.
     ///
     /// # Errors
     /// The connection is broken.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-/// The keys of a mapping: `"name": schema, "description", [examples];`
+/// The keys of an object: `"name": schema, "description", [examples];`
 macro_rules! keys {
     ($($name:literal: $schema:expr, $description:expr, $examples:tt;)*) => {
         vec![$(($name, $crate::mock::script::schema::build::described($schema, $description, json!($examples)))),*]
@@ -10,13 +10,13 @@ macro_rules! keys {
 }
 pub(super) use keys;
 
-/// The keys of a mapping with the schemas of their values.
+/// The keys of an object with the schemas of their values.
 pub(super) type Keys = Vec<(&'static str, Json)>;
 
 /// Definitions by their names.
 pub(super) type Definitions = Vec<(String, Json)>;
 
-/// A mapping with these keys and no others.
+/// An object with these keys and no others.
 pub(super) fn object(required: &[&str], keys: Keys) -> Json {
     let properties: Map<_, _> = keys.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut object = json!({ "type": "object", "properties": properties, "additionalProperties": false });
@@ -60,12 +60,12 @@ pub(super) fn text() -> Json {
     json!({ "type": "string" })
 }
 
-/// A text that may be a template. A number is taken as it is written.
+/// A string that may be a template. A number is taken as it is written.
 pub(super) fn template() -> Json {
     json!({ "type": ["string", "number"] })
 }
 
-/// Data whose texts may be templates.
+/// Data whose strings may be templates.
 pub(super) fn any() -> Json {
     json!({})
 }

@@ -1,4 +1,4 @@
-//! Faults: their options are those that they tell of themselves.
+//! Faults, with the options of their `FaultInfo`.
 
 use serde_json::{Value as Json, json};
 

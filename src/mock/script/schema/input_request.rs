@@ -1,4 +1,4 @@
-//! Questions to the client.
+//! Input requests to the client.
 
 use serde_json::{Value as Json, json};
 

@@ -1,6 +1,6 @@
 //! The JSON Schema of script files, for editors: draft-07, which the YAML language server of VS Code knows best.
 //!
-//! It says what the reader says, as far as a schema can: tests hold its keys to those of the reader, and its judgement
+//! It agrees with the reader, as far as a schema can: tests compare its keys with those of the reader, and its verdicts
 //! to the reader's. Every key has a description, which editors show, and examples.
 
 mod build;

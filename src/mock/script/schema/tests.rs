@@ -156,7 +156,7 @@ fn every_mapping_has_the_keys_of_the_reader() {
     }
 }
 
-/// A mapping that the schema closes is compared with the reader, or is a part of steps that is the same for all.
+/// An object that the schema closes is compared with the reader, or is a part of steps that is the same for all.
 #[test]
 fn no_mapping_is_left_out_of_the_comparison() {
     visit(&schema(), "", &mut |pointer, schema| {

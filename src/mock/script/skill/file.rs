@@ -3,11 +3,11 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::digest::{SHA256, digest};
 
-use super::{SCHEME, SkillResource, quote};
+use super::resource::{SCHEME, SkillResource, quote};
 use crate::config::{Entry, Node, Problem, Problems, Span, Value};
 
 const CONTENTS: &[&str] = &["text", "blob"];
-/// Types that are no texts are recognised too, in case they come as such.
+/// Binary types are recognised too, in case a file with such a name has text.
 const MIME_TYPES: &[(&str, &str)] = &[
     ("css", "text/css"),
     ("csv", "text/csv"),
@@ -43,7 +43,7 @@ pub(super) struct SkillFile {
     span: Span,
 }
 
-/// Reads the mapping of paths to files.
+/// Reads the object of paths and files.
 ///
 /// # Errors
 /// Every path that leads out of the skill or is not written plainly, and every file whose content is wrong.

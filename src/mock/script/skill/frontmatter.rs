@@ -2,7 +2,7 @@
 
 use crate::config::{Entry, Fields, Node, Problem, Problems, Value};
 
-/// The fields of the Agent Skills specification, which stand directly in a skill of a script.
+/// The fields of the Agent Skills specification, which are keys of a skill in a script.
 pub(super) const FIELDS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 /// Keys that only extensions of MCP define (SEP-2640, Frontmatter).
 const RESERVED: &str = "io.modelcontextprotocol/";
@@ -20,7 +20,7 @@ impl Frontmatter {
     /// Reads it from the fields of a skill.
     ///
     /// # Errors
-    /// A name that is none, or another field that the Agent Skills specification does not allow.
+    /// An invalid name, or another field that the Agent Skills specification does not allow.
     pub(super) fn read(fields: &Fields<'_>) -> Result<Frontmatter, Problems> {
         let ok = |result: Result<Option<()>, Problems>| result.map(Option::unwrap_or_default);
         let texts = ok(fields.read("license", |node| node.str().map(drop)))
@@ -38,7 +38,8 @@ impl Frontmatter {
         for entry in &entries {
             write_entry(entry, 0, &mut yaml);
         }
-        let members = entries.iter().map(|entry| format!("{}:{}", super::quote(&entry.key), entry.node.to_json_text()));
+        let members =
+            entries.iter().map(|entry| format!("{}:{}", super::resource::quote(&entry.key), entry.node.to_json_text()));
         Ok(Frontmatter {
             name: name.str()?.to_owned(),
             description: description.str()?.to_owned(),
@@ -116,7 +117,7 @@ fn check_more(node: &Node) -> Result<(), Problems> {
     }
 }
 
-/// Mappings are written as blocks; texts plainly where no reader of YAML can take them for something else, so that also
+/// Objects are written as blocks; strings plainly where no YAML reader can take them for something else, so that also
 /// simple readers understand them; everything else as the JSON that YAML 1.2 contains.
 fn write_entry(entry: &Entry, depth: usize, yaml: &mut String) {
     yaml.push_str(&"  ".repeat(depth));
@@ -139,7 +140,7 @@ fn scalar(text: &str) -> String {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || " -_./,;()".contains(c))
         && !text.ends_with(' ')
         && !WORDS.contains(&text.to_ascii_lowercase().as_str());
-    if plain { text.to_owned() } else { printable(&super::quote(text)) }
+    if plain { text.to_owned() } else { printable(&super::resource::quote(text)) }
 }
 
 /// JSON text whose strings have none of the characters that YAML forbids or takes for ends of lines (YAML 1.2.2, 5.1;

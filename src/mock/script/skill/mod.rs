@@ -1,5 +1,5 @@
-//! Skills that a server offers (extension `io.modelcontextprotocol/skills`, SEP-2640): each is a directory of resources with
-//! a `SKILL.md` in it.
+//! Skills that a server offers (extension `io.modelcontextprotocol/skills`, SEP-2640): each is a directory of resources
+//! with a `SKILL.md` in it.
 //!
 //! ```yaml
 //! skills:
@@ -15,24 +15,24 @@
 //!       logo.png: { blob: iVBORw0KGgo=, mimeType: image/png }
 //! ```
 //!
-//! `listed: false` keeps a skill out of `skills/list`; `dynamic: true` publishes no digests. To break a skill on purpose, a
-//! file may claim another `digest` or `size` than it has, and `files` may give the `SKILL.md` as a whole. Texts are served
-//! as they are written: `{{ … }}` is no template here, because digests would change with it.
+//! `listed: false` keeps a skill out of `skills/list`; `dynamic: true` publishes no digests. To break a skill on
+//! purpose, a file may claim another `digest` or `size` than it has, and `files` may give the `SKILL.md` as a whole.
+//! Texts are served as they are written: `{{ … }}` is not a template here, because digests would change with it.
 
 mod file;
 mod frontmatter;
+mod resource;
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value as Json;
-
+pub use self::resource::SkillResource;
 use self::{
     file::{SkillFile, read_files},
     frontmatter::Frontmatter,
+    resource::{SCHEME, quote},
 };
 use crate::config::{Node, Problem, Problems, Span};
 
-const SCHEME: &str = "skill://";
 const MANIFEST: &str = "SKILL.md";
 const OWN_KEYS: &[&str] = &["frontmatter", "path", "body", "files", "listed", "dynamic"];
 
@@ -47,21 +47,6 @@ pub struct SkillItem {
     pub listed: bool,
     /// Its files, `SKILL.md` first; those of skills inside of it are theirs.
     pub resources: Vec<SkillResource>,
-}
-
-/// A file of a skill.
-#[derive(Debug)]
-pub struct SkillResource {
-    pub uri: String,
-    /// The MCP `Resource` as JSON text.
-    pub definition: String,
-    /// The list of resource contents as JSON text.
-    pub contents: String,
-    /// As in the URI, but not encoded.
-    path: String,
-    digest: String,
-    size: u64,
-    span: Span,
 }
 
 /// Reads the list of skills.
@@ -82,8 +67,8 @@ pub(super) fn read_all(list: &Node) -> Result<Vec<SkillItem>, Problems> {
     Ok(skills)
 }
 
-/// The direct children of a directory as MCP `Resource`s in JSON text, for `resources/directory/read`; `None` if there is
-/// no directory with that URI. Prefixes of skills' paths are directories too.
+/// The direct children of a directory as MCP `Resource`s in JSON text, for `resources/directory/read`; `None` if there
+/// is no directory with that URI. Prefixes of skills' paths are directories too.
 pub(crate) fn directory(skills: &[SkillItem], uri: &str) -> Option<Vec<String>> {
     uri.strip_prefix(SCHEME)?;
     let inside = format!("{uri}/");
@@ -184,7 +169,8 @@ fn clashes(skills: &[SkillItem]) -> Vec<Problem> {
     problems
 }
 
-/// SEP-2640, Resource Mapping: the first segment is the authority of the URI, so that it needs the characters of a host.
+/// SEP-2640, Resource Mapping: the first segment is the authority of the URI, so that it needs the characters of a
+/// host.
 fn read_prefix(node: &Node) -> Result<String, Problems> {
     let text = node.str()?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._~!$&'()*+,;=".contains(c);
@@ -195,10 +181,6 @@ fn read_prefix(node: &Node) -> Result<String, Problems> {
     let problem =
         node.problem("the `path` of a skill is one or more names in characters of a URI, with `/` between them");
     Err(problem.hint("such as `acme/billing`, without the skill's own name").into())
-}
-
-fn quote(text: &str) -> String {
-    Json::from(text).to_string()
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ async fn journalled(server: &MockServer, messages: u64) {
     in_time(received).await;
 }
 
-/// Stops the server in order as soon as it has so many messages: what is under way is answered.
+/// Stops the server in order as soon as it has so many messages: what is in progress is answered.
 async fn stop_after(server: MockServer, messages: u64) {
     journalled(&server, messages).await;
     in_time(server.stop(PATIENCE)).await;

@@ -53,7 +53,7 @@ async fn idle(engine: &Engine) {
     tokio::time::timeout(PATIENCE, idle).await.expect("every answer has stopped");
 }
 
-/// Resolves when an answer is under way.
+/// Resolves when an answer is in progress.
 async fn busy(engine: &Engine) {
     while engine.in_flight() == 0 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Requests over HTTP that stand alone.
+//! Requests over HTTP without a session.
 
 use super::{
     client::{Client, Events},
