@@ -165,8 +165,7 @@ fn default_jobs() -> usize {
 /// The result and whether it was interrupted; `None` if that happened twice.
 async fn execute(plan: Plan, options: RunOptions) -> Result<Option<(RunResult, bool)>, Failure> {
     let cancel = CancellationToken::new();
-    let mut signals =
-        Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let progress = Progress::new(plan.cells().filter(|(_, _, reason)| reason.is_none()).count());
     let running = scenario::run(plan, options, cancel.clone(), move |event| progress.show(&event));
     let result = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", running).await;

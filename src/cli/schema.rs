@@ -55,8 +55,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         }
         (Kind::Config, None) => {
             let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
-            let message =
-                format!("each client has its own schema: add --dialect with one of {}", names.join(", "));
+            let message = format!("each client has its own schema: add --dialect with one of {}", names.join(", "));
             return Err(Failure::Usage(message));
         }
     };

@@ -221,11 +221,8 @@ fn problems(scenario: &ScenarioResult, step: &StepResult) -> String {
         }
         if let Some(path) = &problem.pending {
             let path = path.display().to_string();
-            let _ = writeln!(
-                text,
-                "    the new result is in {}; --update accepts it if all cells agree",
-                printable(&path)
-            );
+            let _ =
+                writeln!(text, "    the new result is in {}; --update accepts it if all cells agree", printable(&path));
         }
     }
     text

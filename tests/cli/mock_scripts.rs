@@ -189,7 +189,11 @@ fn a_script_from_a_pipe_is_served_but_cannot_be_watched() {
         |args: &[&str]| Rehearse::new().fifo("fifo").args(["mock"]).args(args.iter().copied()).stdin(EXPECTING);
     script(&["--validate", "/dev/stdin"]).run().stdout_has("1 tool").code(0);
     script(&["/dev/stdin", "--listen", ":0", "--watch"]).run().stderr_has("/dev/stdin is not a regular file").code(2);
-    script(&["fifo", "--watch"]).run().stdout("").stderr_has("`--watch` needs a file: fifo is not a regular file").code(2);
+    script(&["fifo", "--watch"])
+        .run()
+        .stdout("")
+        .stderr_has("`--watch` needs a file: fifo is not a regular file")
+        .code(2);
 }
 
 #[test]
@@ -201,7 +205,9 @@ fn what_a_script_expects_is_verified_when_the_mock_ends() {
     let right = call("once").replace(r#""name":"once""#, r#""name":"once","arguments":{"city":"Paris"}"#);
     let wrong = call("once").replace(r#""name":"once""#, r#""name":"once","arguments":{"city":"Rome\u001b"}"#);
     served(&["--verify"], &[&right]).stderr_has("✓ strict: all 2 expectations met").code(0);
-    served(&["--verify"], &[]).stderr_has("✗ strict: expectations failed:\n  tools.once: expected 1 call, got 0 calls").code(1);
+    served(&["--verify"], &[])
+        .stderr_has("✗ strict: expectations failed:\n  tools.once: expected 1 call, got 0 calls")
+        .code(1);
     let missed = served(&["--verify"], &[&wrong, &call("onec"), &right]).code(1);
     let missed =
         missed.stderr_has("  tools.once: expected 1 call, got 2 calls\n    near miss: tools/call (number 3): ");

@@ -97,8 +97,7 @@ fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
 }
 
 async fn execute(plan: Vec<Candidate>) -> Result<(Vec<Outcome>, bool), Failure> {
-    let mut signals =
-        Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let (progress, cancel) = (progress(plan.len()), CancellationToken::new());
     let reached = stream::iter(plan).map(|candidate| {
         let (progress, cancel) = (&progress, &cancel);

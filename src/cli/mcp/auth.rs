@@ -311,11 +311,10 @@ fn failed(server: &Server, error: &AuthError) -> Failure {
     let text = server.resolved.secrets.hidden(&error.to_string());
     let failure = Failure::cannot(format!("{} is not authorized: {text}", server.name()));
     match error {
-        AuthError::Registration(_) | AuthError::NoIdentity { .. } => failure
-            .hint("use --client-id if you have a client registration; a public server needs no token"),
-        AuthError::Internal { .. } => {
-            failure.hint("use --issuer to trust this authorization server")
+        AuthError::Registration(_) | AuthError::NoIdentity { .. } => {
+            failure.hint("use --client-id if you have a client registration; a public server needs no token")
         }
+        AuthError::Internal { .. } => failure.hint("use --issuer to trust this authorization server"),
         AuthError::Stranger { issuer } => {
             failure.hint(format!("if the client is registered there, use --issuer {}", authorization::word(issuer)))
         }
@@ -338,8 +337,8 @@ impl ClientArgs {
             let secret = std::env::var(name).ok().filter(|secret| !secret.is_empty());
             let secret = secret.ok_or_else(|| Failure::Usage(format!("the variable {name} is not set")))?;
             let registered = options.identity.registered.as_mut();
-            let registered = registered
-                .ok_or_else(|| Failure::Usage("--client-secret-env requires --client-id".to_owned()))?;
+            let registered =
+                registered.ok_or_else(|| Failure::Usage("--client-secret-env requires --client-id".to_owned()))?;
             registered.secret = ClientSecret::Text(Secret::new(secret));
             options.identity.secret_variable = Some(name.clone());
         }
@@ -386,10 +385,8 @@ fn human(server: &Server, token: Option<&TokenStatus>) -> String {
         |at| {
             let at = time(at);
             let left = at.duration_since(SystemTime::now()).map(|left| Duration::from_secs(left.as_secs()));
-            let when = left.map_or_else(
-                |_| "expired".to_owned(),
-                |left| format!("in {}", humantime::format_duration(left)),
-            );
+            let when =
+                left.map_or_else(|_| "expired".to_owned(), |left| format!("in {}", humantime::format_duration(left)));
             format!("{} ({when})", humantime::format_rfc3339_seconds(at))
         },
     );

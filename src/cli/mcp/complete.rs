@@ -81,7 +81,8 @@ pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
             });
             let completed = completed.await?.and_then(|result| {
                 let parsed = serde_json::from_str::<Completed>(result.get());
-                let parsed = parsed.map_err(|error| client::Failure::Malformed(format!("invalid completion: {error}")))?;
+                let parsed =
+                    parsed.map_err(|error| client::Failure::Malformed(format!("invalid completion: {error}")))?;
                 Ok((result, parsed.completion))
             });
             let shown = |Completion { values, .. }: &Completion, _: &mut Saver<'_>| {

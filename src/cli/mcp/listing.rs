@@ -131,9 +131,8 @@ pub(in crate::cli) async fn list_items(
             ServerResult::Answered(Ok(listing)) => {
                 for item in listing.items.iter().filter(|item| kind.members(item).is_none()) {
                     let (title, name, item) = (kind.title.to_lowercase(), kind.name, item.get());
-                    hub_session.warn(&format!(
-                        "one of the {title} of server '{server}' has no {name} and is ignored: {item}"
-                    ));
+                    hub_session
+                        .warn(&format!("one of the {title} of server '{server}' has no {name} and is ignored: {item}"));
                 }
             }
             ServerResult::Unreachable(_) => {}

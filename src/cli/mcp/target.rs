@@ -375,7 +375,10 @@ pub(super) fn only_one(servers: &[Server], which: &str) -> Result<(), Failure> {
         [] | [_] => Ok(()),
         several => {
             let names: Vec<_> = several.iter().map(Server::name).collect();
-            Err(Failure::Usage(format!("several servers are configured; select one with {which}: {}", names.join(", "))))
+            Err(Failure::Usage(format!(
+                "several servers are configured; select one with {which}: {}",
+                names.join(", ")
+            )))
         }
     }
 }

@@ -42,12 +42,16 @@ pub(super) fn network(server: &MockServer, seed: u64, admin: Option<&AdminServer
     for (transport, url) in urls(server) {
         match url {
             Some(url) => text.push_str(&format!("  {transport:<5} {strong}{url}{strong:#}\n")),
-            None => text.push_str(&format!("  {transport:<5} {dim}not supported by the protocol versions of this script{dim:#}\n")),
+            None => text.push_str(&format!(
+                "  {transport:<5} {dim}not supported by the protocol versions of this script{dim:#}\n"
+            )),
         }
     }
     text.extend(admin.map(describe));
     if !address.ip().is_loopback() {
-        text.push_str(&format!("\n{doubtful}warning: everyone who can reach this machine can use the mock{doubtful:#}\n"));
+        text.push_str(&format!(
+            "\n{doubtful}warning: everyone who can reach this machine can use the mock{doubtful:#}\n"
+        ));
     }
     if let Some(entry) = entry(server) {
         let members: Vec<_> = entry.iter().map(|(member, value)| format!("\"{member}\": {value}")).collect();

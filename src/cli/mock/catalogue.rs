@@ -18,7 +18,7 @@ use crate::{
     wire::Version,
 };
 
-/// ServerFilter the embedded scripts.
+/// Prints the built-in scripts.
 pub(super) fn list(format: Format) -> Exit {
     let described = |(name, text): &(&'static str, &'static str)| {
         let script = Script::parse(&Source::new(*name, *text)).ok()?;
@@ -44,7 +44,7 @@ pub(super) fn list(format: Format) -> Exit {
     Exit::Success
 }
 
-/// ServerFilter the faults that a script can have.
+/// Prints the faults that a script can inject.
 pub(super) fn faults(format: Format) -> Exit {
     let everywhere = |fault: &About| fault.transports.len() == Transport::ALL.len();
     match format {

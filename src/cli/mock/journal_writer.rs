@@ -65,8 +65,7 @@ pub(super) fn open(path: &Path, taken: bool) -> Result<File, Failure> {
     let found = std::fs::metadata(path).ok();
     let stdout = own(io::stdout(), found.as_ref());
     if taken && (stdout.is_some() || STDOUT.iter().any(|name| path == Path::new(name))) {
-        let why =
-            "the journal cannot go to standard output, which carries the protocol (use a file or --listen)";
+        let why = "the journal cannot go to standard output, which carries the protocol (use a file or --listen)";
         return Err(Failure::Usage(why.into()));
     }
     if let Some(stream) = stdout.or_else(|| own(io::stderr(), found.as_ref())) {

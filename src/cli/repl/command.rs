@@ -53,13 +53,7 @@ const fn spec(
 }
 
 pub(super) const ALL: [Spec; 18] = [
-    spec(
-        CommandKind::Status,
-        "status",
-        &["list", "list-servers", "ls-servers"],
-        "",
-        "the status of all servers",
-    ),
+    spec(CommandKind::Status, "status", &["list", "list-servers", "ls-servers"], "", "the status of all servers"),
     spec(
         CommandKind::ListTools,
         "list-tools",
@@ -72,13 +66,7 @@ pub(super) const ALL: [Spec; 18] = [
     spec(CommandKind::Reconnect, "reconnect", &["restart"], "SERVER", "disconnect and connect again"),
     spec(CommandKind::Enable, "enable", &[], "SERVER", "enable a server"),
     spec(CommandKind::Disable, "disable", &[], "SERVER", "disable a server"),
-    spec(
-        CommandKind::Debug,
-        "debug",
-        &["info"],
-        "[SERVER] [on|off]",
-        "show a server; print its frames or stop",
-    ),
+    spec(CommandKind::Debug, "debug", &["info"], "[SERVER] [on|off]", "show a server; print its frames or stop"),
     spec(CommandKind::Auth, "auth", &[], "SERVER [--logout]", "get or delete the OAuth token of a server"),
     spec(
         CommandKind::Call,
@@ -281,8 +269,7 @@ impl Spec {
     /// The words, and the options that the command has.
     fn rest(&self, text: &str) -> Result<Operands, String> {
         let mut rest = Operands { words: Vec::new(), output: None, server: None, is_logout: false, form: None };
-        let mut words =
-            command_words(text).map_err(|error| error.replace("the command", "the line"))?.into_iter();
+        let mut words = command_words(text).map_err(|error| error.replace("the command", "the line"))?.into_iter();
         while let Some(word) = words.next() {
             let has = |option: &str| self.arguments.contains(option);
             let (option, value) = match word.split_once('=') {
@@ -424,7 +411,9 @@ mod tests {
         assert_eq!(parse(r#"call t {"a": "} --as {"} --as cpe"#), formed(json(r#"{"a": "} --as {"}"#)));
         assert_eq!(parse(r#"call t {"a": 1} -o f"#), call(json(r#"{"a": 1}"#), Some("f")));
         assert_eq!(parse(r#"call t {"a": 1"#), call(json(r#"{"a": 1"#), None));
-        assert!(Command::parse(r#"call t {"a": 1} b=2"#).is_err_and(|error| error.starts_with("\"b=2\" is too much")));
+        assert!(
+            Command::parse(r#"call t {"a": 1} b=2"#).is_err_and(|error| error.starts_with("\"b=2\" is unexpected"))
+        );
     }
 
     #[test]

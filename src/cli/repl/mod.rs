@@ -53,8 +53,7 @@ pub(super) fn run(args: ReplArgs) -> Result<Exit, Failure> {
 }
 
 async fn talk(args: ReplArgs, servers: Vec<Server>, files: Files, answers: AnswerScript) -> Result<Exit, Failure> {
-    let mut signals =
-        Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let person = TerminalUser::at_terminal();
     let shell = Arc::new(Shell::new(args, servers, files, answers, person.clone())?);
     let mut input = match &person {

@@ -102,9 +102,7 @@ impl Field {
     fn kind_in_words(&self) -> String {
         let schema = &self.schema;
         match self.kind {
-            FieldKind::Text => {
-                schema["format"].as_str().map_or_else(|| "text".to_owned(), |it| format!("text ({it})"))
-            }
+            FieldKind::Text => schema["format"].as_str().map_or_else(|| "text".to_owned(), |it| format!("text ({it})")),
             FieldKind::Integer => "a whole number".to_owned(),
             FieldKind::Number => "a number".to_owned(),
             FieldKind::Boolean => "yes or no".to_owned(),
@@ -160,7 +158,9 @@ impl Field {
             FieldKind::AnyOf => {
                 text.split(',').map(|part| self.choice(part.trim())).collect::<Result<Vec<_>, _>>()?.into()
             }
-            FieldKind::Json => serde_json::from_str(text).map_err(|error| format!("{text:?} is not valid JSON: {error}"))?,
+            FieldKind::Json => {
+                serde_json::from_str(text).map_err(|error| format!("{text:?} is not valid JSON: {error}"))?
+            }
         };
         self.hold(&value)?;
         Ok(Some(value))

@@ -231,9 +231,7 @@ impl MessageQueue {
     fn take(&self) -> impl Iterator<Item = String> {
         let (mut texts, dropped) = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         if dropped > 0 {
-            texts.push_back(format!(
-                "{DOUBTFUL}{dropped} messages were dropped: too many to show{DOUBTFUL:#}\n"
-            ));
+            texts.push_back(format!("{DOUBTFUL}{dropped} messages were dropped: too many to show{DOUBTFUL:#}\n"));
         }
         texts.into_iter()
     }
@@ -272,7 +270,7 @@ impl reedline::Prompt for Prompt {
     }
 }
 
-/// ServerFilter a line as it is.
+/// Does not highlight.
 pub(in crate::cli) struct PlainHighlighter;
 
 impl Highlighter for PlainHighlighter {

@@ -1,4 +1,4 @@
-//! Requests whose results stand for the same request for as long as the server says (2026-07-28, Caching).
+//! Requests whose results are cached as long as the server allows (2026-07-28, Caching).
 
 use std::sync::Arc;
 
@@ -12,9 +12,8 @@ use crate::client::{
     rounds::{Finished, complete_result},
 };
 
-/// A session whose server is not asked again what it has said to hold still. What a change, a call that does not only
-/// read, or another authorization may have made of it is forgotten before. For whoever wants to see what the server says
-/// now there is the [`Session`].
+/// A session with a cache. A change notification, a call of a tool that is not read-only, or another authorization
+/// invalidates the cache. Use the [`Session`] for requests without the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CachingSession<'s> {
     hub: &'s Hub,
@@ -22,15 +21,15 @@ pub struct CachingSession<'s> {
 }
 
 impl Hub {
-    /// Requests over a session with one of the servers, as [`Hub::with_session`] and [`Hub::request`] give it. Nothing is kept
-    /// without a [`result_ttl`](super::HubOptions::result_ttl), nor if the server does not say for how long.
+    /// Adds the cache to a session of [`Hub::with_session`] or [`Hub::request`]. Results are cached only with a
+    /// [`result_ttl`](super::HubOptions::result_ttl) and a TTL from the server.
     pub fn caching_session<'s>(&'s self, session: &'s Session) -> CachingSession<'s> {
         CachingSession { hub: self, session }
     }
 }
 
 impl CachingSession<'_> {
-    /// As [`Session::list_resources`]; each page stands for itself.
+    /// As [`Session::list_resources`]; each page is cached separately.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -54,7 +53,7 @@ impl CachingSession<'_> {
         self.session.list_by(self, "prompts/list", "prompts", options).await
     }
 
-    /// As [`Session::read_resource`]. What the server has asked something for is not kept.
+    /// As [`Session::read_resource`]. A result that needed client input is not cached.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -63,7 +62,7 @@ impl CachingSession<'_> {
         self.ask("resources/read", Some(params), options).await
     }
 
-    /// The result that is kept, or else that of the server.
+    /// The cached result, or else that of the server.
     async fn ask(
         &self,
         method: &str,
@@ -96,7 +95,7 @@ impl Pages for CachingSession<'_> {
     }
 }
 
-/// Which token requests to a server go with at the moment; it says nothing of what is in it.
+/// A number that identifies the current token of a server.
 pub(super) fn authorization(member: &HubServer) -> u64 {
     member.config.authorizer.as_ref().map(Authorizer::number).unwrap_or_default()
 }
