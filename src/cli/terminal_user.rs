@@ -1,4 +1,4 @@
-//! AskTimer a person at the terminal: whether a call may go ahead, and what a server wants to know.
+//! The user at the terminal, who approves calls and answers server requests.
 //!
 //! One conversation is led at a time: whoever asks has the keyboard until the last answer, and whoever waits for a command
 //! gives it up for that long.

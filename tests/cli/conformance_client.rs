@@ -81,5 +81,5 @@ fn what_cannot_be_used_is_told() {
     client("nonsense").run().stderr_has("nonsense").code(2);
     let wrong = client("http://127.0.0.1:1/mcp").env("MCP_CONFORMANCE_PROTOCOL_VERSION", "2020-01-01");
     wrong.run().stderr_has("unknown protocol").code(2);
-    client("http://127.0.0.1:1/mcp").env("MCP_CONFORMANCE_CONTEXT", "{").run().stderr_has("is no JSON").code(2);
+    client("http://127.0.0.1:1/mcp").env("MCP_CONFORMANCE_CONTEXT", "{").run().stderr_has("is not valid JSON").code(2);
 }

@@ -84,7 +84,7 @@ fn no_valid_answer_is_one_and_what_cannot_be_read_is_two() {
     let twice = json!([{ "role": "assistant", "function_call": { "name": "final_answer", "arguments": "{\"n\":1}" },
         "tool_calls": [{ "function": { "name": "final_answer", "arguments": "{\"n\"" } }] }]);
     let run = story(&twice, &["d.json", "--schema", "s.json"]).run().stdout("{\"n\":1}\n");
-    run.stderr_has("note: of 2 calls of final_answer, that at d.json:1:").code(0);
+    run.stderr_has("info: 2 calls of final_answer; the one at d.json:1:").code(0);
 
     story(&json!([5]), &["d.json"]).run().stdout("").stderr_has("d.json:1:2: expected a mapping").code(2);
     story(&json!([]), &["gone.json"]).run().stderr_has("cannot read gone.json: ").code(2);

@@ -234,7 +234,7 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
         .code(1);
     call(&["never", "--timeout", "3s"]).run().stderr_has("error: timeout: no answer within 3s").code(1);
     let nobody = call(&["ask", "--protocol", "2026-07-28"]).run().stderr_has("-32021: The client does not declare");
-    nobody.stderr_has("hint: --answer FILE says what to answer").code(1);
+    nobody.stderr_has("hint: use --answer FILE to answer the server").code(1);
     call(&["ask", "--protocol", "2025-11-25"]).run().stdout_has("does not declare the capability elicitation").code(1);
     let failed = json_of(call(&["refuse"]), 1);
     assert_eq!(failed["failure"]["code"], -31000);

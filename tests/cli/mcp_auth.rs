@@ -129,11 +129,11 @@ fn a_token_is_got_once_and_used_until_it_is_forgotten() {
     let hint = "requires authorization: a user must authorize it in a browser\nhint: rehearse mcp auth web\n";
     first.stderr_has(hint);
     assert_eq!(world.issuer.times("GET /authorize"), 0);
-    world.run(&["auth", "--status"]).stdout("✗ web there is no token\n").code(1);
+    world.run(&["auth", "--status"]).stdout("✗ web no token\n").code(1);
 
     let got = world.run(&["auth", "--headless"]).code(0);
     got.stdout_has(&format!("✓ web\n  Issuer: {}\n  Scopes: read\n  Expires: ", world.issuer.url))
-        .stdout_has("  Refreshed automatically: when it expires\n");
+        .stdout_has("  Refreshed automatically: yes\n");
     let folder = Path::new(world.data).join("rehearse/tokens");
     assert_eq!(mode(&folder), 0o700);
     let files: Vec<_> = folder.read_dir().expect("a folder").map(|file| file.expect("a file").path()).collect();
@@ -194,7 +194,7 @@ fn a_token_that_expires_is_renewed_without_asking_anybody() {
 #[test]
 fn a_token_is_renewed_as_whom_the_flags_said_that_it_is_for() {
     let world = World::with_tokens_for(0);
-    let renewed = "  Refreshed automatically: when it expires\n";
+    let renewed = "  Refreshed automatically: yes\n";
     world.run(&["auth", "--headless", "--client-id", "me"]).stdout_has(renewed).code(0);
     world.run(&["auth", "--status"]).stdout_has(renewed).code(0);
     world.run(&["call-tool", "read", "--no-browser"]).stdout("Buy milk.\n").code(0);
@@ -232,7 +232,7 @@ fn a_client_does_not_follow_a_server_to_another_issuer() {
     let world = World::new();
     let oauth = json!({ "clientId": "known" });
     world.with_oauth(&["auth", "--headless"], &oauth).run().code(0);
-    world.with_oauth(&["auth", "--logout"], &oauth).run().stdout_has("is revoked and forgotten").code(0);
+    world.with_oauth(&["auth", "--logout"], &oauth).run().stdout_has("was revoked and deleted").code(0);
     let other = Issuer::start(3600);
     let metadata = format!("{}/.well-known/oauth-authorization-server", other.url);
     let moved = json!({ "clientId": "known", "authServerMetadataUrl": metadata });
@@ -288,7 +288,7 @@ fn a_token_is_revoked_before_it_is_forgotten_and_forgotten_if_it_cannot_be() {
     assert_eq!(of("token_type_hint"), ["refresh_token", "access_token"]);
     assert!(asked.iter().all(|asked| asked.authorization.is_some()) && tokens() == 0);
 
-    let forgotten = "The token of web is forgotten.\n";
+    let forgotten = "The token of web was deleted.\n";
     for (status, why) in [
         (
             Some("503 Service Unavailable"),
@@ -450,7 +450,7 @@ fn what_the_config_and_the_flags_say_of_the_client_is_what_it_asks_with() {
     world.run(&["call-tool", "write"]).stdout("Written.\n").code(0);
 
     let usage = |args: &[&str], part: &str| drop(world.run(args).stdout("").stderr_has(part).code(2));
-    usage(&["auth", "--client-credentials", "--client-id", "robot"], "wants an id and a secret");
+    usage(&["auth", "--client-credentials", "--client-id", "robot"], "requires --client-id and --client-secret-env");
     usage(&["auth", "--client-id", "robot", "--client-secret-env", "NOBODY_HAS_SET_THIS"], "is not set");
     usage(&["auth", "--status", "--scope", "read"], "cannot be used with");
     usage(&["auth", "--stdio", "x"], "is a process of this machine");
@@ -472,6 +472,6 @@ fn who_issues_no_token_is_told() {
     let mut server = server.start();
     let url = format!("http://{}/mcp", server.address("http://", "/mcp"));
     let run = mcp(["auth", "--headless", "--http", &url]).env("XDG_DATA_HOME", "/nowhere").run().code(3);
-    run.stderr_has("refused to register the client: HTTP 404\nhint: --client-id says");
+    run.stderr_has("refused to register the client: HTTP 404\nhint: use --client-id if");
     mcp(["auth"]).run().stdout("").stderr_has("No MCP servers configured.\n").code(4);
 }

@@ -84,7 +84,7 @@ fn an_interrupted_status_shows_what_is_known() {
 fn servers_are_asked_for_a_sign_of_life() {
     for (protocol, method) in [("2025-11-25", "ping"), ("2026-07-28", "server/discover")] {
         let story = || mcp(["ping", "--protocol", protocol]).args(stdio("tools.yaml"));
-        story().run().stdout_has(&format!("✓ rehearse answered {method} after ")).code(0);
+        story().run().stdout_has(&format!("✓ rehearse answered {method} in ")).code(0);
         assert_eq!(json_of(story(), 0)["servers"][0]["method"], method);
     }
     mcp(["ping", "--http", "http://127.0.0.1:1/mcp"]).run().stdout("").stderr_has("connection failed").code(3);

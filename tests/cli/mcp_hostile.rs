@@ -162,7 +162,7 @@ fn a_result_without_what_makes_it_one_is_malformed() {
     let run = with(&[INITIALIZED, resources], &["list-resources"]).run();
     let run = run.stdout("# Resources of server 'sh'\n\n- `a:b` (b)\n").code(0);
     run.stderr_has("warning: one of the resources of server 'sh' has no uri and is ignored: 5\n")
-        .stderr_has("is of no use: {\"uri\":1}\n");
+        .stderr_has("is ignored: {\"uri\":1}\n");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn numbers_are_shown_as_they_came_and_never_sent_as_others() {
     let json = format!("x:=[{long}]");
     for argument in [&word, &json] {
         let run = with(&[INITIALIZED, TOOLS], &["call-tool", "t", argument]).run();
-        run.stderr_has(&format!("the number {long} has more digits than can be sent")).code(2);
+        run.stderr_has(&format!("the number {long} has too many digits")).code(2);
     }
 }
 
@@ -277,7 +277,7 @@ fn a_wish_that_nothing_comes_of_is_told() {
     let run = run.stdout("only words\n").stderr_has("warning: nothing was saved: ").code(0);
     assert!(!run.path("out.bin").exists());
     for (args, said) in [
-        (&["call-tool", "t", "-o", "-"][..], "./- is a file of this name"),
+        (&["call-tool", "t", "-o", "-"][..], "use ./- for a file named -"),
         (&["call-tool", "city=Oslo"], "error: --tool is required, or the name of the tool before its arguments"),
         (&["call-tool", "t", "=x"], "error: \"=x\" has no name before the =\n"),
     ] {

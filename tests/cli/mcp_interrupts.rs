@@ -215,7 +215,7 @@ fn a_server_that_is_left_is_asked_to_end_at_once_when_a_signal_comes() {
     let stays = shell("trap 'echo asked >&2; exit' TERM; $MOCK; sleep 4346 & wait");
     let (mut calling, processes) =
         started(mcp(["call-tool", "echo", "text=a", "--trace"]).args(stays), [" mock tools.yaml"]);
-    calling.stderr_line("waiting for the servers");
+    calling.stderr_line("waiting for servers");
     calling.signal("TERM");
     calling.end().stderr_has("interrupted").stderr_has("asked").code(3);
     gone(&processes);

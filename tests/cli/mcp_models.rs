@@ -99,7 +99,7 @@ fn a_model_that_writes_text_is_told_of_tools_in_its_prompt() {
     );
     tools(&["--for", "xml", "--max-calls", "3"]).run().stdout_has("Call at most 3 tools per response.").code(0);
     tools(&["--for", "xml", "--show-all"]).run().stderr_has("cannot be used with").code(2);
-    tools(&["--max-calls", "3"]).run().stderr_has("--for <WHOM>").code(2);
+    tools(&["--max-calls", "3"]).run().stderr_has("--for <API>").code(2);
 }
 
 /// Two calls, a tool that is not there, and one whose parameters are wrong.

@@ -88,7 +88,7 @@ fn a_prompt_is_printed_with_its_roles() {
     library(&["get-prompt", "greeting", "--args", r#"{"name": "Ada"}"#]).run().stdout(prompt).code(0);
     let got = json_of(library(&["get-prompt", "greeting", "name=5"]), 0);
     assert_eq!(got["result"]["messages"][0]["content"]["text"], "Greet 5");
-    library(&["get-prompt", "greeting", "name:=5"]).run().stderr_has("the arguments of a prompt are texts").code(2);
+    library(&["get-prompt", "greeting", "name:=5"]).run().stderr_has("prompt arguments must be strings").code(2);
     library(&["get-prompt", "greeting"]).run().stderr_has("error: rpc: ").code(1);
 }
 

@@ -136,7 +136,7 @@ fn a_port_that_is_taken_is_named_with_a_way_out() {
         .run()
         .stdout("")
         .stderr_has(&format!("cannot listen on {address}: the port is in use"))
-        .stderr_has("take a free port with `--listen :0`")
+        .stderr_has("use a free port with `--listen :0`")
         .code(3);
     for served in [&[][..], &["--listen", ":0"], &["--exec", "--", "true"]] {
         let admin = format!("--admin={address}");
@@ -177,7 +177,7 @@ fn a_second_signal_ends_a_listening_mock_at_once() {
     let post = modern_call(&address, "never");
     mock.stderr_line("tools/call never");
     mock.signal("INT");
-    mock.stderr_line("another signal ends them at once");
+    mock.stderr_line("(Ctrl-C to force)");
     mock.signal("INT");
     mock.end().code(0);
     assert!(!post.response().contains("never"));
@@ -197,7 +197,7 @@ fn a_mock_that_is_to_end_while_a_fault_delays_an_answer_says_what_it_waits_for()
     for mut mock in [listening, on_stdio] {
         mock.stderr_line("tools.later");
         mock.signal("TERM");
-        mock.stderr_line("another signal ends them at once");
+        mock.stderr_line("(Ctrl-C to force)");
         mock.signal("TERM");
         mock.end().code(0);
     }
@@ -384,7 +384,7 @@ fn a_journal_that_nobody_may_read_is_refused_instead_of_waited_for() {
     let served = |path: &str| Rehearse::new().fifo("fifo").args(["mock", "basic", "--journal", path]).stdin(PING).run();
     served("fifo").stdout("").stderr_has("cannot write the journal fifo: it is not a regular file").code(3);
     for stdout in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
-        served(stdout).stdout("").stderr_has("standard output carries the protocol").code(2);
+        served(stdout).stdout("").stderr_has("standard output, which carries the protocol").code(2);
     }
     served("/dev/stderr").stdout(&format!("{PONG}\n")).stderr_has("\"method\":\"ping\"").code(0);
     served("/dev/null").stdout(&format!("{PONG}\n")).code(0);
@@ -406,7 +406,7 @@ fn an_answer_under_way_on_stdio_is_given_after_a_signal_and_a_second_one_ends_it
     mock.send(&call("never"));
     mock.stderr_line("tools.never");
     mock.signal("TERM");
-    mock.stderr_line("another signal ends them at once");
+    mock.stderr_line("(Ctrl-C to force)");
     mock.signal("INT");
     mock.end().code(0);
 }

@@ -187,7 +187,7 @@ fn a_run_that_is_interrupted_twice_waits_for_nobody() {
     running.signal("INT");
     running.stderr_line("interrupted: stopping the servers");
     running.signal("INT");
-    running.end().stdout("").stderr_has("interrupted again: what was left is killed").code(3);
+    running.end().stdout("").stderr_has("interrupted again: killed all servers").code(3);
     gone(&processes);
 }
 

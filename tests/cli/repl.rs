@@ -137,7 +137,8 @@ fn what_needs_an_approval_is_refused_where_nobody_can_be_asked() {
         story.file("mcp.json", &config(&json!({ "one": one })))
     };
     let run = story(&[]).stdin("call echo text=a\ncall fail\n").run().stdout("a -\n").code(1);
-    run.stderr_has("needs approval, and there is no terminal to ask on").stderr_has("hint: --yes allows every call");
+    run.stderr_has("needs approval, and there is no terminal to ask on")
+        .stderr_has("hint: use --yes to allow every call");
     let run = story(&[]).stdin("call fail --as engine\n").run().code(1);
     run.stdout_has("\"text\": \"Tool execution was denied by user.\"");
     story(&["--yes"]).stdin("call fail\n").run().stdout("It never works.\n").code(1);
@@ -228,7 +229,7 @@ fn the_wire_is_shown_without_secrets_when_somebody_wants_it() {
     let lines =
         format!("call echo text=before\ndebug one on\ncall echo text={TOKEN}\ndebug off\ncall echo text=after\n");
     let run = story().stdin(&lines).run().code(0);
-    run.stdout_has("the wire of 'one' is shown\n").stdout_has("the wire is no longer shown\n");
+    run.stdout_has("frames of 'one' are printed\n").stdout_has("frames are no longer printed\n");
     let run = story().stdin(&lines).run();
     let shown = run.stderr();
     assert!(shown.contains("→ one {\"jsonrpc\"") && shown.contains("\"text\":\"***\""), "{shown}");
@@ -366,7 +367,7 @@ fn what_a_server_writes_of_a_secret_is_not_told() {
 fn a_broken_connection_is_told_and_mended() {
     let mut running = connected(with(&json!({ "one": mock("tools.yaml") })));
     running.send("call die");
-    running.stderr_line("warning: the connection with MCP server 'one' broke: ");
+    running.stderr_line("warning: lost the connection to MCP server 'one': ");
     running.stderr_line("info: MCP server 'one' is connected again");
     running.send("call echo text=a");
     running.stdout_line("a -");

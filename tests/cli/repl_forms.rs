@@ -84,7 +84,7 @@ fn an_interrupted_call_that_asks_leaves_the_terminal_as_it_was() {
 fn a_question_ends_with_the_call_that_it_was_asked_for() {
     let mut terminal = repl(&json!({ "one": giving_up() }));
     terminal.types("call late\r").shows("name> ").types("Ad").makes("done");
-    terminal.shows_all(["nobody waits for the answer any more", "the result"]).shows("mcp> ").types("quit\r");
+    terminal.shows_all(["the question was withdrawn", "the result"]).shows("mcp> ").types("quit\r");
     let screen = terminal.end(0);
     assert!(!screen.contains("age> "), "{screen}");
 }
@@ -93,7 +93,7 @@ fn a_question_ends_with_the_call_that_it_was_asked_for() {
 fn a_question_ends_when_its_server_takes_it_back() {
     let mut terminal = repl(&json!({ "one": giving_up() }));
     terminal.types("call back\r").shows("name> ").makes("back");
-    terminal.shows("nobody waits for the answer any more").makes("done");
+    terminal.shows("the question was withdrawn").makes("done");
     terminal.shows("the result").shows("mcp> ").types("quit\r");
     terminal.end(0);
 }
@@ -109,7 +109,7 @@ fn a_question_ends_with_the_connection() {
         let pid = std::fs::read_to_string(terminal.path("pid")).expect("reads");
         let kill = std::process::Command::new("kill").args(["-KILL", pid.trim()]).status();
         assert!(kill.expect("kill runs").success());
-        terminal.shows("nobody waits for the answer any more").shows("mcp> ").types("quit\r");
+        terminal.shows("the question was withdrawn").shows("mcp> ").types("quit\r");
         terminal.end(0);
     }
 }

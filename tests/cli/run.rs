@@ -44,7 +44,7 @@ fn story(scenario: &str) -> Rehearse {
 #[test]
 fn a_snapshot_must_be_accepted_once_and_holds_from_then_on() {
     let first = story(HELLO).run();
-    let first = first.stdout_has("there is no snapshot `hello` yet").stdout_has("4 failed").code(1);
+    let first = first.stdout_has("no snapshot `hello` yet").stdout_has("4 failed").code(1);
     assert!(first.read("snapshots/demo/hello.snap.new").contains("\"hello\""));
     let accepted = story(HELLO).args(["--update"]).run().stdout_has("4 passed").code(0);
     let snapshot = accepted.read("snapshots/demo/hello.snap");
@@ -74,7 +74,7 @@ fn a_difference_on_one_transport_is_a_failure_that_names_the_cell() {
 #[test]
 fn a_part_of_the_cells_is_not_accepted_for_all() {
     let run = story(HELLO).args(["--update", "--filter", "/http/"]).run();
-    let run = run.stdout_has("is not accepted: cells that share it were not selected").code(1);
+    let run = run.stdout_has("is not accepted: some cells that share it were not selected").code(1);
     assert!(!run.path("snapshots").exists());
 }
 
@@ -157,7 +157,7 @@ fn cells_can_be_listed_filtered_and_sharded() {
         .stdout("demo/sse/2025-11-25\ndemo/ws/2025-11-25\n")
         .code(0);
     story(HELLO).args(["--list", "--shard", "2/3"]).run().stdout("demo/http/2025-11-25\n").code(0);
-    story(HELLO).args(["--shard", "5/3"]).run().stderr_has("is no shard").code(2);
+    story(HELLO).args(["--shard", "5/3"]).run().stderr_has("is not a shard").code(2);
     story(HELLO).args(["--filter", "nothing"]).run().stderr_has("nothing was selected").code(4);
 }
 
@@ -241,7 +241,7 @@ steps:
   - { call: { tool: hello, args: { a: '{{ captured.x }}' } } }
   - { call: { tool: hello }, expect: { text: hello } }
 ";
-    let run = story(steps).args(["--keep-going"]).run().stdout_has("capture x: the result has nothing at /nothing");
+    let run = story(steps).args(["--keep-going"]).run().stdout_has("capture x: the result has no value at /nothing");
     run.stdout_has("`captured.x` has no value").stdout_has("cells: 1 failed").code(1);
 }
 
@@ -309,7 +309,7 @@ steps:
 fn a_redaction_that_matches_nothing_is_reported() {
     let redacted = format!("{HELLO}redact:\n  - {{ at: /content/0/text }}\n  - {{ matches: never }}\n");
     let run = story(&redacted).args(["--update"]).run();
-    run.stdout_has("\n? demo\n  demo.yaml:8  the redaction matches nothing in any snapshot\n").code(0);
+    run.stdout_has("\n? demo\n  demo.yaml:8  the redaction matches no snapshot\n").code(0);
     let part = ["--filter", "/http/", "--format", "json", "--output", "part.json"];
     let part = story(&redacted).args(part).run().code(1);
     assert!(!part.read("part.json").contains("warnings"), "some of the cells say nothing of all");

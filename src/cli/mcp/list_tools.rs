@@ -323,7 +323,7 @@ impl Tool {
             text.push_str(&text_of(description));
         }
         if let Some(other) = self.registered.as_ref().filter(|tool| tool.name != self.name) {
-            text.push_str(&format!("\n**ToolCall:** `{}`\n", printable(&other.name)));
+            text.push_str(&format!("\n**Called:** `{}`\n", printable(&other.name)));
         } else if self.registered.is_none() && !self.is_filtered {
             text.push_str(&format!("\n{DIM}*Not callable by a name of its own: see the warnings.*{DIM:#}\n"));
         }

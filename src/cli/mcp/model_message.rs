@@ -1,4 +1,4 @@
-//! What a model asks for in a message of text: read by the tools that there are, and called in its order.
+//! The XML tool calls in a model's message: parsed and run in order.
 
 use std::path::Path;
 
@@ -26,27 +26,27 @@ use crate::{
     llm::xml::{Parser, RequestError, ToolRequest},
 };
 
-/// Something that a message asks for.
+/// A tool call or an invalid request in a message.
 enum MessageItem {
     Call(ToolRequest),
     Invalid(RequestError),
 }
 
-/// What became of it all, each in the order of the message.
+/// The results so far, in the order of the message.
 #[derive(Default)]
 struct MessageRun {
     called: Vec<ToolCall>,
     invalid: Vec<RequestError>,
 }
 
-/// What programs are told.
+/// The results as JSON.
 #[derive(Serialize)]
 struct MessageReport<'a> {
     calls: Vec<Report<'a>>,
     errors: Vec<Value>,
 }
 
-/// Calls what the message in a file asks for. A request that is invalid spoils no other.
+/// Runs the tool calls in a message. Invalid requests do not affect the others.
 ///
 /// # Errors
 /// The message cannot be read, and what ends any command over servers.
@@ -71,7 +71,7 @@ pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
                 hub_session.note("the message has no tool call");
             }
             let mut run = MessageRun::default();
-            // What was done before something ended it is told as well.
+            // The results before an error are reported, too.
             let done = Box::pin(run.follow(args, hub_session, &message, &registry, items)).await;
             if args.is_for_programs() {
                 print_json(&run.report(args, hub_session, &message))?;
@@ -95,7 +95,7 @@ fn items(args: &CallToolArgs, message: &Source, registry: &Registry) -> Vec<Mess
 }
 
 impl MessageRun {
-    /// Makes the calls one after another, and tells what is invalid.
+    /// Runs the calls one after another, and prints invalid requests.
     ///
     /// # Errors
     /// What is to be saved cannot be.
@@ -120,7 +120,7 @@ impl MessageRun {
                     continue;
                 }
             };
-            // The parser knows no other names.
+            // The parser accepts only registered names.
             let Some(tool) = registry.get(&request.name) else { continue };
             if are_several {
                 hub_session.note(&format!("calling '{}'", request.name));
@@ -160,7 +160,7 @@ impl MessageRun {
     }
 }
 
-/// Tells what is invalid with a request, at its place.
+/// Prints an invalid request with its location.
 fn tell(hub_session: &HubSession, message: &Source, error: &RequestError) {
     let (line, column) = message.position(error.range.start);
     let (code, text) = (error.fault.code(), hub_session.hidden(&error.to_string()));

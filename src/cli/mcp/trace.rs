@@ -1,5 +1,4 @@
-//! `--trace`: every frame as it goes over the wire, one a line, what HTTP says beside them, and what servers write to
-//! their standard error.
+//! `--trace`: prints every frame, the HTTP messages around them, and the stderr of servers.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -25,17 +24,17 @@ use crate::{
     wire::{Direction, Event, EventKind},
 };
 
-/// Headers by which HTTP cuts its messages.
+/// Headers about the framing of HTTP messages.
 const HIDDEN_HEADERS: [&str; 5] = ["connection", "content-length", "date", "keep-alive", "transfer-encoding"];
 
-/// What looks like a secret by its name, and is none.
+/// A member whose name looks like a secret.
 const PROGRESS: &str = "\"progressToken\":";
 
-/// ServerFilter the frames of any number of connections.
+/// Prints the frames of any number of connections.
 #[derive(Clone)]
 pub(in crate::cli) struct Tracer(Arc<Inner>);
 
-/// Whether the frames of a server are shown at the moment.
+/// Whether to print the frames of a server.
 pub(in crate::cli) type ServerFilter = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 struct Inner {
@@ -47,24 +46,24 @@ struct Inner {
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// The connections whose frames are shown, in the order of time over all of them.
+/// The traced connections, whose frames are printed in the order of time.
 #[derive(Default)]
 struct Connections {
     connections: Vec<TracedConnection>,
-    /// When the first of them was opened: from then on time counts.
+    /// When the first connection was opened, which is time zero.
     began: Option<Instant>,
 }
 
 struct TracedConnection {
     server: Arc<str>,
     recorder: TraceRecorder,
-    /// How far its record has been taken.
+    /// The position of the next entry to print.
     read: usize,
-    /// What was recorded when it was looked at already, and so may be later than what another one records.
+    /// Entries that were recorded after the time up to which entries are printed.
     later: Vec<Event>,
 }
 
-/// Something to show.
+/// An entry with its time and server.
 struct TimedEntry {
     at: Instant,
     server: Arc<str>,
@@ -72,7 +71,7 @@ struct TimedEntry {
 }
 
 impl Connections {
-    /// What was recorded up to a time and not taken yet, in order.
+    /// Takes all entries up to a time, in order.
     fn take(&mut self, until: Instant) -> Vec<TimedEntry> {
         let mut due = Vec::new();
         for TracedConnection { server, recorder, read, later } in &mut self.connections {
@@ -91,30 +90,30 @@ impl Connections {
 }
 
 impl Tracer {
-    /// Without `secrets` nothing is hidden. Servers are named if there are several.
+    /// Without `secrets` nothing is hidden. With `names_servers` each line has the name of its server.
     pub(super) fn new(secrets: Option<Secrets>, names_servers: bool) -> Tracer {
         Tracer::filtered(secrets, names_servers, Arc::new(|_| true))
     }
 
-    /// As [`Tracer::new`], with the frames of those servers alone that are shown when they come.
+    /// As [`Tracer::new`], only for servers that pass the filter.
     pub(in crate::cli) fn filtered(secrets: Option<Secrets>, names_servers: bool, shows: ServerFilter) -> Tracer {
         let (secrets, stop) = (Mutex::new(secrets), CancellationToken::new());
         let (connections, tasks) = (Mutex::default(), Mutex::default());
         Tracer(Arc::new(Inner { secrets, names_servers, shows, stop, connections, tasks }))
     }
 
-    /// Hides other secrets from now on.
+    /// Replaces the secrets to hide.
     pub(in crate::cli) fn hide(&self, secrets: Option<Secrets>) {
         *locked(&self.0.secrets) = secrets;
     }
 
-    /// For the records of a hub.
+    /// For [`HubOptions::record_sink`](crate::client::hub::HubOptions::record_sink).
     pub(in crate::cli) fn records(&self) -> RecordSink {
         let tracer = self.clone();
         Arc::new(move |server, recorder| tracer.follow(server, recorder))
     }
 
-    /// ServerFilter what goes over a connection with a server; must be called within a tokio runtime.
+    /// Prints the frames of a connection. Must be called within a tokio runtime.
     pub(in crate::cli) fn follow(&self, server: &Arc<str>, recorder: &TraceRecorder) {
         {
             let mut all = locked(&self.0.connections);
@@ -132,7 +131,7 @@ impl Tracer {
         tasks.push(task);
     }
 
-    /// ServerFilter how tokens are got for a server; must be called within a tokio runtime.
+    /// Prints the HTTP requests of an authorizer. Must be called within a tokio runtime.
     pub(in crate::cli) fn follow_authorizer(&self, config: &ServerParams) {
         if let Some(authorizer) = &config.authorizer {
             self.follow(&config.name.as_str().into(), &authorizer.recorder());
@@ -145,19 +144,19 @@ impl Tracer {
             if !(tracer.shows)(&server) {
                 return;
             }
-            // What it answers to has been recorded before.
+            // Earlier frames come first.
             tracer.show_all();
             let line = tracer.hidden(&line);
             style::print(&format!("{DIM}{:>9}    {}stderr:{DIM:#} {}\n", "", tracer.label(&server), printable(&line)));
         })
     }
 
-    /// Everything that has been recorded is shown, or not, as it is to be now.
+    /// Prints everything recorded so far with the current filter.
     pub(in crate::cli) fn catch_up(&self) {
         self.0.show_all();
     }
 
-    /// ServerFilter what is left.
+    /// Prints the remaining frames.
     pub(in crate::cli) async fn finish(self) {
         self.0.stop.cancel();
         let tasks = std::mem::take(&mut *locked(&self.0.tasks));
@@ -165,7 +164,7 @@ impl Tracer {
     }
 }
 
-/// Has everything shown as it comes, until the connection or the command ends.
+/// Prints entries as they arrive, until the connection or the command ends.
 async fn follow(recorder: &TraceRecorder, stop: CancellationToken, show: impl Fn()) {
     let mut seen = 0;
     loop {
@@ -183,7 +182,7 @@ async fn follow(recorder: &TraceRecorder, stop: CancellationToken, show: impl Fn
 }
 
 impl Inner {
-    /// ServerFilter what has been recorded until now. Whoever comes meanwhile waits, so that the order holds.
+    /// Prints everything recorded so far. The lock keeps the order.
     fn show_all(&self) {
         let mut all = locked(&self.connections);
         let due = all.take(Instant::now());
@@ -241,12 +240,12 @@ impl Inner {
     fn header(&self, name: &str, value: &str) -> String {
         let is_hidden = locked(&self.secrets).is_some();
         match is_hidden && is_secret_name(name) {
-            // The scheme is no secret.
+            // The scheme is not a secret.
             true => match value.split_once(' ').filter(|_| name.ends_with("authorization")) {
                 Some((scheme, _)) => format!("{scheme} {MASK}"),
                 None => MASK.to_owned(),
             },
-            // A challenge says in the words of credentials what is wanted.
+            // A challenge looks like credentials but is not secret.
             false if name.ends_with("-authenticate") => self.without_own_secrets(value),
             false => self.hidden(value),
         }
@@ -276,7 +275,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Without what looks like a secret, whoever it belongs to.
+/// Hides everything that looks like a secret.
 fn without_secrets(text: &str) -> String {
     let source = Source::new("", text);
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);

@@ -49,9 +49,9 @@ A script:
           reply: { text: Welcome back. }
         - reply: { text: \"Hello {{ args.name }}\" }
 
-The mock ends when the client closes stdin, or on SIGINT or SIGTERM. Responses in
-progress get 5 s more; a second signal ends the mock at once. An `exit` step of
-the script ends it with its code.
+The mock ends when the client closes stdin, or on SIGINT or SIGTERM. Responses
+in progress get 5 s more; a second signal ends the mock at once. An `exit` step
+of the script ends it with its code.
 
 With --exec the command gets these environment variables:
   REHEARSE_URL          streamable HTTP
@@ -62,9 +62,9 @@ With --exec the command gets these environment variables:
   REHEARSE_TOKEN        the first token of `auth` in the script
   REHEARSE_ADMIN_URL    with --admin: the admin API
   REHEARSE_ADMIN_TOKEN  with --admin: its token
-They all lead to the same mock. The exit code is that of the command if it failed,
-else 1 if an expectation of the script failed. Processes that the command leaves
-behind are killed.
+They all lead to the same mock. The exit code is that of the command if it
+failed, else 1 if an expectation of the script failed. Processes that the command
+leaves behind are killed.
 
 --admin prints a URL and a token for `Authorization: Bearer TOKEN`. The API has
 GET and DELETE /journal, GET /verify, POST /reset, GET, PUT and PATCH /state,

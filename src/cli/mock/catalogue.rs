@@ -19,7 +19,7 @@ use crate::{
     wire::Version,
 };
 
-/// ServerFilter the built-in scripts.
+/// Prints the built-in scripts.
 pub(super) fn list(format: Format) -> Exit {
     let described = |BuiltinScript { name, text }: &BuiltinScript| {
         let script = Script::parse(&Source::new(*name, *text)).ok()?;
@@ -45,7 +45,7 @@ pub(super) fn list(format: Format) -> Exit {
     Exit::Success
 }
 
-/// ServerFilter the faults that a script can have.
+/// Prints the faults that a script can inject.
 pub(super) fn faults(format: Format) -> Exit {
     let everywhere = |fault: &FaultInfo| fault.transports.len() == Transport::ALL.len();
     match format {

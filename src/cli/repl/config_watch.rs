@@ -63,7 +63,7 @@ impl Shell {
             Ok(members) => members,
             Err(failure) => {
                 style::print(&format!(
-                    "{}{BAD}not reloaded{BAD:#}: the servers from before are used\n",
+                    "{}{BAD}not reloaded{BAD:#}: still using the previous servers\n",
                     failure.text()
                 ));
                 return false;
@@ -86,7 +86,7 @@ fn told(reloaded: &ReloadReport) -> String {
     let kinds = [("added", added), ("removed", removed), ("restarted", restarted)];
     let told = kinds.into_iter().filter(|(_, names)| !names.is_empty());
     let told: Vec<_> = told.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
-    if told.is_empty() { "every server is reached as before".to_owned() } else { told.join("; ") }
+    if told.is_empty() { "no server changed".to_owned() } else { told.join("; ") }
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_came_of_a_changed_config_is_told() {
-        assert_eq!(told(&ReloadReport::default()), "every server is reached as before");
+        assert_eq!(told(&ReloadReport::default()), "no server changed");
         let reloaded = ReloadReport {
             added: vec!["a".into(), "b".into()],
             restarted: vec!["c".into()],

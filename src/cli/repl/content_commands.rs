@@ -252,7 +252,7 @@ impl Shell {
         }
     }
 
-    /// Asks the only server of a hub_session.
+    /// Sends a request to the only server of a session.
     async fn asked(
         &self,
         hub_session: &HubSession,

@@ -1,4 +1,4 @@
-//! What changes while nobody types: told, and where a connection broke, reconnected_at.
+//! Prints the events of the hub above the prompt, and reconnects lost servers.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -14,7 +14,7 @@ use crate::{
     client::hub::{ConnectionState, Event, ServerStatus},
 };
 
-/// Tells what changes.
+/// Prints the events of the hub.
 pub(super) async fn events(shell: &Arc<Shell>) -> Never {
     let mut events = shell.hub.events();
     let (mut tools, mut reconnecting) = (Tools::default(), FuturesUnordered::new());
@@ -65,7 +65,7 @@ pub(super) async fn events(shell: &Arc<Shell>) -> Never {
     }
 }
 
-/// Connects anew to a server whose connection broke, unless somebody has decided otherwise in the meantime.
+/// Reconnects a server whose connection was lost, unless its state has changed in the meantime.
 async fn reconnect(shell: &Arc<Shell>, server: Arc<str>) {
     let mut last = None;
     let backoffs = || locked(&shell.backoffs);
@@ -91,12 +91,12 @@ async fn reconnect(shell: &Arc<Shell>, server: Arc<str>) {
     shell.hub_session().warn(&format!("giving up on MCP server '{server}'; type 'reconnect {server}' to retry"));
 }
 
-/// The tools that each connected server had when it was looked at last.
+/// The last known tools of each connected server.
 #[derive(Default)]
 struct Tools(HashMap<Arc<str>, BTreeSet<String>>);
 
 impl Tools {
-    /// What has changed of servers that were connected before.
+    /// Describes the changes of servers that were connected before.
     fn update(&mut self, connected: HashMap<Arc<str>, BTreeSet<String>>) -> Vec<String> {
         let mut changes = Vec::new();
         for (server, now) in &connected {

@@ -270,7 +270,7 @@ impl reedline::Prompt for Prompt {
     }
 }
 
-/// ServerFilter a line as it is.
+/// Does not highlight.
 pub(in crate::cli) struct PlainHighlighter;
 
 impl Highlighter for PlainHighlighter {

@@ -1,4 +1,4 @@
-//! Whether a call may go ahead.
+//! The approval of tool calls.
 
 use std::{
     collections::HashSet,
@@ -9,26 +9,26 @@ use serde_json::{Map, Value};
 
 use super::{ApprovalDecision, ApprovalMode, ApprovalRequest, HubServer, RegisteredTool};
 
-/// The tools that somebody has allowed for good.
+/// The tools that the user has always allowed.
 #[derive(Debug, Default)]
 pub(super) struct SavedApprovals(Mutex<HashSet<(Arc<str>, String)>>);
 
-/// Why a call may not go ahead.
+/// Why a call was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
-    /// Somebody said no.
+    /// The user denied it.
     ByUser,
-    /// Nobody was there to ask.
+    /// There is no approver.
     NoApprover,
-    /// This setting forbids it.
+    /// This setting denies it.
     BySetting(&'static str),
 }
 
 impl SavedApprovals {
-    /// Decides about a call: trust and lists of the config first, then what was allowed for good, then whoever is asked.
+    /// Decides about a call: first the config's trust and allow lists, then saved approvals, then the approver.
     ///
     /// # Errors
-    /// [`Denial`] says who decided.
+    /// [`Denial`] is the reason.
     pub(super) async fn decide(
         &self,
         approval: &ApprovalMode,

@@ -1,4 +1,4 @@
-//! Requests whose results stand for the same request for as long as the server says (2026-07-28, Caching).
+//! Requests whose results are cached as long as the server allows (2026-07-28, Caching).
 
 use std::sync::Arc;
 
@@ -7,9 +7,8 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{Hub, HubServer};
 use crate::client::{CallOptions, Failure, Listing, PageSource, Session, oauth::Authorizer};
 
-/// A session whose server is not asked again what it has said to hold still. What a change, a call that does not only
-/// read, or another authorization may have made of it is forgotten before. For whoever wants to see what the server says
-/// now there is the [`Session`].
+/// A session with a cache. A change notification, a call of a tool that is not read-only, or another authorization
+/// invalidates the cache. Use the [`Session`] for requests without the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CachingSession<'s> {
     hub: &'s Hub,
@@ -17,15 +16,15 @@ pub struct CachingSession<'s> {
 }
 
 impl Hub {
-    /// Requests over a session with one of the servers, as [`Hub::with_session`] and [`Hub::request`] give it. Nothing is kept
-    /// without a [`result_ttl`](super::HubOptions::result_ttl), nor if the server does not say for how long.
+    /// Adds the cache to a session of [`Hub::with_session`] or [`Hub::request`]. Results are cached only with a
+    /// [`result_ttl`](super::HubOptions::result_ttl) and a TTL from the server.
     pub fn caching_session<'s>(&'s self, session: &'s Session) -> CachingSession<'s> {
         CachingSession { hub: self, session }
     }
 }
 
 impl CachingSession<'_> {
-    /// As [`Session::list_resources`]; each page stands for itself.
+    /// As [`Session::list_resources`]; each page is cached separately.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -49,7 +48,7 @@ impl CachingSession<'_> {
         self.session.list_from(self, "prompts/list", "prompts", options).await
     }
 
-    /// As [`Session::read_resource`]. What the server has asked something for is not kept.
+    /// As [`Session::read_resource`]. A result that needed client input is not cached.
     ///
     /// # Errors
     /// Any [`Failure`].
@@ -58,7 +57,7 @@ impl CachingSession<'_> {
         self.ask("resources/read", Some(params), options).await
     }
 
-    /// The result that is kept, or else that of the server.
+    /// The cached result, or else that of the server.
     async fn ask(
         &self,
         method: &str,
@@ -92,7 +91,7 @@ impl PageSource for CachingSession<'_> {
     }
 }
 
-/// Which token requests to a server go with at the moment; it says nothing of what is in it.
+/// A number that identifies the current token of a server.
 pub(super) fn authorization(member: &HubServer) -> u64 {
     member.config.authorizer.as_ref().map(Authorizer::generation).unwrap_or_default()
 }

@@ -14,25 +14,25 @@ use crate::{
     config::nearest,
 };
 
-/// Why a call brought no result.
+/// Why a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
     /// No tool is registered under the name.
     #[error("unknown tool {name:?}{}", .suggestion.as_ref().map(|name| format!("; did you mean {name:?}?")).unwrap_or_default())]
     UnknownTool { name: String, suggestion: Option<String> },
-    /// Its server is gone from the hub.
+    /// Its server was removed from the hub.
     #[error("the server {0:?} was removed")]
     UnknownServer(Arc<str>),
-    /// Its server is switched off.
+    /// Its server is disabled.
     #[error("the server {0:?} is disabled")]
     Disabled(Arc<str>),
-    /// Nobody allowed it. The server knows nothing of it.
+    /// The call was denied and not sent.
     #[error("{}", denied(.tool, *.denial))]
     Denied { tool: String, denial: Denial },
     /// Its server cannot be reached.
     #[error("{server}: {error}")]
     Unreachable { server: Arc<str>, error: Arc<ConnectError> },
-    /// The call reached the server and brought no result.
+    /// The call was sent and failed.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -46,15 +46,14 @@ fn denied(tool: &str, denial: Denial) -> String {
 }
 
 impl Hub {
-    /// Calls a tool by the name that it is registered under; its server gets its own name for it. A server that is not
-    /// connected is connected to. Without a timeout in the options, the tool's own counts, then the server's.
+    /// Calls a tool by its registered name, connecting to its server if necessary. The timeout is that of the options, else
+    /// of the tool, else of the server.
     ///
-    /// A call that a server refuses because it does not know the session any more is made once more, over a new one. A call
-    /// whose connection broke is made once more if the tool says that it only reads or may be repeated, and the
-    /// options have attempts left for connections.
+    /// If the server has lost the session, the call is repeated once in a new session. If the connection is lost, the call is
+    /// repeated once if the tool is read-only or idempotent and the options have retries.
     ///
     /// # Errors
-    /// [`CallError`]. A tool that reports an error of its own is an `Ok` with `is_error`.
+    /// [`CallError`]. An error that the tool reports is an `Ok` with `is_error`.
     pub async fn call(
         &self,
         name: &str,
@@ -95,7 +94,7 @@ impl Hub {
         let options = CallOptions { timeout, ..options };
         let called = self.call_server(&tool, arguments, options).await;
         if !reads {
-            // Also a call that failed may have changed something.
+            // A failed call may have changed something, too.
             results.forget(&tool.server);
         }
         match &called {
@@ -141,7 +140,7 @@ impl Hub {
     }
 }
 
-/// Calls a tool so that both the caller and whoever closes the session can cancel it.
+/// Calls a tool so that both the caller and the closing of the session can cancel it.
 async fn call_in_session(
     live: &OpenSession,
     tool: &str,

@@ -1,4 +1,4 @@
-//! Connecting to servers to learn which tools there are, all or only as many as it takes to know what a name means.
+//! Discovery: connecting to servers and listing their tools, all of them or only as many as one tool name needs.
 
 use std::{collections::HashSet, pin::pin, sync::Arc};
 
@@ -12,25 +12,26 @@ use crate::{
     config::policy::{Duplicates, Unreachable},
 };
 
-/// What outcome of a discovery.
+/// The result of a discovery.
 #[derive(Debug, Default)]
 pub struct Discovery {
+    /// The registered tools.
     pub registry: Arc<Registry>,
     /// The servers that could not be reached, in the order of the config.
     pub unreachable: Vec<(Arc<str>, Arc<ConnectError>)>,
-    /// The servers of which not every tool could be listed.
+    /// The servers that could not list all their tools.
     pub incomplete: Vec<(Arc<str>, Failure)>,
 }
 
-/// A server that was connected to and listed, as far as that went.
+/// The attempt to connect to a server and list its tools.
 struct Attempt {
-    /// In the order of the config.
+    /// The index in the config.
     place: usize,
     server: Arc<str>,
     outcome: Result<Option<Failure>, Arc<ConnectError>>,
 }
 
-/// A discovery under way.
+/// A discovery in progress.
 #[derive(Default)]
 struct DiscoveryProgress {
     unreachable: Vec<(usize, Arc<str>, Arc<ConnectError>)>,
@@ -38,11 +39,10 @@ struct DiscoveryProgress {
 }
 
 impl Hub {
-    /// Connects to every server that is enabled, lists its tools and registers them. Servers that are connected already
-    /// are only listed anew.
+    /// Connects to every enabled server, lists its tools and registers them.
     ///
     /// # Errors
-    /// [`HubError::Unreachable`] and [`HubError::Duplicate`], as the options say; with the first nothing is left open.
+    /// [`HubError::Unreachable`] and [`HubError::Duplicate`], depending on the options. The first closes all connections.
     pub async fn discover(&self) -> Result<Discovery, HubError> {
         let (mut found, enough) = (DiscoveryProgress::default(), CancellationToken::new());
         let mut attempts = pin!(self.attempts(self.enabled(), enough.clone()));
@@ -50,7 +50,7 @@ impl Hub {
             if let (Err(error), Unreachable::Fatal) = (&attempt.outcome, self.options().unreachable) {
                 let error = HubError::Unreachable { server: attempt.server.clone(), error: error.clone() };
                 enough.cancel();
-                // Those that are still being connected to are given up by that, and take their leave.
+                // Pending connection attempts end with this.
                 tokio::join!(self.disconnect_all(), attempts.for_each(|_| ready(())));
                 return Err(error);
             }
@@ -59,9 +59,9 @@ impl Hub {
         Ok(found.with(self.register()?))
     }
 
-    /// As [`Hub::discover`], until it is certain which tool is called by this name. Servers that cannot have a tool of the
-    /// name are connected to only if no other has one. When it is certain, nothing is told of the servers that are not
-    /// needed, and those that are still being connected to then go on with that until the hub is closed.
+    /// As [`Hub::discover`], but only until it is settled which tool has this name. Servers that cannot have a tool of this
+    /// name are connected last. Once the name is settled, the result has no errors of other servers, and pending attempts
+    /// continue in the background.
     ///
     /// # Errors
     /// As [`Hub::discover`].
@@ -78,14 +78,14 @@ impl Hub {
         self.0.tasks.spawn(async move {
             let mut attempts = pin!(hub.attempts(likely, no_more));
             while let Some(attempt) = attempts.next().await {
-                // Nobody may be waiting any more.
+                // The receiver may be gone.
                 let _ = sender.send(attempt);
             }
         });
         while let Some(attempt) = attempts.recv().await {
             over.insert(attempt.server.clone());
             found.take(attempt);
-            // What is wrong with the tools so far is told at the end.
+            // Errors are reported at the end.
             if let Ok(registry) = self.register()
                 && self.is_settled(tool, |server| over.contains(server))
             {
@@ -99,12 +99,11 @@ impl Hub {
         Ok(found.with(self.register()?))
     }
 
-    /// Whether a name means a tool that it will mean when all servers are there as well. Until then it may become that of
-    /// another one, if the policy for duplicates prefers its server; `is_over` tells of which servers it is known what
-    /// they list.
+    /// Whether a name will still refer to the same tool when all servers are connected. A server with precedence may still
+    /// claim the name; `is_over` returns whether the list of a server is known.
     pub fn is_settled(&self, tool: &str, is_over: impl Fn(&str) -> bool) -> bool {
         let Some(found) = self.registry().get(tool).cloned() else { return false };
-        // If one server is the end of all, nothing is certain before the last one.
+        // If one unreachable server is fatal, nothing is settled before the last one.
         if self.options().unreachable == Unreachable::Fatal {
             return false;
         }
@@ -124,14 +123,14 @@ impl Hub {
         })
     }
 
-    /// Whether a server can have a tool that is registered under this name.
+    /// Whether a server could register a tool under this name.
     fn could_register(&self, server: &str, tool: &str) -> bool {
         let options = self.options();
         options.naming.may_name(server, tool)
             || (options.duplicates == Duplicates::Qualified && Registry::RENAMED.may_name(server, tool))
     }
 
-    /// The servers that are switched on, with their places.
+    /// The enabled servers with their indices.
     fn enabled(&self) -> Vec<(usize, Arc<ServerConnection>)> {
         self.connections()
             .into_iter()
@@ -140,7 +139,7 @@ impl Hub {
             .collect()
     }
 
-    /// Connects to servers and lists them, several at a time. When it is enough, no more are begun with.
+    /// Connects to servers and lists their tools, several at a time, until `enough` is cancelled.
     fn attempts(
         &self,
         connections: Vec<(usize, Arc<ServerConnection>)>,

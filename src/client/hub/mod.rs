@@ -1,16 +1,17 @@
-//! All servers of a config with one client: connected to, listed, filtered, named and called as one set of tools.
+//! A [`Hub`]: one client for all servers of a config. It connects to them, lists, filters and names their tools, and calls
+//! them.
 //!
 //! ```text
 //! HubServer ─ connect ─> Session ─ list ─┐            name ─> RegisteredTool ─ approval ─ stored result? ─> Session::call_tool
-//! HubServer ─ connect ─> Session ─ list ─┴─> Registry ──┘                                                      (its own name)
-//!            ^                            ^
-//!            └── broke: tried again       └── tools/list_changed: listed again
+//! HubServer ─ connect ─> Session ─ list ─┴─> Registry ──┘                                                   (original name)
+//!               ^                            ^
+//!               └── lost: reconnect          └── tools/list_changed: list again
 //! ```
 //!
-//! Servers count in the order of the config, whatever the order in which they answer: so which of two equal names wins
-//! does not change from run to run. Each server has a connection that outlives its sessions; a call holds the connection's session for
-//! reading, and whoever closes it cancels the calls first. [`registry`] is pure; everything that waits is here and in
-//! `connection` and `watch`. What may be kept for the next request is in `store`.
+//! Tools are registered in the order of the config, whichever server answers first, so that the same tool wins a duplicate
+//! name in every run. A `ServerConnection` outlives the sessions with its server. Calls hold the session for reading;
+//! closing it cancels them first. [`registry`] is pure; `server_connection` and `watch` wait for servers; `store` caches
+//! results.
 //!
 //! All servers at once:
 //!
@@ -35,8 +36,7 @@
 //! # }
 //! ```
 //!
-//! Or step by step, with whatever a program wants to do in between: connect, discover, filter, rename, register, call,
-//! disconnect all. The two servers are mocks here.
+//! Or step by step: connect, discover, filter, rename, register, call, disconnect. The two servers are mocks here.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -76,7 +76,7 @@
 //!     discovered.push((Arc::from(session.name()), listing.items));
 //! }
 //!
-//! // Filter, rename and register: the registry does so by the rules that it is given.
+//! // Filter, rename and register.
 //! let at = |name: &str| At { value: name.to_owned(), span: Span::default() };
 //! let exclude = At { value: vec![at("drop_table")], span: Span::default() };
 //! let filter = ToolFilter { exclude: Some(exclude), include: None };
@@ -91,7 +91,7 @@
 //! let names: Vec<_> = registry.tools().iter().map(|tool| &*tool.name).collect();
 //! assert_eq!(names, ["postgres.query", "weather.query"]);
 //!
-//! // Call: the server gets its own name for the tool.
+//! // Call the tool by its original name.
 //! let tool = registry.get("weather.query").ok_or("there is no such tool")?;
 //! let session = sessions.iter().find(|session| *session.name() == *tool.server).ok_or("there is no such server")?;
 //! let outcome = session.call_tool(&tool.original, None, CallOptions::default()).await?;
@@ -152,12 +152,13 @@ use self::{
 use super::{ConnectError, Failure, Session};
 use crate::transport::UnsolicitedFrame;
 
-/// How many events a reader may be behind.
+/// How many events a receiver may lag behind.
 const EVENTS: usize = 256;
-/// How long work may take that is cancelled. A request needs that time to tell the server.
+/// How long cancelled work may take, to notify the server.
 const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
-/// All servers of a config, usable from many tasks at once. Clones are the same hub. [`Hub::close`] takes leave of all.
+/// The connections to all servers of a config and the registry of their tools. Clones share the same hub. See the
+/// [module](self) for examples; [`Hub::close`] closes all connections.
 #[derive(Clone)]
 pub struct Hub(Arc<Inner>);
 
@@ -166,53 +167,53 @@ struct Inner {
     /// In the order of the config.
     connections: RwLock<Vec<Arc<ServerConnection>>>,
     registry: ArcSwap<Registry>,
-    /// Registries are made one after another, so that none replaces a newer one.
+    /// Serializes registrations, so that no registry replaces a newer one.
     registering: Mutex<()>,
     events: broadcast::Sender<Event>,
     saved_approvals: SavedApprovals,
     results: ResultStore,
     usages: UsageCounter,
-    /// Ends what goes on in the background.
+    /// Stops the background tasks.
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
-/// Something that changed.
+/// A change in a hub.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The status of a server.
+    /// The status of a server changed.
     StatusChanged(Arc<str>),
-    /// The registry.
+    /// The registry changed.
     ToolsChanged,
-    /// A server did not know its session any more, and there is a new one.
+    /// A server lost its session, and the hub opened a new one.
     SessionRenewed(Arc<str>),
-    /// The connection with a server broke; it is tried again if the options say so.
+    /// The connection to a server was lost; the hub reconnects if the options have retries.
     Disconnected { server: Arc<str>, why: Arc<str> },
-    /// A server's tools could not all be listed.
+    /// A server could not list all its tools.
     ListingFailed { server: Arc<str>, failure: Failure },
-    /// A changed list has a tool that the policy forbids, so that the registry stays as it was.
+    /// A changed list has a duplicate that the policy rejects; the registry stays as it was.
     RegistryRejected(DuplicateTool),
 }
 
-/// Why a hub does not work.
+/// Why an operation of a hub failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum HubError {
-    /// A server cannot be reached, and the policy wants all of them. Nothing is left open.
+    /// A server cannot be reached, and the policy requires all servers. All connections are closed.
     #[error("cannot connect to server {server}: {error}")]
     Unreachable { server: Arc<str>, error: Arc<ConnectError> },
-    /// Two tools have one name, and the policy forbids it.
+    /// Two tools have the same name, and the policy rejects duplicates.
     #[error(transparent)]
     Duplicate(#[from] DuplicateTool),
-    /// There is no server of this name.
+    /// No server has this name.
     #[error("unknown server {0:?}")]
     UnknownServer(String),
-    /// The server is switched off.
+    /// The server is disabled.
     #[error("the server {0:?} is disabled")]
     Disabled(Arc<str>),
 }
 
 impl Hub {
-    /// A hub of these servers, none of which is connected to yet. Must be called within a tokio runtime.
+    /// A hub without connections. Must be called within a tokio runtime.
     pub fn new(servers: impl IntoIterator<Item = HubServer>, options: HubOptions) -> Hub {
         let stop = CancellationToken::new();
         let connections =
@@ -232,7 +233,8 @@ impl Hub {
         }))
     }
 
-    /// Connects to one server, and registers its tools. One that is connected stays so.
+    /// Connects to one server, unless it is connected, and registers its tools. Returns why its tools could not all be
+    /// listed, if so.
     ///
     /// # Errors
     /// [`HubError::UnknownServer`], [`HubError::Disabled`], [`HubError::Unreachable`], [`HubError::Duplicate`].
@@ -247,7 +249,7 @@ impl Hub {
         Ok(failure)
     }
 
-    /// Cancels the calls of one server, takes leave of it, and forgets its tools.
+    /// Cancels the calls of one server, closes its connection and removes its tools.
     ///
     /// # Errors
     /// [`HubError::UnknownServer`].
@@ -258,7 +260,7 @@ impl Hub {
             .await
     }
 
-    /// Disconnects, and connects anew.
+    /// Disconnects and connects again.
     ///
     /// # Errors
     /// As [`Hub::connect`].
@@ -267,7 +269,7 @@ impl Hub {
         self.connect(server).await
     }
 
-    /// Switches a server on, and connects to it unless the hub is lazy.
+    /// Enables a server, and connects to it unless the hub is lazy.
     ///
     /// # Errors
     /// As [`Hub::connect`].
@@ -283,7 +285,7 @@ impl Hub {
         }
     }
 
-    /// Switches a server off.
+    /// Disables and disconnects a server.
     ///
     /// # Errors
     /// [`HubError::UnknownServer`].
@@ -292,7 +294,7 @@ impl Hub {
         self.end(&connection, ConnectionState::Disabled).await
     }
 
-    /// Takes leave of all servers, after the calls under way are cancelled. Nothing of the hub goes on after it.
+    /// Cancels all calls, closes all connections and stops all background tasks.
     pub async fn close(&self) {
         self.0.stop.cancel();
         self.disconnect_all().await;
@@ -300,17 +302,17 @@ impl Hub {
         self.0.tasks.wait().await;
     }
 
-    /// Whether somebody takes leave of all servers.
+    /// Whether [`Hub::close`] was called.
     pub fn is_closed(&self) -> bool {
         self.0.stop.is_cancelled()
     }
 
-    /// What servers have sent, since this was last asked, that is no message or answers nothing.
+    /// Takes the unsolicited frames of all servers since the last call.
     pub fn take_unsolicited(&self) -> Vec<(Arc<str>, UnsolicitedFrame)> {
         let mut strays = Vec::new();
         for connection in self.connections() {
             strays.extend(connection.late().into_iter().map(|stray| (connection.name.clone(), stray)));
-            // Whoever is still being connected to has sent nothing that anybody waits for.
+            // Skip servers that are connecting.
             let Some(session) = connection.try_open_session() else { continue };
             let found = session.as_ref().map(|live| live.session.take_unsolicited()).unwrap_or_default();
             strays.extend(found.into_iter().map(|stray| (connection.name.clone(), stray)));
@@ -318,34 +320,33 @@ impl Hub {
         strays
     }
 
-    /// How it behaves.
+    /// The options of the hub.
     pub fn options(&self) -> &HubOptions {
         &self.0.options
     }
 
-    /// The tools that there are now.
+    /// The current registry.
     pub fn registry(&self) -> Arc<Registry> {
         self.0.registry.load_full()
     }
 
-    /// How it stands with each server, in the order of the config.
+    /// The status of each server, in the order of the config.
     pub fn status(&self) -> Vec<(Arc<str>, ServerStatus)> {
         self.connections().into_iter().map(|connection| (connection.name.clone(), connection.status())).collect()
     }
 
-    /// What changes from now on.
+    /// The events from now on.
     pub fn events(&self) -> broadcast::Receiver<Event> {
         self.0.events.subscribe()
     }
 
-    /// How often each tool was called, by server and the server's own name for it.
+    /// The usage of each tool, by server and original name.
     pub fn usage(&self) -> Vec<(Arc<str>, String, Usage)> {
         self.0.usages.all()
     }
 
-    /// Does something over the session with a server, which is connected to if it is not; its tools are not listed for
-    /// that. Nobody closes the session before the work is done, but whoever wants to cancels the token that the work is
-    /// given, and after a while drops the work.
+    /// Runs `work` with the session of a server, connecting if necessary, without listing its tools. The session stays open
+    /// until the work is done. To close it, the hub cancels the token of the work and drops the work after a grace period.
     ///
     /// # Errors
     /// [`HubError::UnknownServer`], [`HubError::Disabled`], [`HubError::Unreachable`].
@@ -377,8 +378,8 @@ impl Hub {
         }
     }
 
-    /// Makes one request over the session with a server, as [`Hub::with_session`] does, and once more over a new one if the server
-    /// does not know the session any more.
+    /// Sends one request as [`Hub::with_session`] does, and retries it once in a new session if the server has lost the
+    /// session.
     ///
     /// # Errors
     /// As [`Hub::with_session`].
@@ -402,7 +403,7 @@ impl Hub {
         }
     }
 
-    /// What a server lists, as it came; what its filter leaves out as well.
+    /// The tool definitions of a server, verbatim, including filtered tools.
     ///
     /// # Errors
     /// [`HubError::UnknownServer`].
@@ -410,7 +411,7 @@ impl Hub {
         self.connection(server).map(|connection| connection.listing().tools.clone())
     }
 
-    /// What is said about a server.
+    /// The configuration of a server.
     ///
     /// # Errors
     /// [`HubError::UnknownServer`].
@@ -428,7 +429,7 @@ impl Hub {
         found.ok_or_else(|| HubError::UnknownServer(server.to_owned()))
     }
 
-    /// Connects if need be, and lists the tools.
+    /// Connects if necessary, and lists the tools.
     async fn connect_and_list(&self, connection: &Arc<ServerConnection>) -> Result<Option<Failure>, Arc<ConnectError>> {
         let mut may_renew = true;
         loop {
@@ -467,10 +468,10 @@ impl Hub {
             .await;
     }
 
-    /// Makes the registry of what the servers list.
+    /// Builds the registry from the lists of all servers.
     ///
     /// # Errors
-    /// There are two tools of one name, and the policy forbids it.
+    /// Two tools have the same name, and the policy rejects duplicates.
     pub(crate) fn register(&self) -> Result<Arc<Registry>, DuplicateTool> {
         let _one_at_a_time = self.0.registering.lock().unwrap_or_else(PoisonError::into_inner);
         let listed: Vec<_> = self
@@ -491,7 +492,7 @@ impl Hub {
         Ok(registry)
     }
 
-    /// As [`Hub::register`], where nobody waits for what comes of it.
+    /// As [`Hub::register`]; an error becomes an event.
     fn register_or_emit(&self) {
         if let Err(duplicate) = self.register() {
             self.emit(Event::RegistryRejected(duplicate));
@@ -499,7 +500,7 @@ impl Hub {
     }
 
     fn emit(&self, event: Event) {
-        // Nobody may be listening.
+        // Without a receiver the event is dropped.
         let _ = self.0.events.send(event);
     }
 }

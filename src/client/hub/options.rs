@@ -1,4 +1,4 @@
-//! What a hub is made of, and how it goes about it.
+//! The servers and the options of a hub.
 
 use std::{collections::BTreeMap, fmt, num::NonZeroUsize, pin::Pin, sync::Arc, time::Duration};
 
@@ -17,110 +17,126 @@ use crate::{
 /// A server of a hub.
 #[derive(Clone, Debug)]
 pub struct HubServer {
+    /// How to connect to it.
     pub config: ServerParams,
-    /// Which version it is asked for, instead of the hub's.
+    /// The protocol version [default: that of the hub].
     pub protocol: Option<Protocol>,
+    /// Whether the hub may connect to it.
     pub is_enabled: bool,
-    /// Which of its tools there are, read as `policy` says.
+    /// The filter of its tools, applied as `policy` says.
     pub filter: ToolFilter,
+    /// The behavior of the client that the config belongs to.
     pub policy: &'static Policy,
-    /// Whether all its tools may be called without asking anybody.
+    /// Whether calls of its tools need no approval.
     pub is_trusted: bool,
-    /// Those of its tools that may.
+    /// Its tools whose calls need no approval.
     pub always_allow: Vec<String>,
-    /// How long a call of some of its tools may take, instead of the server's timeout.
+    /// Timeouts of single tools, with precedence over that of the server.
     pub tool_timeouts: BTreeMap<String, Duration>,
 }
 
-/// How a hub behaves.
+/// The options of a hub.
 #[derive(Clone)]
 pub struct HubOptions {
+    /// The default protocol version.
     pub protocol: Protocol,
+    /// How tools are named.
     pub naming: Naming,
+    /// What to do with duplicate names.
     pub duplicates: Duplicates,
+    /// What to do with unreachable servers.
     pub unreachable: Unreachable,
+    /// When to connect.
     pub connect: ConnectMode,
-    /// How many servers are connected to and listed at a time. What comes of it does not depend on it.
+    /// How many servers to connect to at once. The result does not depend on it.
     pub concurrency: NonZeroUsize,
-    /// How often, and after which pauses, a connection is tried again that failed or broke.
+    /// Retries of failed and lost connections.
     pub retry: Retry,
-    /// Who is told before each further attempt.
+    /// Called before each retry.
     pub retry_sink: Option<RetrySink>,
-    /// How often a server is asked whether it still answers.
+    /// The interval of health checks.
     pub health_interval: Option<Duration>,
+    /// How calls are approved.
     pub approval: ApprovalMode,
-    /// How long the result of a tool that only reads stands for the next call with the same arguments, at most until a tool
-    /// of the same server is called that does not only read. With any time, what [`Hub::caching_session`](super::Hub::caching_session) asks
-    /// for stands as well, for as long as its server says (`ttlMs`; 2026-07-28, Caching); without one nothing is kept.
+    /// How long results of read-only tools are reused for calls with the same arguments, at most until a tool of the same
+    /// server is called that is not read-only. `None` disables all caching, including
+    /// [`Hub::caching_session`](super::Hub::caching_session).
     pub result_ttl: Option<Duration>,
-    /// Where the lines go that servers write to their standard error.
+    /// Receives the stderr lines of servers.
     pub stderr: Option<StderrSink>,
-    /// Who gets the record of each connection before anything goes over it. It then has what HTTP says as well.
+    /// Receives the recorder of each connection before its first frame. It also records HTTP messages.
     pub record_sink: Option<RecordSink>,
-    /// Whether changed lists and broken connections are noticed while nobody calls.
+    /// Whether to watch for changed lists and lost connections in the background.
     pub watch_changes: bool,
 }
 
-/// Called with the name of a server and the record of a connection that is about to be opened.
+/// Called with the name of a server and the recorder of its next connection.
 pub type RecordSink = Arc<dyn Fn(&Arc<str>, &TraceRecorder) + Send + Sync>;
 
-/// Called when connecting to a server has failed and is tried again after a pause.
+/// Called with the server, the error and the pause before a retry.
 pub type RetrySink = Arc<dyn Fn(&Arc<str>, &ConnectError, Duration) + Send + Sync>;
 
-/// When servers are connected to.
+/// When a hub connects to its servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectMode {
     /// By [`Hub::discover`](super::Hub::discover).
     #[default]
     Eager,
-    /// Not before something needs them.
+    /// On first use.
     Lazy,
 }
 
-/// Attempts after the first. Each pause is twice the one before, up to `longest`, and shortened by chance by up to half.
+/// Retries with exponential backoff: each pause is twice the previous one, with jitter of up to half a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
+    /// The number of attempts after the first.
     pub attempts: u32,
+    /// The first pause.
     pub pause: Duration,
+    /// The maximum pause.
     pub max_pause: Duration,
 }
 
-/// Who allows calls of tools that neither their server's trust nor a list allows.
+/// How calls are approved that the config does not allow.
 #[derive(Clone, Default)]
 pub enum ApprovalMode {
-    /// Everything is allowed.
+    /// Allow every call.
     #[default]
     AllowAll,
-    /// Nobody is there to ask.
+    /// Deny every call: there is no user to ask.
     NoApprover,
-    /// None is allowed, because of a setting that has this name for users.
+    /// Deny every call because of the setting with this name.
     DeniedBySetting(&'static str),
-    /// Somebody is asked each time.
+    /// Ask for each call.
     Ask(Approver),
 }
 
-/// Asks somebody about a call.
+/// Asks the user to approve a call.
 pub type Approver =
     Arc<dyn Fn(ApprovalRequest) -> Pin<Box<dyn Future<Output = ApprovalDecision> + Send>> + Send + Sync>;
 
-/// A call that somebody is asked about.
+/// A call that needs approval.
 #[derive(Clone, Debug)]
 pub struct ApprovalRequest {
+    /// The tool.
     pub tool: Arc<RegisteredTool>,
+    /// The arguments of the call.
     pub arguments: Option<Map<String, Value>>,
 }
 
-/// What somebody says to a call.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalDecision {
+    /// Allow this call.
     Allow,
-    /// This one and all that follow, of this tool.
+    /// Allow this and all later calls of the tool.
     AllowAlways,
+    /// Deny this call.
     Deny,
 }
 
 impl HubServer {
-    /// With all its tools, as most programs would treat it.
+    /// An enabled server without filters, with the usual policy.
     pub fn new(config: ServerParams) -> HubServer {
         HubServer {
             config,
@@ -134,7 +150,7 @@ impl HubServer {
         }
     }
 
-    /// Whether a connection made for one of them serves the other.
+    /// Whether both can share one connection.
     pub(super) fn has_same_connection(&self, other: &HubServer) -> bool {
         let same = |one: &dyn fmt::Debug, two: &dyn fmt::Debug| format!("{one:?}") == format!("{two:?}");
         self.is_enabled == other.is_enabled
@@ -145,7 +161,7 @@ impl HubServer {
 }
 
 impl HubOptions {
-    /// As the program of a config does it.
+    /// The options that match the policy of a client.
     pub fn from_policy(policy: &Policy) -> HubOptions {
         let approval = match policy.approval {
             ApprovalRule::Never => ApprovalMode::AllowAll,
@@ -183,9 +199,10 @@ impl Default for HubOptions {
 }
 
 impl Retry {
+    /// No retries.
     pub const NEVER: Retry = Retry { attempts: 0, pause: Duration::ZERO, max_pause: Duration::ZERO };
 
-    /// The pause before each further attempt, without what chance takes off.
+    /// The pause before each retry, without jitter.
     pub(super) fn pauses(self) -> impl Iterator<Item = Duration> {
         let pause = move |index: u32| self.pause.saturating_mul(2_u32.saturating_pow(index)).min(self.max_pause);
         (0..self.attempts).map(pause)

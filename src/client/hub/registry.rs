@@ -1,4 +1,4 @@
-//! Which tools there are, under which names: from what servers list to what a model sees. No IO.
+//! The registry of tools: from the lists of servers to the names for a model. No IO.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,74 +19,85 @@ use crate::{
     mirrored::{ANNOTATION, MirroredParameters},
 };
 
-/// What one server lists, and what decides which of it counts.
+/// The listed tools of one server.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerTools<'a> {
+    /// The name of the server.
     pub server: &'a Arc<str>,
+    /// The filter of its tools.
     pub filter: &'a ToolFilter,
+    /// How the filter is applied.
     pub policy: &'a Policy,
-    /// The definitions as they came.
+    /// The definitions, verbatim.
     pub tools: &'a [Box<RawValue>],
-    /// Whether its calls repeat parameters in headers, as those over modern HTTP do.
+    /// Whether calls mirror parameters in headers, as over modern HTTP.
     pub mirrors: bool,
 }
 
-/// The tools of all servers, in the order of the config. Each name stands for one of them.
+/// The tools of all servers with distinct names, in the order of the config.
 #[derive(Debug, Default)]
 pub struct Registry {
     tools: Vec<Arc<RegisteredTool>>,
     by_name: HashMap<String, usize>,
-    /// What was left out, and why, in the order in which it was met.
+    /// Tools that were left out or renamed, in order.
     pub notices: Vec<Notice>,
 }
 
-/// A tool under the name that it is called by.
+/// A registered tool.
 #[derive(Clone, Debug)]
 pub struct RegisteredTool {
+    /// The name of its server.
     pub server: Arc<str>,
-    /// The name that it is registered under, which a model calls it by.
+    /// The registered name, for the model.
     pub name: String,
-    /// The name that its server knows.
+    /// The name of the tool at its server.
     pub original: String,
+    /// The description from its server.
     pub description: Option<String>,
+    /// The hints from its server.
     pub annotations: Annotations,
-    /// As it came: a JSON object.
+    /// The input schema, a JSON object, verbatim.
     pub input_schema: Box<RawValue>,
-    /// The whole definition as it came.
+    /// The whole definition, verbatim.
     pub definition: Box<RawValue>,
 }
 
-/// Hints of a server about its tool, which only matter if the server is trusted (2025-03-26, Tools: `ToolAnnotations`).
+/// Hints of a server about its tool; not reliable unless the server is trusted (2025-03-26, Tools: `ToolAnnotations`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Annotations {
+    /// The tool only reads.
     #[serde(rename = "readOnlyHint")]
     pub read_only: bool,
+    /// The tool may be called again with the same arguments.
     #[serde(rename = "idempotentHint")]
     pub idempotent: bool,
 }
 
-/// Something that a registry left out or changed. Its text is a sentence for a log.
+/// A tool that was left out or renamed. `Display` is a log message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Tools that the server's filter leaves out.
+    /// Tools that the filter of the server excludes.
     Filtered { server: Arc<str>, tools: Vec<String> },
-    /// A tool whose name another one has.
+    /// A tool that was skipped because of its duplicate name.
     Duplicate { tool: String, server: Arc<str>, first: Arc<str> },
-    /// As a duplicate, but the later one takes the name.
+    /// A tool that replaces an earlier one of the same name.
     Replaced { tool: String, server: Arc<str>, first: Arc<str> },
-    /// As a duplicate, but the later one goes by another name.
+    /// A tool that was renamed because of its duplicate name.
     Renamed { tool: String, server: Arc<str>, first: Arc<str>, name: String },
-    /// A definition that is none.
+    /// A tool with an invalid definition.
     Unusable { server: Arc<str>, tool: String, why: String },
 }
 
-/// Two servers have a tool of one name, and the policy forbids it.
+/// Two servers have a tool of the same name, and the policy rejects duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("duplicate tool name {tool:?}: found in both {first:?} and {second:?}")]
 pub struct DuplicateTool {
+    /// The name of the tool.
     pub tool: String,
+    /// The earlier server.
     pub first: Arc<str>,
+    /// The later server.
     pub second: Arc<str>,
 }
 
@@ -101,7 +112,7 @@ struct Definition {
 }
 
 impl RegisteredTool {
-    /// As a model is told of it: under the name that it is registered under.
+    /// The definition for a model, with the registered name.
     pub fn for_model(&self) -> ToolDefinition<'_> {
         ToolDefinition {
             name: &self.name,
@@ -114,13 +125,13 @@ impl RegisteredTool {
 }
 
 impl Registry {
-    /// How a tool is called whose name another one has; a number may follow.
+    /// The name of a renamed duplicate; a number may follow.
     pub(super) const RENAMED: Naming = Naming::Qualified("{server}__{tool}");
 
-    /// Registers the tools of the servers in their order: each server's filter first, then names, then duplicates.
+    /// Builds a registry in the order of the servers: applies filters, then names, then the rule for duplicates.
     ///
     /// # Errors
-    /// [`DuplicateTool`] if there is one and `duplicates` rejects it.
+    /// [`DuplicateTool`] if `duplicates` rejects one.
     pub fn build<'a>(
         listed: impl IntoIterator<Item = ServerTools<'a>>,
         naming: Naming,
@@ -172,7 +183,7 @@ impl Registry {
         Ok(())
     }
 
-    /// A name with the server in it that no tool has.
+    /// A free name with the name of the server.
     fn free_name(&self, server: &str, tool: &str) -> String {
         let qualified = Registry::RENAMED.name(server, tool);
         let numbered = (2..).map(|number| format!("{qualified}_{number}"));
@@ -195,7 +206,7 @@ impl Registry {
         self.by_name.get(name).map(|place| &self.tools[*place])
     }
 
-    /// The names of all tools that every provider of models accepts, and the way back.
+    /// Aliases of all names that every model provider accepts.
     pub fn aliases(&self) -> Aliases {
         Aliases::new(self.tools.iter().map(|tool| &*tool.name))
     }
@@ -205,13 +216,13 @@ impl Registry {
         &self.tools
     }
 
-    /// Those of one server.
+    /// The tools of one server.
     pub fn server_tools<'r>(&'r self, server: &'r str) -> impl Iterator<Item = &'r Arc<RegisteredTool>> {
         self.tools.iter().filter(move |tool| &*tool.server == server)
     }
 }
 
-/// What a definition says, if a tool can be called by it.
+/// Reads a definition.
 fn usable(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<RegisteredTool, Notice> {
     let unusable = |tool: &str, why: String| Notice::Unusable { server: server.clone(), tool: tool.to_owned(), why };
     let parsed: Definition = serde_json::from_str(definition.get()).map_err(|error| {
@@ -240,14 +251,14 @@ fn usable(server: &Arc<str>, definition: &RawValue, mirrors: bool) -> Result<Reg
     })
 }
 
-/// Whether the parameters can be repeated in headers (2026-07-28, Tools: x-mcp-header). One that cannot makes the tool
-/// one that a client over HTTP must leave out.
+/// Checks that the parameters can be mirrored in headers (2026-07-28, Tools: x-mcp-header). Otherwise an HTTP client must
+/// leave out the tool.
 fn headers_of(schema: &RawValue) -> Result<(), String> {
     let source = Source::new("inputSchema", schema.get());
     let node = parse_yaml(&source).map_err(|problems| problems.in_source(&source).to_string())?;
-    let told =
+    let message =
         |problems: Problems| problems.0.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join("; ");
-    MirroredParameters::read(&node).map(drop).map_err(told)
+    MirroredParameters::read(&node).map(drop).map_err(message)
 }
 
 impl fmt::Display for Notice {
@@ -256,7 +267,6 @@ impl fmt::Display for Notice {
             Notice::Filtered { server, tools } => {
                 write!(f, "the filter of server '{server}' excludes {}", tools.join(", "))
             }
-            // The words of cpe.
             Notice::Duplicate { tool, server, first } => write!(
                 f,
                 "skipping duplicate tool name '{tool}' in server '{server}' (already registered from server '{first}')"
@@ -408,8 +418,8 @@ mod tests {
                 prop_assert!(Arc::ptr_eq(tool, registry.get(&tool.name).expect("by its name")));
             }
             let all: usize = lists.iter().map(Vec::len).sum();
-            let told = registry.notices.iter().filter(|notice| !matches!(notice, Notice::Renamed { .. })).count();
-            prop_assert_eq!(registry.tools().len() + told, all);
+            let notices = registry.notices.iter().filter(|notice| !matches!(notice, Notice::Renamed { .. })).count();
+            prop_assert_eq!(registry.tools().len() + notices, all);
         }
     }
 }

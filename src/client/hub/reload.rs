@@ -1,4 +1,4 @@
-//! A hub whose config has changed.
+//! Reloading a changed config.
 
 use std::{
     collections::HashSet,
@@ -11,23 +11,24 @@ use super::{
     ConnectError, ConnectMode, ConnectionState, Hub, HubError, HubServer, server_connection::ServerConnection,
 };
 
-/// What outcome of a changed config, by the names of the servers.
+/// The changes of a reload, by server name.
 #[derive(Debug, Default)]
 pub struct ReloadReport {
+    /// New servers.
     pub added: Vec<Arc<str>>,
+    /// Removed servers.
     pub removed: Vec<Arc<str>>,
-    /// Those that are connected to anew, since how to reach them has changed.
+    /// Servers whose connection settings changed.
     pub restarted: Vec<Arc<str>>,
-    /// Those of them that cannot be reached.
+    /// New and restarted servers that cannot be reached.
     pub unreachable: Vec<(Arc<str>, Arc<ConnectError>)>,
 }
 
 impl Hub {
-    /// Takes over a changed config: connections of servers that are reached as before stay open. Whoever reads the file
-    /// gives only a config that is valid, so that the one before counts until then.
+    /// Replaces the servers by those of a changed, valid config. Servers with the same connection settings stay connected.
     ///
     /// # Errors
-    /// [`HubError::Duplicate`]; the servers have changed all the same, and the registry stays as it was.
+    /// [`HubError::Duplicate`]; the servers are replaced nevertheless, but the registry stays as it was.
     pub async fn reload(&self, servers: impl IntoIterator<Item = HubServer>) -> Result<ReloadReport, HubError> {
         let (mut reloaded, leave) = self.replace(servers.into_iter().collect());
         leave.await;
@@ -51,8 +52,8 @@ impl Hub {
         Ok(reloaded)
     }
 
-    /// Takes over a changed config without connecting to anything: the tools of servers that are gone, or reached
-    /// otherwise, are gone at once. The future takes leave of those; until then nobody is to connect to the new ones.
+    /// Replaces the servers without connecting. The tools of removed and restarted servers are removed at once; the future
+    /// closes their connections. Await it before connecting to the new servers.
     pub fn replace(&self, servers: Vec<HubServer>) -> (ReloadReport, impl Future<Output = ()> + Send + use<>) {
         let (mut reloaded, mut kept) = (ReloadReport::default(), HashSet::new());
         let (before, mut connections, mut ended) = (self.connections(), Vec::new(), Vec::new());

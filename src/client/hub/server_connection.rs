@@ -1,4 +1,4 @@
-//! One server of a hub, and the session with it while there is one.
+//! The connection to one server of a hub.
 
 use std::{
     sync::{
@@ -24,48 +24,48 @@ use crate::{
     wire::Era,
 };
 
-/// How many frames of a session are kept: enough for what waits for one of them.
+/// How many frames of a session are kept.
 const FRAMES: usize = 10_000;
 
-/// A server of a hub.
+/// A server of a hub and its session, if there is one.
 #[derive(Debug)]
 pub(super) struct ServerConnection {
     pub(super) name: Arc<str>,
-    /// Replaced when the config changes in what needs no new connection.
+    /// Replaced by a config change that needs no new connection.
     member: Mutex<Arc<HubServer>>,
-    /// Calls hold it for reading, so that nobody closes the session under them.
+    /// Calls hold it for reading, so that the session stays open.
     session: RwLock<Option<OpenSession>>,
     stop: CancellationToken,
-    /// Cancels the attempt to connect, or what goes on over the session that is open.
+    /// Cancels the connection attempt or the calls of the open session.
     calls: Mutex<CancellationToken>,
     status: Mutex<ServerStatus>,
-    /// What the server lists; kept from one listing to the next.
+    /// The last list of tools.
     listing: Mutex<Arc<Listing>>,
-    /// Answers to nothing that came when the server was left.
+    /// Unsolicited responses that arrived while the session was closed.
     late: Mutex<Vec<UnsolicitedFrame>>,
-    /// Leaves that are being taken beside a newer session. It is closed, so that one can wait for those that there are.
-    leaving: TaskTracker,
+    /// Old sessions that are being closed. The tracker is closed, so that `wait` returns when they are.
+    closing: TaskTracker,
 }
 
 /// The tools that a server lists.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
-    /// As they came.
+    /// Verbatim.
     pub(super) tools: Vec<Box<RawValue>>,
-    /// Whether calls of them repeat parameters in headers (2026-07-28, Streamable HTTP).
+    /// Whether calls mirror parameters in headers (2026-07-28, Streamable HTTP).
     pub(super) mirrors: bool,
 }
 
-/// A session, and the token that ends what goes on over it.
+/// An open session, and the token that cancels its calls.
 #[derive(Debug)]
 pub(super) struct OpenSession {
     pub(super) session: Session,
     pub(super) calls: CancellationToken,
-    /// Whether the server has left unanswered whether it lives.
+    /// Whether the server has not answered a health check.
     pub(super) is_hung: AtomicBool,
 }
 
-/// Makes of an attempt that nobody waits for any more one that was not made.
+/// Resets the state if a connection attempt is dropped.
 struct ConnectingState<'s>(&'s ServerConnection);
 
 impl Drop for ConnectingState<'_> {
@@ -78,11 +78,11 @@ impl Drop for ConnectingState<'_> {
 }
 
 impl ServerConnection {
-    /// A server that is not connected to; `stop` ends everything about it.
+    /// A server without a connection; `stop` ends all its connections.
     pub(super) fn new(member: HubServer, stop: CancellationToken) -> ServerConnection {
         let state = if member.is_enabled { ConnectionState::NotConnected } else { ConnectionState::Disabled };
-        let leaving = TaskTracker::new();
-        leaving.close();
+        let closing = TaskTracker::new();
+        closing.close();
         ServerConnection {
             stop,
             name: member.config.name.as_str().into(),
@@ -92,7 +92,7 @@ impl ServerConnection {
             status: Mutex::new(ServerStatus::new(state)),
             listing: Mutex::default(),
             late: Mutex::default(),
-            leaving,
+            closing,
         }
     }
 
@@ -100,7 +100,7 @@ impl ServerConnection {
         locked(&self.member).clone()
     }
 
-    /// Replaces what is said about the server, as long as its connection stays what it is.
+    /// Replaces the configuration without a new connection.
     pub(super) fn set_server(&self, member: HubServer) {
         *locked(&self.member) = Arc::new(member);
     }
@@ -113,7 +113,7 @@ impl ServerConnection {
         locked(&self.listing).clone()
     }
 
-    /// The session, connected to if there is none or it broke; and whether it was.
+    /// The open session, and whether it is new. Connects if necessary.
     ///
     /// # Errors
     /// [`ConnectError`] of the last attempt.
@@ -132,9 +132,9 @@ impl ServerConnection {
         let is_new = !is_open(&connection);
         if is_new {
             match connection.take() {
-                // It may take all the time that it is given, and there is no reason to wait for that.
+                // Closing a hung session may take long: do not wait for it.
                 Some(OpenSession { session, is_hung, .. }) if is_hung.load(Ordering::Relaxed) => {
-                    drop(self.leaving.spawn(session.close()));
+                    drop(self.closing.spawn(session.close()));
                 }
                 Some(OpenSession { session, .. }) => drop(session.close().await),
                 None => {}
@@ -144,12 +144,12 @@ impl ServerConnection {
         Ok((connection.downgrade(), is_new))
     }
 
-    /// The session, if there is one that is open.
+    /// The session, if one is open.
     pub(super) async fn open_session(&self) -> RwLockReadGuard<'_, Option<OpenSession>> {
         self.session.read().await
     }
 
-    /// The same, unless somebody opens or closes one.
+    /// As [`Self::open_session`], without waiting.
     pub(super) fn try_open_session(&self) -> Option<RwLockReadGuard<'_, Option<OpenSession>>> {
         self.session.try_read().ok()
     }
@@ -159,13 +159,13 @@ impl ServerConnection {
         let _attempt = ConnectingState(self);
         let calls = self.stop.child_token();
         *locked(&self.calls) = calls.clone();
-        match Box::pin(self.attempt(options, &calls)).await {
+        match Box::pin(self.connect_with_retries(options, &calls)).await {
             Ok(session) if calls.is_cancelled() => {
                 session.close().await;
                 Err(Arc::new(ConnectError::Cancelled))
             }
             Ok(session) => {
-                // Many servers log to their standard output, and are of use all the same.
+                // Many servers log to standard output; they are usable nevertheless.
                 session.set_unsolicited_policy(UnsolicitedPolicy::IgnoreOutput);
                 self.set(ConnectionState::Connected, None);
                 Ok(OpenSession { session, calls, is_hung: AtomicBool::default() })
@@ -178,8 +178,12 @@ impl ServerConnection {
         }
     }
 
-    /// Connects, as often as the options say, and until it is given up.
-    async fn attempt(&self, options: &HubOptions, given_up: &CancellationToken) -> Result<Session, ConnectError> {
+    /// Connects with the retries of the options, until `given_up` is cancelled.
+    async fn connect_with_retries(
+        &self,
+        options: &HubOptions,
+        given_up: &CancellationToken,
+    ) -> Result<Session, ConnectError> {
         let member = self.member();
         let protocol = member.protocol.unwrap_or(options.protocol);
         let mut pauses = options.retry.pauses();
@@ -194,7 +198,7 @@ impl ServerConnection {
             let error = match Box::pin(connecting).await {
                 Ok(session) => match &session.info().version {
                     PeerVersion::Known(_) => return Ok(session),
-                    // Who does not support it must leave (2025-11-25, Lifecycle: Version Negotiation).
+                    // A client that does not support the version must disconnect (2025-11-25, Lifecycle: Version Negotiation).
                     PeerVersion::Unknown(version) => {
                         let supported = vec![version.clone()];
                         session.close().await;
@@ -203,11 +207,11 @@ impl ServerConnection {
                 },
                 Err(error) => error,
             };
-            match pauses.next().filter(|_| may_pass(&error)) {
+            match pauses.next().filter(|_| is_retryable(&error)) {
                 Some(pause) => {
-                    let pause = shortened(pause);
-                    if let Some(told) = &options.retry_sink {
-                        told(&self.name, &error, pause);
+                    let pause = with_jitter(pause);
+                    if let Some(sink) = &options.retry_sink {
+                        sink(&self.name, &error, pause);
                     }
                     if given_up.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                         return Err(ConnectError::Cancelled);
@@ -218,7 +222,7 @@ impl ServerConnection {
         }
     }
 
-    /// Lists the tools of an open session; what came before a failure is kept. A server that declares no tools has none.
+    /// Lists the tools of an open session. Pages before a failure are kept.
     pub(super) async fn list(&self, live: &OpenSession) -> Option<Failure> {
         let (listing, failure) = if live.session.info().declares("tools") {
             let options = CallOptions { cancel: Some(live.calls.clone()), ..CallOptions::default() };
@@ -236,7 +240,7 @@ impl ServerConnection {
         failure
     }
 
-    /// Ends the calls under way and takes leave of the server.
+    /// Cancels the calls and closes the session.
     pub(super) async fn disconnect(&self, state: ConnectionState) {
         locked(&self.calls).cancel();
         let live = self.session.write().await.take();
@@ -244,21 +248,21 @@ impl ServerConnection {
         self.set(state, None);
         if let Some(OpenSession { session, .. }) = live {
             let (_, late) = session.close_and_collect().await;
-            // What a server logs on its way out disturbs nobody any more.
+            // Log output during the shutdown is ignored.
             let answers = late.into_iter().filter(|stray| {
                 matches!(stray, UnsolicitedFrame::DuplicateResponse(_) | UnsolicitedFrame::UnknownId(_))
             });
             locked(&self.late).extend(answers);
         }
-        self.leaving.wait().await;
+        self.closing.wait().await;
     }
 
-    /// Answers that belonged to nothing and came when the server was left, since this was last asked.
+    /// Takes the unsolicited responses that arrived while the session was closed.
     pub(super) fn late(&self) -> Vec<UnsolicitedFrame> {
         std::mem::take(&mut locked(&self.late))
     }
 
-    /// The connection with this record broke. False if there is another by now.
+    /// Marks the connection with this recorder as lost. Returns false if there is a newer connection.
     pub(super) async fn mark_disconnected(&self, recorder: &TraceRecorder, why: &str) -> bool {
         let session = self.session.read().await;
         let is_this = session.as_ref().is_some_and(|live| live.session.recorder().is_same_as(recorder));
@@ -283,16 +287,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether another attempt may go better.
-fn may_pass(error: &ConnectError) -> bool {
-    // Somebody would be asked to authorize the client again.
+/// Whether a retry may succeed.
+fn is_retryable(error: &ConnectError) -> bool {
+    // A retry would ask the user to authorize the client again.
     let is_unauthorized = matches!(error, ConnectError::Unauthorized { .. });
     let is_wrong =
         matches!(error, ConnectError::NotApplicable { .. } | ConnectError::Invalid(_) | ConnectError::Version { .. });
     !is_wrong && !is_unauthorized && !matches!(error, ConnectError::Cancelled)
 }
 
-/// By up to half, so that clients which failed together do not come back together.
-fn shortened(pause: Duration) -> Duration {
+/// Adds jitter, so that clients do not reconnect at the same time.
+fn with_jitter(pause: Duration) -> Duration {
     pause.mul_f64(rand::rng().random_range(0.5..=1.0))
 }

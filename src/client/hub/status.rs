@@ -1,30 +1,32 @@
-//! How it stands with one server of a hub.
+//! The status of a server.
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
-/// How it stands with a server.
+/// The status of a server.
 #[derive(Clone, Debug)]
 pub struct ServerStatus {
+    /// The state of its connection.
     pub state: ConnectionState,
-    /// Since when.
+    /// When the state was entered.
     pub since: SystemTime,
-    /// Why the last attempt failed, or the connection broke. Another success makes it forgotten.
+    /// Why the last attempt failed or the connection was lost; cleared by a success.
     pub last_error: Option<Arc<str>>,
-    /// How many tools it lists, once it has; how many of them can be called, the registry knows.
+    /// The number of tools that it lists, including those that cannot be called.
     pub tools: Option<usize>,
 }
 
-/// Whether a server can be called.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectionState {
-    /// Nobody has needed it yet, or somebody has disconnected it.
+    /// Not connected yet, or disconnected by the user.
     NotConnected,
+    /// Connecting.
     Connecting,
     /// The handshake is done.
     Connected,
-    /// It could not be reached, or the connection broke.
+    /// The server cannot be reached, or the connection was lost.
     Failed,
-    /// It is switched off, and not connected to.
+    /// The server is disabled.
     Disabled,
 }
 

@@ -1,4 +1,4 @@
-//! Results that stand for the next request that is the same.
+//! The cache of results.
 
 use std::{
     collections::HashMap,
@@ -10,13 +10,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 use tokio::time::Instant;
 
-/// How many results are kept.
+/// The maximum number of results.
 const MOST: usize = 1000;
-/// No server knows further ahead than that what will hold.
+/// The maximum TTL.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The results of one client's requests. They are nobody else's, for a hub has one user; and what is not said to be for
-/// everybody only stands for requests with the same authorization (2026-07-28, Caching: Cache Scope Field).
+/// The cached results of one user. A result that is not public is reused only with the same authorization (2026-07-28,
+/// Caching: Cache Scope Field).
 #[derive(Debug)]
 pub(super) struct ResultStore {
     ttl: Option<Duration>,
@@ -26,22 +26,22 @@ pub(super) struct ResultStore {
 #[derive(Debug, Default)]
 struct StoreState {
     results: HashMap<Key, StoredResult>,
-    /// How often what a server said was forgotten: what was asked before does not hold after it.
+    /// The number of invalidations by server: a result of a request from before an invalidation is not stored.
     changes: HashMap<Arc<str>, u64>,
 }
 
 #[derive(Debug)]
 struct StoredResult {
     until: Instant,
-    /// The authorization that it is for, if it is not for any.
+    /// The authorization that it belongs to; `None` for a public result.
     authorization: Option<u64>,
     result: Box<RawValue>,
 }
 
-/// The server, the method, and the parameters, whose servers count in no order.
+/// The server, the method, and the parameters with sorted members.
 type Key = (Arc<str>, String, String);
 
-/// A request that a result may stand for.
+/// The key of a request.
 #[derive(Clone, Debug)]
 pub(super) struct RequestKey {
     key: Key,
@@ -49,7 +49,7 @@ pub(super) struct RequestKey {
     changes: u64,
 }
 
-/// How long a server says that a result holds, and for whom (2026-07-28, Caching: Cacheable Model).
+/// The caching hints of a result (2026-07-28, Caching: Cacheable Model).
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Hints {
@@ -58,7 +58,7 @@ struct Hints {
 }
 
 impl ResultStore {
-    /// Results of tools that only read stand for so long; without a time nothing is kept, whatever servers say.
+    /// A cache with a TTL for read-only tools; without a TTL nothing is cached.
     pub(super) fn new(ttl: Option<Duration>) -> ResultStore {
         ResultStore { ttl, kept: Mutex::default() }
     }
@@ -86,20 +86,20 @@ impl ResultStore {
         (is_for_it && Instant::now() < stored.until).then(|| stored.result.clone())
     }
 
-    /// Keeps the result of a tool, for no longer than the server says if it says that.
+    /// Stores the result of a tool, at most as long as the server allows.
     pub(super) fn put_tool(&self, asked: RequestKey, result: &RawValue, authorization: u64) {
         let hints = Hints::read(result);
         let ttl = self.ttl.map(|ttl| hints.ttl().map_or(ttl, |hint| hint.min(ttl)));
         self.keep(asked, result, ttl.unwrap_or_default(), authorization, hints.is_public());
     }
 
-    /// Keeps another result, for as long as the server says; without a word of it not at all.
+    /// Stores another result as long as the server allows; without a hint it is not stored.
     pub(super) fn put(&self, asked: RequestKey, result: &RawValue, authorization: u64) {
         let hints = Hints::read(result);
         self.keep(asked, result, hints.ttl().unwrap_or_default(), authorization, hints.is_public());
     }
 
-    /// `authorization` is that of now: a private result that came while it changed is for nobody who can be known.
+    /// `authorization` is the current one: a private result from before its change is not stored.
     fn keep(&self, asked: RequestKey, result: &RawValue, ttl: Duration, authorization: u64, is_public: bool) {
         let RequestKey { key, authorization: before, changes } = asked;
         let mut kept = self.kept();
@@ -118,7 +118,7 @@ impl ResultStore {
         }
     }
 
-    /// A server has changed, so that what it said may no longer hold.
+    /// Invalidates the results of a server.
     pub(super) fn forget(&self, server: &Arc<str>) {
         let mut kept = self.kept();
         kept.results.retain(|(known, ..), _| known != server);
@@ -131,12 +131,12 @@ impl ResultStore {
 }
 
 impl Hints {
-    /// What is no hint says nothing.
+    /// Invalid hints are ignored.
     fn read(result: &RawValue) -> Hints {
         serde_json::from_str(result.get()).unwrap_or_default()
     }
 
-    /// What is negative, or no number, counts as 0 (2026-07-28, Caching: Time-to-OpenSession Field).
+    /// A negative or invalid TTL is 0 (2026-07-28, Caching: Time-to-Live Field).
     fn ttl(&self) -> Option<Duration> {
         let milliseconds = self.ttl_ms.as_ref()?.as_f64().unwrap_or_default();
         Some(Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(if milliseconds > 0.0 {

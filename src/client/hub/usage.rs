@@ -1,4 +1,4 @@
-//! How tools were used.
+//! The usage of tools.
 
 use std::{
     collections::BTreeMap,
@@ -6,22 +6,24 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// How often one tool was called, and what outcome of it.
+/// The calls of one tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
+    /// All calls.
     pub calls: u64,
-    /// Calls whose result says that the tool failed.
+    /// Calls for which the tool reported an error.
     pub tool_errors: u64,
     /// Calls without a result.
     pub failures: u64,
-    /// Calls that were answered without the server.
+    /// Calls that were answered from the cache.
     pub stored: u64,
-    /// The time that calls took that reached the server.
+    /// The total time of calls that reached the server.
     pub time: Duration,
+    /// When the tool was last called.
     pub last: Option<SystemTime>,
 }
 
-/// What outcome of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallOutcome {
     Result { is_error: bool },

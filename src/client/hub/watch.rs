@@ -1,4 +1,4 @@
-//! What goes on with a connection while nobody calls: changed lists, broken connections, the question whether it lives.
+//! Background tasks of a connection: changed lists, lost connections and health checks.
 
 use std::{
     pin::Pin,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
-/// What makes of a kept result one that does not hold (2026-07-28, Caching: Interaction with Notifications).
+/// Notifications that invalidate cached results (2026-07-28, Caching: Interaction with Notifications).
 const CHANGES: [&str; 4] = [
     LIST_CHANGED,
     "notifications/prompts/list_changed",
@@ -41,7 +41,7 @@ impl Hub {
             uris: Vec::new(),
         };
         if filter != SubscriptionFilter::default() && live.session.info().version.era() == Era::Modern {
-            // Whoever does not send them is listed again when somebody asks for it.
+            // Without notifications the list is refreshed on demand.
             let _ = live.session.listen(&filter, CallOptions::default()).await;
         }
         let watched = Watcher {
@@ -61,7 +61,7 @@ impl Hub {
     }
 }
 
-/// One session, from outside.
+/// Watches one session.
 struct Watcher {
     hub: Weak<Inner>,
     connection: Arc<ServerConnection>,
@@ -69,7 +69,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    /// A boxed future, for it may connect anew, and then there is another session to watch.
+    /// Boxed, because it may reconnect and watch the next session.
     fn run(self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move { self.watch_until_closed().await })
     }
@@ -100,7 +100,7 @@ impl Watcher {
         }
     }
 
-    /// Lists the tools anew; of several changes in a row one listing is enough.
+    /// Lists the tools again, once for several changes in a row.
     async fn refresh_tools(&self, hub: &Hub) {
         let session = self.connection.open_session().await;
         let Some(live) = session.as_ref().filter(|live| live.session.recorder().is_same_as(&self.recorder)) else {
@@ -113,13 +113,13 @@ impl Watcher {
         hub.register_or_emit();
     }
 
-    /// A server that does not answer any more is as good as gone.
+    /// Pings the server; without a response the connection is lost.
     async fn check_health(&self) {
         let session = self.connection.open_session().await;
         let Some(live) = session.as_ref().filter(|live| live.session.recorder().is_same_as(&self.recorder)) else {
             return;
         };
-        // An error is an answer.
+        // An error is a response.
         let method = match live.session.info().version.era() {
             Era::Legacy => "ping",
             Era::Modern => "server/discover",
@@ -145,7 +145,7 @@ impl Watcher {
     }
 }
 
-/// The method by which a server tells that something has changed.
+/// The method of a change notification.
 fn change(frame: &Frame) -> Option<&'static str> {
     let message = frame.message().ok().filter(|_| frame.direction == Direction::ServerToClient)?;
     let method = message.method()?;

@@ -70,7 +70,7 @@ async fn a_server_that_cannot_be_reached_is_skipped_or_fatal() {
     let fatal = HubOptions { unreachable: Unreachable::Fatal, ..options() };
     let hub = Hub::new([member("good", &target(&good)), member("bad", &nobody())], fatal);
     let error = hub.discover().await.expect_err("fatal").to_string();
-    assert!(error.starts_with("server bad: connecting: cannot reach"), "{error}");
+    assert!(error.starts_with("cannot connect to server bad: cannot reach"), "{error}");
     assert_eq!(states(&hub)[0], ConnectionState::NotConnected);
     hub.close().await;
 }
@@ -119,7 +119,7 @@ async fn the_server_gets_its_own_name_of_a_tool_and_only_one_of_each_is_register
     hub.discover().await.expect("discovers");
     assert_eq!(text(&hub, "echo@two").await.expect("a result"), "two: echo");
     let error = text(&hub, "echo@tow").await.expect_err("no such tool").to_string();
-    assert_eq!(error, r#"there is no tool "echo@tow"; did you mean "echo@two"?"#);
+    assert_eq!(error, r#"unknown tool "echo@tow"; did you mean "echo@two"?"#);
     hub.close().await;
     let hub = Hub::new(servers(), HubOptions { duplicates: Duplicates::Rejected, ..options() });
     assert!(matches!(hub.discover().await, Err(HubError::Duplicate(_))));
