@@ -42,7 +42,7 @@ impl Session {
 
     /// Marks all frames from an index on as answers.
     pub(super) fn take_since(&self, from: usize) {
-        let end = self.recorder().len();
+        let end = self.recorder().end();
         self.unsolicited_tracker().taken.extend(from..end);
     }
 }
