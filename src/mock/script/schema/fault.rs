@@ -26,10 +26,10 @@ fn rule() -> Json {
         &["do"],
         keys! {
             "on": extended(object(&[], [target(), when::keys()].concat()), at_most_one(&["tool", "prompt", "resource"])),
-                "Which requests are struck: the keys of `when`, and what they ask for. All of them without it.",
+                "The requests that the faults apply to: the keys of `when`, and what the requests ask for. All requests by default.",
                 [{ "tool": "echo", "call": 2 }, { "method": "initialize" }, { "probability": 0.1 }];
             "do": json!({ "anyOf": [one(), several] }),
-                "What happens to the answer: one fault, or a list of them, one after the other.",
+                "What happens to the answer: one fault, or an array of them, one after the other.",
                 [{ "truncate": { "after": 20 } }, "hang", [{ "delay": "1s" }, "duplicate"]];
         },
     )

@@ -32,7 +32,7 @@ fn named() -> Keys {
 
 fn common() -> Keys {
     keys! {
-        "optional": flag(false), "A client that cannot be asked is not asked, and the answer is `none`.", [true];
+        "optional": flag(false), "A client without the capability is skipped, and the answer is `none`.", [true];
         "timeout": duration(), "How long a legacy client may take; 60 s by default.", ["5s"];
         "_meta": mapping(), "Members of `_meta` in the question.", [{ "example.com/why": "billing" }];
     }

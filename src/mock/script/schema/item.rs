@@ -102,14 +102,14 @@ fn tool() -> Keys {
     keys! {
         "name": text(), "The name by which clients call the tool.", ["get_forecast"];
         "inputSchema": schema(),
-            "The JSON Schema of the arguments. What breaks it is refused before any rule is asked.",
+            "The JSON Schema of the arguments. Arguments that break it are refused before any rule is tried.",
             [{ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] }];
         "outputSchema": mapping(),
             "The JSON Schema of `structured` replies, which must keep to it.",
             [{ "type": "object", "properties": { "celsius": { "type": "number" } } }];
         "annotations": mapping(), "Hints for clients.", [{ "readOnlyHint": true }];
         "execution": mapping(), "How the tool runs (2025-11-25).", [{ "taskSupport": "optional" }];
-        "unchecked": flag(false), "Lets the tool break its own schemas on purpose: nothing is checked.", [true];
+        "unchecked": flag(false), "Does not check the tool, so that it can break its own schemas.", [true];
     }
 }
 
@@ -143,7 +143,7 @@ fn prompt() -> Keys {
     keys! {
         "name": text(), "The name by which clients get the prompt.", ["greet"];
         "arguments": list_of(argument),
-            "The arguments of the prompt, which are texts.", [[{ "name": "language", "required": true }]];
+            "The arguments of the prompt, which are strings.", [[{ "name": "language", "required": true }]];
     }
 }
 
@@ -167,7 +167,7 @@ fn completion() -> Json {
         "resource": text(), "The URI template whose variable is completed.", ["file:///{+path}"];
         "argument": text(), "The argument or variable.", ["language"];
         "values": json!({ "anyOf": [list_of(text()), text()] }),
-            "All values, or a template that gives a list. At most a hundred that begin with what was typed are sent.",
+            "All values, or a template that gives an array. At most a hundred that begin with what was typed are sent.",
             [["en", "es"], "{{ state.names }}"];
     };
     extended(object(&["argument", "values"], keys), exactly_one(&["prompt", "resource"]))

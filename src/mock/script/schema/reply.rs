@@ -37,7 +37,7 @@ pub(super) fn keys_of(subject: &str) -> Keys {
     match subject {
         "tool" => keys! {
             "text": template(),
-                "One text block. A plain text instead of the reply is short for it.", ["Hello {{ args.name }}"];
+                "One text block. A string instead of the reply is short for it.", ["Hello {{ args.name }}"];
             "json": any(), "One text block with this data as JSON text.", [{ "city": "{{ args.city }}" }];
             "structured": any(), "Structured content, and the same as a text block.", [{ "celsius": 21 }];
             "content": list_of(reference("content")),
@@ -87,7 +87,7 @@ fn message() -> Json {
         keys! {
             "role": choice(&["user", "assistant"]), "Who says it.", ["user"];
             "content": json!({ "type": ["string", "object"] }),
-                "A text, or a content block as MCP has it.", ["Explain {{ args.topic }}"];
+                "A string, or a content block as MCP has it.", ["Explain {{ args.topic }}"];
         },
     )
 }

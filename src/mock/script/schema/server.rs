@@ -12,7 +12,7 @@ pub(super) fn keys() -> Keys {
     let versions = choice(&Version::ALL.map(Version::as_str));
     keys! {
         "server": reference("server"),
-            "Who the server says it is: an MCP `Implementation`.",
+            "The name and version of the server: an MCP `Implementation`.",
             [{ "name": "weather", "version": "1.0.0" }];
         "instructions": text(),
             "How a client should use the server; part of `initialize` and `server/discover`.",
@@ -24,8 +24,8 @@ pub(super) fn keys() -> Keys {
             "How many items are on a page of every list. Without it every list has one page.",
             [50];
         "capabilities": json!({ "type": "object", "additionalProperties": { "type": ["object", "null"] } }),
-            "A JSON merge patch onto what is declared anyway, which follows from what the script has. `null` takes a \
-             capability away.",
+            "A JSON merge patch onto what is declared anyway, which follows from what the script has. `null` removes a \
+             capability.",
             [{ "prompts": null, "tools": { "listChanged": true } }];
         "state": mapping(),
             "The server's state at its start. Templates see it as `state`, the step `set` changes it, the condition \
@@ -40,11 +40,11 @@ pub(super) fn keys() -> Keys {
         "requestState": object(&["ttl"], keys! {
             "ttl": duration(), "How long a client may take from one round to the next.", ["10m"];
         }),
-            "The state that a modern client carries from one round of questions to the next.",
+            "The state that a modern client carries from one round of input requests to the next.",
             [{ "ttl": "30s" }];
         "unexpected": choice(&["error", "fail"]),
-            "What a request means that nothing in the script answers. `error` (the default): it is answered as the \
-             protocol says. `fail`: besides, the verification fails.",
+            "How to treat a request that nothing in the script answers. `error` (the default): answer it as the \
+             protocol says. `fail`: the verification fails as well.",
             ["fail"];
         "tools": list_of(reference("tool")),
             "MCP tools as in the result of `tools/list`, and how each of them answers.",
@@ -97,8 +97,8 @@ fn server() -> Keys {
 fn sessions() -> Keys {
     keys! {
         "sessions": flag(true),
-            "Whether legacy clients get an `Mcp-Session-Id`. Without sessions every request stands alone, needs no \
-             handshake, and cannot be asked anything.",
+            "Whether legacy clients get an `Mcp-Session-Id`. Without sessions no request needs a handshake, and the \
+             client cannot be asked for input.",
             [false];
     }
 }

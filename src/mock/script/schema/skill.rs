@@ -18,8 +18,8 @@ fn skill() -> Json {
                 "What the skill is for, and when to use it.", ["Process refund requests by company policy."];
             "license": text(), "The licence.", ["Apache-2.0"];
             "compatibility": text(), "What the skill needs.", ["Needs Python 3"];
-            "metadata": mapping(), "More about the skill, as texts by name.", [{ "author": "billing" }];
-            "allowed-tools": any(), "The tools that it may use, in one text.", ["read_file search"];
+            "metadata": mapping(), "More about the skill, as strings by name.", [{ "author": "billing" }];
+            "allowed-tools": any(), "The tools that it may use, in one string.", ["read_file search"];
             "frontmatter": mapping(), "Any other field of the frontmatter.", [{ "category": "billing" }];
             "path": text(), "What stands before the name in its URI.", ["acme/billing"];
             "body": text(), "The Markdown of SKILL.md.", ["Read `references/policy.md` first."];

@@ -50,7 +50,7 @@ fn kinds(subject: &str) -> Keys {
         keys! {
             "level": extended(choice(log_level::NAMES), json!({ "default": "info" })), "How severe it is.", ["warning"];
             "logger": template(), "Who says it.", ["oven"];
-            "data": any(), "A text or any other data.", ["Baking {{ args.what }}", { "celsius": 180 }];
+            "data": any(), "A string or any other data.", ["Baking {{ args.what }}", { "celsius": 180 }];
         },
     );
     let number = || json!({ "anyOf": [{ "type": "number" }, { "type": "string", "pattern": r"\{\{" }] });
@@ -88,7 +88,7 @@ fn kinds(subject: &str) -> Keys {
     keys! {
         "wait": wait, "Waits. A template may give the time.", ["50ms", "{{ rand(10, 90) }}ms"];
         "log": json!({ "anyOf": [text(), log] }),
-            "A log message, if the client wants messages of this level. A text is short for `data` at level `info`.",
+            "A log message, if the client wants messages of this level. A string is short for `data` at level `info`.",
             ["Baking {{ args.what }}", { "level": "warning", "data": "It is hot" }];
         "progress": progress,
             "A progress notification, if the client has asked for progress.", [{ "progress": 1, "total": 3 }];
@@ -100,16 +100,16 @@ fn kinds(subject: &str) -> Keys {
             [{ "as": "poem", "messages": [{ "role": "user", "content": { "type": "text", "text": "A poem!" } }] }];
         "roots": reference("roots"), "Asks for the roots of the client.", [{ "as": "folders" }];
         "ask": json!({ "type": "object", "minProperties": 1, "additionalProperties": reference("inputRequest") }),
-            "Asks several questions at once, each by the name of its answer.",
+            "Sends several input requests at once, each by the name of its answer.",
             [{ "guest": { "elicit": { "message": "Who?", "requestedSchema": form } }, "folders": { "roots": {} } }];
         "set": mapping(),
-            "Sets values of the server's state; `null` takes one away.", [{ "visits": "{{ state.visits + 1 }}" }];
+            "Sets values of the server's state; `null` removes one.", [{ "visits": "{{ state.visits + 1 }}" }];
         "notify": json!({ "anyOf": [notification(), notify] }),
-            "A notification. That a list or a resource has changed goes to whoever listens, any other to the caller.",
+            "A notification. A changed list or resource is sent to its subscribers, any other notification to the caller.",
             ["notifications/tools/list_changed", { "method": "notifications/resources/updated", "params": params }];
         "enable": reference("change"),
-            "Brings a tool, prompt, resource or resource template that was not there.", [{ "tool": "secret" }];
-        "disable": reference("change"), "Takes one away.", [{ "prompt": "greet" }];
+            "Shows a tool, prompt, resource or resource template that was hidden.", [{ "tool": "secret" }];
+        "disable": reference("change"), "Hides one.", [{ "prompt": "greet" }];
         "replace": reference("replacement"),
             "Puts another one in the place of the one of that name, or adds it.",
             [{ "tool": { "name": "echo", "reply": "no" } }];
@@ -121,7 +121,7 @@ fn kinds(subject: &str) -> Keys {
             [{ "retry": "100ms" }];
         "reply": reference(&format!("{subject}Reply")), "The answer. Nothing follows it, unless it has an `if`.", [];
         "exit": json!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 255 }, { "type": "null" }] }),
-            "The server dies without an answer; its process exits with this code, or 1.", [3];
+            "The server exits without an answer, with this code or 1.", [3];
     }
 }
 

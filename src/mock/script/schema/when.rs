@@ -75,13 +75,13 @@ fn matcher() -> Json {
     let operators = keys! {
         "equals": any(), "Exactly this, without other keys.", [{ "city": "Paris" }];
         "subset": mapping(), "At least these keys; for keys that look like these words.", [{ "length": 3 }];
-        "matches": text(), "A text in which this regular expression is found.", ["^[A-Z]"];
+        "matches": text(), "A string in which this regular expression is found.", ["^[A-Z]"];
         "contains": reference("matcher"),
-            "A text with this text in it, or a list with an item that matches this.", ["vip"];
-        "schema": mapping(), "What this JSON Schema accepts.", [{ "minimum": 10 }];
-        "length": json!({ "anyOf": [whole(0), length] }), "A text, list or mapping of this length.", [3, { "min": 1 }];
+            "A string that contains this string, or an array with an item that matches this.", ["vip"];
+        "schema": mapping(), "A value that this JSON Schema accepts.", [{ "minimum": 10 }];
+        "length": json!({ "anyOf": [whole(0), length] }), "A string, array or object of this length.", [3, { "min": 1 }];
         "exists": json!({ "type": "boolean" }), "`true`: anything; `false`: no value at all.", [true];
-        "not": reference("matcher"), "What this does not match.", ["Paris"];
+        "not": reference("matcher"), "A value that this does not match.", ["Paris"];
     };
     let names: Vec<_> = operators.iter().map(|(name, _)| *name).collect();
     let has_operator = names.iter().map(|name| json!({ "required": [name] })).collect::<Vec<_>>();
@@ -89,7 +89,7 @@ fn matcher() -> Json {
     let matcher = extended(
         object(&[], operators),
         json!({
-            "description": "What a value must look like: the same, of a mapping at least these keys; or operators.",
+            "description": "What a value must look like: the same value, or an object with at least these keys; or operators.",
             "additionalProperties": reference("matcher"),
             "items": reference("matcher"),
             "if": { "type": "object", "anyOf": has_operator },
