@@ -1,18 +1,18 @@
-//! Why a subcommand could not do its work, and how a person is told.
+//! The failure of a subcommand.
 
 use super::{Exit, style};
 use crate::{config::Diagnostics, mock::script::ScriptError, report::text::printable_lines};
 
-/// Why a subcommand could not do its work.
+/// Why a subcommand failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     /// A file has mistakes.
     #[error("{0}")]
     Invalid(Diagnostics),
-    /// The arguments ask for something that there is not.
+    /// The arguments are wrong.
     #[error("{0}")]
     Usage(String),
-    /// The arguments are right, the world is not.
+    /// The arguments are right, but the command could not run.
     #[error("{what}")]
     CannotRun { what: String, hint: Option<String> },
 }
@@ -30,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// What a person is told.
+    /// The message with its hint.
     pub(super) fn text(&self) -> String {
         if let Failure::Invalid(diagnostics) = self {
             return style::render(diagnostics);
@@ -52,7 +52,7 @@ impl Failure {
         }
     }
 
-    /// Tells on stderr, and gives the exit code.
+    /// Prints the message on stderr and returns the exit code.
     pub(super) fn report(self) -> Exit {
         style::print(&self.text());
         self.exit()

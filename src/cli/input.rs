@@ -1,14 +1,14 @@
-//! Texts that a command reads: a file, or standard input.
+//! The input of a command: a file or standard input.
 
 use std::{io, path::Path, sync::Arc};
 
 use super::Failure;
 use crate::config::{Source, text::text};
 
-/// The text of a file, or of standard input, which is `-`.
+/// Reads a file, or standard input for `-`.
 ///
 /// # Errors
-/// It cannot be read, or is no text.
+/// It cannot be read, or is not UTF-8.
 pub(super) fn read(path: &Path) -> Result<Arc<Source>, Failure> {
     let failed = |what: &str, error: io::Error| Failure::Usage(format!("cannot read {what}: {error}"));
     if path != Path::new("-") {

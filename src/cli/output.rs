@@ -1,4 +1,4 @@
-//! Standard output, where results go.
+//! Standard output.
 
 use std::{
     io::{self, Write},
@@ -9,18 +9,18 @@ use anstream::ColorChoice;
 
 use super::{Failure, style::write_at_once};
 
-/// Whether something could not be written.
+/// Whether a write has failed.
 static WRITE_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Writes a result as it is, in one piece.
+/// Writes a result in one write.
 ///
 /// # Errors
-/// It cannot be written; whoever closes the pipe has read enough.
+/// It cannot be written. A closed pipe is not an error.
 pub(super) fn write(result: &[u8]) -> Result<(), Failure> {
     to(io::stdout().lock(), result, ColorChoice::AlwaysAnsi)
 }
 
-/// Writes a result for people, of which only a terminal gets the ANSI sequences.
+/// Writes a styled result; ANSI sequences are kept only on a terminal.
 ///
 /// # Errors
 /// As [`write`].
@@ -28,10 +28,10 @@ pub(super) fn write_styled(result: &[u8]) -> Result<(), Failure> {
     to(io::stdout().lock(), result, anstream::stdout().current_choice())
 }
 
-/// Nothing that was written so far is lost.
+/// Checks that all writes succeeded.
 ///
 /// # Errors
-/// Something is.
+/// A write has failed.
 pub(super) fn check_writes() -> Result<(), Failure> {
     match WRITE_FAILED.load(Ordering::Relaxed) {
         true => Err(Failure::cannot("some output could not be written".to_owned())),

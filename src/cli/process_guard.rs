@@ -1,11 +1,11 @@
-//! Commands that start processes: whatever becomes of this one, none of theirs is left.
+//! The guard that kills server processes if this process is killed.
 
 use std::{path::PathBuf, process::Command};
 
 use super::Failure;
 use crate::client::ReaperProcess;
 
-/// The guard of this process is to be this program itself, whose path is returned.
+/// Installs this program as the guard of its processes, and returns its path.
 ///
 /// # Errors
 /// The path of this program is not known.
@@ -18,10 +18,10 @@ pub(super) fn install_guard() -> Result<PathBuf, Failure> {
     Ok(rehearse)
 }
 
-/// Does what starts servers.
+/// Runs work that starts servers, in a tokio runtime with the guard.
 ///
 /// # Errors
-/// What the work gives; this machine does not let us start anything.
+/// The error of the work; or the guard or the runtime cannot start.
 pub(super) fn block_on_guarded<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     install_guard()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

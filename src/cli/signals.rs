@@ -21,20 +21,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Exit, style};
 
-/// So long a signal after another may wait to be heeded.
+/// How long a second signal may wait for its receiver.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// So many signals may wait at once.
+/// The capacity of the signal channel.
 const MOST: usize = 8;
 
-/// Whether signals are caught.
+/// Whether the signal handlers are installed.
 static IS_INSTALLED: Mutex<bool> = Mutex::new(false);
 
-/// Who heeds them, which is nobody any more if the channel is closed.
+/// The receiver of signals; the channel is closed if there is none.
 static LISTENER: Mutex<Option<mpsc::Sender<Number>>> = Mutex::new(None);
 
-/// Catches the signals that [`Signals`] are, once for all. As long as nobody heeds them, one ends the process at once: with
-/// its exit code, whatever is being read or written.
+/// Installs the handlers for [`Signals`], once. Without a receiver, a signal exits the process at once with its exit code.
 ///
 /// # Errors
 /// The handlers cannot be installed.
@@ -44,15 +43,15 @@ pub(super) fn catch() -> io::Result<()> {
         return Ok(());
     }
     let (told, installed) = blocking::channel();
-    // A thread of its own, for all others may hang.
+    // A thread of its own, because all others may hang.
     thread::Builder::new().name("signals".to_owned()).spawn(move || listen(&told))?;
     installed.recv().map_err(io::Error::other)??;
     *is_catching = true;
     Ok(())
 }
 
-/// SIGINT, SIGTERM, SIGQUIT and SIGHUP. While this exists they no longer end the process by themselves, unless two of them
-/// are not heeded: then something hangs, such as an output that nobody reads.
+/// Receives SIGINT, SIGTERM, SIGQUIT and SIGHUP. They do not end the process while this exists, unless two of them stay
+/// unread because something hangs.
 #[derive(Debug)]
 pub(super) struct Signals(mpsc::Receiver<Number>);
 
@@ -74,8 +73,8 @@ impl Signals {
         }
     }
 
-    /// Waits for what comes to its end sooner if there is haste. The first signal is told of with these words and makes
-    /// haste; at one after that it is dropped, with all processes of it, and the result is `None`.
+    /// Runs a future. The first signal prints a message and cancels `haste`; the second drops the future with all its
+    /// processes and returns `None`.
     pub(super) async fn run_until_signal<T>(
         &mut self,
         shutdown: &CancellationToken,
@@ -103,7 +102,7 @@ struct SignalStreams {
     interrupt: Signal,
     terminate: Signal,
     quit: Signal,
-    /// `None` under `nohup`: who has asked for the end of the terminal to be ignored is heeded.
+    /// `None` if SIGHUP is ignored, as under `nohup`.
     hangup: Option<Signal>,
 }
 
@@ -134,7 +133,7 @@ impl SignalStreams {
     }
 }
 
-/// Says whether the signals are caught, and passes them on.
+/// Installs the handlers, reports the result, and forwards signals.
 fn listen(told: &blocking::Sender<io::Result<()>>) {
     let installed = runtime::Builder::new_current_thread().enable_all().build().and_then(|runtime| {
         let entered = runtime.enter();
@@ -142,7 +141,7 @@ fn listen(told: &blocking::Sender<io::Result<()>>) {
         drop(entered);
         Ok((runtime, caught))
     });
-    // Whoever asks waits for it.
+    // The receiver waits for the result.
     match installed {
         Ok((runtime, caught)) => {
             let _ = told.send(Ok(()));
@@ -152,8 +151,8 @@ fn listen(told: &blocking::Sender<io::Result<()>>) {
     }
 }
 
-/// Passes signals on as long as somebody heeds them. If nobody does, or two are not heeded, the process ends; the guard ends
-/// its servers.
+/// Forwards signals to the receiver. Without one, or if two signals stay unread, the process exits, and the guard kills its
+/// servers.
 async fn pass_on(mut caught: SignalStreams) {
     loop {
         let signal = caught.next().await;
@@ -173,7 +172,7 @@ async fn pass_on(mut caught: SignalStreams) {
     }
 }
 
-/// Says that it is interrupted, unless nobody reads that.
+/// Prints that the command was interrupted, unless stderr blocks.
 fn print_interrupted() {
     let (told, was_told) = blocking::channel();
     thread::spawn(move || {
@@ -189,7 +188,7 @@ fn end() -> ! {
     exit(Exit::CannotRun.code().into());
 }
 
-/// Whether a signal was ignored when this process was started, as far as the system tells.
+/// Whether a signal was ignored when this process started.
 fn is_ignored(signal: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

@@ -1,4 +1,4 @@
-//! How things look on a terminal. Everything is styled; what must not be coloured is stripped on its way out.
+//! Styles and printing on stderr. All text is styled; colours are stripped where they are not wanted.
 
 use std::{
     fmt,
@@ -34,18 +34,18 @@ pub(super) fn width() -> usize {
     terminal_size::terminal_size_of(std::io::stdout()).map_or(160, |(width, _)| width.0.into())
 }
 
-/// Who takes what is printed while a person types a line.
+/// Takes printed text while the user edits a line.
 static ABOVE: Mutex<Option<Above>> = Mutex::new(None);
 
-/// Gets a text that is to stand above the line that a person types.
+/// Prints a text above the line that the user edits.
 pub(super) type Above = Box<dyn Fn(&str) + Send>;
 
-/// As long as it lives, what is printed goes elsewhere.
+/// Redirects printed text until it is dropped.
 #[derive(Debug)]
 pub(super) struct PrintRedirect(());
 
-/// Has texts put above the line that a person types, instead of into it.
-#[must_use = "it counts only as long as this lives"]
+/// Prints text above the line that the user edits.
+#[must_use = "the redirect ends when this is dropped"]
 pub(super) fn redirect(above: Above) -> PrintRedirect {
     *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(above);
     PrintRedirect(())
@@ -57,13 +57,13 @@ impl Drop for PrintRedirect {
     }
 }
 
-/// Puts a text above the line that a person types: whether somebody types one.
+/// Prints a text above the edited line. Returns false if no line is being edited.
 pub(super) fn print_above(text: &str) -> bool {
     let above = ABOVE.lock().unwrap_or_else(PoisonError::into_inner);
     above.as_ref().map(|above| above(text)).is_some()
 }
 
-/// Writes to stderr in one piece. A stderr that nobody reads is no failure.
+/// Prints on stderr in one write. Errors are ignored.
 pub(super) fn print(text: &str) {
     if print_above(text) {
         return;
@@ -72,8 +72,7 @@ pub(super) fn print(text: &str) {
     let _ = write_at_once(std::io::stderr().lock(), text.as_bytes(), choice);
 }
 
-/// Writes a styled text with as few writes as the writer takes it in, so that nothing of others comes between its parts:
-/// anstream itself writes what stands between two styles on its own, if it strips them.
+/// Writes a styled text in one write, so that other output cannot interleave; anstream would write each part separately.
 ///
 /// # Errors
 /// Those of the writer.
@@ -92,7 +91,7 @@ pub(super) fn leave_line() {
     }
 }
 
-/// The diagnostics with the text they are about; wrapped only where a terminal needs it.
+/// Diagnostics with their source; wrapped only on a terminal.
 pub(super) fn render(diagnostics: &Diagnostics) -> String {
     let handler = graphical((!std::io::stderr().is_terminal()).then_some(UNLIMITED));
     let rendered: Vec<_> =

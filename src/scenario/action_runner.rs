@@ -11,7 +11,7 @@ use super::{
     action::{Completion, CompletionTarget, ListenFilter, ToolCall},
     cell_run::CellRunner,
     client_requests::client_requests,
-    observation::{self, Outcome, without_envelope},
+    observation::{self, Outcome, observe_raw, observe_result},
 };
 use crate::{
     client::{
@@ -291,20 +291,7 @@ fn observe_listing(member: &str, listing: Result<Listing, Failure>) -> Observati
     observe_result(listing.and_then(read))
 }
 
-fn observe_result(result: Result<Json, Failure>) -> Observation {
-    match result {
-        Ok(result) => Observation::result(result),
-        Err(failure) => Observation::from_failure(&failure),
-    }
-}
-
 /// The observation of a request without a result.
 fn observe_unit(result: Result<(), Failure>) -> Observation {
     observe_result(result.map(|()| json!({})))
-}
-
-pub(super) fn observe_raw(result: Result<Box<RawValue>, Failure>) -> Observation {
-    let read =
-        |raw: Box<RawValue>| serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(error.to_string()));
-    observe_result(result.and_then(read).map(without_envelope))
 }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{Observation, action_runner::observe_raw, cell_run::CellRunner};
+use super::{Observation, cell_run::CellRunner, observation::observe_raw};
 use crate::{
     config::{Diagnostics, Node, Problem, Problems, Source, Value},
     final_answer::{AnswerSchema, Dialog, extract},

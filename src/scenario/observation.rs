@@ -1,6 +1,6 @@
 //! Observations: the result of a step in a form that is equal on all transports and in both eras.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json, json, value::RawValue};
 
 use crate::client::Failure;
 
@@ -84,7 +84,7 @@ impl Observation {
 
 /// Removes the members that only the modern envelope has: a complete `resultType`, the server's identity, and caching
 /// hints (2026-07-28, Basic: Result Responses; Caching).
-pub(super) fn without_envelope(mut result: Json) -> Json {
+fn without_envelope(mut result: Json) -> Json {
     if let Json::Object(members) = &mut result {
         if members.get("resultType").is_some_and(|kind| kind == "complete") {
             members.remove("resultType");
@@ -111,6 +111,21 @@ pub(super) fn notification(method: &str, params: Option<&str>, token: Option<&Js
         params.insert("progressToken".into(), "[token]".into());
     }
     Json::Object(Map::from_iter([("method".into(), method.into()), ("params".into(), params)]))
+}
+
+/// The observation of a request.
+pub(super) fn observe_result(result: Result<Json, Failure>) -> Observation {
+    match result {
+        Ok(result) => Observation::result(result),
+        Err(failure) => Observation::from_failure(&failure),
+    }
+}
+
+/// The observation of a request with an unparsed result.
+pub(super) fn observe_raw(result: Result<Box<RawValue>, Failure>) -> Observation {
+    let read =
+        |raw: Box<RawValue>| serde_json::from_str(raw.get()).map_err(|error| Failure::Malformed(error.to_string()));
+    observe_result(result.and_then(read).map(without_envelope))
 }
 
 #[cfg(test)]

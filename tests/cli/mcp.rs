@@ -242,7 +242,7 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
 
     call(&[]).run().stderr_has("error: --tool is required").code(2);
     call(&["echo", "n=x"]).run().stderr_has("error: n: expected the type integer, found \"x\"").code(2);
-    call(&["echo", "text"]).run().stderr_has("\"text\" is no argument").code(2);
+    call(&["echo", "text"]).run().stderr_has("\"text\" is not an argument").code(2);
     call(&["echo", "--args", "[]"]).run().stderr_has("error: invalid tool arguments JSON: ").code(2);
     call(&["echo", "--answer", "gone.yaml"]).run().stderr_has("cannot read the answers gone.yaml").code(2);
     call(&["echo", "--answer", "a.yaml"])

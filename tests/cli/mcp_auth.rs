@@ -453,7 +453,7 @@ fn what_the_config_and_the_flags_say_of_the_client_is_what_it_asks_with() {
     usage(&["auth", "--client-credentials", "--client-id", "robot"], "requires --client-id and --client-secret-env");
     usage(&["auth", "--client-id", "robot", "--client-secret-env", "NOBODY_HAS_SET_THIS"], "is not set");
     usage(&["auth", "--status", "--scope", "read"], "cannot be used with");
-    usage(&["auth", "--stdio", "x"], "is a process of this machine");
+    usage(&["auth", "--stdio", "x"], "uses stdio and needs no token");
     usage(
         &["auth", "--http", &world.url, "--header", "Authorization: Bearer geheim-own-1234"],
         "Authorization header already",

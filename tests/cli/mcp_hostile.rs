@@ -284,7 +284,9 @@ fn a_wish_that_nothing_comes_of_is_told() {
         with(&[INITIALIZED, TOOLS, called], args).run().stdout("").stderr_has(said).code(2);
     }
     let none = mcp(["status"]).run().stderr_has("No MCP servers configured.\n").code(4);
-    none.stderr_has("hint: --http URL or --stdio COMMAND reaches one without a config, --mcp-config names a file");
+    none.stderr_has(
+        "hint: --http URL or --stdio COMMAND connects without a config, --mcp-config FILE uses a config file",
+    );
     let listed = mcp(["list-servers"]).run().stdout("No MCP servers configured.\n").stderr_has("hint: --http URL");
     listed.code(4);
     let url = mcp(["list-tools", "https://h.example/mcp"]).run();

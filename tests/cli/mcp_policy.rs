@@ -77,9 +77,9 @@ fn calls_of_a_model_are_allowed_unless_somebody_is_to_be_asked() {
         story.args(args.iter().copied()).file("m.txt", calls).file("mcp.json", &config).file("m.yaml", COUNTED)
     };
     story(&[]).run().stdout("It is 1\nIt is 1\n").code(0);
-    for (who, why) in [("ask", "nobody is there to give it"), ("never", "--approve never gives none")] {
+    for (who, why) in [("ask", "and there is no terminal to ask on"), ("never", "denied by --approve never")] {
         let run = story(&["--approve", who]).run().stdout("It is 1\n").code(1);
-        run.stderr_has(&format!("error: the tool \"touch\" needs approval, and {why}\n"));
+        run.stderr_has(&format!("error: the tool \"touch\" needs approval, {why}\n"));
     }
     let told = json_of(story(&["--approve", "ask"]), 1);
     assert_eq!(told["calls"][1]["failure"]["kind"], "denied");
@@ -118,9 +118,9 @@ fn repl(args: &[&str]) -> Rehearse {
 fn a_prompt_allows_calls_as_it_is_told() {
     let lines = "call look\ncall touch\n";
     repl(&["--approve", "always"]).stdin(lines).run().stdout("It is 1\nIt is 1\n").code(0);
-    for (who, why) in [("ask", "nobody is there to give it"), ("never", "--approve never gives none")] {
+    for (who, why) in [("ask", "and there is no terminal to ask on"), ("never", "denied by --approve never")] {
         let run = repl(&["--approve", who]).stdin(lines).run().stdout("It is 1\n").code(1);
-        run.stderr_has(&format!("needs approval, and {why}\n"));
+        run.stderr_has(&format!("needs approval, {why}\n"));
     }
     repl(&["--approve", "never", "--yes"]).run().stderr_has("cannot be used with").code(2);
 }

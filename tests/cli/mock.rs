@@ -141,7 +141,7 @@ fn a_port_that_is_taken_is_named_with_a_way_out() {
     for served in [&[][..], &["--listen", ":0"], &["--exec", "--", "true"]] {
         let admin = format!("--admin={address}");
         let run = Rehearse::new().args(["mock", "basic", &admin]).args(served.iter().copied()).stdin(PING).run();
-        run.stdout("").stderr_has("the port is taken").stderr_has("take a free port with `--admin`").code(3);
+        run.stdout("").stderr_has("the port is in use").stderr_has("use a free port with `--admin`").code(3);
     }
 }
 

@@ -234,7 +234,7 @@ fn the_wire_is_shown_without_secrets_when_somebody_wants_it() {
     let shown = run.stderr();
     assert!(shown.contains("→ one {\"jsonrpc\"") && shown.contains("\"text\":\"***\""), "{shown}");
     assert!(!shown.contains("before") && !shown.contains("after") && !shown.contains(TOKEN), "{shown}");
-    assert!(shown.contains("debug: the call of 'mcp__one__echo' took "), "{shown}");
+    assert!(shown.contains("debug: called 'mcp__one__echo' in "), "{shown}");
 
     let call = "call echo text=a\n";
     let wire = "\"method\":\"tools/call\"";
@@ -243,7 +243,7 @@ fn the_wire_is_shown_without_secrets_when_somebody_wants_it() {
         story().args(["--trace"]).stdin(call).run(),
         story().env("CODE_AGENT_MCP_DEBUG", "1").stdin(call).run(),
     ] {
-        run.stderr_has(wire).stderr_has("debug: connecting to 'one' took ").code(0);
+        run.stderr_has(wire).stderr_has("debug: connected to 'one' in ").code(0);
     }
     let servers = |debug: bool| {
         let server =
@@ -368,7 +368,7 @@ fn a_broken_connection_is_told_and_mended() {
     let mut running = connected(with(&json!({ "one": mock("tools.yaml") })));
     running.send("call die");
     running.stderr_line("warning: lost the connection to MCP server 'one': ");
-    running.stderr_line("info: MCP server 'one' is connected again");
+    running.stderr_line("info: reconnected to MCP server 'one'");
     running.send("call echo text=a");
     running.stdout_line("a -");
     running.hang_up();

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    checked_file::CheckedFile,
     resolved_server::{ResolvedServer, Secrets, default_protocol, prepare, variables},
-    validate::Checked,
 };
 use crate::{
     cli::{Failure, process_guard::block_on_guarded, signals::Signals},
@@ -33,7 +33,7 @@ const LAST_WORDS: usize = 5;
 ///
 /// # Errors
 /// This machine does not let us start anything.
-pub(super) fn all(checked: &mut [Checked], shows_secrets: bool) -> Result<bool, Failure> {
+pub(super) fn all(checked: &mut [CheckedFile], shows_secrets: bool) -> Result<bool, Failure> {
     let plan = plan(checked, shows_secrets);
     if plan.is_empty() {
         return Ok(false);
@@ -67,7 +67,7 @@ struct Outcome {
     findings: Vec<Finding>,
 }
 
-fn plan(checked: &[Checked], shows_secrets: bool) -> Vec<Candidate> {
+fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
     let mut plan = Vec::new();
     let directory = std::env::current_dir().unwrap_or_default();
     for (file, checked) in checked.iter().enumerate() {

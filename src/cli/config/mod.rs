@@ -1,5 +1,6 @@
 //! Commands about the configs of other programs. One file each.
 
+mod checked_file;
 mod connect;
 mod convert;
 pub(in crate::cli) mod resolved_server;

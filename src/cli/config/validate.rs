@@ -10,11 +10,11 @@ use std::{
 
 use clap::Args;
 
-use super::{connect, dialect, walk};
+use super::{checked_file::CheckedFile, connect, dialect, walk};
 use crate::{
     cli::{Exit, Failure, output, style},
     config::{
-        ClientConfig, Machine, Problem, Source, Span,
+        Machine, Problem, Source, Span,
         dialect::{ALL, Detected, Dialect, Place, RootKeys, by_path},
         examine,
         finding::{Finding, Severity, codes},
@@ -82,15 +82,6 @@ pub(in crate::cli) struct ValidateArgs {
     list_dialects: bool,
 }
 
-/// A file with what its servers are, for those who connect to them.
-pub(super) struct Checked {
-    pub(super) file: File,
-    /// The servers of a file without errors, if they are to be connected to.
-    pub(super) config: Option<ClientConfig>,
-    /// Where relative paths of the file begin.
-    pub(super) folder: PathBuf,
-}
-
 pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     if args.list_dialects {
         return list_dialects().map(|()| Exit::Success);
@@ -117,7 +108,7 @@ pub(in crate::cli) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
 }
 
 /// Checks every file that is named, and every known one below a folder that is.
-fn check(args: &ValidateArgs) -> Vec<Checked> {
+fn check(args: &ValidateArgs) -> Vec<CheckedFile> {
     let here = [PathBuf::from(".")];
     let paths = if args.paths.is_empty() { &here[..] } else { &args.paths };
     let machine = (!args.portable).then(Machine::here);
@@ -150,7 +141,7 @@ fn is_about_other_things(path: &Path, file: &File) -> bool {
     file.detected.as_ref().is_some_and(is_section) && file.servers.is_empty() && has_none
 }
 
-fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Checked {
+fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> CheckedFile {
     let is_stdin = path == Path::new("-");
     let name = if is_stdin { "<stdin>".to_owned() } else { path.display().to_string() };
     let directory = || std::env::current_dir().unwrap_or_default();
@@ -161,9 +152,9 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>) -> Ch
             let examined = examine(&source, place.as_deref(), args.dialect, machine);
             let is_to_connect = args.connect && examined.count(Severity::Error) == 0;
             let config = examined.config.as_ref().filter(|_| is_to_connect).cloned();
-            Checked { file: File::new(name, examined, args.show_secrets), config, folder }
+            CheckedFile { file: File::new(name, examined, args.show_secrets), config, folder }
         }
-        Err((source, finding)) => Checked { file: File::unreadable(name, source, *finding), config: None, folder },
+        Err((source, finding)) => CheckedFile { file: File::unreadable(name, source, *finding), config: None, folder },
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who gives the servers of a command their tokens.
+//! The authorizers of a command's servers.
 
 use std::io::IsTerminal;
 
@@ -13,18 +13,18 @@ use crate::{
     },
 };
 
-/// What authorization servers redirect to that ask nobody; nobody listens there.
+/// The redirect URI of headless authorization; nothing listens there.
 const REDIRECT_URI: &str = "http://localhost:3000/callback";
 
-/// Who is asked to authorize something.
+/// How the user consents to an authorization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consent {
     NonInteractive,
-    /// Somebody who is shown where to go, and whose browser is opened.
+    /// Print the URL and open a browser.
     Browser,
-    /// Somebody who is shown where to go.
+    /// Print the URL.
     PrintUrl,
-    /// The authorization server itself.
+    /// The authorization server approves by itself.
     Headless,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Consent {
 pub(super) struct Authorizers(Vec<(Authorizer, Server)>);
 
 impl Consent {
-    /// Whoever sits at the terminal of a command.
+    /// A browser, if there is a terminal.
     pub(super) fn for_command(no_browser: bool) -> Consent {
         match !no_browser && std::io::stderr().is_terminal() {
             true => Consent::Browser,
@@ -60,7 +60,7 @@ impl Consent {
     }
 }
 
-/// How to get tokens for a server as its config says it, kept where tokens are kept.
+/// The OAuth options of a server, with the token store of this user.
 pub(super) fn options(server: &Server, ask: Consent) -> Options {
     let oauth = &server.resolved.oauth;
     let port = oauth.callback_port.as_ref().map(|port| port.value);
@@ -69,8 +69,7 @@ pub(super) fn options(server: &Server, ask: Consent) -> Options {
     Options { interaction: ask.interaction(server.name(), port), store: store(), ..options }
 }
 
-/// Gives the server its tokens. There is none for a server that is a process, for one whose config says how to show who
-/// asks, and for a URL that is none, which is told by whoever connects to it.
+/// The authorizer of a server; `None` for stdio, for a configured Authorization header, and for an invalid URL.
 pub(super) fn authorizer(server: &Server, ask: Consent) -> Option<Authorizer> {
     let url = url(server)?;
     Authorizer::new(url, options(server, ask)).ok().filter(|_| !has_authorization(server))
@@ -81,18 +80,18 @@ pub(super) fn url(server: &Server) -> Option<&str> {
     endpoint(server).map(|endpoint| &*endpoint.url)
 }
 
-/// Whether an authorization is written out.
+/// Whether the config has an Authorization header.
 pub(super) fn has_authorization(server: &Server) -> bool {
     let is_it = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
     endpoint(server).is_some_and(|endpoint| endpoint.headers.iter().any(is_it))
 }
 
-/// Where tokens are kept between commands; without a home nothing is.
+/// The token store; in memory without a home folder.
 fn store() -> TokenStore {
     TokenStore::default_folder(|name| std::env::var(name).ok()).map_or_else(TokenStore::memory, TokenStore::Folder)
 }
 
-/// The command that gets a token for the server, with what was said for the last one.
+/// The command that gets a token for the server, with the options of the last one.
 fn command(server: &Server, choice: &SavedOptions, scopes: &[String]) -> String {
     let mut words = vec!["rehearse mcp auth".to_owned()];
     match (server.is_from_command_line(), endpoint(server)) {
@@ -115,7 +114,7 @@ fn command(server: &Server, choice: &SavedOptions, scopes: &[String]) -> String 
     printable(&words.join(" ")).into_owned()
 }
 
-/// The text as one word for a POSIX shell: what a server says must not become a command of whoever copies it.
+/// Quotes a text for a POSIX shell, so that text from a server is safe to copy.
 pub(super) fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
     match !text.is_empty() && text.chars().all(is_plain) {
@@ -132,14 +131,14 @@ fn endpoint(server: &Server) -> Option<&Endpoint> {
 }
 
 impl Authorizers {
-    /// Those of the members, which are the servers in the same order.
+    /// The authorizers of hub servers, which have the same order as `servers`.
     pub(super) fn new(members: &[HubServer], servers: &[Server]) -> Authorizers {
         let both = members.iter().zip(servers);
         let of = |(member, server): (&HubServer, &Server)| Some((member.config.authorizer.clone()?, server.clone()));
         Authorizers(both.filter_map(of).collect())
     }
 
-    /// What to do about the servers that somebody has to authorize; `None` if there are none.
+    /// How to authorize the servers that require it.
     pub(super) fn hint(&self) -> Option<String> {
         let is_waiting = |authorizer: &Authorizer| authorizer.failure().is_some_and(|error| error.needs_user());
         let waiting = self.0.iter().filter(|(authorizer, _)| is_waiting(authorizer));

@@ -24,7 +24,7 @@ use crate::{
 /// The tool to call.
 struct ResolvedTool {
     server: Arc<str>,
-    /// The name that the server knows.
+    /// The original name.
     tool: String,
     schema: Option<Box<RawValue>>,
 }
@@ -36,7 +36,6 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     let (tool, words) = match (&args.tool, args.words.split_first()) {
         (Some(tool), _) => (tool, &args.words[..]),
         (None, Some((tool, words))) if !tool.contains('=') && !tool.starts_with('{') => (tool, words),
-        // The first words of cpe.
         (None, _) => {
             return Err(Failure::Usage(
                 "--tool is required, or the name of the tool before its arguments, as `rehearse mcp list-tools` shows it"

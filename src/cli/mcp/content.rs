@@ -1,4 +1,4 @@
-//! What servers send, printed so that it cannot control a terminal, or saved.
+//! The content of results: printed as text, or saved to files.
 
 use std::{
     fs::{self, OpenOptions},
@@ -22,7 +22,7 @@ use crate::{
     client::{self, Content},
 };
 
-/// What programs are told of a request: the result as it came, or why there is none.
+/// The result of a request as JSON: verbatim, or the failure.
 #[derive(Serialize)]
 struct Report<'a> {
     server: &'a str,
@@ -50,19 +50,19 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Where binary content goes, and how it is called there.
+/// Saves binary content to files.
 pub(in crate::cli) struct Saver<'a> {
     output: Option<&'a Path>,
     stem: String,
-    /// How many files others have saved before under the name of the file.
+    /// The number of files that earlier savers wrote under the same name.
     before: usize,
-    /// What has been saved so far.
+    /// The saved files.
     pub(super) saved: Vec<PathBuf>,
-    /// Of these, what is still to be written.
+    /// The saved files that are not written yet.
     unwritten: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// What a resource holds (2025-11-25, Resources: Resource Contents).
+/// The contents of a resource (2025-11-25, Resources: Resource Contents).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResourceContents {
@@ -74,17 +74,16 @@ struct ResourceContents {
     blob: Option<String>,
 }
 
-/// Something that belongs into a file.
+/// Binary content.
 struct Binary<'a> {
     mime_type: &'a str,
     /// Base64.
     data: &'a str,
-    /// The name that it has with its server.
+    /// The URI at the server.
     uri: &'a str,
 }
 
-/// Prints what a request brought: for people its text, which is made with what goes into files; for programs the result as
-/// it came, or why there is none.
+/// Prints the result of a request as text or as JSON, and saves binary content.
 ///
 /// # Errors
 /// Something cannot be written; or the failure of the request.
@@ -113,20 +112,20 @@ pub(super) async fn print_result<T>(
 }
 
 impl<'a> Saver<'a> {
-    /// What has no name of its own is named after `stem`.
+    /// Content without a name is named after `stem`.
     pub(in crate::cli) fn new(output: Option<&'a Path>, stem: &str) -> Saver<'a> {
         Saver { output, stem: plain(stem), before: 0, saved: Vec::new(), unwritten: Vec::new() }
     }
 
-    /// One that goes on where others have saved so many files.
+    /// Continues the numbering after `before` files.
     pub(super) fn starting_after(self, before: usize) -> Saver<'a> {
         Saver { before, ..self }
     }
 
-    /// Writes to the file that was named, which may be a pipe that nobody reads.
+    /// Writes the pending files. A named pipe may block, so this can be cancelled.
     ///
     /// # Errors
-    /// It cannot be written, or whoever wanted it has given up.
+    /// A file cannot be written, or the command was cancelled.
     pub(in crate::cli) async fn write_out(&mut self, given_up: &CancellationToken) -> Result<(), CommandError> {
         for (path, bytes) in mem::take(&mut self.unwritten) {
             let name = path.display().to_string();
@@ -140,7 +139,7 @@ impl<'a> Saver<'a> {
         Ok(())
     }
 
-    /// Tells what was saved; also if that is nothing, and something was to be.
+    /// Prints which files were saved.
     pub(super) fn tell(&self, hub_session: &HubSession) {
         let files: Vec<_> = self.saved.iter().map(|path| path.display().to_string()).collect();
         match &files[..] {
@@ -152,7 +151,7 @@ impl<'a> Saver<'a> {
         }
     }
 
-    /// A block of content as text. What is binary is saved, or only named.
+    /// A content block as text. Binary content is saved or described.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -184,7 +183,7 @@ impl<'a> Saver<'a> {
         })
     }
 
-    /// One of the contents of a resource as text. If there is somewhere to save, it is saved, whatever it is.
+    /// The contents of a resource as text. With an output file they are saved, even if they are text.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -223,8 +222,8 @@ impl<'a> Saver<'a> {
         Ok(told)
     }
 
-    /// Chooses the file: the one that was named, of several contents the one with the number of its place, which is written
-    /// to later; in a folder one that is not there yet, which is written to at once.
+    /// Chooses the file: the output file, numbered from the second on, which is written later; or a new file in the output
+    /// folder, which is written at once.
     fn write(&mut self, bytes: &[u8], uri: &str, mime_type: &str) -> Result<PathBuf, (PathBuf, io::Error)> {
         let output = self.output.unwrap_or(Path::new(""));
         let is_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -246,7 +245,7 @@ impl<'a> Saver<'a> {
         }
     }
 
-    /// The last part of the URI if that is a name of a file; else one that tells the type.
+    /// The last part of the URI if it is a file name, else a name with the extension of the type.
     fn name(&self, uri: &str, mime_type: &str) -> String {
         let last = plain(uri.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default());
         if last.contains('.') {
@@ -257,7 +256,7 @@ impl<'a> Saver<'a> {
     }
 }
 
-/// What may be part of a file's name, and is no path and not hidden.
+/// Replaces characters so that the text is a file name, not a path and not hidden.
 fn plain(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let kept: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).take(100).collect();

@@ -1,6 +1,6 @@
-//! JSON as it is written, which a tree of values would change: long numbers, members that stand twice.
+//! JSON as tokens, which keeps long numbers and duplicate members.
 
-/// The parts of a JSON text without the blanks between them: brackets, commas, colons, texts with their quotes, and words.
+/// The tokens of a JSON text without whitespace: punctuation, quoted strings, and other literals.
 fn tokens(json: &str) -> impl Iterator<Item = &str> {
     let mut rest = json;
     std::iter::from_fn(move || {
@@ -17,7 +17,7 @@ fn tokens(json: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How long the text is that begins here, with both quotes.
+/// The length of the string at the start, with both quotes.
 fn text_length(json: &str) -> usize {
     let mut is_escaped = false;
     let end = json.bytes().skip(1).position(|byte| {

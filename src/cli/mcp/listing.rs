@@ -1,4 +1,4 @@
-//! What servers list besides tools: resources, their templates, prompts.
+//! Lists of resources, resource templates and prompts.
 
 use std::sync::Arc;
 
@@ -32,28 +32,28 @@ pub(super) struct ListingArgs {
     unreachable: UnreachableArgs,
 }
 
-/// One kind of what servers list.
+/// A kind of listed items.
 pub(in crate::cli) struct ListingKind {
-    /// The capability that a server with such things declares.
+    /// The capability that a server with such items declares.
     pub(super) capability: &'static str,
-    /// The words for several of them.
+    /// The title of a list.
     pub(super) title: &'static str,
-    /// What the list is called for programs.
+    /// The key of the list in JSON.
     pub(super) key: &'static str,
-    /// The member that each of them has, by which it is asked for.
+    /// The member that identifies an item.
     pub(super) name: &'static str,
     pub(super) human: fn(&Map<String, Value>) -> String,
 }
 
 impl ListingKind {
-    /// What is said of one of them; `None` if nobody could ask for it.
+    /// The members of an item; `None` if it has no identifier.
     fn members(&self, item: &RawValue) -> Option<Map<String, Value>> {
         let members = serde_json::from_str::<Map<String, Value>>(item.get()).ok();
         members.filter(|members| members.get(self.name).is_some_and(Value::is_string))
     }
 }
 
-/// What programs are told.
+/// The lists as JSON.
 #[derive(Serialize)]
 struct Report<'a> {
     servers: Vec<ServerReport<'a>>,
@@ -66,7 +66,7 @@ struct ServerReport<'a>(Vec<(&'static str, ReportField<'a>)>);
 #[serde(untagged)]
 enum ReportField<'a> {
     Name(&'a str),
-    /// As they came.
+    /// Verbatim.
     Items(&'a [Box<RawValue>]),
     Failure(FailureReport),
     Unreachable(String),
@@ -78,7 +78,7 @@ impl Serialize for ServerReport<'_> {
     }
 }
 
-/// Lists one kind of things of every server that is meant.
+/// Lists the items of every selected server.
 ///
 /// # Errors
 /// As [`hub_session`].
@@ -107,7 +107,7 @@ pub(super) fn run(
     )
 }
 
-/// What each server lists of one kind; what cannot be listed is told.
+/// Lists the items of each server; warns about failures.
 ///
 /// # Errors
 /// As [`HubSession::each`].
@@ -118,7 +118,7 @@ pub(in crate::cli) async fn list_items(
 ) -> Result<ServerResults<Listing>, CommandError> {
     let list = async |session: &Session, options| match session.info().declares(kind.capability) {
         true => list(session, options).await,
-        // Whoever does not declare it has none, and need not be asked.
+        // Without the capability there are no items.
         false => Ok(Listing::default()),
     };
     let each = hub_session.each(list).await?;
@@ -141,7 +141,7 @@ pub(in crate::cli) async fn list_items(
     Ok(each)
 }
 
-/// Whether a server did not list what it was asked for.
+/// Whether a server failed to list its items.
 pub(in crate::cli) fn has_failed(reached: &[(Arc<str>, ServerResult<Listing>)]) -> bool {
     reached.iter().any(|(_, came)| matches!(came, ServerResult::Answered(Err(_))))
 }
@@ -167,7 +167,7 @@ fn report<'a>(
     ServerReport(vec![("server", ReportField::Name(server)), what])
 }
 
-/// `None` for a server of which nothing is known.
+/// `None` for a server without a list.
 fn human(kind: &ListingKind, server: &str, came: &ServerResult<Listing>) -> Option<String> {
     let ServerResult::Answered(Ok(listing)) = came else { return None };
     let mut text = format!("{STRONG}# {} of server '{}'{STRONG:#}\n\n", kind.title, printable(server));
@@ -179,7 +179,7 @@ fn human(kind: &ListingKind, server: &str, came: &ServerResult<Listing>) -> Opti
     Some(text)
 }
 
-/// A line with a name and what belongs to it, and below it the description.
+/// A line with a name and details, followed by the description.
 pub(super) fn entry(name: &str, beside: &[Option<&str>], members: &Map<String, Value>) -> String {
     let beside: Vec<_> = beside.iter().flatten().map(|text| printable(text)).collect();
     let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join(", ")) };
@@ -190,7 +190,7 @@ pub(super) fn entry(name: &str, beside: &[Option<&str>], members: &Map<String, V
     text
 }
 
-/// A member that is a text; empty if there is none.
+/// A string member, or an empty string.
 pub(super) fn word<'m>(members: &'m Map<String, Value>, key: &str) -> &'m str {
     members.get(key).and_then(Value::as_str).unwrap_or_default()
 }

@@ -44,13 +44,13 @@ pub(super) struct PingArgs {
     unreachable: UnreachableArgs,
 }
 
-/// A sign of life.
+/// The response to a ping.
 struct Pong {
     method: &'static str,
     after: Duration,
 }
 
-/// What programs are told.
+/// The results as JSON.
 #[derive(Serialize)]
 struct Report {
     servers: Vec<ServerReport>,
@@ -104,7 +104,7 @@ pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
                                 let why = hub_session.hidden(&format!("{}: {failure}", failure.kind()));
                                 Some(format!("{BAD}✗{BAD:#} {STRONG}{server}{STRONG:#} {}\n", printable(&why)))
                             }
-                            // It has been told.
+                            // A warning was printed already.
                             ServerResult::Unreachable(_) => None,
                         }
                     };

@@ -1,4 +1,4 @@
-//! What came of a call, in the form in which another program hands it to its model.
+//! The result of a call as another client passes it to its model.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,17 +10,17 @@ use crate::client::{
     projection::{Call, Projected, Projection, Refusal},
 };
 
-/// A result in a form. Secrets are in results only, where the server put them.
+/// A projected result. Secrets can only be in results, where the server put them.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(in crate::cli) enum ProjectedResult<'a> {
     Result(Projected<'a>),
-    /// Why there is none.
-    Told(Value),
+    /// The projected failure.
+    Failure(Value),
 }
 
 impl<'a> ProjectedResult<'a> {
-    /// What came of a call by a hub, which may not have been made.
+    /// Projects the result of a hub call.
     pub(in crate::cli) fn new(
         form: Projection,
         hub_session: &HubSession,
@@ -30,7 +30,7 @@ impl<'a> ProjectedResult<'a> {
         let refusal = match called {
             Ok(outcome) => return ProjectedResult::Result(form.project(call, Ok(outcome))),
             Err(CallError::Failed(failure)) => {
-                return ProjectedResult::told(hub_session, &form.project(call, Err(failure)));
+                return ProjectedResult::failure(hub_session, &form.project(call, Err(failure)));
             }
             Err(CallError::UnknownTool { .. }) => Refusal::UnknownTool,
             Err(CallError::UnknownServer(_)) => Refusal::UnknownServer,
@@ -38,17 +38,17 @@ impl<'a> ProjectedResult<'a> {
             Err(CallError::Denied { .. }) => Refusal::Denied,
             Err(CallError::Unreachable { error, .. }) => Refusal::NotConnected(error.to_string()),
         };
-        ProjectedResult::told(hub_session, &form.refuse(call, &refusal))
+        ProjectedResult::failure(hub_session, &form.refuse(call, &refusal))
     }
 
-    fn told(hub_session: &HubSession, projected: &Projected<'_>) -> ProjectedResult<'a> {
-        let mut told = serde_json::to_value(projected).unwrap_or_default();
-        hide(&mut told, hub_session);
-        ProjectedResult::Told(told)
+    fn failure(hub_session: &HubSession, projected: &Projected<'_>) -> ProjectedResult<'a> {
+        let mut failure = serde_json::to_value(projected).unwrap_or_default();
+        hide(&mut failure, hub_session);
+        ProjectedResult::Failure(failure)
     }
 }
 
-/// Takes the secrets out of all texts.
+/// Hides secrets in all strings.
 pub(super) fn hide(value: &mut Value, hub_session: &HubSession) {
     match value {
         Value::String(text) => *text = hub_session.hidden(text),

@@ -1,4 +1,4 @@
-//! What a server says while it works: its log, and how far it is.
+//! The log messages and progress notifications of a server during a request.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ const LONGEST: usize = 2000;
 /// The severities of log messages (2025-11-25, Logging: Log Levels).
 pub(super) const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// Does something over a session, and tells what the server says meanwhile.
+/// Runs `work`, and prints the log messages and progress of the server meanwhile.
 pub(super) async fn with_server_log<T>(
     hub_session: &HubSession,
     session: &Session,
@@ -49,7 +49,7 @@ pub(super) async fn with_server_log<T>(
     done
 }
 
-/// What a server says to people.
+/// A line of the log.
 #[derive(Debug, PartialEq)]
 struct LogEntry {
     is_bad: bool,

@@ -33,30 +33,30 @@ use crate::{
     report::text::printable_lines,
 };
 
-/// How long servers may take to leave before a person is told that they are waited for.
+/// How long servers may take to exit before a message says that they are waited for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The servers of a command, connected to when something is asked of them.
+/// The servers of a command, connected on first use.
 pub(in crate::cli) struct HubSession {
     pub(in crate::cli) hub: Hub,
-    /// In order.
+    /// The servers of the command, in order.
     pub(in crate::cli) names: Vec<Arc<str>>,
     pub(super) unreachable: Unreachable,
     secrets: Secrets,
     authorizers: Authorizers,
     pub(super) is_interrupted: CancellationToken,
-    /// Who is asked what servers want to know.
+    /// The user who answers server requests.
     pub(in crate::cli) person: Option<TerminalUser>,
 }
 
-/// How long a request may take that is cancelled. It needs that time to tell the server.
+/// How long a cancelled request may take, to notify the server.
 pub(in crate::cli) const LEAVE: Duration = Duration::from_secs(3);
 
-/// Works over the servers, with the options of a hub as `set` changes them. Whatever comes of it, even if somebody
-/// interrupts it, all connections are closed and all processes have ended when this returns.
+/// Runs `work` with a hub of these servers, whose options `set` changes. When this returns, even after an interruption,
+/// all connections are closed and all processes have ended.
 ///
 /// # Errors
-/// What the work gives; this machine does not let us start anything.
+/// The error of `work`; or processes cannot be started.
 pub(super) fn run_session(
     args: &CommonArgs,
     servers: &[Server],
@@ -119,7 +119,7 @@ pub(super) fn run_with_user(
         if let Some(tracer) = tracer {
             tracer.finish().await;
         }
-        // Nobody answers a question any more that is still open.
+        // Open prompts are withdrawn.
         if let Some(person) = &hub_session.person {
             person.keyboard().release().await;
         }
@@ -128,15 +128,15 @@ pub(super) fn run_with_user(
 }
 
 impl HubSession {
-    /// For whoever holds the hub.
+    /// A session for an existing hub.
     pub(in crate::cli) fn for_hub(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets) -> HubSession {
         let is_interrupted = CancellationToken::new();
         let (unreachable, authorizers) = (Unreachable::Skipped, Authorizers::default());
         HubSession { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None }
     }
 
-    /// Works, and closes the hub. A signal cancels the work, or hastens the leave of the servers; another one waits for
-    /// nobody, and then their processes are killed.
+    /// Runs the work and closes the hub. A signal cancels the work or speeds up closing; a second one kills the server
+    /// processes.
     async fn until_done_or_interrupted(
         &self,
         signals: &mut Signals,
@@ -151,7 +151,7 @@ impl HubSession {
                 done = &mut working => Some(done),
             };
             let Some(done) = done else {
-                // To close the hub cancels the calls, and so the work comes to its end.
+                // Closing the hub cancels the calls, which ends the work.
                 let (_, ()) = tokio::join!(working, self.hub.close());
                 return Ok(Exit::CannotRun);
             };
@@ -171,7 +171,7 @@ impl HubSession {
         }
     }
 
-    /// Tells which servers have lost a session.
+    /// Warns about servers that lost their session.
     fn print_renewed(&self, events: &mut Receiver<Event>) {
         loop {
             match events.try_recv() {
@@ -182,7 +182,7 @@ impl HubSession {
         }
     }
 
-    /// Tells what servers sent that is no message, one line for each server.
+    /// Warns about unsolicited output, one line for each server.
     fn print_unsolicited(&self) {
         let strays = self.hub.take_unsolicited();
         for server in &self.names {
@@ -224,7 +224,7 @@ impl HubSession {
         }
     }
 
-    /// What to do about servers that want an authorization.
+    /// Prints how to authorize servers that require it.
     fn print_hint(&self) {
         if let Some(hint) = self.authorizers.hint().filter(|_| !self.is_interrupted.is_cancelled()) {
             style::print(&format!("{STRONG}hint:{STRONG:#} {}\n", printable(&hint)));
@@ -243,26 +243,26 @@ impl HubSession {
         self.is_interrupted.is_cancelled()
     }
 
-    /// Waits until it is interrupted. What is polled before that is not over then: the hub is closed afterwards.
+    /// Waits for an interruption.
     pub(super) async fn interrupted(&self) {
         self.is_interrupted.cancelled().await;
     }
 
-    /// Waits until it was interrupted, and then for as long as somebody may need who has not been told.
+    /// Waits for an interruption and the grace period of cancelled requests.
     pub(super) async fn given_up(&self) {
         self.is_interrupted.cancelled().await;
         tokio::time::sleep(LEAVE).await;
     }
 
-    /// A text without the secrets of all servers.
+    /// Hides the secrets of all servers in a text.
     pub(in crate::cli) fn hidden(&self, text: &str) -> String {
         self.secrets.hidden(text)
     }
 
-    /// Does something over the session with a server.
+    /// Runs `work` with the session of a server.
     ///
     /// # Errors
-    /// The server cannot be reached, or what the work gives.
+    /// The server cannot be reached, or the error of `work`.
     pub(in crate::cli) async fn with_session<T>(
         &self,
         server: &str,
@@ -274,7 +274,7 @@ impl HubSession {
         Box::pin(self.hub.with_session(server, work)).await.map_err(CommandError::from)?
     }
 
-    /// Makes one request to a server, once more if it does not know the session any more.
+    /// Sends one request to a server, and retries it once if the server has lost the session.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -289,11 +289,11 @@ impl HubSession {
         Box::pin(self.hub.request(server, work)).await.map_err(CommandError::from)
     }
 
-    /// The same over each server, in order, with what came of it. A server that cannot be reached ends it, or is told and
-    /// passed over, as the policy says.
+    /// Sends one request to each server, in order. An unreachable server is an error or is skipped with a warning,
+    /// depending on the policy.
     ///
     /// # Errors
-    /// Somebody has interrupted the command.
+    /// The command was interrupted.
     pub(in crate::cli) async fn each<T>(
         &self,
         work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
@@ -333,18 +333,16 @@ impl HubSession {
         Ok(ServerResults { reached, outcome: self.report_unreachable(&unreachable) })
     }
 
-    /// Connects to all servers, lists their tools and registers them; and tells which cannot be reached.
+    /// Connects to all servers and registers their tools; warns about unreachable servers.
     ///
     /// # Errors
-    /// A server cannot be reached, and the policy wants all of them, or none can; or a tool is there twice, and the policy
-    /// forbids it.
+    /// A required server or all servers cannot be reached; or the policy rejects a duplicate tool.
     pub(super) async fn discover(&self) -> Result<Discovery, CommandError> {
         let (found, outcome) = self.discover_reachable().await?;
         outcome.map(|()| found)
     }
 
-    /// As [`HubSession::discover`], until it is certain which tool is called by this name; then nothing is told of the servers
-    /// that are not needed.
+    /// As [`HubSession::discover`], but only until it is settled which tool has this name.
     ///
     /// # Errors
     /// As [`HubSession::discover`].
@@ -353,11 +351,10 @@ impl HubSession {
         outcome.map(|()| found)
     }
 
-    /// As [`HubSession::discover`], but what was found is there also if a server cannot be reached; beside it whether that is
-    /// an error.
+    /// As [`HubSession::discover`], but returns the discovery even if unreachable servers are an error.
     ///
     /// # Errors
-    /// A tool is there twice, and the policy forbids it.
+    /// The policy rejects a duplicate tool.
     pub(super) async fn discover_reachable(&self) -> Result<(Discovery, Result<(), CommandError>), CommandError> {
         self.check_discovery(Box::pin(self.hub.discover()).await)
     }
@@ -382,7 +379,7 @@ impl HubSession {
     }
 
     /// # Errors
-    /// Somebody has interrupted the command: what came until then is not what was asked for.
+    /// The command was interrupted, so its results are incomplete.
     fn check_interrupted(&self) -> Result<(), CommandError> {
         match self.is_interrupted.is_cancelled() {
             true => Err(client::Failure::Cancelled.into()),
@@ -397,10 +394,10 @@ impl HubSession {
         }
     }
 
-    /// Tells which servers cannot be reached.
+    /// Warns about unreachable servers.
     ///
     /// # Errors
-    /// There are no others.
+    /// No server can be reached.
     fn report_unreachable(&self, unreachable: &[(Arc<str>, Arc<ConnectError>)]) -> Result<(), CommandError> {
         if let ([(server, error)], 1) = (unreachable, self.names.len()) {
             let (server, error) = (server.clone(), error.clone());
@@ -413,7 +410,7 @@ impl HubSession {
         }
     }
 
-    /// Nobody reads it as an answer.
+    /// Prints a warning.
     pub(in crate::cli) fn warn(&self, text: &str) {
         self.say(&format!("{DOUBTFUL}warning:{DOUBTFUL:#}"), text);
     }
@@ -428,14 +425,14 @@ impl HubSession {
         }
     }
 
-    /// Also if somebody has interrupted the command.
+    /// Prints even after an interruption.
     pub(super) fn print_always(&self, level: &str, text: &str) {
         let lines: Vec<_> = printable_lines(&self.hidden(text)).collect();
         style::print(&format!("{level} {}\n", lines.join("\n  ")));
     }
 }
 
-/// Tells of every attempt to connect after which there is another, in one line.
+/// Warns before each retry, in one line.
 fn retries(secrets: Secrets) -> RetrySink {
     Arc::new(move |server, error, pause| {
         let pause = match Duration::from_millis(pause.as_millis().try_into().unwrap_or(u64::MAX)) {
@@ -450,19 +447,19 @@ fn retries(secrets: Secrets) -> RetrySink {
     })
 }
 
-/// What a server has done that does not know its session any more.
+/// The message about a server that lost its session.
 pub(in crate::cli) fn renewal_message(server: &str) -> String {
     format!("MCP server '{server}' lost the session; a new one was opened")
 }
 
-/// What came of something that was done with several servers, and whether it ends the command with an error: a server
-/// cannot be reached, and the policy wants all of them, or none can.
+/// The results of a request to several servers. `outcome` is an error if a required server or all servers cannot be
+/// reached.
 pub(in crate::cli) struct ServerResults<T> {
     pub(in crate::cli) reached: Vec<(Arc<str>, ServerResult<T>)>,
     pub(in crate::cli) outcome: Result<(), CommandError>,
 }
 
-/// What came of something that was done with one of several servers.
+/// The result of a request to one of several servers.
 pub(in crate::cli) enum ServerResult<T> {
     Answered(Result<T, client::Failure>),
     Unreachable(Arc<ConnectError>),

@@ -1,4 +1,4 @@
-//! The table of servers and how it stands with them, as code_agent draws it.
+//! Tables, such as that of the connection states.
 
 use std::{
     sync::Arc,
@@ -15,7 +15,7 @@ use crate::{
 
 const HEADS: [&str; 4] = ["Server", "Status", "Tools", "Updated"];
 
-/// How it stands with each server, with the number of tools that can be called: what a server lists may be left out.
+/// The status of each server with the number of callable tools.
 pub(in crate::cli) fn callable_statuses(hub: &Hub) -> Vec<(Arc<str>, ServerStatus)> {
     let registry = hub.registry();
     let mut statuses = hub.status();
@@ -25,7 +25,7 @@ pub(in crate::cli) fn callable_statuses(hub: &Hub) -> Vec<(Arc<str>, ServerStatu
     statuses
 }
 
-/// The table with its title, and below it what to type next; `prefix` is what commands begin with.
+/// The table of servers with its title and hints; `prefix` is the prefix of commands.
 pub(in crate::cli) fn status_table(
     servers: &[(impl AsRef<str>, ServerStatus)],
     now: SystemTime,
@@ -60,7 +60,7 @@ pub(super) fn status_table_in(
     )
 }
 
-/// A table in a box; each cell, by its row and column, in a style of its own.
+/// Draws a table; `style` is the style of a cell by row and column.
 pub(in crate::cli) fn draw<const N: usize>(
     heads: [&str; N],
     rows: &[[String; N]],
@@ -89,7 +89,7 @@ pub(in crate::cli) fn draw<const N: usize>(
     text + &rule("└", "┴", "┘")
 }
 
-/// How long ago something was, as of `now`.
+/// The time since `time`.
 pub(in crate::cli) fn ago(time: SystemTime, now: SystemTime) -> String {
     format!("{} ago", age(now.duration_since(time).unwrap_or_default()))
 }

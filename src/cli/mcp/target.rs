@@ -1,4 +1,4 @@
-//! Which servers a command is about: those of configs, or the one that the command line describes.
+//! The servers of a command: those of configs, or the one that the command line describes.
 
 use std::{
     collections::BTreeMap,
@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// What the server of a command line is treated like.
+/// The policy for a server from the command line.
 static COMMAND_LINE_POLICY: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
 
 #[derive(Clone, Debug, clap::Args)]
@@ -40,11 +40,11 @@ pub(in crate::cli) struct TargetArgs {
     ad_hoc: ServerArgs,
 }
 
-/// Which servers are meant.
+/// Selects servers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Select<'a> {
     Named(&'a str),
-    /// Those that are not switched off.
+    /// All enabled servers.
     Enabled,
     All,
 }
@@ -90,7 +90,7 @@ impl Server {
         &self.written.name.value
     }
 
-    /// Whether the command line describes it.
+    /// Whether the server is described on the command line.
     pub(super) fn is_from_command_line(&self) -> bool {
         std::ptr::eq(self.policy, &COMMAND_LINE_POLICY)
     }
@@ -283,11 +283,10 @@ fn not_found(name: &str, effective: &Effective) -> Failure {
     let names: Vec<_> = effective.servers.iter().map(|kept| &*kept.server.name.value).collect();
     let near = nearest(name, &names)
         .map_or_else(|| format!("; servers are {}", names.join(", ")), |near| format!("; did you mean '{near}'?"));
-    // The words of cpe.
     Failure::Usage(format!("server '{name}' not found in configuration{near}"))
 }
 
-/// How what stands where a server's name belongs may be reached.
+/// A hint for a name that is not configured.
 fn reached_by(name: &str) -> &'static str {
     match name.split_once("://") {
         Some(("ws" | "wss", _)) => "use --ws URL",
@@ -296,17 +295,17 @@ fn reached_by(name: &str) -> &'static str {
     }
 }
 
-/// What helps whoever has no servers.
+/// The hint if there are no servers.
 const WITHOUT_SERVERS: &str = "--http URL or --stdio COMMAND connects without a config, --mcp-config FILE uses a config \
                                file; see `rehearse config show`";
 
-/// Says that there are no servers, and what helps.
+/// Prints that no servers are configured.
 pub(in crate::cli) fn print_no_servers() {
     style::print("No MCP servers configured.\n");
     print_server_hint();
 }
 
-/// What helps where there are no servers.
+/// Prints the hint if there are no servers.
 pub(super) fn print_server_hint() {
     style::print(&format!("{STRONG}hint:{STRONG:#} {WITHOUT_SERVERS}\n"));
 }
@@ -369,7 +368,7 @@ fn warn(line: &str) {
 }
 
 /// # Errors
-/// There are several servers, and this is what says which of them is meant.
+/// There are several servers; `which` is the argument that selects one.
 pub(super) fn only_one(servers: &[Server], which: &str) -> Result<(), Failure> {
     match servers {
         [] | [_] => Ok(()),

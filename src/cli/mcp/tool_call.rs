@@ -1,4 +1,4 @@
-//! Calls of tools, and what is printed of them.
+//! Tool calls and their output.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -27,17 +27,17 @@ use crate::{
     },
 };
 
-/// A call that was made.
+/// A call that was sent.
 pub(super) struct ToolCall {
     server: Arc<str>,
-    /// Under the name that the server knows.
+    /// The original name of the tool.
     tool: String,
     result: Result<ToolOutcome, CallError>,
-    /// What of it stands in files.
+    /// The files with saved content.
     saved: Vec<PathBuf>,
 }
 
-/// What programs are told.
+/// The result as JSON.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Report<'a> {
@@ -58,7 +58,7 @@ pub(super) enum Report<'a> {
 }
 
 impl ToolCall {
-    /// Calls a tool, which need not be registered. Nobody is asked. Time in which a person is asked something does not count.
+    /// Calls a tool, which may be unregistered, without approval. The timeout excludes the time of user prompts.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -85,7 +85,7 @@ impl ToolCall {
         Ok(ToolCall { server, tool, result: result.map_err(CallError::Failed), saved: Vec::new() })
     }
 
-    /// Calls a registered tool, if whoever has to allow it does.
+    /// Calls a registered tool with approval.
     pub(super) async fn send_with_approval(
         hub_session: &HubSession,
         tool: &RegisteredTool,
@@ -105,7 +105,7 @@ impl ToolCall {
         ToolCall { server: tool.server.clone(), tool: tool.original.clone(), result, saved: Vec::new() }
     }
 
-    /// How many files have been written.
+    /// The number of saved files.
     pub(super) fn files(&self) -> usize {
         self.saved.len()
     }
@@ -113,7 +113,7 @@ impl ToolCall {
     /// Saves what is to be saved, after so many files of other calls, and prints what is for people: a failure always, the content unless it is for programs.
     ///
     /// # Errors
-    /// What is to be saved cannot be.
+    /// A file cannot be saved.
     pub(super) async fn show(
         &mut self,
         hub_session: &HubSession,

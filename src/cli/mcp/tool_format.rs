@@ -1,4 +1,4 @@
-//! What a language model is told of tools.
+//! Tool definitions in the formats of model APIs.
 
 use std::num::NonZeroUsize;
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// How a model is told of tools, and asks for them.
+/// A format of tool definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ToolFormat {
     /// The `tools` of the Anthropic Messages API
@@ -24,7 +24,7 @@ pub(super) enum ToolFormat {
 }
 
 impl ToolFormat {
-    /// Prints exactly what the model gets.
+    /// Prints the tool definitions.
     ///
     /// # Errors
     /// As [`print`].
@@ -45,7 +45,7 @@ impl ToolFormat {
     }
 }
 
-/// The options of the XML format, of which a message may have so many calls.
+/// The options of the XML format.
 pub(super) fn options(max_calls: Option<NonZeroUsize>) -> Options {
     let usual = Options::default();
     Options { max_calls_per_message: max_calls.map_or(usual.max_calls_per_message, NonZeroUsize::get), ..usual }

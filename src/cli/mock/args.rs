@@ -63,8 +63,8 @@ With --exec the command gets these environment variables:
   REHEARSE_ADMIN_URL    with --admin: the admin API
   REHEARSE_ADMIN_TOKEN  with --admin: its token
 They all lead to the same mock. The exit code is that of the command if it
-failed, else 1 if an expectation of the script failed. Processes that the command
-leaves behind are killed.
+failed, else 1 if an expectation of the script failed. Processes that the
+command leaves behind are killed.
 
 --admin prints a URL and a token for `Authorization: Bearer TOKEN`. The API has
 GET and DELETE /journal, GET /verify, POST /reset, GET, PUT and PATCH /state,

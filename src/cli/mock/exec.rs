@@ -11,7 +11,10 @@ use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Mock, announcement, cannot_listen, exec_environment::ExecEnvironment, relay, runtime_failure, start_admin,
+    announcement,
+    exec_environment::ExecEnvironment,
+    relay,
+    server::{Mock, cannot_listen, runtime_failure, start_admin},
     terminal::Terminal,
 };
 use crate::{

@@ -20,7 +20,10 @@ use tokio_util::{
     sync::CancellationToken,
 };
 
-use super::{GRACE, runtime_failure, stdio};
+use super::{
+    server::{GRACE, runtime_failure},
+    stdio,
+};
 use crate::{
     cli::{Exit, Failure, signals::Signals},
     mock::serve::{PipeEnd, PipeServer},

@@ -41,7 +41,7 @@ fn denied(tool: &str, denial: Denial) -> String {
     match denial {
         Denial::ByUser => "Tool execution was denied by user.".to_owned(),
         Denial::NoApprover => format!("the tool {tool:?} needs approval, and there is no terminal to ask on"),
-        Denial::BySetting(setting) => format!("the tool {tool:?} needs approval, which {setting} denies"),
+        Denial::BySetting(setting) => format!("the tool {tool:?} needs approval, denied by {setting}"),
     }
 }
 

@@ -1,0 +1,14 @@
+//! A checked config file.
+
+use std::path::PathBuf;
+
+use crate::{config::ClientConfig, report::findings::File};
+
+/// A checked file and its servers, for `--connect`.
+pub(super) struct CheckedFile {
+    pub(super) file: File,
+    /// The servers of a file without errors, if they are to be connected.
+    pub(super) config: Option<ClientConfig>,
+    /// The base of relative paths in the file.
+    pub(super) folder: PathBuf,
+}

@@ -1,0 +1,133 @@
+//! Serving a mock over stdio or over the network.
+
+use std::{
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    announcement,
+    args::MockArgs,
+    console::Console,
+    script_watcher::{self, ScriptWatcher},
+    stdio,
+};
+use crate::{
+    cli::{Exit, Failure, Format, signals::Signals},
+    mock::{
+        admin::AdminServer,
+        engine::Engine,
+        serve::{ListenOptions, MockServer, PipeEnd, serve_pipe},
+    },
+    transport::Transport,
+};
+
+/// How long responses in progress may take after a signal, and then the journal.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+/// How long stopping may take without a message.
+const STOP_NOTICE_DELAY: Duration = Duration::from_millis(200);
+pub(super) fn runtime_failure(error: std::io::Error) -> Failure {
+    Failure::cannot(format!("cannot start: {error}"))
+}
+
+/// A mock that is about to be served.
+pub(super) struct Mock<'a> {
+    pub(super) args: &'a MockArgs,
+    pub(super) seed: u64,
+    pub(super) engine: Arc<Engine>,
+    pub(super) watch: Option<ScriptWatcher>,
+    pub(super) console: &'a Console,
+}
+
+impl Mock<'_> {
+    pub(super) async fn stdio(self) -> Result<Exit, Failure> {
+        let Mock { args, seed, engine, watch, console } = self;
+        let mut signals = Signals::install().map_err(runtime_failure)?;
+        let (stop, started) = (CancellationToken::new(), Instant::now());
+        let admin = start_admin(args, &engine, started).await?;
+        console.say(announcement::stdio(&engine, &args.scripts[0], seed, admin.as_ref()));
+        let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
+        let second_signal = async {
+            signals.next().await;
+            console.leave_line();
+            stop.cancel();
+            tokio::select! {
+                _ = signals.next() => {}
+                () = say_stopping(console) => {}
+            }
+        };
+        let ended = tokio::select! {
+            ended = serve_pipe(engine.clone(), Transport::Stdio, &mut input, &mut output, stop.clone(), GRACE) => ended,
+            () = stdio::nobody_reads() => Ok(PipeEnd::Closed),
+            () = second_signal => Ok(PipeEnd::Stopped),
+            () = script_watcher::follow(watch, &engine, started, console) => Ok(PipeEnd::Stopped),
+        };
+        input.restore();
+        output.restore();
+        match ended {
+            Ok(PipeEnd::Closed | PipeEnd::Stopped) => Ok(Exit::Success),
+            Ok(PipeEnd::Exited(code)) => Ok(Exit::Scripted(code)),
+            Err(error) => Err(Failure::cannot(format!("cannot read stdin: {error}"))),
+        }
+    }
+
+    pub(super) async fn listen(self, address: SocketAddr) -> Result<Exit, Failure> {
+        let Mock { args, seed, engine, watch, console } = self;
+        let mut signals = Signals::install().map_err(runtime_failure)?;
+        let listen = ListenOptions { address, allowed_hosts: args.allowed_hosts.clone() };
+        let server = MockServer::start(engine.clone(), listen)
+            .await
+            .map_err(|error| cannot_listen(address, "--listen :0", &error))?;
+        let started = server.started();
+        let admin = start_admin(args, &engine, started).await?;
+        console.say(announcement::network(&server, seed, admin.as_ref()));
+        if args.format == Format::Json {
+            announcement::as_json(&server, seed, admin.as_ref())?;
+        }
+        tokio::select! {
+            code = server.wait_exit() => {
+                server.stop(Duration::ZERO).await;
+                return Ok(Exit::Scripted(code));
+            }
+            _ = signals.next() => console.leave_line(),
+            () = script_watcher::follow(watch, &engine, started, console) => {}
+        }
+        tokio::select! {
+            () = server.stop(GRACE) => {}
+            _ = signals.next() => {}
+            () = say_stopping(console) => {}
+        }
+        Ok(Exit::Success)
+    }
+}
+
+pub(super) async fn start_admin(
+    args: &MockArgs,
+    engine: &Arc<Engine>,
+    started: Instant,
+) -> Result<Option<AdminServer>, Failure> {
+    let Some(address) = args.admin else { return Ok(None) };
+    let admin = AdminServer::start(engine.clone(), started, address).await;
+    admin.map(Some).map_err(|error| cannot_listen(address, "--admin", &error))
+}
+
+/// Says why it takes longer, if it does. Never returns.
+async fn say_stopping(console: &Console) {
+    tokio::time::sleep(STOP_NOTICE_DELAY).await;
+    console.say("stopping: responses in progress have 5 s (Ctrl-C to force)\n");
+    std::future::pending().await
+}
+
+/// Why nothing listens there; `free` are the arguments that take a free port.
+pub(super) fn cannot_listen(address: SocketAddr, free: &str, error: &std::io::Error) -> Failure {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            let failure = Failure::cannot(format!("cannot listen on {address}: the port is in use"));
+            failure.hint(format!("stop the process that uses it, or use a free port with `{free}`"))
+        }
+        _ => Failure::cannot(format!("cannot listen on {address}: {error}")),
+    }
+}
