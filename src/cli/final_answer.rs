@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     config::{Diagnostics, Source},
-    final_answer::{Answer, AnswerSchema, Dialog, NAME, NoAnswer, Place, Shape, extract},
+    final_answer::{Answer, AnswerError, AnswerSchema, Dialog, Location, NAME, Shape, extract},
     report::text::printable_lines,
 };
 
@@ -92,8 +92,8 @@ fn unreadable(diagnostics: Diagnostics) -> Failure {
     Failure::Usage(diagnostics.to_string())
 }
 
-fn tell(outcome: &Result<Answer, NoAnswer>, source: &Source) -> Result<(), Failure> {
-    let place = |at: &Place| {
+fn tell(outcome: &Result<Answer, AnswerError>, source: &Source) -> Result<(), Failure> {
+    let place = |at: &Location| {
         let (line, column) = source.position(at.span.start);
         printable(&format!("{}:{line}:{column}", source.name)).into_owned()
     };
@@ -104,8 +104,8 @@ fn tell(outcome: &Result<Answer, NoAnswer>, source: &Source) -> Result<(), Failu
                 false => format!("{}\n", answer.text),
             };
             output::write(text.as_bytes())?;
-            if !answer.passed_over.is_empty() {
-                let calls = answer.passed_over.len() + 1;
+            if !answer.ignored_calls.is_empty() {
+                let calls = answer.ignored_calls.len() + 1;
                 let at = place(&answer.at);
                 style::print(&format!("{STRONG}info:{STRONG:#} {calls} calls of {NAME}; the one at {at} is used\n"));
             }
@@ -174,8 +174,8 @@ struct Position<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(outcome: &'a Result<Answer, NoAnswer>, source: &Source) -> Report<'a> {
-        let position = |at: &'a Place| {
+    fn of(outcome: &'a Result<Answer, AnswerError>, source: &Source) -> Report<'a> {
+        let position = |at: &'a Location| {
             let (line, column) = source.position(at.span.start);
             Position { pointer: &at.pointer, line, column }
         };
@@ -184,7 +184,7 @@ impl<'a> Report<'a> {
                 answer: answer.structured.as_deref(),
                 text: &answer.text,
                 at: position(&answer.at),
-                passed_over: answer.passed_over.iter().map(position).collect(),
+                passed_over: answer.ignored_calls.iter().map(position).collect(),
                 result: answer.to_tool_result(),
             },
             Err(error) => {

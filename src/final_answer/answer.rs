@@ -9,7 +9,7 @@ use crate::{config::Span, json_schema::Mismatch};
 
 /// A value of a dialog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// JSON pointer into the dialog.
     pub pointer: String,
     /// Where it stands in the text that the dialog was read from.
@@ -24,14 +24,14 @@ pub struct Answer {
     /// What `final_answer` was called with, its numbers as the model wrote them.
     pub structured: Option<Box<RawValue>>,
     /// The arguments of the call, or the first text.
-    pub at: Place,
+    pub at: Location,
     /// Further calls of `final_answer` in the same turn, which do not count.
-    pub passed_over: Vec<Place>,
+    pub ignored_calls: Vec<Location>,
 }
 
 /// Why a dialog has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum AnswerError {
     /// No turn of the assistant calls the tool.
     #[error("subagent did not call final_answer tool")]
     NotCalled {
@@ -39,14 +39,14 @@ pub enum NoAnswer {
         hint: Option<String>,
     },
     #[error("final_answer was called without arguments")]
-    Empty { at: Place },
+    Empty { at: Location },
     /// The arguments are a text that is no JSON, as when the model was cut off.
     #[error("the arguments of final_answer are not valid JSON: {why}")]
-    Unreadable { at: Place, why: String },
+    Unreadable { at: Location, why: String },
     /// The answer is none of the schema.
     #[error("the arguments of final_answer do not match the schema:{}", Lines(violations))]
     Mismatch {
-        at: Place,
+        at: Location,
         /// Never empty.
         violations: Vec<Violation>,
     },
@@ -61,7 +61,7 @@ pub struct Violation {
     /// The path within the answer, and what is wrong there.
     pub mismatch: Mismatch,
     /// The value in the dialog; the arguments as a whole if they are a text.
-    pub at: Place,
+    pub at: Location,
 }
 
 /// Each violation on a line of its own.
@@ -98,12 +98,12 @@ impl ToolResult<'_> {
 }
 
 impl Answer {
-    pub(super) fn structured(json: Box<RawValue>, at: Place, passed_over: Vec<Place>) -> Answer {
-        Answer { text: json.get().to_owned(), structured: Some(json), at, passed_over }
+    pub(super) fn structured(json: Box<RawValue>, at: Location, ignored_calls: Vec<Location>) -> Answer {
+        Answer { text: json.get().to_owned(), structured: Some(json), at, ignored_calls }
     }
 
-    pub(super) fn text(text: String, at: Place) -> Answer {
-        Answer { text, structured: None, at, passed_over: Vec::new() }
+    pub(super) fn text(text: String, at: Location) -> Answer {
+        Answer { text, structured: None, at, ignored_calls: Vec::new() }
     }
 
     /// The answer as the result of the MCP tool that ran the subagent: a structured one as `structuredContent` and, for
@@ -113,30 +113,32 @@ impl Answer {
     }
 }
 
-impl NoAnswer {
+impl AnswerError {
     /// A stable name of the reason.
     pub fn kind(&self) -> &'static str {
         match self {
-            NoAnswer::NotCalled { .. } => "not_called",
-            NoAnswer::Empty { .. } => "empty",
-            NoAnswer::Unreadable { .. } => "unreadable",
-            NoAnswer::Mismatch { .. } => "mismatch",
-            NoAnswer::NoText { .. } => "no_text",
+            AnswerError::NotCalled { .. } => "not_called",
+            AnswerError::Empty { .. } => "empty",
+            AnswerError::Unreadable { .. } => "unreadable",
+            AnswerError::Mismatch { .. } => "mismatch",
+            AnswerError::NoText { .. } => "no_text",
         }
     }
 
     /// The arguments that are wrong, if there are any.
-    pub fn at(&self) -> Option<&Place> {
+    pub fn at(&self) -> Option<&Location> {
         match self {
-            NoAnswer::Empty { at } | NoAnswer::Unreadable { at, .. } | NoAnswer::Mismatch { at, .. } => Some(at),
-            NoAnswer::NotCalled { .. } | NoAnswer::NoText { .. } => None,
+            AnswerError::Empty { at } | AnswerError::Unreadable { at, .. } | AnswerError::Mismatch { at, .. } => {
+                Some(at)
+            }
+            AnswerError::NotCalled { .. } | AnswerError::NoText { .. } => None,
         }
     }
 
     /// What the dialog has instead of an answer.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            NoAnswer::NotCalled { hint } | NoAnswer::NoText { hint } => hint.as_deref(),
+            AnswerError::NotCalled { hint } | AnswerError::NoText { hint } => hint.as_deref(),
             _ => None,
         }
     }
@@ -144,7 +146,7 @@ impl NoAnswer {
     /// Everything in which the answer does not fit its schema.
     pub fn violations(&self) -> &[Violation] {
         match self {
-            NoAnswer::Mismatch { violations, .. } => violations,
+            AnswerError::Mismatch { violations, .. } => violations,
             _ => &[],
         }
     }

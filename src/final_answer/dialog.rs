@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{NAME, Place, message, source};
+use super::{Location, NAME, message, source};
 use crate::config::{Diagnostics, Node, Problems, Source, nearest};
 
 /// The turns of the assistant, in their order. What the others said cannot change an answer.
@@ -23,12 +23,12 @@ pub struct Dialog {
 /// What the assistant said and called before somebody else had their say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
-    pub said: Vec<Said>,
+    pub said: Vec<TurnItem>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
-    Text { text: String, at: Place },
+pub enum TurnItem {
+    Text { text: String, at: Location },
     Call(Call),
 }
 
@@ -38,7 +38,7 @@ pub struct Call {
     pub name: String,
     pub arguments: Arguments,
     /// The arguments; the call itself if it has none.
-    pub at: Place,
+    pub at: Location,
 }
 
 /// The arguments of a call, in whatever way they are given.
@@ -92,17 +92,17 @@ impl Dialog {
 
 impl Turn {
     /// The texts and where they stand.
-    pub fn texts(&self) -> impl Iterator<Item = (&str, &Place)> {
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &Location)> {
         self.said.iter().filter_map(|said| match said {
-            Said::Text { text, at } => Some((text.as_str(), at)),
-            Said::Call(_) => None,
+            TurnItem::Text { text, at } => Some((text.as_str(), at)),
+            TurnItem::Call(_) => None,
         })
     }
 
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.said.iter().filter_map(|said| match said {
-            Said::Call(call) => Some(call),
-            Said::Text { .. } => None,
+            TurnItem::Call(call) => Some(call),
+            TurnItem::Text { .. } => None,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Reading the messages of the assistant in the shapes of the providers.
 
-use super::{Arguments, Call, Place, Said, Turn};
+use super::{Arguments, Call, Location, Turn, TurnItem};
 use crate::config::{Node, Problems, Value};
 
 /// The turns of the assistant in a dialog.
@@ -45,8 +45,8 @@ impl<'n> At<'n> {
         self.node.get(key).and_then(|node| node.as_str()).unwrap_or_default()
     }
 
-    fn place(&self) -> Place {
-        Place { pointer: self.pointer.clone(), span: self.node.span }
+    fn place(&self) -> Location {
+        Location { pointer: self.pointer.clone(), span: self.node.span }
     }
 }
 
@@ -107,7 +107,7 @@ impl Reader {
             }
             "function_call" => {
                 let call = read_call(message, "arguments")?;
-                self.add(vec![Said::Call(call)], true);
+                self.add(vec![TurnItem::Call(call)], true);
             }
             // What a tool returned.
             kind if kind.ends_with("_output") => self.is_open = false,
@@ -117,7 +117,7 @@ impl Reader {
     }
 
     /// Adds a message as a turn of its own, and an item to the turn that it belongs to.
-    fn add(&mut self, said: Vec<Said>, is_item: bool) {
+    fn add(&mut self, said: Vec<TurnItem>, is_item: bool) {
         match self.turns.last_mut().filter(|_| is_item && self.is_open) {
             Some(turn) => turn.said.extend(said),
             None => self.turns.push(Turn { said }),
@@ -127,9 +127,9 @@ impl Reader {
 }
 
 /// A text, or blocks of which some are texts and some may be calls.
-fn read_content(content: &At<'_>, said: &mut Vec<Said>) -> Result<(), Problems> {
+fn read_content(content: &At<'_>, said: &mut Vec<TurnItem>) -> Result<(), Problems> {
     if let Value::String(text) = &content.node.value {
-        said.push(Said::Text { text: text.clone(), at: content.place() });
+        said.push(TurnItem::Text { text: text.clone(), at: content.place() });
         return Ok(());
     }
     let block = |block: At<'_>| {
@@ -139,9 +139,9 @@ fn read_content(content: &At<'_>, said: &mut Vec<Said>) -> Result<(), Problems> 
                 let Some(text) = block.get("text") else {
                     return Err(block.node.problem("a block of text needs a `text`").into());
                 };
-                said.push(Said::Text { text: text.text()?, at: text.place() });
+                said.push(TurnItem::Text { text: text.text()?, at: text.place() });
             }
-            "tool_use" => said.push(Said::Call(read_call(&block, "input")?)),
+            "tool_use" => said.push(TurnItem::Call(read_call(&block, "input")?)),
             _ => {}
         }
         Ok(())
@@ -150,7 +150,7 @@ fn read_content(content: &At<'_>, said: &mut Vec<Said>) -> Result<(), Problems> 
 }
 
 /// The calls that stand beside the content.
-fn read_calls(message: &At<'_>, said: &mut Vec<Said>) -> Result<(), Problems> {
+fn read_calls(message: &At<'_>, said: &mut Vec<TurnItem>) -> Result<(), Problems> {
     let calls = message.get("tool_calls").map(|calls| calls.items()).transpose()?.unwrap_or_default();
     let functions = calls.into_iter().map(|call| {
         call.node.entries()?;
@@ -162,9 +162,9 @@ fn read_calls(message: &At<'_>, said: &mut Vec<Said>) -> Result<(), Problems> {
         }
     });
     let calls = Problems::collect(functions)?.into_iter().flatten();
-    said.extend(calls.map(Said::Call));
+    said.extend(calls.map(TurnItem::Call));
     if let Some(call) = message.get("function_call") {
-        said.push(Said::Call(read_call(&call, "arguments")?));
+        said.push(TurnItem::Call(read_call(&call, "arguments")?));
     }
     Ok(())
 }

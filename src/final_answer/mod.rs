@@ -32,9 +32,9 @@ mod tests;
 
 use serde_json::Value as Json;
 
-pub use answer::{Answer, NoAnswer, Place, Violation};
+pub use answer::{Answer, AnswerError, Location, Violation};
 pub use definition::{DESCRIPTION, NAME, Shape};
-pub use dialog::{Arguments, Call, Dialog, Said, Turn};
+pub use dialog::{Arguments, Call, Dialog, Turn, TurnItem};
 pub use schema::AnswerSchema;
 
 use crate::config::{Node, Source, Value, json};
@@ -48,17 +48,17 @@ use crate::config::{Node, Source, Value, json};
 ///
 /// # Errors
 /// Why there is no answer, and where in the dialog.
-pub fn extract(dialog: &Dialog, schema: Option<&AnswerSchema>) -> Result<Answer, NoAnswer> {
+pub fn extract(dialog: &Dialog, schema: Option<&AnswerSchema>) -> Result<Answer, AnswerError> {
     match schema {
         Some(schema) => structured(dialog, schema),
         None => text(dialog),
     }
 }
 
-fn structured(dialog: &Dialog, schema: &AnswerSchema) -> Result<Answer, NoAnswer> {
+fn structured(dialog: &Dialog, schema: &AnswerSchema) -> Result<Answer, AnswerError> {
     let calls = dialog.turns.iter().rev().map(|turn| turn.calls_of(NAME).collect::<Vec<_>>());
     let Some(calls) = calls.into_iter().find(|calls| !calls.is_empty()) else {
-        return Err(NoAnswer::NotCalled { hint: dialog.instead() });
+        return Err(AnswerError::NotCalled { hint: dialog.instead() });
     };
     let mut unreadable = None;
     for (index, call) in calls.iter().enumerate() {
@@ -66,19 +66,19 @@ fn structured(dialog: &Dialog, schema: &AnswerSchema) -> Result<Answer, NoAnswer
             Ok(given) => {
                 let violations = given.violations(call, schema);
                 if !violations.is_empty() {
-                    return Err(NoAnswer::Mismatch { at: call.at.clone(), violations });
+                    return Err(AnswerError::Mismatch { at: call.at.clone(), violations });
                 }
                 let others = calls.iter().enumerate().filter(|(other, _)| *other != index);
-                let passed_over = others.map(|(_, call)| call.at.clone()).collect();
-                return Ok(Answer::structured(given.node.to_raw(), call.at.clone(), passed_over));
+                let ignored_calls = others.map(|(_, call)| call.at.clone()).collect();
+                return Ok(Answer::structured(given.node.to_raw(), call.at.clone(), ignored_calls));
             }
             Err(error) => drop(unreadable.get_or_insert(error)),
         }
     }
-    Err(unreadable.unwrap_or(NoAnswer::NotCalled { hint: None }))
+    Err(unreadable.unwrap_or(AnswerError::NotCalled { hint: None }))
 }
 
-fn text(dialog: &Dialog) -> Result<Answer, NoAnswer> {
+fn text(dialog: &Dialog) -> Result<Answer, AnswerError> {
     let last = dialog.turns.iter().rev().find_map(|turn| {
         let texts: Vec<_> = turn.texts().filter(|(text, _)| !text.trim().is_empty()).collect();
         let (_, at) = texts.first()?;
@@ -86,7 +86,7 @@ fn text(dialog: &Dialog) -> Result<Answer, NoAnswer> {
         Some(Answer::text(text, (*at).clone()))
     });
     let is_called = dialog.turns.iter().any(|turn| turn.calls_of(NAME).next().is_some());
-    last.ok_or_else(|| NoAnswer::NoText { hint: is_called.then(|| format!("{NAME} is called: give its schema")) })
+    last.ok_or_else(|| AnswerError::NoText { hint: is_called.then(|| format!("{NAME} is called: give its schema")) })
 }
 
 /// A number that is too large for any program.
@@ -108,12 +108,12 @@ struct Given {
 }
 
 impl Given {
-    fn read(call: &Call) -> Result<Given, NoAnswer> {
-        let unreadable = |why: String| NoAnswer::Unreadable { at: call.at.clone(), why };
+    fn read(call: &Call) -> Result<Given, AnswerError> {
+        let unreadable = |why: String| AnswerError::Unreadable { at: call.at.clone(), why };
         let node = match &call.arguments {
-            Arguments::Missing => return Err(NoAnswer::Empty { at: call.at.clone() }),
+            Arguments::Missing => return Err(AnswerError::Empty { at: call.at.clone() }),
             Arguments::Text(text) if matches!(text.trim(), "" | "null") => {
-                return Err(NoAnswer::Empty { at: call.at.clone() });
+                return Err(AnswerError::Empty { at: call.at.clone() });
             }
             Arguments::Value(node) => match unlimited(node) {
                 Some(number) => return Err(unreadable(format!("the number {number} is too large"))),
@@ -131,7 +131,7 @@ impl Given {
 
     fn violations(&self, call: &Call, schema: &AnswerSchema) -> Vec<Violation> {
         let place = |pointer: &str| match self.node.pointer(pointer).filter(|_| self.is_in_place) {
-            Some(node) => Place { pointer: format!("{}{pointer}", call.at.pointer), span: node.span },
+            Some(node) => Location { pointer: format!("{}{pointer}", call.at.pointer), span: node.span },
             None => call.at.clone(),
         };
         let found = schema.violations(&self.value).into_iter();

@@ -253,7 +253,7 @@ fn a_call_that_fails_is_one_and_a_call_that_makes_no_sense_is_two() {
     call(&["echo", "--protocol", "2020-01-01"]).run().stderr_has("unknown protocol").code(2);
     call(&["echo", "--header", "A: b"]).run().stderr_has("--http").code(2);
     call(&["echo", "--mcp-config", "x"]).run().stderr_has("cannot be used with").code(2);
-    mcp(["call-tool", "x", "--stdio", "a 'b"]).run().stderr_has("a ' has no end").code(2);
+    mcp(["call-tool", "x", "--stdio", "a 'b"]).run().stderr_has("the command has an unclosed '").code(2);
     mcp(["call-tool", "x", "--http", "http://127.0.0.1:1/mcp"]).run().stderr_has("cannot reach").code(3);
     mcp(["call-tool", "x", "--stdio", "false"])
         .run()

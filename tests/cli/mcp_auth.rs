@@ -456,7 +456,7 @@ fn what_the_config_and_the_flags_say_of_the_client_is_what_it_asks_with() {
     usage(&["auth", "--stdio", "x"], "uses stdio and needs no token");
     usage(
         &["auth", "--http", &world.url, "--header", "Authorization: Bearer geheim-own-1234"],
-        "Authorization header already",
+        "already has an Authorization header",
     );
 }
 

@@ -147,8 +147,7 @@ fn why_not(server: &Server) -> Option<String> {
     if authorization::url(server).is_none() {
         return Some(format!("the server {name:?} uses stdio and needs no token"));
     }
-    authorization::has_authorization(server)
-        .then(|| format!("the server {name:?} already has an Authorization header in its config"))
+    authorization::has_authorization(server).then(|| format!("the server {name:?} already has an Authorization header"))
 }
 
 fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {

@@ -1,4 +1,4 @@
-//! Config files that are edited while their servers are in use.
+//! Reloads edited config files.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -15,13 +15,13 @@ use crate::{
     config::policy::Unreachable,
 };
 
-/// How often the files are looked at. An edit counts when it was the same twice.
+/// The polling interval. An edit is applied when it was the same twice.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Takes over every edit.
+/// Applies every edit.
 pub(super) async fn configs(shell: &Arc<Shell>) -> Never {
     let mut edits = EditDetector::new(content(shell));
-    // What an edit has connected to may take longer than the next edit.
+    // Connecting after one edit may take longer than the next edit.
     let mut reloading = FuturesUnordered::new();
     loop {
         tokio::select! {
@@ -34,16 +34,16 @@ pub(super) async fn configs(shell: &Arc<Shell>) -> Never {
     }
 }
 
-/// What all the files hold, so that any change of them is one of it.
+/// The contents of all files.
 fn content(shell: &Shell) -> Vec<u8> {
     let mut content = Vec::new();
     for path in shell.loaded().files.paths() {
-        content.extend(told_apart(path));
+        content.extend(file_state(path));
     }
     content
 }
 
-fn told_apart(path: &Path) -> Vec<u8> {
+fn file_state(path: &Path) -> Vec<u8> {
     match read(path) {
         Ok(text) => [b"+", &text.len().to_le_bytes()[..], &text].concat(),
         Err(_) => b"-".to_vec(),
@@ -51,7 +51,7 @@ fn told_apart(path: &Path) -> Vec<u8> {
 }
 
 impl Shell {
-    /// Reads the configs anew. What is wrong with an edited file is told, and then the servers stay what they are.
+    /// Reloads the configs. If an edited file has mistakes, they are printed and the servers stay as they are.
     pub(super) async fn reload(&self) -> bool {
         let one_at_a_time = self.reloading.lock().await;
         let before = self.loaded();
@@ -71,7 +71,7 @@ impl Shell {
         };
         let (reloaded, leave) = self.hub.replace(members);
         drop(one_at_a_time);
-        self.hub_session().note(&format!("config reloaded: {}", told(&reloaded)));
+        self.hub_session().note(&format!("config reloaded: {}", summary(&reloaded)));
         leave.await;
         if self.hub.options().connect == ConnectMode::Eager {
             let fresh = reloaded.added.into_iter().chain(reloaded.restarted).collect();
@@ -81,12 +81,12 @@ impl Shell {
     }
 }
 
-fn told(reloaded: &ReloadReport) -> String {
+fn summary(reloaded: &ReloadReport) -> String {
     let ReloadReport { added, removed, restarted, .. } = reloaded;
     let kinds = [("added", added), ("removed", removed), ("restarted", restarted)];
-    let told = kinds.into_iter().filter(|(_, names)| !names.is_empty());
-    let told: Vec<_> = told.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
-    if told.is_empty() { "no server changed".to_owned() } else { told.join("; ") }
+    let changes = kinds.into_iter().filter(|(_, names)| !names.is_empty());
+    let changes: Vec<_> = changes.map(|(what, names)| format!("{what} {}", names.join(", "))).collect();
+    if changes.is_empty() { "no server changed".to_owned() } else { changes.join("; ") }
 }
 
 #[cfg(test)]
@@ -95,21 +95,21 @@ mod tests {
 
     #[test]
     fn what_came_of_a_changed_config_is_told() {
-        assert_eq!(told(&ReloadReport::default()), "no server changed");
+        assert_eq!(summary(&ReloadReport::default()), "no server changed");
         let reloaded = ReloadReport {
             added: vec!["a".into(), "b".into()],
             restarted: vec!["c".into()],
             ..ReloadReport::default()
         };
-        assert_eq!(told(&reloaded), "added a, b; restarted c");
+        assert_eq!(summary(&reloaded), "added a, b; restarted c");
     }
 
     #[test]
     fn a_file_that_is_not_there_is_not_an_empty_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a");
-        let gone = told_apart(&path);
+        let gone = file_state(&path);
         std::fs::write(&path, "").expect("writes");
-        assert_ne!(told_apart(&path), gone);
+        assert_ne!(file_state(&path), gone);
     }
 }

@@ -1,4 +1,4 @@
-//! The commands of earlier sessions, in a file that nobody else can read. What holds a secret is not kept.
+//! The history of commands, in a file that only the user can read. Commands with secrets are not saved.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions, Permissions},
@@ -14,7 +14,7 @@ use crate::config::{
     secret::{mask, secrets_of},
 };
 
-/// How many commands are kept.
+/// The maximum number of commands.
 const MOST: usize = 1000;
 
 /// Where the file is (XDG Base Directory Specification); `None` without a home.
@@ -24,7 +24,7 @@ pub(super) fn place(machine: &Machine) -> Option<PathBuf> {
     Some(state.join("rehearse/history"))
 }
 
-/// A history that leaves out what is nobody's business.
+/// A history without commands that contain secrets.
 pub(super) struct RedactingHistory {
     history: FileBackedHistory,
     has_secret: Box<dyn Fn(&str) -> bool + Send>,
@@ -49,7 +49,7 @@ impl RedactingHistory {
     }
 }
 
-/// Whether a line has what looks like a secret by its name or by itself.
+/// Whether a line contains something that looks like a secret.
 pub(super) fn looks_secret(line: &str) -> bool {
     let has_secret = |word: &str| {
         let (name, value) = word.split_once('=').unwrap_or(("", word));

@@ -44,24 +44,24 @@ pub(super) struct Shell {
     pub(super) hub: Hub,
     pub(super) person: Option<TerminalUser>,
     pub(super) switch: Arc<DebugSwitch>,
-    /// By server: how often its connection broke.
+    /// The reconnection backoff by server.
     pub(super) backoffs: Mutex<HashMap<Arc<str>, ReconnectBackoff>>,
-    /// By server: when the last attempt to connect began.
+    /// The start of the last connection attempt by server.
     pub(super) started: Arc<Mutex<HashMap<Arc<str>, Instant>>>,
     pub(super) tracer: Tracer,
     pub(super) unreachable: Unreachable,
     loaded: Mutex<Arc<LoadedConfigs>>,
     recent_stderr: Arc<Mutex<HashMap<Arc<str>, LastLines>>>,
-    /// What has been listed besides tools, to complete with.
+    /// Listed resources and prompts, for completion.
     listed: Mutex<KnownNames>,
     pub(super) initial_connections: InitialConnections,
-    /// Somebody wants this process to end.
+    /// Cancelled when this process should exit.
     pub(super) shutdown: CancellationToken,
-    /// One config is taken over at a time.
+    /// Serializes reloads.
     pub(super) reloading: tokio::sync::Mutex<()>,
 }
 
-/// What the configs say.
+/// The loaded configs.
 #[derive(Debug)]
 pub(super) struct LoadedConfigs {
     pub(super) servers: Vec<Server>,
@@ -77,7 +77,7 @@ impl LoadedConfigs {
 }
 
 impl Shell {
-    /// None of the servers is connected to yet.
+    /// A shell without connections.
     ///
     /// # Errors
     /// The only server's transport does not have the version that was asked for.
@@ -141,7 +141,7 @@ impl Shell {
         locked(&self.loaded).clone()
     }
 
-    /// Takes over what configs say, for everything but the connections; gives the members for those.
+    /// Applies loaded configs except for connections, and returns the servers for the hub.
     ///
     /// # Errors
     /// The only server's transport does not have the version that was asked for.
@@ -155,7 +155,7 @@ impl Shell {
         Ok(members)
     }
 
-    /// Connects to all servers, and tells what came of it. Returns if that means the end.
+    /// Connects to all servers and prints the results. Returns only if the command must end.
     pub(super) async fn connect_all(&self) -> Exit {
         if self.args.lazy {
             self.initial_connections.mark_all_done();
@@ -176,8 +176,8 @@ impl Shell {
         std::future::pending().await
     }
 
-    /// Connects to these servers, several at a time, and tells what came of it: how many failed; `None` if that means the
-    /// end.
+    /// Connects to these servers, several at a time, and prints the results. Returns how many failed; `None` if the command
+    /// must end.
     pub(super) async fn connect_to(&self, names: Vec<Arc<str>>, unreachable: Unreachable) -> Option<usize> {
         let hub_session = self.hub_session();
         let connect = |name: Arc<str>| async move {
@@ -192,7 +192,7 @@ impl Shell {
                 Ok(Some(failure)) => {
                     hub_session.warn(&format!("failed to list MCP tools for server {name}: {failure}"))
                 }
-                // Somebody was faster.
+                // Another command was faster.
                 Err(HubError::Disabled(_) | HubError::UnknownServer(_)) => {}
                 Err(HubError::Unreachable { error, .. }) if matches!(*error, ConnectError::Cancelled) => {}
                 Err(HubError::Unreachable { server, error }) => {
@@ -217,8 +217,7 @@ impl Shell {
         }
     }
 
-    /// Does what a command asks for: whether that went as it should. Who cancels it waits for no more than it takes to
-    /// tell the server.
+    /// Runs a command and returns whether it succeeded. After a cancellation only the server is notified.
     pub(super) async fn run(&self, command: Command, is_piped: bool, cancel: &CancellationToken) -> bool {
         let work = async {
             if is_piped {
@@ -241,7 +240,7 @@ impl Shell {
                 },
             }
         };
-        // Those which tell the server do that themselves.
+        // Cancelled requests notify the server themselves.
         let given_up = async {
             cancel.cancelled().await;
             tokio::time::sleep(LEAVE).await;
@@ -270,14 +269,14 @@ impl Shell {
             Command::Prompts(server) => self.prompts(server.as_deref()).await,
             Command::Usage => self.usage(),
             Command::Reload => self.reload().await,
-            // They have been seen to.
+            // Handled elsewhere.
             Command::Call { .. } | Command::Read { .. } | Command::Prompt { .. } | Command::Help | Command::Quit => {
                 true
             }
         }
     }
 
-    /// The servers that are switched on, as the commands of `rehearse mcp` see them.
+    /// A session with all enabled servers.
     pub(super) fn hub_session(&self) -> HubSession {
         self.session_for(self.those(|state| state != ConnectionState::Disabled))
     }
@@ -291,10 +290,10 @@ impl Shell {
         HubSession::for_hub(self.hub.clone(), names, self.loaded().secrets.clone())
     }
 
-    /// Those that are meant: one, or all that are connected or only wait for being needed.
+    /// A session with one server, or with all that are connected or connect lazily.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// The server is unknown.
     pub(super) fn session_for_target(&self, server: Option<&str>) -> Result<HubSession, HubError> {
         Ok(match server {
             None => self.session_for(self.those(|state| match state {
@@ -309,7 +308,7 @@ impl Shell {
         })
     }
 
-    /// What there is to complete with.
+    /// The names for completion.
     pub(super) fn known(&self) -> KnownNames {
         let servers = self.hub.status().into_iter().map(|(name, _)| name).collect();
         KnownNames { servers, tools: self.hub.registry().tools().to_vec(), ..locked(&self.listed).clone() }
@@ -319,24 +318,24 @@ impl Shell {
         locked(&self.listed)
     }
 
-    /// What a server wrote last to its standard error.
+    /// The last stderr lines of a server.
     pub(super) fn recent_stderr(&self, server: &str) -> Vec<String> {
         locked(&self.recent_stderr).get(server).map(LastLines::to_vec).unwrap_or_default()
     }
 
-    /// A text without the secrets of all servers.
+    /// Hides the secrets of all servers in a text.
     pub(super) fn hidden(&self, text: &str) -> String {
         self.loaded().secrets.hidden(text)
     }
 
-    /// Tells why a command did not go as it should.
+    /// Prints an error.
     pub(super) fn error(&self, text: &str) {
         let text = self.hidden(text);
         let lines: Vec<_> = printable_lines(&text).collect();
         style::print(&format!("{BAD}error:{BAD:#} {}\n", lines.join("\n  ")));
     }
 
-    /// The same for what a hub says.
+    /// Prints the error of a hub.
     pub(super) fn print_hub_error(&self, error: &HubError) {
         let near = match error {
             HubError::UnknownServer(name) => {
@@ -357,7 +356,7 @@ impl Shell {
         }
     }
 
-    /// What to type if somebody has to authorize a server.
+    /// Prints how to authorize a server.
     pub(super) fn print_auth_hint(&self, server: &str) {
         let Ok(member) = self.hub.server(server) else { return };
         let Some(authorizer) = &member.config.authorizer else { return };
@@ -367,21 +366,21 @@ impl Shell {
         }
     }
 
-    /// Tells something about a server that is looked at closely.
+    /// Prints a debug message about a server in debug mode.
     pub(super) fn debug(&self, server: &str, text: &str) {
         if self.switch.is_on(server) {
             style::print(&format!("{DIM}debug: {}{DIM:#}\n", style::printable(&self.hidden(text))));
         }
     }
 
-    /// Takes leave of all servers.
+    /// Closes all connections.
     pub(super) async fn close(&self) {
         self.hub.close().await;
         self.tracer.clone().finish().await;
     }
 }
 
-/// As the program of the first server does it, but nobody is thrown out because of one server.
+/// The options of the first server's client, except that unreachable servers are skipped.
 fn options(args: &ReplArgs, servers: &[Server], person: Option<&TerminalUser>) -> HubOptions {
     let usual = servers.first().map(|server| HubOptions::from_policy(server.policy)).unwrap_or_default();
     let approve = match (args.approve, &usual.approval) {
@@ -403,7 +402,7 @@ fn options(args: &ReplArgs, servers: &[Server], person: Option<&TerminalUser>) -
     options
 }
 
-/// Looks closely at the servers of which their config wants that.
+/// Enables debug mode for servers whose config requests it.
 fn apply_config_debug(switch: &DebugSwitch, servers: &[Server]) {
     for server in servers {
         if let Some(debug) = server.written.debug.as_ref().filter(|debug| debug.value) {
@@ -416,5 +415,5 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What never ends.
+/// The type of futures that never end.
 pub(super) type Never = Infallible;

@@ -1,5 +1,5 @@
-//! The first attempts to connect, and what commands from a pipe wait for: so that what comes of them does not depend on
-//! which server is faster, and one that never answers keeps only those waiting that may be about it.
+//! What commands from a pipe wait for at startup, so that their results do not depend on which server is faster. A server
+//! that never responds delays only commands that may concern it.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -16,11 +16,11 @@ impl Shell {
         self.initial_connections.are_done()
     }
 
-    /// Waits until nothing that is still connected to can change what a command does.
+    /// Waits until no pending connection can change the result of a command.
     pub(super) async fn ready_for(&self, command: &Command) {
         let mut over = self.initial_connections.subscribe();
         let ready = async {
-            // If one server is the end of all, nothing is certain before the last one.
+            // If an unreachable server is fatal, nothing is settled before the last one.
             if self.unreachable == Unreachable::Skipped
                 && over.wait_for(|over| self.is_ready(command, over)).await.is_ok()
             {
@@ -54,7 +54,7 @@ impl Shell {
         }
     }
 
-    /// Whether a server is connected to at the beginning.
+    /// Whether the shell connects to a server at startup.
     fn is_expected(&self, server: &str) -> bool {
         self.hub.status().iter().any(|(name, status)| **name == *server && status.state != ConnectionState::Disabled)
     }

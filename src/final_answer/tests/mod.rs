@@ -5,7 +5,7 @@ mod reading;
 
 use serde_json::{Value as Json, json};
 
-use super::{AnswerSchema, Dialog, NAME, NoAnswer, Shape, extract};
+use super::{AnswerError, AnswerSchema, Dialog, NAME, Shape, extract};
 use crate::config::Source;
 
 fn schema(json: &Json) -> AnswerSchema {
@@ -83,7 +83,7 @@ fn dialogs(said: &[(&str, &[(&str, &str)])]) -> [String; 3] {
 }
 
 /// One turn of the assistant, as a row of a table has it.
-type Said<'a> = (&'a str, &'a [(&'a str, &'a str)]);
+type TurnItem<'a> = (&'a str, &'a [(&'a str, &'a str)]);
 
 #[test]
 fn the_answer_is_that_of_the_last_turn_that_calls_the_tool() {
@@ -95,7 +95,7 @@ fn the_answer_is_that_of_the_last_turn_that_calls_the_tool() {
     let not_called = Err("subagent did not call final_answer tool");
     let perhaps = Err("the arguments of final_answer do not match the schema:\n  \
                        /verdict: \"perhaps\" is not one of \"merge\" or \"wait\"");
-    let rows: &[(&str, &[Said<'_>], Result<&str, &str>)] = &[
+    let rows: &[(&str, &[TurnItem<'_>], Result<&str, &str>)] = &[
         ("alone", &[("", &[GOOD])], merge),
         ("with a text", &[("Here it is.", &[GOOD])], merge),
         ("last", &[("", &[OTHER]), ("", &[READ]), ("", &[GOOD])], merge),
@@ -218,8 +218,8 @@ fn arguments_that_are_a_text_must_be_json_to_the_letter() {
     let [_, chat, _] = dialogs(&[("", &calls)]);
     let answer = extract(&dialog(&chat), Some(&review())).expect("an answer");
     assert_eq!(answer.at.pointer, "/1/tool_calls/1/function/arguments");
-    let passed_over: Vec<_> = answer.passed_over.iter().map(|at| at.pointer.as_str()).collect();
-    assert_eq!(passed_over, ["/1/tool_calls/0/function/arguments", "/1/tool_calls/2/function/arguments"]);
+    let ignored_calls: Vec<_> = answer.ignored_calls.iter().map(|at| at.pointer.as_str()).collect();
+    assert_eq!(ignored_calls, ["/1/tool_calls/0/function/arguments", "/1/tool_calls/2/function/arguments"]);
     let [_, chat, _] = dialogs(&[("", &[(NAME, ""), (NAME, "{")])]);
     assert_eq!(outcome(&dialog(&chat), &review()), Err("final_answer was called without arguments".into()));
 }
@@ -244,7 +244,7 @@ fn what_is_wrong_is_told_at_its_place_in_the_dialog() {
 #[test]
 fn without_a_schema_the_answer_is_the_last_text() {
     const CALL: (&str, &str) = (NAME, "{}");
-    let rows: &[(&[Said<'_>], Result<&str, &str>)] = &[
+    let rows: &[(&[TurnItem<'_>], Result<&str, &str>)] = &[
         (&[("One.", &[]), ("Two\nlines. 世界", &[])], Ok("Two\nlines. 世界")),
         (&[("One.", &[]), ("", &[CALL])], Ok("One.")),
         (&[("One.", &[CALL])], Ok("One.")),
@@ -270,9 +270,9 @@ fn without_a_schema_the_answer_is_the_last_text() {
 
 #[test]
 fn what_the_assistant_did_instead_is_told() {
-    let hint = |said: &[Said<'_>]| {
+    let hint = |said: &[TurnItem<'_>]| {
         let hints = dialogs(said).map(|text| match extract(&dialog(&text), Some(&review())) {
-            Err(NoAnswer::NotCalled { hint }) => hint.unwrap_or_default(),
+            Err(AnswerError::NotCalled { hint }) => hint.unwrap_or_default(),
             other => panic!("{other:?}"),
         });
         assert!(hints.iter().all(|hint| *hint == hints[0]), "{hints:?}");
@@ -290,7 +290,7 @@ fn what_the_assistant_did_instead_is_told() {
 
 #[test]
 fn a_tool_of_mcp_gives_the_answer_as_text_and_structured_and_a_failure_as_an_error() {
-    let result = |said: &[Said<'_>], schema: Option<&AnswerSchema>| {
+    let result = |said: &[TurnItem<'_>], schema: Option<&AnswerSchema>| {
         let [text, ..] = dialogs(said);
         let outcome = extract(&dialog(&text), schema);
         outcome.map_or_else(|error| error.to_tool_result(), |answer| answer.to_tool_result()).get().to_owned()

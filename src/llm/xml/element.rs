@@ -17,7 +17,7 @@ pub(super) struct Element<'t> {
 
 /// Why a text is not made of elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Broken<'t> {
+pub(super) enum ElementError<'t> {
     /// Text begins here that is in no element.
     Loose(usize),
     Unclosed {
@@ -46,7 +46,7 @@ pub(super) fn children<'t>(
     from: usize,
     parent: &str,
     is_known: &dyn Fn(&str) -> bool,
-) -> Result<(Vec<Element<'t>>, usize), Broken<'t>> {
+) -> Result<(Vec<Element<'t>>, usize), ElementError<'t>> {
     Reader { text, limit: text.len(), end: End::Close(parent), is_known }.read(from)
 }
 
@@ -55,7 +55,7 @@ pub(super) fn within<'t>(
     text: &'t str,
     range: Range<usize>,
     is_known: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Element<'t>>, Broken<'t>> {
+) -> Result<Vec<Element<'t>>, ElementError<'t>> {
     let reader = Reader { text, limit: range.end, end: End::Limit, is_known };
     reader.read(range.start).map(|(elements, _)| elements)
 }
@@ -91,7 +91,7 @@ impl Closing {
 }
 
 impl<'t> Reader<'t, '_> {
-    fn read(&self, from: usize) -> Result<(Vec<Element<'t>>, usize), Broken<'t>> {
+    fn read(&self, from: usize) -> Result<(Vec<Element<'t>>, usize), ElementError<'t>> {
         let mut elements = Vec::new();
         let mut at = from;
         loop {
@@ -99,10 +99,10 @@ impl<'t> Reader<'t, '_> {
             if at == self.limit {
                 return match self.end {
                     End::Limit => Ok((elements, at)),
-                    End::Close(_) => Err(Broken::Loose(at)),
+                    End::Close(_) => Err(ElementError::Loose(at)),
                 };
             }
-            let tag = self.tag(at).ok_or(Broken::Loose(at))?;
+            let tag = self.tag(at).ok_or(ElementError::Loose(at))?;
             if self.is_end(&tag) {
                 return Ok((elements, tag.range.end));
             }
@@ -127,17 +127,17 @@ impl<'t> Reader<'t, '_> {
         matches!(self.end, End::Close(parent) if tag.is(Kind::Open, parent))
     }
 
-    fn element(&self, tag: Tag<'t>) -> Result<Element<'t>, Broken<'t>> {
+    fn element(&self, tag: Tag<'t>) -> Result<Element<'t>, ElementError<'t>> {
         let (name, range) = (tag.name(), tag.range.clone());
         if name != tag.word() && !(self.is_known)(name) {
-            return Err(Broken::Attributes { name: tag.word(), range });
+            return Err(ElementError::Attributes { name: tag.word(), range });
         }
         match tag.kind {
-            Kind::Close => Err(Broken::Loose(range.start)),
+            Kind::Close => Err(ElementError::Loose(range.start)),
             Kind::Empty => Ok(Element { name, inner: range.end..range.end, range }),
             Kind::Open => match self.close(&tag) {
                 Some(close) => Ok(Element { name, inner: range.end..close.start, range: range.start..close.end }),
-                None => Err(Broken::Unclosed { name, range }),
+                None => Err(ElementError::Unclosed { name, range }),
             },
         }
     }

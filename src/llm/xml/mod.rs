@@ -103,7 +103,7 @@ impl Parser {
     /// What is shown in code blocks, code spans and comments, or thought in `<thinking>`, is no request; nor is a tag
     /// in running text that is never closed. A request that is wrong counts as one: those behind it may build on it.
     pub fn parse(&self, message: &str) -> Requests {
-        scan::Scan::new(self, message).run()
+        scan::Scanner::new(self, message).run()
     }
 
     fn tool(&self, name: &str) -> Option<&Tool> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Fault, Grammar, ParameterError, Parser, RequestError, Requests, Tool, ToolRequest,
-    element::{Broken, Element, children, within},
+    element::{Element, ElementError, children, within},
     prose::{Prose, is_in_code_span, is_line_start},
     tag::{CDATA, Kind, Tag, Tags, comment, skip_blank},
     value,
@@ -23,7 +23,7 @@ const MAX_MISSES: usize = 100;
 /// The text of a fault quotes no more than this.
 const QUOTED_CHARS: usize = 40;
 
-pub(super) struct Scan<'p, 't> {
+pub(super) struct Scanner<'p, 't> {
     parser: &'p Parser,
     text: &'t str,
     prose: Prose<'t>,
@@ -42,9 +42,9 @@ struct Written<'t> {
     end: usize,
 }
 
-impl<'p, 't> Scan<'p, 't> {
+impl<'p, 't> Scanner<'p, 't> {
     pub(super) fn new(parser: &'p Parser, text: &'t str) -> Self {
-        Scan {
+        Scanner {
             parser,
             text,
             prose: Prose::new(text),
@@ -247,15 +247,15 @@ impl<'p, 't> Scan<'p, 't> {
         Ok((tool, self.elements(elements, schema, end)?))
     }
 
-    fn fault(&self, broken: &Broken<'_>) -> Fault {
+    fn fault(&self, broken: &ElementError<'_>) -> Fault {
         match broken {
-            Broken::Loose(at) => {
+            ElementError::Loose(at) => {
                 let text = self.text[*at..].split(['<', '\n']).next().unwrap_or_default();
                 let text = if text.is_empty() { &self.text[*at..] } else { text };
                 Fault::Loose(text.chars().take(QUOTED_CHARS).collect::<String>().trim_end().to_owned())
             }
-            Broken::Unclosed { name, .. } => Fault::Unclosed((*name).to_owned()),
-            Broken::Attributes { name, .. } => Fault::Attributes((*name).to_owned()),
+            ElementError::Unclosed { name, .. } => Fault::Unclosed((*name).to_owned()),
+            ElementError::Attributes { name, .. } => Fault::Attributes((*name).to_owned()),
         }
     }
 
