@@ -5,7 +5,7 @@ use std::{hint::black_box, path::Path, sync::Arc, time::Duration};
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use mcp_rehearsal::{
-    config::{Source, examine},
+    config::{Source, lint},
     mock::{
         engine::{Engine, Event, Incoming, Intake, Peer},
         journal::Journal,
@@ -104,7 +104,7 @@ fn configs(c: &mut Criterion) {
     group.bench_function("examine 10,000 servers", |b| {
         b.iter_batched(
             || Source::new(".mcp.json", text.as_str()),
-            |source| examine(&source, Some(Path::new(".mcp.json")), None, None),
+            |source| lint(&source, Some(Path::new(".mcp.json")), None, None),
             BatchSize::LargeInput,
         );
     });

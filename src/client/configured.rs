@@ -38,7 +38,7 @@ impl ServerConfig {
     /// # Errors
     /// [`NotConfigured`] says what is missing.
     pub fn configured(
-        server: &server::ServerConfig,
+        server: &server::ConfiguredServer,
         policy: &Policy,
         usual: Timeouts,
         folder: &Path,
@@ -88,7 +88,7 @@ impl Options {
     }
 }
 
-fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Result<CommandSpec, NotConfigured> {
+fn command(server: &server::ConfiguredServer, policy: &Policy, folder: &Path) -> Result<CommandSpec, NotConfigured> {
     let program = server.command.as_ref().ok_or(NotConfigured::Missing("command"))?.value.clone();
     let mut spec = CommandSpec { program, ..CommandSpec::default() };
     spec.args = server.args.iter().map(|arg| arg.value.clone()).collect();
@@ -106,7 +106,7 @@ fn command(server: &server::ServerConfig, policy: &Policy, folder: &Path) -> Res
     Ok(spec)
 }
 
-fn endpoint(server: &server::ServerConfig) -> Result<Endpoint, NotConfigured> {
+fn endpoint(server: &server::ConfiguredServer) -> Result<Endpoint, NotConfigured> {
     let url = server.url.as_ref().ok_or(NotConfigured::Missing("url"))?.value.clone();
     let mut headers: Vec<_> =
         server.headers.iter().map(|pair| (pair.name.value.clone(), pair.value.value.clone())).collect();
@@ -130,20 +130,20 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::config::{Source, Span, dialect, examine, server::ApiKey};
+    use crate::config::{Source, Span, dialect, lint, server::ApiKey};
 
-    fn server(dialect: &str, text: &str) -> (server::ServerConfig, &'static Policy) {
-        let dialect = dialect::named(dialect).expect(dialect);
+    fn server(dialect: &str, text: &str) -> (server::ConfiguredServer, &'static Policy) {
+        let dialect = dialect::by_name(dialect).expect(dialect);
         let place = dialect.roots[0].iter().map(|key| format!("{{\"{key}\":")).collect::<String>();
         let text = format!("{place}{{\"s\":{text}}}{}", "}".repeat(dialect.roots[0].len()));
-        let examined = examine(&Source::new("t.json", &*text), None, Some(dialect), None);
+        let examined = lint(&Source::new("t.json", &*text), None, Some(dialect), None);
         let mut servers = examined.config.map(|config| config.servers).unwrap_or_default();
         assert_eq!(servers.len(), 1, "{:?}", examined.findings);
         (servers.remove(0), &dialect.policy)
     }
 
     fn configured(dialect: &str, text: &str, folder: &Path) -> ServerConfig {
-        let usual = Timeouts::usual(dialect::named(dialect).expect(dialect));
+        let usual = Timeouts::usual(dialect::by_name(dialect).expect(dialect));
         let (server, policy) = server(dialect, text);
         ServerConfig::configured(&server, policy, usual, folder).expect("something to connect to")
     }
@@ -217,7 +217,7 @@ mod tests {
         let at = |value: &str| At { value: value.to_owned(), span: Span::default() };
         server.auth.bearer = Some(at("t"));
         server.auth.api_key = Some(Box::new(ApiKey { header: None, key: at("k") }));
-        let headers = |server: &server::ServerConfig| match ServerConfig::configured(
+        let headers = |server: &server::ConfiguredServer| match ServerConfig::configured(
             server,
             policy,
             Timeouts::default(),
