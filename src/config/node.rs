@@ -110,8 +110,8 @@ impl Node {
             Value::Bool(_) => "a boolean",
             Value::Number(text) if is_unbounded(text) => "what is no finite number",
             Value::Number(_) => "a number",
-            Value::String(_) => "a text",
-            Value::Sequence(_) => "a list",
+            Value::String(_) => "a string",
+            Value::Sequence(_) => "an array",
             Value::Mapping(_) => "an object",
         }
     }

@@ -26,7 +26,7 @@ fn span(range: Option<std::ops::Range<usize>>) -> Span {
 
 fn table(table: &Table) -> Value {
     let mut entries = Entries::default();
-    for (name, item) in table.iter() {
+    for (name, item) in table {
         let key_span = span(table.key(name).and_then(toml_edit::Key::span));
         let node = match item {
             Item::None => continue,
@@ -66,7 +66,7 @@ fn value_node(value: &toml_edit::Value) -> Node {
 
 fn inline(table: &InlineTable) -> Value {
     let mut entries = Entries::default();
-    for (name, value) in table.iter() {
+    for (name, value) in table {
         let key_span = span(table.key(name).and_then(toml_edit::Key::span));
         entries.add(Entry { key: name.to_owned(), key_span, node: value_node(value) });
     }

@@ -69,7 +69,7 @@ fn is_wide(path: &str) -> bool {
     let parts: Vec<_> = plain.split(['/', '\\']).collect();
     let is_drive = |part: &str| part.len() == 2 && part.ends_with(':') && part.starts_with(|c: char| c.is_alphabetic());
     let is_root = plain.is_empty() && !path.is_empty() || is_drive(plain);
-    let is_home = matches!(parts[..], ["", "home" | "Users"] | ["", "home" | "Users", _] | ["", "root"])
+    let is_home = matches!(parts[..], ["", "home" | "Users" | "root"] | ["", "home" | "Users", _])
         || matches!(parts[..], [drive, "Users"] | [drive, "Users", _] if is_drive(drive));
     is_root || is_home || HOMES.contains(&plain)
 }

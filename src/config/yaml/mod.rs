@@ -74,24 +74,51 @@ fn compose_text(text: &str) -> Result<(Node, Composer), Problems> {
     Ok((root.unwrap_or(Node { span: Span::default(), value: Value::Null }), composer))
 }
 
-/// The first syntax error, without anything from the text.
-fn syntax_error(text: &str, at: usize, what: &str) -> Problem {
+/// The first syntax error, without anything from the text; before it, the bracket on an earlier line that is not closed.
+fn syntax_error(text: &str, at: usize, what: &str) -> Problems {
     let at = text.floor_char_boundary(at.min(text.len()));
     let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let indent = text[line..].len() - text[line..].trim_start_matches([' ', '\t']).len();
     if let Some(tab) = text[line..line + indent].find('\t') {
-        return tab_problem(line + tab);
+        return tab_problem(line + tab).into();
     }
     let mut start = line;
     for later in text[line..].split_inclusive('\n').filter(|_| what.contains("tab")) {
         let indent = later.len() - later.trim_start_matches([' ', '\t']).len();
         if let Some(tab) = later[..indent].find('\t') {
-            return tab_problem(start + tab);
+            return tab_problem(start + tab).into();
         }
         start += later.len();
     }
-    let at = unclosed_quote(text, at).unwrap_or(at);
-    Problem::new(Span { start: at, end: at }, format!("not valid YAML: {what}"))
+    let quote = unclosed_quote(text, at);
+    let start = quote.unwrap_or(at);
+    let problem = Problem::new(Span { start, end: start }, format!("not valid YAML: {what}"));
+    match unclosed_bracket(&text[..line]).filter(|_| quote.is_none()) {
+        Some(open) => {
+            let opened = Problem::new(Span { start: open, end: open + 1 }, "this bracket is not closed on its line");
+            Problems(vec![opened.hint("add the missing `]` or `}`"), problem])
+        }
+        None => problem.into(),
+    }
+}
+
+/// The last bracket outside of quotes and comments that is still open at the end of these lines.
+fn unclosed_bracket(lines: &str) -> Option<usize> {
+    let (mut open, mut quote, mut before) = (Vec::new(), None, ' ');
+    for (at, character) in lines.char_indices() {
+        let begins = before.is_whitespace() || matches!(before, '[' | '{' | ',');
+        match character {
+            '\n' => quote = None,
+            _ if quote.is_some() => quote = quote.filter(|quote| *quote != character),
+            '"' | '\'' if begins => quote = Some(character),
+            '#' if before.is_whitespace() => quote = Some('\n'),
+            '[' | '{' if begins => open.push(at),
+            ']' | '}' => drop(open.pop()),
+            _ => {}
+        }
+        before = character;
+    }
+    open.pop()
 }
 
 fn tab_problem(start: usize) -> Problem {
@@ -363,6 +390,8 @@ mod tests {
             problem("a:\n  - b: 1\n\tc: 2\n"),
             "t.yaml:3:1: not valid YAML: a tab in the indentation (indent with spaces)"
         );
+        assert!(problem("a:\n  b: [x\n  c: 1\n").starts_with("t.yaml:2:6: this bracket is not closed on its line"));
+        assert!(problem("a:\n  b: \"x\n  c: \"y\"\n").starts_with("t.yaml:2:6: not valid YAML"));
         assert!(problem("a: 1\n---\nb: 2").contains("a second document"));
         assert!(problem(&("[".repeat(100) + &"]".repeat(100))).contains("nested deeper than 64 levels"));
     }

@@ -125,11 +125,11 @@ impl Dialect {
             Field::Timeout => format!("How long to wait for the server, in {unit}{range}."),
             Field::StartTimeout => format!("How long to wait for the start of the server, in {unit}{range}."),
             Field::CallTimeout => format!("How long to wait for a call, in {unit}{range}."),
-            Field::Include => format!("The tools that there are; no others.{patterns}"),
-            Field::Exclude => format!("Tools that there are not.{patterns}"),
+            Field::Include => format!("The only tools that may be used.{patterns}"),
+            Field::Exclude => format!("Tools that may not be used.{patterns}"),
             Field::Enabled => "Whether the server is used.".into(),
-            Field::Disabled => "Whether the server is left alone.".into(),
-            Field::Trust => "Whether every call goes ahead without asking.".into(),
+            Field::Disabled => "Whether the server is switched off.".into(),
+            Field::Trust => "Whether the tools are called without asking.".into(),
             Field::AlwaysAllow => "The tools that are called without asking.".into(),
             Field::Debug => "Whether more is logged.".into(),
             Field::AuthKind => "What the token is for: `bearer` or `api_key`.".into(),
@@ -144,8 +144,8 @@ impl Dialect {
         };
         match key.applies_to {
             AppliesTo::All => what,
-            AppliesTo::Process { .. } => format!("{what} For servers that are started."),
-            AppliesTo::Remote { .. } => format!("{what} For servers at a URL."),
+            AppliesTo::Process => format!("{what} For local servers."),
+            AppliesTo::Remote => format!("{what} For remote servers."),
         }
     }
 }
