@@ -95,5 +95,5 @@ pub(super) fn is_like_servers(entry: &Entry) -> bool {
     let is_near = |place: &&str| strsim::levenshtein(&key, place) <= 2;
     matches!(entry.node.value, Value::Mapping(_) | Value::Sequence(_))
         && (4..=20).contains(&key.len())
-        && ["mcpservers", "servers", "contextservers"].iter().any(|place| is_near(place))
+        && ["mcpservers", "servers", "contextservers"].iter().any(is_near)
 }
